@@ -1,0 +1,50 @@
+# One command sets up (make setup, which every other target does first), one checks (make check).
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help setup components demo check format test accept bench docs clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "%-12s %s\n", $$1, $$2 }'
+
+setup: $(VENV)/.ready ## a .venv with the locked packages and .venv/bin/hati
+
+$(VENV)/.ready: pyproject.toml uv.lock scripts/setup
+	@PYTHON="$(PYTHON)" sh scripts/setup $(VENV)
+	@touch $@
+
+components: setup ## install by apt what some tests and benchmarks need, where that is permitted
+	@sh scripts/components
+
+demo: setup ## which of SQLite's 14 options decide its speed: a minute
+	@$(BIN)/hati space count examples/sqlite
+	@$(BIN)/hati screen examples/sqlite --metric latency --budget 96 --seed 1 --fresh
+
+check: setup ## lint, format, types, import contract
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: setup ## mend what ruff can mend
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+test: setup ## unit, property, contract, statistical, documentation and short end-to-end tests: under 5 minutes
+	@$(PYTEST) -m "not acceptance" -n 2 --dist loadgroup
+
+accept: setup ## long campaigns with real components
+	@$(PYTEST) -m acceptance
+
+bench: setup ## speed and accuracy side by side with peers, as Markdown
+	@$(BIN)/python -m benchmarks
+
+docs: setup ## the documentation as a site, in site/
+	@$(BIN)/mkdocs build --strict --quiet
+
+clean: ## remove what was made, but not .hati stores
+	rm -rf $(VENV) site dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

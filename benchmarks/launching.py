@@ -1,0 +1,72 @@
+"""How long ``hati run`` takes for a program that does nothing, against hyperfine, and whether both measure the same."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.markdown import table
+
+RUNS, ROUNDS = 500, 5
+LARGEST_RATIO, LARGEST_DIFFERENCE = 5.0, (0.10, 0.0002)
+PROJECT = """
+[subject]
+name = "nothing"
+[[benchmark]]
+name = "true"
+command = ["true"]
+reader = "process"
+"""
+
+
+def seconds(command: list[str]) -> float:
+    start = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return time.perf_counter() - start
+
+
+def hyperfine(folder: Path) -> tuple[float, float]:
+    out = folder / "hyperfine.json"
+    took = seconds(["hyperfine", "-N", "--runs", str(RUNS), "--warmup", "0", "--export-json", str(out), "true"])
+    return took, json.loads(out.read_text())["results"][0]["mean"]
+
+
+def hati(folder: Path) -> tuple[float, float]:
+    out = folder / "hati.json"
+    program = str(Path(sys.executable).with_name("hati"))
+    took = seconds(
+        [program, "run", str(folder), "--budget", str(RUNS), "--fresh", "--format", "json", "--output", str(out)]
+    )
+    summaries = json.loads(out.read_text())["summaries"]
+    return took, next(s["mean"] for s in summaries if s["metric"] == "wall_time")
+
+
+def measured() -> tuple[list[list[object]], bool]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "hati.toml").write_text(PROJECT)
+        rounds = [(hyperfine(folder), hati(folder)) for _ in range(ROUNDS)]
+    rows: list[list[object]] = []
+    for number, (theirs, ours) in enumerate(rounds, 1):
+        rows.append([number, *(f"{x:.3f}" for x in (theirs[0], ours[0])), f"{ours[0] / theirs[0]:.2f}"])
+        rows[-1] += [f"{theirs[1] * 1e3:.3f}", f"{ours[1] * 1e3:.3f}"]
+    ratio = statistics.median(ours[0] / theirs[0] for theirs, ours in rounds)
+    mean, our_mean = (statistics.median(r[i][1] for r in rounds) for i in (0, 1))
+    near = abs(our_mean - mean) <= max(LARGEST_DIFFERENCE[0] * mean, LARGEST_DIFFERENCE[1])
+    rows.append(["median", "", "", f"**{ratio:.2f}**", f"**{mean * 1e3:.3f}**", f"**{our_mean * 1e3:.3f}**"])
+    return rows, ratio <= LARGEST_RATIO and near
+
+
+def result() -> tuple[str, bool]:
+    if shutil.which("hyperfine") is None:
+        return "Launching: skipped, needs hyperfine (apt-get install hyperfine).\n", True
+    rows, held = measured()
+    header = ["round", "hyperfine -N, s", "hati run, s", "ratio", "hyperfine's mean, ms", "hati's mean, ms"]
+    goal = f"Goal: ratio <= {LARGEST_RATIO:g}; means within 10 % or 0.2 ms: {'met' if held else 'MISSED'}."
+    return table(f"`hati run` of `true`, {RUNS} times, against `hyperfine -N`", header, rows, goal), held

@@ -1,0 +1,158 @@
+"""How often screening is wrong, and how much it finds: whole studies, simulated.
+
+``python -m benchmarks.operating_characteristics`` prints the tables of docs/explanation/operating-characteristics.md
+in a few minutes. What is simulated goes through ``hati.studies.screening.analysis.analyse``, as every study does.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from scipy import stats
+
+from benchmarks.markdown import table
+from hati.core import FloatArray, generator
+from hati.stats import Term, contrasts
+from hati.studies.screening import Choice, choose, expected_detectable_deviations
+from hati.studies.screening.analysis import analyse
+
+ALPHA = 0.05
+STUDIES = 2000
+
+
+class Noise(StrEnum):
+    """Between runs: added to values around 10, or multiplying them."""
+
+    NORMAL = "normal"
+    LOG_NORMAL = "log-normal"
+
+
+DEVIATION = {Noise.NORMAL: 0.05, Noise.LOG_NORMAL: 0.3}
+"""The standard deviation of a run, as a fraction of the mean or of the logarithm."""
+
+
+@dataclass(frozen=True)
+class Characteristics:
+    """Of so many studies: the share with any false alarm, that found every active effect's share on average, and
+    whose 95 % interval of the first option's effect held the truth.
+    """
+
+    studies: int
+    false_alarms: float
+    power: float
+    coverage: float
+
+    @property
+    def credible(self) -> bool:
+        """Whether the 99 % binomial bound leaves it open that false alarms are 5 % or fewer."""
+        return self.false_alarms * self.studies <= stats.binom.ppf(0.99, self.studies, ALPHA)
+
+
+def simulate(
+    choice: Choice,
+    noise: Noise,
+    active: Mapping[Term, float] | None = None,
+    *,
+    studies: int = STUDIES,
+    relevant: float = 0.0,
+    lost: int = 0,
+) -> Characteristics:
+    """Simulate studies of a design in which the active effects have sizes in standard deviations of a run.
+
+    ``relevant`` is zero, so that nothing but significance keeps an effect from being important. ``lost`` runs fail.
+    """
+    active = active or {}
+    design = contrasts(choice.design([f"x{i}" for i in range(choice.factors)]).matrix)
+    rng = generator(2026, "operating", str(choice.runs), noise, str(sorted(active.items())), str(lost))
+    mean = sum((size / 2 * design.columns[:, design.terms.index(t)] for t, size in active.items()), start=0.0)
+    alarms = found = covered = 0
+    for _ in range(studies):
+        rows = np.concatenate([rng.permutation(choice.configurations) for _ in range(choice.repetitions)])
+        blocks = np.repeat(np.arange(choice.repetitions), choice.configurations)
+        kept = np.sort(rng.permutation(len(rows))[lost:])
+        rows, blocks = rows[kept], blocks[kept]
+        values = _values(noise, np.broadcast_to(mean, choice.configurations)[rows] + rng.standard_normal(len(rows)))
+        effects = analyse(design, values, rows, blocks, alpha=ALPHA, relevant=relevant).effects
+        alarms += any(effect.important for effect in effects if effect.term not in active)
+        found += sum(effect.important for effect in effects if effect.term in active)
+        first = next(effect for effect in effects if effect.term == (0,))
+        covered += _covers(first.relative_interval, noise, active.get((0,), 0.0))
+    return Characteristics(studies, alarms / studies, found / studies / max(1, len(active)), covered / studies)
+
+
+def _values(noise: Noise, deviations: FloatArray) -> FloatArray:
+    if noise is Noise.NORMAL:
+        return 10.0 * (1.0 + DEVIATION[noise] * deviations)
+    return np.asarray(10.0 * np.exp(DEVIATION[noise] * deviations))
+
+
+def _covers(interval: tuple[float, float] | None, noise: Noise, size: float) -> bool:
+    true = DEVIATION[noise] * size
+    if noise is Noise.LOG_NORMAL:
+        true = float(np.expm1(true))
+    return interval is not None and interval[0] <= true <= interval[1]
+
+
+def false_alarm_table(studies: int = STUDIES) -> str:
+    rows = []
+    for runs in (16, 32, 64, 96, 128):
+        choice = choose(14, runs)
+        for noise in Noise:
+            result = simulate(choice, noise, studies=studies)
+            cells = [f"{100 * rate:.1f} %" for rate in (result.false_alarms, result.coverage)]
+            rows.append([_design(choice), noise.value, *cells, "yes" if result.credible else "NO"])
+    for runs, lost in ((32, 3), (96, 12)):
+        choice = choose(14, runs)
+        result = simulate(choice, Noise.LOG_NORMAL, studies=studies // 4, lost=lost)
+        cells = [f"{100 * rate:.1f} %" for rate in (result.false_alarms, result.coverage)]
+        held = "yes" if result.credible else "NO"
+        rows.append([f"{_design(choice)}, {lost} runs failed", Noise.LOG_NORMAL.value, *cells, held])
+    header = ["design", "noise", "studies with a false alarm", "95 % intervals that hold the truth", "5 % or fewer?"]
+    return table("False alarms", header, rows)
+
+
+def power_table(studies: int = 500) -> str:
+    sizes = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0)
+    rows = []
+    for runs in (32, 64, 96, 128):
+        choice = choose(14, runs)
+        for noise in Noise:
+            curve = [simulate(choice, noise, {(0,): size}, studies=studies).power for size in sizes]
+            said = expected_detectable_deviations(choice)
+            rows.append([_design(choice), noise.value, *(f"{100 * power:.0f} %" for power in curve), f"{said:.2f}"])
+    header = ["design", "noise", *(f"{size:g}" for size in sizes), "said to be found in 80 %"]
+    return table("Power for one main effect, by its size in standard deviations of a run", header, rows)
+
+
+def crowd_table(studies: int = 500) -> str:
+    sizes = (1.0, 1.5, 2.0, 3.0)
+    rows = []
+    for runs in (32, 96):
+        choice = choose(14, runs)
+        for count in (1, 3, 6, 10):
+            results = [
+                simulate(choice, Noise.NORMAL, {(i,): size for i in range(count)}, studies=studies) for size in sizes
+            ]
+            alarms = max(result.false_alarms for result in results)
+            cells = [f"{100 * result.power:.0f} %" for result in results]
+            rows.append([_design(choice), count, *cells, f"{100 * alarms:.1f} %"])
+    header = ["design", "active main effects", *(f"{size:g}" for size in sizes), "most false alarms"]
+    return table("Power for each of several equal main effects, normal noise", header, rows)
+
+
+def _design(choice: Choice) -> str:
+    return f"{choice.configurations} x {choice.repetitions}"
+
+
+def main() -> int:
+    for make in (false_alarm_table, power_table, crowd_table):
+        print(make(), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

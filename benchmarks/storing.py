@@ -1,0 +1,47 @@
+"""How long the store takes for one run of many observations."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.markdown import table
+from hati.core import Observations
+from hati.store import open_store
+from hati.testing.store_conformance import MACHINE, METRICS, a_run, a_study
+
+OBSERVATIONS, ROUNDS = 65_536, 15
+LARGEST = 0.050
+
+
+def seconds_of_one_run(values: np.ndarray) -> list[float]:
+    study, taken = a_study(), []
+    with tempfile.TemporaryDirectory() as name:
+        store = open_store(str(Path(name) / "store.sqlite"))
+        store.begin(study, METRICS, MACHINE)
+        for repetition in range(ROUNDS):
+            run = replace(a_run(study, repetition), observations=(Observations("latency", "s", values),))
+            start = time.perf_counter()
+            store.record(run)
+            taken.append(time.perf_counter() - start)
+        store.close()
+    return taken
+
+
+def result() -> tuple[str, bool]:
+    rng = np.random.default_rng(1)
+    kinds = {
+        "random bits (incompressible)": rng.uniform(size=OBSERVATIONS),
+        "latencies to the nanosecond": rng.lognormal(-6, 0.1, OBSERVATIONS).round(9),
+        "constant": np.full(OBSERVATIONS, 0.001),
+    }
+    medians = {kind: statistics.median(seconds_of_one_run(values)) for kind, values in kinds.items()}
+    held = max(medians.values()) <= LARGEST
+    rows = [[kind, f"{taken * 1e3:.1f}"] for kind, taken in medians.items()]
+    goal = f"Goal: <= {LARGEST * 1e3:g} ms: {'met' if held else 'MISSED'}. Medians of {ROUNDS}."
+    return table(f"Storing a run of {OBSERVATIONS:,} observations", ["values", "ms"], rows, goal), held

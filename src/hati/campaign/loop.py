@@ -1,0 +1,51 @@
+"""The loop that every study runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from typing import TypeVar
+
+from hati.core import Budget, Engine, Evidence, Plan, Run, Store, Study
+
+Conclusion = TypeVar("Conclusion")
+
+Observer = Callable[[Run, Evidence, Plan], None]
+"""Told of each recorded run, with the evidence before this plan was started and the plan itself."""
+
+
+def silent(run: Run, evidence: Evidence, plan: Plan) -> None:
+    """An observer that does nothing."""
+
+
+def campaign(
+    study: Study[Conclusion], engine: Engine, store: Store, budget: Budget, observe: Observer = silent
+) -> Conclusion:
+    """Let a study plan, an engine run and a store keep, until the study has enough or the budget is spent.
+
+    Killed anywhere and called again, it goes on where the store ends: what a budget was spent on is read
+    from the evidence, not from a clock. A time budget is checked after each run, so that it is overrun by
+    one run at most.
+    """
+    while plan := study.plan(evidence := store.evidence(study.id)).within(budget.left(evidence)):
+        if not _recorded(plan, evidence, engine, store, budget, observe):
+            break
+    return study.conclude(store.evidence(study.id))
+
+
+def _recorded(plan: Plan, evidence: Evidence, engine: Engine, store: Store, budget: Budget, observe: Observer) -> bool:
+    """Run a plan; whether any of its runs was new, without which the same plan would come again for ever."""
+    left = budget.left(evidence)
+    spent, new = 0.0, False
+    with closing(_closable(engine.run(plan))) as runs:
+        for run in runs:
+            new = store.record(run) or new
+            spent += run.seconds
+            observe(run, evidence, plan)
+            if spent >= left.seconds:
+                break
+    return new
+
+
+def _closable(runs: Iterator[Run]) -> Generator[Run, None, None]:
+    yield from runs

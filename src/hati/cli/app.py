@@ -1,0 +1,46 @@
+"""The verbs, gathered."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hati.cli import design, export, init, report, run, runs, screen, space
+
+app = typer.Typer(
+    name="hati",
+    help="Which options decide a program's performance: designed experiments, measured verdicts.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+app.add_typer(space.app, name="space")
+app.command("init")(init.init)
+app.command("design")(design.design)
+app.command("run")(run.run)
+app.command("runs")(runs.runs)
+app.command("forget")(runs.forget)
+app.command("screen")(screen.screen)
+app.command("report")(report.report)
+app.command("export")(export.export)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"hati {version('hati')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Which options decide a program's performance: designed experiments, measured verdicts."""

@@ -1,0 +1,50 @@
+"""``hati export``: the data, for other programs."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from hati.cli.output import STDOUT, write
+from hati.cli.parameters import HERE, BenchmarkName, Output, ProjectPath, StorePlace
+from hati.core import InputError
+
+
+class ExportFormat(StrEnum):
+    """What can be written: everything (samples), or a table of measured configurations."""
+
+    SAMPLES = "samples"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+_Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Those of one study.")]
+_Format = Annotated[ExportFormat, typer.Option("--format", help="All observations, or a row for each run.")]
+
+
+def export(
+    path: ProjectPath = HERE,
+    study: _Study = None,
+    benchmark: BenchmarkName = None,
+    store: StorePlace = None,
+    output: Output = STDOUT,
+    chosen: _Format = ExportFormat.SAMPLES,
+) -> None:
+    """Write the stored runs: samples with every observation, or a table with a row for each run."""
+    from hati import render
+    from hati.report import measured_table, samples_json
+    from hati.store import Selection
+    from hati.wiring import stored
+
+    place = stored(path, store)
+    selection = Selection(study, benchmark)
+    if chosen is ExportFormat.SAMPLES:
+        write(render.to_json(samples_json(place.samples(selection))), output)
+        return
+    runs = place.runs(selection)
+    if not any(run.observations for run in runs):
+        raise InputError("there is no run to export", fix="`hati runs` lists what the store holds")
+    table = measured_table(runs)
+    write(render.table_csv(table) if chosen is ExportFormat.CSV else render.table_parquet(table), output)

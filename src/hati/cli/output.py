@@ -1,0 +1,92 @@
+"""Where results go: standard output or a file, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hati.core import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+STDOUT = "-"
+
+
+class Format(StrEnum):
+    """How a result is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+class TableFormat(StrEnum):
+    """How a table is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+
+
+def write(content: str | bytes, output: str = STDOUT) -> None:
+    """Write a result to standard output, or to a file that is replaced in one step.
+
+    Raises:
+        InputError: where the file cannot be written.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    if output == STDOUT:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    path = Path(output)
+    try:
+        _replace(path, data)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}", fix="name another file by --output") from error
+    _disown(path)
+
+
+def _disown(path: Path) -> None:
+    """A result in a subject's folder must not count as a change of the subject."""
+    from hati.subject import remember_output
+
+    root = next((folder for folder in path.resolve().parents if (folder / ".hati").is_dir()), None)
+    if root is not None:
+        remember_output(root, path)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
+        path.write_bytes(data)
+        return
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(name).chmod(0o666 & ~umask)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Where people read: as wide as the terminal, and 80 columns without one."""
+    from rich.console import Console
+
+    return Console(file=sys.stderr if stderr else sys.stdout, highlight=False)
+
+
+def say(message: str) -> None:
+    """Say a line to people, on standard error, so that a result on standard output stays clean."""
+    print(message, file=sys.stderr, flush=True)  # noqa: T201  # plain, so that it is quick and nothing can go wrong

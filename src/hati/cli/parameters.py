@@ -1,0 +1,31 @@
+"""Arguments and options that several verbs share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hati.cli.output import STDOUT, Format, TableFormat
+
+ProjectPath = Annotated[Path, typer.Argument(metavar="PATH", help="A folder with hati.toml, or the file.")]
+Output = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Write there instead; - is stdout.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="How the result is written.")]
+TableFormatOption = Annotated[TableFormat, typer.Option("--format", help="How the table is written.")]
+StorePlace = Annotated[
+    str | None,
+    typer.Option("--store", metavar="URL", envvar="HATI_STORE", help="The store [default: .hati/store.sqlite]."),
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="For everything random; recorded.")]
+BenchmarkName = Annotated[
+    str | None, typer.Option("--benchmark", metavar="NAME", help="Which benchmark, where there are several.")
+]
+BudgetText = Annotated[
+    str, typer.Option("--budget", metavar="RUNS|TIME", help="What may be spent: 96 runs, or a time such as 2m.")
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="A new campaign, even where one is unfinished or done.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the tasks and the time that they would take.")]
+
+HERE = Path()
+DEFAULT_OUTPUT = STDOUT

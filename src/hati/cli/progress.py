@@ -1,0 +1,75 @@
+"""How a campaign is watched: a bar with the time left on a terminal, plain lines otherwise."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from hati.campaign import Observer
+from hati.cli.output import console, say
+from hati.core import Evidence, Outcome, Plan, Run
+
+_SECONDS_BETWEEN_LINES = 5.0
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a campaign stands: runs made, of how many, and how many of those that were seen failed."""
+
+    made: int
+    total: int
+    failed: int
+
+
+class _Counter:
+    """An observer that counts, and tells of each run where the campaign stands."""
+
+    def __init__(self, show: Callable[[Position], None]) -> None:
+        self._show = show
+        self._plan: Plan | None = None
+        self._done = self._failed = 0
+
+    def __call__(self, run: Run, evidence: Evidence, plan: Plan) -> None:
+        if plan is not self._plan:
+            self._plan, self._done = plan, 0
+        self._done += 1
+        self._failed += run.outcome is not Outcome.DONE
+        before = len(evidence.runs)
+        self._show(Position(before + self._done, before + len(plan), self._failed))
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Observer]:
+    """Show a campaign's progress on standard error."""
+    if not sys.stderr.isatty():
+        yield _Counter(_lines(title))
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console(stderr=True)) as bar:
+        task = bar.add_task(title, total=None)
+
+        def show(position: Position) -> None:
+            failed = f", {position.failed} failed" if position.failed else ""
+            bar.update(task, completed=position.made, total=position.total, description=f"{title}{failed}")
+
+        yield _Counter(show)
+
+
+def _lines(title: str) -> Callable[[Position], None]:
+    """Say a line now and then, and one at the end of each plan."""
+    said = time.monotonic()
+
+    def show(position: Position) -> None:
+        nonlocal said
+        now = time.monotonic()
+        if position.made == position.total or now - said >= _SECONDS_BETWEEN_LINES:
+            said = now
+            failed = f", {position.failed} failed" if position.failed else ""
+            say(f"{title}: {position.made} of {position.total} runs{failed}")
+
+    return show

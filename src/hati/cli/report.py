@@ -1,0 +1,67 @@
+"""``hati report``: a study's report, made anew from the store."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hati.cli.output import STDOUT, Format, say, write
+from hati.cli.parameters import HERE, Output, ProjectPath, StorePlace
+from hati.cli.screen import write_screening
+from hati.core import InputError
+
+if TYPE_CHECKING:
+    from hati.studies.screening import ScreeningConclusion
+
+
+class ReportFormat(StrEnum):
+    """How a report is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    HTML = "html"
+
+
+_Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Which study [default: the last one].")]
+_Format = Annotated[ReportFormat, typer.Option("--format", help="How the report is written.")]
+_Charts = Annotated[
+    Path | None, typer.Option("--charts", metavar="FOLDER", help="Write each chart there too, as PNG and SVG.")
+]
+
+
+def report(
+    path: ProjectPath = HERE,
+    study: _Study = None,
+    charts: _Charts = None,
+    store: StorePlace = None,
+    output: Output = STDOUT,
+    chosen: _Format = ReportFormat.TEXT,
+) -> None:
+    """Report a study from the store, without measuring."""
+    from hati import render
+    from hati.wiring import conclude_stored, workplace
+
+    conclusion = conclude_stored(workplace(path, store), study)
+    if charts is not None:
+        _write_charts(conclusion, charts)
+    if chosen is ReportFormat.HTML:
+        write(render.screening_html(conclusion), output)
+    else:
+        write_screening(conclusion, Format(chosen.value), output)
+
+
+def _write_charts(conclusion: ScreeningConclusion, folder: Path) -> None:
+    from hati import render
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be made: {error.strerror}", fix="name another folder") from error
+    for name, chart in render.screening_charts(conclusion).items():
+        write(render.chart_png(chart), str(folder / f"{name}.png"))
+        write(render.chart_svg(chart), str(folder / f"{name}.svg"))
+        say(f"{folder / name}.png and .svg are written")

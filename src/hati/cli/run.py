@@ -1,0 +1,88 @@
+"""``hati run``: measure, without a question."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hati.cli.dry_run import write_rehearsal
+from hati.cli.output import STDOUT, Format, console, say, write
+from hati.cli.parameters import (
+    HERE,
+    BenchmarkName,
+    BudgetText,
+    DryRun,
+    FormatOption,
+    Fresh,
+    Output,
+    ProjectPath,
+    Seed,
+    StorePlace,
+)
+from hati.cli.progress import progress
+from hati.core import Budget, Configuration, InputError
+
+if TYPE_CHECKING:
+    from hati.space import Space
+
+_Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="OPTION=SETTING,...", help="A configuration by what differs from the default."),
+]
+
+
+def run(
+    path: ProjectPath = HERE,
+    benchmark: BenchmarkName = None,
+    settings: _Settings = None,
+    budget: BudgetText = "10",
+    seed: Seed = 1,
+    fresh: Fresh = False,
+    dry_run: DryRun = False,
+    store: StorePlace = None,
+    output: Output = STDOUT,
+    chosen: FormatOption = Format.TEXT,
+) -> None:
+    """Measure the default configuration, or those given by --set, interleaved, and summarise them by run."""
+    from hati import render
+    from hati.report import measurement_json, measurement_table
+    from hati.wiring import measure, rehearse_measurement, workplace
+
+    Budget.parse(budget)
+    place = workplace(path, store)
+    measured = place.project.benchmark(benchmark)
+    space = place.project.space
+    configurations = tuple(dict.fromkeys(_configuration(space, text) for text in settings or [""]))
+    if dry_run:
+        rehearsal = rehearse_measurement(place, measured, configurations, budget, seed)
+        write_rehearsal(rehearsal, chosen, output)
+        return
+    with progress(measured.name) as observe:
+        conclusion = measure(place, measured, configurations, budget, seed, fresh=fresh, announce=say, observe=observe)
+    if chosen is Format.JSON:
+        write(render.to_json(measurement_json(conclusion)), output)
+    elif chosen is Format.MARKDOWN:
+        write(render.table_markdown(measurement_table(conclusion)), output)
+    elif output == STDOUT:
+        render.print_table(measurement_table(conclusion), console())
+    else:
+        write(render.table_text(measurement_table(conclusion)), output)
+
+
+def _configuration(space: Space, text: str) -> Configuration:
+    """The default configuration with the settings in the text.
+
+    Raises:
+        InputError: for what is no option or no setting of it, and for a configuration that is not valid.
+    """
+    changed = {}
+    for part in filter(None, text.split(",")):
+        name, equals, setting = part.partition("=")
+        if not equals:
+            raise InputError(f"--set {part!r} is no setting", fix="write option=setting")
+        changed[name.strip()] = setting.strip()
+    configuration = space.parse(changed)
+    if not space.valid(configuration):
+        raise InputError(f"the configuration {configuration} is not valid", fix="see the constraints in hati.toml")
+    return configuration

@@ -1,0 +1,59 @@
+"""``hati runs`` and ``hati forget``: what the store holds."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hati.cli.output import STDOUT, TableFormat
+from hati.cli.parameters import HERE, BenchmarkName, Output, ProjectPath, StorePlace, TableFormatOption
+from hati.cli.tables import write_table
+from hati.core import InputError
+
+_Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Those of one study.")]
+_Task = Annotated[str | None, typer.Option("--task", metavar="ID", help="The one whose task's id begins so.")]
+_All = Annotated[bool, typer.Option("--all", help="All of them.")]
+
+
+def runs(
+    path: ProjectPath = HERE,
+    study: _Study = None,
+    task: _Task = None,
+    benchmark: BenchmarkName = None,
+    store: StorePlace = None,
+    output: Output = STDOUT,
+    chosen: TableFormatOption = TableFormat.TEXT,
+) -> None:
+    """List the runs in the store; show one whole with --task."""
+    from hati.report import run_table, runs_table
+    from hati.store import Selection
+    from hati.wiring import stored
+
+    found = stored(path, store).runs(Selection(study, benchmark, task))
+    if task is not None and not found:
+        raise InputError(f"no run's task begins with {task!r}", fix="`hati runs` lists them")
+    table = run_table(found[0]) if task is not None and len(found) == 1 else runs_table(found)
+    write_table(table, chosen, output)
+
+
+def forget(
+    path: ProjectPath = HERE,
+    study: _Study = None,
+    task: _Task = None,
+    benchmark: BenchmarkName = None,
+    everything: _All = False,
+    store: StorePlace = None,
+) -> None:
+    """Remove runs from the store, for good."""
+    from hati.store import Selection
+    from hati.wiring import stored
+
+    selection = Selection(study, benchmark, task)
+    if everything == (selection != Selection()):
+        raise InputError(
+            "say which runs to forget",
+            fix="give --study, --task or --benchmark, or --all by itself; `hati runs` lists them",
+        )
+    removed = stored(path, store).forget(selection)
+    typer.echo(f"{removed:,} run{'' if removed == 1 else 's'} forgotten")

@@ -1,0 +1,63 @@
+"""The words that all of Hati speaks, as frozen types that are valid once they exist.
+
+Options' settings and configurations; metrics and benchmarks; studies, tasks and plans; runs,
+observations and evidence; machines, units, seeds and errors; and the ports that studies, engines
+and stores fill. Nothing here does I/O.
+"""
+
+from hati.core.benchmark import Benchmark, Binding, ConfigurationFile, Reader, ReaderKind, Ready, Server
+from hati.core.errors import HatiError, InputError, MeasurementError, NotInstalledError, Place
+from hati.core.evidence import Evidence
+from hati.core.machine import Machine
+from hati.core.metric import Better, Metric
+from hati.core.plan import Budget, Plan
+from hati.core.ports import Engine, Store, Study
+from hati.core.run import FloatArray, Observations, Outcome, Resources, Run, Sample
+from hati.core.seeds import generator
+from hati.core.study import StudyId, Task, digest
+from hati.core.units import Unit, conversion, parse_duration, parse_unit
+from hati.core.values import Assignment, Configuration, Setting, Workload, canonical_json, setting_text
+
+__all__ = [
+    "Assignment",
+    "Benchmark",
+    "Better",
+    "Binding",
+    "Budget",
+    "Configuration",
+    "ConfigurationFile",
+    "Engine",
+    "Evidence",
+    "FloatArray",
+    "HatiError",
+    "InputError",
+    "Machine",
+    "MeasurementError",
+    "Metric",
+    "NotInstalledError",
+    "Observations",
+    "Outcome",
+    "Place",
+    "Plan",
+    "Reader",
+    "ReaderKind",
+    "Ready",
+    "Resources",
+    "Run",
+    "Sample",
+    "Server",
+    "Setting",
+    "Store",
+    "Study",
+    "StudyId",
+    "Task",
+    "Unit",
+    "Workload",
+    "canonical_json",
+    "conversion",
+    "digest",
+    "generator",
+    "parse_duration",
+    "parse_unit",
+    "setting_text",
+]

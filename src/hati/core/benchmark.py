@@ -1,0 +1,143 @@
+"""How to build, start and read one measurement of the subject."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from hati.core.errors import InputError
+from hati.core.metric import Metric
+from hati.core.values import Workload, canonical_json
+
+
+@dataclass(frozen=True)
+class Binding:
+    """How an option's setting reaches the command, besides placeholders and file templates.
+
+    ``argument`` is a template with ``{}`` for the setting, added to the command; ``env`` names an
+    environment variable; ``build`` says that a change needs a build.
+    """
+
+    option: str
+    argument: str | None = None
+    env: str | None = None
+    build: bool = False
+
+
+@dataclass(frozen=True)
+class ConfigurationFile:
+    """A file made with Jinja2 for every run: ``template`` is its source text, ``source`` where that is from."""
+
+    path: str
+    template: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Ready:
+    """When a server is up: its port accepts connections, its output has a line, or both; ``timeout`` in seconds."""
+
+    port: bool = False
+    line: str | None = None
+    timeout: float = 10.0
+
+
+@dataclass(frozen=True)
+class Server:
+    """A program that must be up before the command starts, and is stopped after it."""
+
+    command: tuple[str, ...]
+    ready: Ready
+    cpus: tuple[int, ...] = ()
+
+
+class ReaderKind(StrEnum):
+    """The formats of benchmark output that can be read."""
+
+    HATI = "hati"
+    PROCESS = "process"
+    JSON = "json"
+    REGEX = "regex"
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Which reader, and where it finds each metric.
+
+    ``patterns`` pairs a metric's name with where to look: for ``json`` a path such as
+    ``results.latency[*]``, for ``regex`` a regular expression with one group.
+    """
+
+    kind: ReaderKind
+    patterns: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One benchmark of a subject; commands are argument lists, started without a shell.
+
+    ``timeout`` in seconds; ``warmup`` is the number of leading observations of a run that are warm-up.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    reader: Reader
+    metrics: tuple[Metric, ...]
+    build: tuple[str, ...] | None = None
+    prepare: tuple[str, ...] | None = None
+    cleanup: tuple[str, ...] | None = None
+    server: Server | None = None
+    files: tuple[ConfigurationFile, ...] = ()
+    timeout: float = 60.0
+    warmup: int = 0
+    cpus: tuple[int, ...] = ()
+    workload: Workload = field(default_factory=Workload)
+    bindings: tuple[Binding, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.command:
+            raise InputError(f"benchmark {self.name!r} has an empty command")
+        if not self.metrics:
+            raise InputError(
+                f"benchmark {self.name!r} has no metric", fix="add a [[benchmark.metric]] with name, unit and better"
+            )
+
+    def metric(self, name: str) -> Metric:
+        """The metric of that name.
+
+        Raises:
+            InputError: where there is none, naming those that there are.
+        """
+        for metric in self.metrics:
+            if metric.name == name:
+                return metric
+        names = ", ".join(m.name for m in self.metrics)
+        raise InputError(f"benchmark {self.name!r} has no metric {name!r}", fix=f"it has: {names}")
+
+    @property
+    def definition(self) -> str:
+        """Canonical JSON of all that determines what a run does; equal definitions measure the same."""
+        return canonical_json(
+            {
+                "command": self.command,
+                "reader": [self.reader.kind, self.reader.patterns],
+                "metrics": [[m.name, m.unit, m.better] for m in self.metrics],
+                "build": self.build,
+                "prepare": self.prepare,
+                "cleanup": self.cleanup,
+                "server": self.server
+                and [
+                    self.server.command,
+                    self.server.cpus,
+                    self.server.ready.port,
+                    self.server.ready.line,
+                    self.server.ready.timeout,
+                ],
+                "files": [[f.path, f.template] for f in self.files],
+                "timeout": self.timeout,
+                "warmup": self.warmup,
+                "cpus": self.cpus,
+                "workload": dict(self.workload),
+                "bindings": [[b.option, b.argument, b.env, b.build] for b in self.bindings],
+            }
+        )

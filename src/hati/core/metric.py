@@ -1,0 +1,28 @@
+"""What is read from a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hati.core.errors import InputError
+
+
+class Better(StrEnum):
+    """Which direction of a metric is the good one."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric: its name, unit and good direction."""
+
+    name: str
+    unit: str
+    better: Better = Better.LOWER
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise InputError("a metric has an empty name", fix="name it, for instance 'latency'")

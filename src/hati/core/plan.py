@@ -1,0 +1,72 @@
+"""Plans are data: tasks in order, and what may be spent on them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hati.core.errors import InputError
+from hati.core.evidence import Evidence
+from hati.core.study import Task
+from hati.core.units import parse_duration
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a campaign may cost: a number of runs, a time in seconds, or (both infinite) anything."""
+
+    runs: float = math.inf
+    seconds: float = math.inf
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.runs) or math.isnan(self.seconds):
+            raise InputError("a budget is a number of runs or a time")
+
+    @classmethod
+    def parse(cls, text: str) -> Budget:
+        """Read ``96`` as runs and ``2m`` as time.
+
+        Raises:
+            InputError: where it is neither.
+        """
+        text = text.strip()
+        if re.fullmatch(r"[0-9]{1,9}", text):
+            if int(text) == 0:
+                raise InputError("a budget of 0 runs measures nothing", fix="give at least 1")
+            return cls(runs=int(text))
+        try:
+            return cls(seconds=parse_duration(text))
+        except InputError as error:
+            raise InputError(
+                f"{text!r} is no budget", fix="give a number of runs such as 96 or a time such as 2m"
+            ) from error
+
+    def left(self, evidence: Evidence) -> Budget:
+        """What remains after the evidence was paid for."""
+        return Budget(max(0.0, self.runs - len(evidence.runs)), max(0.0, self.seconds - evidence.seconds))
+
+    @property
+    def spent(self) -> bool:
+        """Whether nothing remains."""
+        return self.runs <= 0 or self.seconds <= 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Tasks in the order in which they are to be run; empty when a study has enough."""
+
+    tasks: tuple[Task, ...] = ()
+
+    def __iter__(self) -> Iterator[Task]:
+        return iter(self.tasks)
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def within(self, budget: Budget) -> Plan:
+        """As many of the first tasks as the budget has runs for; none where it is spent."""
+        if budget.spent:
+            return Plan()
+        return self if math.isinf(budget.runs) else Plan(self.tasks[: int(budget.runs)])

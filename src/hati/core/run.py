@@ -1,0 +1,141 @@
+"""What came of a task: one fresh OS process and what it yielded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hati.core.errors import InputError
+from hati.core.metric import Better
+from hati.core.study import Task
+from hati.core.values import Configuration, Workload
+
+FloatArray = NDArray[np.float64]
+
+
+class Outcome(StrEnum):
+    """How a run ended."""
+
+    DONE = "done"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    UNREADABLE = "unreadable"
+    NOT_STARTED = "not started"
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """One metric's values in one run, in order; the first ``warmup`` of them are warm-up.
+
+    ``values`` has shape (n,), n >= 1, is finite, in ``unit``, and cannot be written to.
+    """
+
+    metric: str
+    unit: str
+    values: FloatArray
+    warmup: int = 0
+
+    def __post_init__(self) -> None:
+        values = np.array(self.values, dtype=np.float64)
+        if values.ndim != 1 or values.size == 0:
+            raise InputError(f"metric {self.metric!r} has no observations")
+        if not np.all(np.isfinite(values)):
+            raise InputError(f"metric {self.metric!r} has an observation that is not a finite number")
+        if not 0 <= self.warmup < values.size:
+            raise InputError(
+                f"metric {self.metric!r} has {values.size} observations and {self.warmup} of warm-up: none is left",
+                fix="print more observations per run or lower `warmup`",
+            )
+        values.flags.writeable = False
+        object.__setattr__(self, "values", values)
+
+    @property
+    def steady(self) -> FloatArray:
+        """The values after warm-up."""
+        return self.values[self.warmup :]
+
+    @property
+    def mean(self) -> float:
+        """Mean of the values after warm-up, in ``unit``."""
+        return float(np.mean(self.steady))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Observations)
+            and (self.metric, self.unit, self.warmup) == (other.metric, other.unit, other.warmup)
+            and np.array_equal(self.values, other.values)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.metric, self.unit, self.warmup, self.values.tobytes()))
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the command's whole process tree used; times in seconds, memory in bytes.
+
+    ``load`` is the machine's one-minute load average when the run started.
+    """
+
+    wall_time: float
+    user_time: float
+    system_time: float
+    peak_memory: int
+    voluntary_switches: int
+    involuntary_switches: int
+    load: float
+
+    @property
+    def cpu_time(self) -> float:
+        """User and system time together, in seconds."""
+        return self.user_time + self.system_time
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: a failure is a run too, with its reason in ``detail`` and without observations.
+
+    ``started`` is in UTC; ``seconds`` is what the task cost in all, preparation included; ``exit`` is the
+    command's exit status (negative: the signal that ended it), None where it never started; ``output``
+    is the end of what it printed.
+    """
+
+    task: Task
+    machine: str
+    started: datetime
+    seconds: float
+    outcome: Outcome
+    detail: str = ""
+    exit: int | None = None
+    output: str = ""
+    resources: Resources | None = None
+    observations: tuple[Observations, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.started.tzinfo is None:
+            raise InputError("a run's start needs a time zone")
+        if (self.outcome is Outcome.DONE) != bool(self.observations):
+            raise InputError("a run that is done has observations, and one that is not has none")
+
+    def of(self, metric: str) -> Observations | None:
+        """The observations of that metric, or None where the run has none."""
+        return next((o for o in self.observations if o.metric == metric), None)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """All runs of one benchmark, configuration, revision, workload, machine and metric: ragged, two-level."""
+
+    benchmark: str
+    metric: str
+    unit: str
+    better: Better
+    configuration: Configuration
+    revision: str
+    workload: Workload
+    machine: str
+    runs: tuple[Run, ...]

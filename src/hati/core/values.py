@@ -1,0 +1,82 @@
+"""Settings, and immutable assignments of settings to names."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from hati.core.errors import InputError
+
+type_names = {bool: "boolean", int: "integer", float: "real", str: "text"}
+
+Setting = bool | int | float | str
+"""One value of an option: TOML's boolean, integer, float or string."""
+
+
+def canonical_json(value: object) -> str:
+    """The one JSON text of a value: sorted keys, no spaces, no NaN.
+
+    >>> canonical_json({"b": 1, "a": True})
+    '{"a":true,"b":1}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def setting_text(setting: Setting) -> str:
+    """A setting as people and programs read it: ``true`` and ``false``, numbers, bare text."""
+    return setting if isinstance(setting, str) else canonical_json(setting)
+
+
+class Assignment(Mapping[str, Setting]):
+    """An immutable mapping from names to settings, equal and hashed by its canonical JSON.
+
+    Unlike a ``dict``, it tells ``1`` from ``True`` and from ``1.0``. Iteration is in order of names.
+
+    Raises:
+        InputError: for a setting that is not finite or not of a setting's type.
+    """
+
+    def __init__(self, settings: Mapping[str, Setting] | None = None) -> None:
+        settings = settings or {}
+        for name, setting in settings.items():
+            if type(setting) not in type_names:
+                raise InputError(f"{name}: {setting!r} is no setting; use a boolean, a number or text")
+            if isinstance(setting, float) and not math.isfinite(setting):
+                raise InputError(f"{name}: {setting} is no setting; use a finite number")
+        self._settings = {name: settings[name] for name in sorted(settings)}
+
+    def __getitem__(self, name: str) -> Setting:
+        return self._settings[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._settings)
+
+    def __len__(self) -> int:
+        return len(self._settings)
+
+    @cached_property
+    def key(self) -> str:
+        """The canonical JSON: equal for equal assignments only."""
+        return canonical_json(self._settings)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Assignment) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._settings!r})"
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={setting_text(setting)}" for name, setting in self._settings.items())
+
+
+class Configuration(Assignment):
+    """One setting for every active option of a space."""
+
+
+class Workload(Assignment):
+    """The parameters of a benchmark's input."""

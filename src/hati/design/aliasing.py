@@ -1,0 +1,155 @@
+"""Which effects a design cannot tell apart, from the matrix."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hati.core import InputError
+from hati.design.matrix import Design
+from hati.design.structure import Hull, Indices, effects, hull
+
+_MOST_PRODUCTS = 2**28
+
+
+@dataclass(frozen=True)
+class Alias:
+    """An effect that equals another in every run, up to the sign: ``sign`` -1 means that it is the negative."""
+
+    factors: tuple[str, ...]
+    sign: int
+
+
+@dataclass(frozen=True)
+class PartialAlias:
+    """An effect that is neither equal nor orthogonal to another: ``coefficient`` is the mean of their product."""
+
+    factors: tuple[str, ...]
+    coefficient: float
+
+
+def aliases(design: Design, effect: Sequence[str], order: int) -> tuple[Alias, ...]:
+    """All other effects of one to ``order`` factors that equal this one up to the sign, by order, then by factors.
+
+    Raises:
+        InputError: for a factor that the design has not, or more than two million effects.
+    """
+    chosen = indices(design, effect)
+    geometry = hull(design)
+    column, sign = geometry.column(chosen), geometry.sign(chosen)
+    return tuple(
+        Alias(named(design, other), sign * geometry.sign(other))
+        for other, its_column in effects(geometry.columns, order)
+        if its_column == column and other != chosen
+    )
+
+
+def alias_sets(design: Design, order: int) -> tuple[tuple[Alias, ...], ...]:
+    """All effects of one to ``order`` factors, those that equal each other up to the sign together.
+
+    Each set begins with its lowest-order effect, to which the signs refer; the sets are in order of these.
+    Effects that are constant are left out: they equal the mean, and ``words`` lists them.
+
+    Raises:
+        InputError: for more than two million effects.
+    """
+    geometry = hull(design)
+    return tuple(
+        tuple(Alias(named(design, effect), geometry.sign(group[0]) * geometry.sign(effect)) for effect in group)
+        for group in groups(geometry, order).values()
+    )
+
+
+def groups(geometry: Hull, order: int) -> dict[int, list[Indices]]:
+    """The alias sets by their column, the mean's left out."""
+    sets = defaultdict(list)
+    for effect, column in effects(geometry.columns, order):
+        sets[column].append(effect)
+    sets.pop(0, None)
+    return sets
+
+
+def clear_interactions(design: Design) -> tuple[tuple[str, str], ...]:
+    """The two-factor interactions that are orthogonal to all main effects, all others of their kind and the mean.
+
+    Raises:
+        InputError: for a design that is not regular and too large to multiply out.
+    """
+    geometry = hull(design)
+    pairs = list(combinations(range(len(design.factors)), 2))
+    if geometry.regular:
+        columns = [geometry.column(pair) for pair in pairs]
+        count = Counter((*geometry.columns, *columns, 0))
+        clear = [count[column] == 1 for column in columns]
+    else:
+        clear = _orthogonal(design, pairs)
+    return tuple((design.factors[i], design.factors[j]) for (i, j), alone in zip(pairs, clear, strict=True) if alone)
+
+
+def partial_aliases(design: Design, effect: Sequence[str], order: int) -> tuple[PartialAlias, ...]:
+    """All effects of one to ``order`` factors that are partly aliased with this one, by order, then by factors.
+
+    A regular design has none; runs that are missing make many.
+
+    Raises:
+        InputError: for a factor that the design has not, or more products than can be looked at.
+    """
+    geometry = hull(design)
+    if geometry.regular:
+        return ()
+    chosen = indices(design, effect)
+    others = [other for other, _ in effects(geometry.columns, order) if other != chosen]
+    _check_products(len(others) * design.runs)
+    own = _product(design, chosen)
+    found: list[PartialAlias] = []
+    for other in others:
+        mean = float(own @ _product(design, other)) / design.runs
+        if 0 < abs(mean) < 1:
+            found.append(PartialAlias(named(design, other), mean))
+    return tuple(found)
+
+
+def indices(design: Design, effect: Sequence[str]) -> Indices:
+    """The columns of an effect's factors, ascending.
+
+    Raises:
+        InputError: for no factor, an unknown one, or one twice.
+    """
+    places = {name: j for j, name in enumerate(design.factors)}
+    for name in effect:
+        if name not in places:
+            raise InputError(f"{name!r} is no factor of the design", fix=f"its factors are {', '.join(places)}")
+    if not effect or len(set(effect)) < len(effect):
+        raise InputError(f"{':'.join(effect)!r} is no effect", fix="name one or more factors, each once")
+    return tuple(sorted(places[name] for name in effect))
+
+
+def named(design: Design, effect: Indices) -> tuple[str, ...]:
+    """The names of an effect's factors."""
+    return tuple(design.factors[j] for j in effect)
+
+
+def _product(design: Design, effect: Indices) -> NDArray[np.float64]:
+    product: NDArray[np.float64] = design.matrix[:, list(effect)].prod(axis=1, dtype=np.float64)
+    return product
+
+
+def _orthogonal(design: Design, pairs: list[tuple[int, int]]) -> list[bool]:
+    """For each pair, whether its product sums to zero alone, with every factor and with every other pair."""
+    size = 1 + len(design.factors) + len(pairs)
+    _check_products(size * max(size, design.runs))
+    values = design.matrix.astype(np.float32)
+    products = values[:, [i for i, _ in pairs]] * values[:, [j for _, j in pairs]]
+    model = np.hstack([np.ones((design.runs, 1), dtype=np.float32), values, products])
+    touched = np.abs(products.T @ model) > 0
+    return [bool(row) for row in touched.sum(axis=1) == 1]
+
+
+def _check_products(count: int) -> None:
+    if count > _MOST_PRODUCTS:
+        raise InputError("the design is not regular and too large to multiply out", fix="ask for a lower order")

@@ -1,0 +1,88 @@
+"""The engine that runs tasks on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from hati.core import Benchmark, Machine, Plan, Run
+from hati.engine.lock import MachineLock, default_path
+from hati.subject import LocalSubject, Warden
+
+
+def _say_nothing(_: str) -> None:
+    return
+
+
+class LocalEngine:
+    """Runs the tasks of the subject in the folder ``root``, one at a time under the machine's lock.
+
+    A context manager. The lock is taken with the first plan and kept until the engine is closed;
+    ``waiting`` is told, once, when another hati has it. Closing the engine, an exception while a run is
+    under way (Ctrl-C), and the death of this process all end the run's whole process tree.
+
+    Raises:
+        InputError: where a benchmark can never run.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        benchmarks: Sequence[Benchmark],
+        machine: Machine,
+        waiting: Callable[[str], None] = _say_nothing,
+        lock: Path | None = None,
+    ) -> None:
+        self._subject = LocalSubject(root, benchmarks, machine)
+        self._waiting = waiting
+        self._lock_path = lock or default_path()
+        self._lock: MachineLock | None = None
+        self._warden: Warden | None = None
+
+    def run(self, plan: Plan) -> Iterator[Run]:
+        """One run of each task, in the plan's order.
+
+        Raises:
+            InputError: where a task's benchmark is not known.
+            MeasurementError: where nothing can be measured.
+        """
+        self._subject.check(plan.tasks)
+        for task in plan:
+            warden = self._ready()
+            try:
+                run = self._subject.measure(task, warden)
+            except BaseException:
+                self.close()
+                raise
+            yield run
+
+    def close(self) -> None:
+        """End what runs, and give the lock up."""
+        if self._warden is not None:
+            self._warden.close()
+            self._warden = None
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _ready(self) -> Warden:
+        if self._warden is None:
+            lock = self._lock = MachineLock(self._lock_path)
+            try:
+                lock.acquire(self._waiting)
+                self._subject.tidy()
+                self._warden = Warden(lock.fd)
+            except BaseException:
+                self.close()
+                raise
+        return self._warden

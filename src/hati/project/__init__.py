@@ -1,0 +1,12 @@
+"""Projects: ``hati.toml`` read and checked, with errors that point at the place.
+
+A project file holds the subject's name, its options and constraints (a :class:`hati.space.Space`) and
+its benchmarks. Everything is checked when it is read: names, types, formulas, placeholders, patterns
+and templates, each error with file, line, column and the fix.
+"""
+
+from hati.project.models import read_feature_model
+from hati.project.project import Project, parse_project, read_project
+from hati.project.writing import skeleton, write_project
+
+__all__ = ["Project", "parse_project", "read_feature_model", "read_project", "skeleton", "write_project"]

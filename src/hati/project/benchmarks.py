@@ -1,0 +1,189 @@
+"""The tables ``[[benchmark]]``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hati.core import Benchmark, Binding, InputError, Ready, Server, Workload, parse_duration
+from hati.core.placeholders import names
+from hati.project.commands import check_template, read_command
+from hati.project.document import Table, Value
+from hati.project.metrics import read_metrics
+from hati.project.spaces import RESERVED
+from hati.project.templates import read_files
+from hati.space import Space
+
+_RUN = ("work", "port", "revision", "repetition")
+_KEYS = (
+    "name", "build", "prepare", "cleanup", "command", "reader", "timeout", "warmup", "cpus", "server", "metric",
+    "file", "workload",
+)  # fmt: skip
+_COMMAND = 'command = ["./program", "--flag"]'
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a benchmark may refer to: the project's folder, its options and how they reach the commands."""
+
+    root: Path
+    space: Space
+    bindings: tuple[Binding, ...]
+
+
+def read_benchmarks(tables: Sequence[Table], surroundings: Surroundings) -> tuple[Benchmark, ...]:
+    """The benchmarks of a project file.
+
+    Raises:
+        InputError: for what is wrong, with its place.
+    """
+    benchmarks: dict[str, Benchmark] = {}
+    for table in tables:
+        name = table.need("name", 'name = "orders"')
+        if name.line() in benchmarks:
+            raise name.error(f"benchmark {name.line()!r} is there twice", fix="rename one")
+        benchmarks[name.line()] = _benchmark(table, name.line(), surroundings)
+    return tuple(benchmarks.values())
+
+
+def _benchmark(table: Table, name: str, around: Surroundings) -> Benchmark:
+    table.only(*_KEYS)
+    workload = _workload(table, around.space)
+    known = [*around.space.names, *_RUN, *workload]
+    files = read_files(table, around.root, known, around.space.names)
+    known += [f"file:{file.path}" for file in files]
+    command = read_command(table, "command", known)
+    if command is None:
+        raise table.error("command is missing", fix=f"add it, as in {_COMMAND}")
+    reader, metrics = read_metrics(table)
+    _check_arguments(table, around, known)
+    return Benchmark(
+        name,
+        command,
+        reader,
+        metrics,
+        build=_build(table, around),
+        prepare=read_command(table, "prepare", known),
+        cleanup=read_command(table, "cleanup", known),
+        server=_server(table, known, may_name_port=bool(files)),
+        files=files,
+        timeout=_duration(table.get("timeout"), 60.0),
+        warmup=_natural(table.get("warmup")),
+        cpus=_cpus(table),
+        workload=workload,
+        bindings=around.bindings,
+    )
+
+
+def _build(table: Table, around: Surroundings) -> tuple[str, ...] | None:
+    """The build command; it knows the options that need a build, and no run."""
+    value = table.get("build")
+    built = [binding.option for binding in around.bindings if binding.build]
+    if value is None:
+        if built:
+            raise table.error(f"option {built[0]!r} needs a build, and there is none", fix='add build = ["make"]')
+        return None
+    if isinstance(value.data, list):
+        for argument in value.items():
+            for placeholder in names(argument.text()) if "{" in argument.text() else ():
+                if placeholder.name in around.space.names and placeholder.name not in built:
+                    raise argument.error(
+                        f"option {placeholder.name!r} is not one that needs a build",
+                        within=placeholder.offset,
+                        fix=f"add build = true to [options.{placeholder.name}]",
+                    )
+    return read_command(table, "build", [*built, "revision"])
+
+
+def _check_arguments(table: Table, around: Surroundings, known: Collection[str]) -> None:
+    """The arguments of options may name what this benchmark's commands may, and ``{}`` for the setting."""
+    root = Table(table.document, ("options",), {})
+    for binding in around.bindings:
+        if binding.argument is not None:
+            value = Value(root.document, ("options", binding.option, "argument"), binding.argument)
+            check_template(value, ["", *(["revision"] if binding.build else known)])
+
+
+def _workload(table: Table, space: Space) -> Workload:
+    value = table.get("workload")
+    if value is None:
+        return Workload()
+    parameters = value.table()
+    for name in parameters:
+        if name in space.names or name in RESERVED or any(c in name for c in "{}:") or not name:
+            raise parameters.error(f"{name!r} cannot name a parameter: it is taken", key=name, fix="rename it")
+    settings = {}
+    for name in parameters:
+        parameter = parameters.need(name, "")
+        if not isinstance(parameter.data, bool | int | float | str):
+            raise parameter.error(f"{name}: expected true, false, a number or text in quotes")
+        settings[name] = parameter.data
+    try:
+        return Workload(settings)
+    except InputError as error:
+        raise value.error(error.message) from None
+
+
+def _server(table: Table, known: Collection[str], *, may_name_port: bool) -> Server | None:
+    value = table.get("server")
+    if value is None:
+        return None
+    server = value.table()
+    server.only("command", "ready", "cpus")
+    command = read_command(server, "command", known)
+    if command is None:
+        raise server.error("command is missing", fix='add it, as in command = ["./server", "--port", "{port}"]')
+    names_port = any(placeholder.name == "port" for argument in command for placeholder in names(argument))
+    ready = _ready(server, names_port=names_port)
+    if ready.port and not names_port and not may_name_port:
+        raise server.error(
+            "ready waits for the port, and nothing tells the server which", key="ready", fix="pass {port} in command"
+        )
+    return Server(command, ready, _cpus(server))
+
+
+def _ready(server: Table, *, names_port: bool) -> Ready:
+    value = server.get("ready")
+    if value is None and names_port:
+        return Ready(port=True)
+    if value is None:
+        raise server.error(
+            "ready is missing", fix='say when the server is up, as in ready = { line = "listening", timeout = "10s" }'
+        )
+    table = value.table()
+    table.only("port", "line", "timeout")
+    port, line = table.get("port"), table.get("line")
+    ready = Ready(port.truth() if port else False, line.line() if line else None, _duration(table.get("timeout"), 10.0))
+    if not ready.port and ready.line is None:
+        raise value.error("ready waits for nothing", fix='add port = true or line = "listening"')
+    return ready
+
+
+def _duration(value: Value | None, default: float) -> float:
+    if value is None:
+        return default
+    try:
+        return parse_duration(value.text())
+    except InputError as error:
+        if error.place:
+            raise
+        raise value.error(error.message, fix=error.fix) from None
+
+
+def _natural(value: Value | None) -> int:
+    return 0 if value is None else value.natural()
+
+
+def _cpus(table: Table) -> tuple[int, ...]:
+    value = table.get("cpus")
+    if value is None:
+        return ()
+    cpus = value.items()
+    if not cpus:
+        raise value.error("cpus is empty", fix="as in cpus = [1]")
+    numbers = tuple(cpu.natural() for cpu in cpus)
+    for position, cpu in enumerate(cpus):
+        if numbers[position] in numbers[:position]:
+            raise cpu.error(f"CPU {numbers[position]} is there twice")
+    return numbers

@@ -1,0 +1,110 @@
+"""A benchmark's metrics and how its reader finds them."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+from hati.core import Better, InputError, Metric, Reader, ReaderKind, conversion
+from hati.core.nearest import suggestion
+from hati.project.document import Table, Value
+
+_PROCESS = {"wall_time": "s", "user_time": "s", "system_time": "s", "cpu_time": "s", "peak_memory": "B"}
+_PATH = re.compile(r"""(?:(?:^|\.)[^.\[\]"]+|\[-?\d{1,9}\]|\[\*\]|\["[^"]*"\])+""")
+_WHERE = {ReaderKind.JSON: "path", ReaderKind.REGEX: "pattern"}
+_EXAMPLES = {"path": 'path = "results[*].latency"', "pattern": "pattern = 'latency: ([0-9.]+) s'"}
+
+
+def read_metrics(benchmark: Table) -> tuple[Reader, tuple[Metric, ...]]:
+    """The reader and the metrics of a benchmark.
+
+    Raises:
+        InputError: for what is wrong, with its place.
+    """
+    kind = _kind(benchmark)
+    listed = benchmark.get("metric")
+    tables = listed.tables() if listed else []
+    if not tables and kind is ReaderKind.PROCESS:
+        return Reader(kind), tuple(Metric(name, unit) for name, unit in _PROCESS.items())
+    if not tables:
+        raise benchmark.error(
+            "the benchmark has no metric", fix="add a [[benchmark.metric]] with name, unit and better"
+        )
+    metrics: dict[str, Metric] = {}
+    patterns = []
+    for table in tables:
+        metric = _metric(table, kind)
+        if metric.name in metrics:
+            raise table.need("name", "").error(f"metric {metric.name!r} is there twice", fix="rename or remove one")
+        metrics[metric.name] = metric
+        if kind in _WHERE:
+            patterns.append((metric.name, _pattern(table, _WHERE[kind])))
+    return Reader(kind, tuple(patterns)), tuple(metrics.values())
+
+
+def _kind(benchmark: Table) -> ReaderKind:
+    value = benchmark.get("reader")
+    if value is None:
+        return ReaderKind.HATI
+    kinds = [kind.value for kind in ReaderKind]
+    if value.text() not in kinds:
+        raise value.error(f"unknown reader {value.text()!r}", fix=suggestion(value.text(), kinds))
+    return ReaderKind(value.text())
+
+
+def _metric(table: Table, kind: ReaderKind) -> Metric:
+    table.only("name", "unit", "better", "path", "pattern")
+    for other, key in _WHERE.items():
+        if other is not kind and key in table:
+            raise table.error(f"{key} is for reader {other.value!r}, this is reader {kind.value!r}", key=key)
+    name = table.need("name", 'name = "latency"')
+    if kind is ReaderKind.PROCESS:
+        unit = _process_unit(table, name)
+    else:
+        unit = table.need("unit", 'unit = "s" (or "1" where it has none)').text()
+    return Metric(name.line(), unit, _better(table))
+
+
+def _process_unit(table: Table, name: Value) -> str:
+    if name.text() not in _PROCESS:
+        raise name.error(f"reader 'process' has no metric {name.text()!r}", fix=suggestion(name.text(), _PROCESS))
+    known, unit = _PROCESS[name.text()], table.get("unit")
+    if unit is None:
+        return known
+    try:
+        conversion(known, unit.text())
+    except InputError as error:
+        raise unit.error(error.message, fix=f'write unit = "{known}"') from None
+    return unit.text()
+
+
+def _better(table: Table) -> Better:
+    value = table.get("better")
+    if value is None:
+        return Better.LOWER
+    words = [word.value for word in Better]
+    if value.text() not in words:
+        raise value.error(f"better is {value.text()!r}", fix="write lower or higher")
+    return Better(value.text())
+
+
+def _pattern(table: Table, key: str) -> str:
+    value = table.need(key, _EXAMPLES[key])
+    text = value.line()
+    if key == "path":
+        if not _PATH.fullmatch(text):
+            raise value.error(f"{text!r} is no path", fix="write keys and indexes, as in results[*].latency or a.b[0]")
+        return text
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            groups = re.compile(text, re.MULTILINE).groups
+    except (re.error, OverflowError, RecursionError) as error:
+        position = error.pos if isinstance(error, re.error) else None
+        message = error.msg if isinstance(error, re.error) else str(error)
+        raise value.error(f"this is no regular expression: {message}", within=position) from None
+    if groups != 1:
+        raise value.error(
+            f"the pattern has {groups} groups", fix="put one group ( ) around the number; others as (?: )"
+        )
+    return text

@@ -1,0 +1,92 @@
+"""A project: the subject's name, its space and its benchmarks, read from ``hati.toml``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hati.core import Benchmark, InputError, Place
+from hati.core.nearest import suggestion
+from hati.project.benchmarks import Surroundings, read_benchmarks
+from hati.project.document import Table, parse_document
+from hati.project.files import read_text
+from hati.project.spaces import read_bindings, read_space
+from hati.space import Space
+
+FILE = "hati.toml"
+
+
+@dataclass(frozen=True)
+class Project:
+    """What a project file says; ``root`` is its folder, ``name`` the subject's."""
+
+    root: Path
+    file: Path
+    name: str
+    space: Space
+    benchmarks: tuple[Benchmark, ...]
+
+    def benchmark(self, name: str | None = None) -> Benchmark:
+        """The benchmark of that name, or the only one.
+
+        Raises:
+            InputError: where there is none, or several and no name.
+        """
+        names = [benchmark.name for benchmark in self.benchmarks]
+        place = Place(str(self.file))
+        if not self.benchmarks:
+            raise InputError(
+                "the project has no benchmark", place=place, fix="add a [[benchmark]] with name, command and metric"
+            )
+        if name is None and len(names) > 1:
+            raise InputError(
+                f"there are several benchmarks: {', '.join(names)}", place=place, fix="say which: --benchmark"
+            )
+        if name is not None and name not in names:
+            raise InputError(f"there is no benchmark {name!r}", place=place, fix=suggestion(name, names))
+        return self.benchmarks[0 if name is None else names.index(name)]
+
+
+def read_project(path: Path) -> Project:
+    """Read a project: ``path`` is the file, or a folder with ``hati.toml``.
+
+    Raises:
+        InputError: for all that is wrong with it, with file, line, column and the fix.
+    """
+    file = path / FILE if path.is_dir() else path
+    if path.is_dir() and not file.exists():
+        raise InputError(
+            f"there is no {FILE} in this folder", place=Place(str(path)), fix=f"make one with: hati init {path}"
+        )
+    return parse_project(read_text(file), file)
+
+
+def parse_project(text: str, file: Path) -> Project:
+    """The project that a text says; templates are read from beside ``file``.
+
+    Raises:
+        InputError: for all that is wrong with it, with file, line, column and the fix.
+    """
+    root = file.parent
+    document = parse_document(text, str(file))
+    document.only("subject", "benchmark", "options", "space")
+    space = read_space(document)
+    around = Surroundings(root, space, read_bindings(document))
+    benchmarks = document.get("benchmark")
+    return Project(
+        root,
+        file,
+        _subject(document) or root.resolve().name or "subject",
+        space,
+        read_benchmarks(benchmarks.tables() if benchmarks else [], around),
+    )
+
+
+def _subject(document: Table) -> str:
+    value = document.get("subject")
+    if value is None:
+        return ""
+    table = value.table()
+    table.only("name")
+    name = table.get("name")
+    return name.line() if name else ""

@@ -1,0 +1,162 @@
+"""The tables ``[options.NAME]`` and ``[space]``."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+
+from hati.core import Binding, InputError, Setting
+from hati.core.placeholders import PlaceholderError, names
+from hati.project.document import Table, Value
+from hati.space import (
+    Formula,
+    FormulaError,
+    Kind,
+    Option,
+    OptionError,
+    Space,
+    SpaceError,
+    check_formula,
+    parse_formula,
+)
+
+RESERVED = frozenset({"work", "port", "revision", "repetition", "workload"})
+"""What placeholders and templates know besides options."""
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_EXAMPLE = "settings = [false, true]"
+
+
+def read_space(root: Table) -> Space:
+    """The options and constraints of a project file.
+
+    Raises:
+        InputError: for what is wrong, with its place.
+    """
+    tables = _option_tables(root)
+    options = {name: _option(name, table) for name, table in tables.items()}
+    for name, table in tables.items():
+        condition, value = options[name].active_if, table.get("active_if")
+        if condition is not None and value is not None:
+            _check(condition, value, options)
+    constraints = tuple(_constraint(value, options) for value in _constraint_values(root))
+    try:
+        return Space(tuple(options.values()), constraints)
+    except SpaceError as error:
+        raise tables[error.option].error(error.message, key="active_if", fix=error.fix) from None
+
+
+def read_bindings(root: Table) -> tuple[Binding, ...]:
+    """How settings reach the commands, for each option that says so.
+
+    Raises:
+        InputError: for what is wrong, with its place.
+    """
+    bindings: list[Binding] = []
+    for name, table in _option_tables(root).items():
+        binding = _binding(name, table)
+        taken = next((other for other in bindings if binding.env and other.env == binding.env), None)
+        if taken:
+            raise table.error(f"environment variable {binding.env} is that of option {taken.option!r} too", key="env")
+        if binding != Binding(name):
+            bindings.append(binding)
+    return tuple(bindings)
+
+
+def _option_tables(root: Table) -> dict[str, Table]:
+    options = root.get("options")
+    tables = options.table() if options else None
+    return {name: tables.need(name, "").table() for name in tables} if tables else {}
+
+
+def _option(name: str, table: Table) -> Option:
+    table.only("settings", "default", "unit", "doc", "active_if", "argument", "env", "build")
+    if name in RESERVED or name.startswith("file:"):
+        raise table.error(f"{{{name}}} is a placeholder of its own", fix=f"call the option {name}_option, for instance")
+    settings = table.need("settings", _EXAMPLE).items()
+    default, active_if = table.get("default"), table.get("active_if")
+    unit, doc = table.get("unit"), table.get("doc")
+    if not settings:
+        raise table.error(f"option {name!r} has no settings", key="settings", fix=f"as in {_EXAMPLE}")
+    try:
+        return Option(
+            name,
+            tuple(_setting(value) for value in settings),
+            _setting(default or settings[0]),
+            unit.text() if unit else "",
+            doc.text() if doc else "",
+            _formula(active_if) if active_if else None,
+        )
+    except OptionError as error:
+        place = settings[error.index] if error.index is not None else table.get(error.part)
+        if place is None:
+            raise table.error(error.message, fix=error.fix) from None
+        raise place.error(error.message, fix=error.fix) from None
+
+
+def _setting(value: Value) -> Setting:
+    if not isinstance(value.data, bool | int | float | str):
+        raise value.error("expected a setting: true, false, a number or text in quotes", fix=f"as in {_EXAMPLE}")
+    return value.data
+
+
+def _constraint_values(root: Table) -> list[Value]:
+    space = root.get("space")
+    if space is None:
+        return []
+    table = space.table()
+    table.only("constraints")
+    constraints = table.get("constraints")
+    return constraints.items() if constraints else []
+
+
+def _constraint(value: Value, options: Mapping[str, Option]) -> Formula:
+    formula = _formula(value)
+    _check(formula, value, options)
+    return formula
+
+
+def _formula(value: Value) -> Formula:
+    try:
+        return parse_formula(value.line())
+    except FormulaError as error:
+        raise _located(value, error) from None
+
+
+def _check(formula: Formula, value: Value, options: Mapping[str, Option]) -> None:
+    try:
+        check_formula(formula, options)
+    except FormulaError as error:
+        raise _located(value, error) from None
+
+
+def _located(value: Value, error: FormulaError) -> InputError:
+    return value.error(error.message, within=error.offset, fix=error.fix)
+
+
+def _binding(name: str, table: Table) -> Binding:
+    argument, env, build = table.get("argument"), table.get("env"), table.get("build")
+    if env and not _VARIABLE.fullmatch(env.text()):
+        raise env.error(f"{env.text()!r} cannot name an environment variable", fix="use letters, digits and _")
+    return Binding(
+        name,
+        argument=_argument(argument, _option(name, table)) if argument else None,
+        env=env.text() if env else None,
+        build=build.truth() if build else False,
+    )
+
+
+def _argument(value: Value, option: Option) -> str:
+    """An argument's template; without ``{}`` it is a flag, which only a boolean option can be."""
+    argument = value.line()
+    try:
+        placeholders = names(argument)
+        shlex.split(argument)
+    except PlaceholderError as error:
+        raise value.error(error.message, within=error.offset, fix=error.fix) from None
+    except ValueError as error:
+        raise value.error(f"the argument cannot be split: {str(error).lower()}", fix="close the quotation") from None
+    if option.kind is not Kind.BOOLEAN and all(placeholder.name for placeholder in placeholders):
+        raise value.error("the argument has no {} for the setting", fix=f'as in "--{option.name}={{}}"')
+    return argument

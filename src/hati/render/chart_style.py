@@ -1,0 +1,103 @@
+"""What all charts share: sizes, type, labels and axes. Imports Altair: see `charts` for when that is."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from hati.render import palette
+
+Chart = alt.LayerChart | alt.FacetChart | alt.ConcatChart
+
+WIDTH = 600
+HEIGHT = 340
+ROW = 22
+_FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
+"""Fonts of equal widths: a drawing is measured with one of them and may be shown with another."""
+_LONGEST = 60
+_TICKS = 6
+_FACTORS = (1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 7.0)
+
+
+def styled(chart: Chart, title: str, *reading: str) -> Chart:
+    """The chart with its title, lines that say how to read it, and the common look."""
+    heading = alt.TitleParams(
+        plain(title, 100),
+        subtitle=[plain(line, 120) for line in reading if line],
+        anchor="start",
+        frame="bounds",
+        offset=14,
+    )
+    looks: Chart = (
+        chart.properties(title=heading, background="white", padding=12)
+        .configure(font=_FONT, aria=False)  # the page describes each chart as a whole
+        .configure_title(fontSize=15, fontWeight=600, color=palette.INK, subtitleFontSize=12, subtitleColor=palette.INK)
+        .configure_axis(
+            labelFontSize=11,
+            titleFontSize=12,
+            titleFontWeight="normal",
+            labelColor=palette.INK,
+            titleColor=palette.INK,
+            gridColor=palette.GRID,
+            domainColor=palette.NOT_SHOWN,
+            tickColor=palette.NOT_SHOWN,
+            labelLimit=260,
+        )
+        .configure_legend(labelFontSize=12, titleFontSize=12, labelColor=palette.INK, titleColor=palette.INK)
+        .configure_text(fontSize=11, color=palette.INK)
+        .configure_view(stroke=None)
+    )
+    return looks
+
+
+def plain(text: str, longest: int = _LONGEST) -> str:
+    """The text on one line, without characters that do not print, cut where it is too long for a chart."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def labels(names: Sequence[str]) -> list[str]:
+    """One label for each name, different for different names even where they were cut."""
+    unique: dict[str, None] = {}
+    for name in map(plain, names):
+        numbered = (f"{name} ({number})" for number in itertools.count(2))
+        unique[next(label for label in itertools.chain([name], numbered) if label not in unique)] = None
+    return list(unique)
+
+
+def titled(name: str, unit: str) -> str:
+    """An axis's title: the name with its unit."""
+    return plain(f"{name} ({unit})" if unit else name)
+
+
+def rows(order: Sequence[str]) -> alt.Y:
+    """One row for each label, in the given order."""
+    return alt.Y("label:N", sort=list(order), title=None, axis=alt.Axis(ticks=False, domain=False, labelPadding=8))
+
+
+def factor_axis(largest: float) -> alt.Axis:
+    """An axis of differences of logarithms whose labels are factors: 0 is x1, ln 2 is x2."""
+    values = [math.log(factor) for factor in _factors(math.exp(min(largest, 500.0)))]
+    return alt.Axis(values=values, labelExpr="'×' + format(exp(datum.value), '.4~g')", labelOverlap=True)
+
+
+def data(rows_of: Sequence[dict[str, Any]]) -> alt.InlineData:
+    """Rows as inline data."""
+    return alt.InlineData(values=list(rows_of))
+
+
+def _factors(largest: float) -> list[float]:
+    if largest > 3:
+        decades = range(math.ceil(math.log10(largest)) + 1)
+        candidates = [factor * 10.0**decade for decade in decades for factor in _FACTORS]
+        if largest > 100:
+            candidates = [10.0**decade for decade in decades[:: 1 + len(decades) // (2 * _TICKS)]]
+        return [factor for factor in candidates if factor <= largest * 1.1]
+    rough = max(largest - 1, 1e-6) / _TICKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(nice * power for nice in (1, 2, 5, 10) if nice * power >= rough)
+    return [1 + i * step for i in range(_TICKS + 2)]

@@ -1,0 +1,70 @@
+"""Altair charts of figure data: one definition for the interactive page, for PNG and for SVG.
+
+Altair and vl-convert take most of a second to load. They are imported where a chart is made, here and in
+the modules that draw, so that programs that draw nothing start at once.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from hati.report import half_normal, interactions, main_effects, pareto, run_order
+from hati.studies.screening import ScreeningConclusion
+
+if TYPE_CHECKING:
+    from hati.render.chart_style import Chart
+
+_PNG_SCALE = 2.0
+
+
+def screening_charts(conclusion: ScreeningConclusion) -> dict[str, Chart]:
+    """The charts for which there are data, by name: pareto, half_normal, main_effects, interactions, run_order."""
+    from hati.render import effect_charts, mean_charts
+
+    charts: dict[str, Chart] = {}
+    if conclusion.effects:
+        charts["pareto"] = effect_charts.pareto_chart(pareto(conclusion))
+        charts["half_normal"] = effect_charts.half_normal_chart(half_normal(conclusion))
+    means = main_effects(conclusion)
+    if means.options:
+        charts["main_effects"] = mean_charts.main_effects_chart(means)
+    pairs = interactions(conclusion)
+    if pairs.pairs:
+        charts["interactions"] = mean_charts.interactions_chart(pairs)
+    runs = run_order(conclusion)
+    if runs.runs:
+        charts["run_order"] = mean_charts.run_order_chart(runs)
+    return charts
+
+
+def chart_png(chart: Chart) -> bytes:
+    """The chart as a PNG image, at twice its nominal size."""
+    import vl_convert
+
+    return bytes(
+        vl_convert.vegalite_to_png(
+            chart.to_dict(), vl_version=_vega_lite_version(), scale=_PNG_SCALE, allowed_base_urls=[]
+        )
+    )
+
+
+def chart_svg(chart: Chart) -> str:
+    """The chart as an SVG document."""
+    import vl_convert
+
+    return vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=_vega_lite_version(), allowed_base_urls=[])
+
+
+@functools.cache
+def chart_script() -> str:
+    """JavaScript that defines ``vegaEmbed`` with all that it needs; it loads nothing from elsewhere."""
+    import vl_convert
+
+    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=_vega_lite_version())
+
+
+def _vega_lite_version() -> str:
+    import altair
+
+    return ".".join(altair.VEGALITE_VERSION.split(".")[:2])

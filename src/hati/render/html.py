@@ -1,0 +1,135 @@
+"""A screening conclusion as one HTML file that works offline: it holds all that it needs and loads nothing.
+
+Charts are drawn as SVG when the file is made; where scripts may run they are replaced by interactive ones.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from hati.render.charts import chart_script, chart_svg, screening_charts
+from hati.render.visible import visible
+from hati.report import (
+    Align,
+    answer,
+    cell_text,
+    design_summary,
+    detection,
+    run_summary,
+    scale_sentence,
+    screening_tables,
+    space_size,
+)
+from hati.studies.screening import ScreeningConclusion
+
+if TYPE_CHECKING:
+    import jinja2
+
+    from hati.render.chart_style import Chart
+
+_CAPTIONS = {
+    "pareto": "Effects by size. The table of effects has the same numbers.",
+    "half_normal": "Half-normal plot: each effect's size against where it would be if all were noise.",
+    "main_effects": "The metric's mean at the two settings of each option.",
+    "interactions": "The metric's mean at the four combinations of the strongest pairs of options.",
+    "run_order": "The value of every run in the order in which the runs were made.",
+}
+
+
+class _Figure(NamedTuple):
+    name: str
+    svg: str
+    caption: str
+
+
+def screening_html(conclusion: ScreeningConclusion) -> str:
+    """The report of a screening, as one file: HTML, style, charts and scripts."""
+    charts = screening_charts(conclusion)
+    scripts = [chart_script(), _template_text("interactive.js")] if charts else []
+    return (
+        _environment()
+        .get_template("screening.html.j2")
+        .render(
+            conclusion=conclusion,
+            answer=answer(conclusion),
+            tables=screening_tables(conclusion),
+            facts=(
+                ("Subject", f"{conclusion.subject} {conclusion.revision}, benchmark {conclusion.benchmark}"),
+                ("Space", space_size(conclusion)),
+                ("Design", design_summary(conclusion)),
+                ("Runs", run_summary(conclusion)),
+                ("Scale", scale_sentence(conclusion)),
+                ("Study", conclusion.study),
+            ),
+            detection=detection(conclusion),
+            figures=_figures(charts),
+            specifications=_script_safe({name: chart.to_dict() for name, chart in charts.items()}),
+            scripts=[_markup(script) for script in scripts],
+            hashes=[_hash(script) for script in scripts],
+            style=_markup(_template_text("style.css")),
+        )
+    )
+
+
+def _figures(charts: Mapping[str, Chart]) -> list[_Figure]:
+    return [_Figure(name, _markup(_own_ids(name, chart_svg(chart))), _CAPTIONS[name]) for name, chart in charts.items()]
+
+
+def _own_ids(name: str, svg: str) -> str:
+    """The drawing with its ids made its own: several drawings in one page would otherwise share them."""
+    svg = re.sub(r'(?<=\sid=")([\w-]+)(?=")', rf"{name}-\1", svg)
+    return re.sub(r"(?<=url\(#)([\w-]+)(?=\))", rf"{name}-\1", svg)
+
+
+def _script_safe(value: object) -> str:
+    """JSON that neither ends nor opens a script element, whatever strings it holds."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return _markup(text)
+
+
+def _hash(script: str) -> str:
+    """The source expression that lets a browser run this script and no other (Content Security Policy)."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+
+
+def _markup(text: str) -> str:
+    """Text of our own making that the template must not escape."""
+    import markupsafe
+
+    return markupsafe.Markup(text)  # noqa: S704 - scripts, style and drawings made here; names in them are escaped
+
+
+def _template_text(name: str) -> str:
+    environment = _environment()
+    assert environment.loader is not None
+    source, _, _ = environment.loader.get_source(environment, name)
+    return source.strip()
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("hati.render"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+    environment.filters["cell_text"] = cell_text
+    environment.tests["right"] = lambda column: column.align is Align.RIGHT
+    return environment
+
+
+def _shown(value: object) -> object:
+    return visible(value) if type(value) is str else value

@@ -1,0 +1,186 @@
+"""Figure data of means: each option's two settings, the strongest pairs' four, and every run in order."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from statistics import fmean
+from typing import NamedTuple
+
+from hati.core import Configuration, Setting, setting_text
+from hati.report.quantities import tidy
+from hati.report.words import effect_name, main_effect, option_summary
+from hati.studies.screening import Effect, Options, OptionSummary, Scale, ScreeningConclusion
+
+
+class SettingMean(NamedTuple):
+    """The mean of the metric at one setting of an option, with a 95 % interval where there is a noise to judge by."""
+
+    setting: str
+    mean: float
+    interval: tuple[float, float] | None
+
+
+class MainEffect(NamedTuple):
+    """An option's means at its first and at its second setting."""
+
+    option: str
+    first: SettingMean
+    second: SettingMean
+    important: bool
+
+
+class MainEffects(NamedTuple):
+    """The options as ranked, ``left_out`` were not estimated; means in ``unit``, the metric's own tidied."""
+
+    metric: str
+    unit: str
+    mean: float
+    options: tuple[MainEffect, ...]
+    left_out: int
+
+
+class Interaction(NamedTuple):
+    """The means of a pair's four combinations: ``means[i][j]`` is at setting ``i`` of ``x`` and ``j`` of ``line``."""
+
+    x: str
+    x_settings: tuple[str, str]
+    line: str
+    line_settings: tuple[str, str]
+    means: tuple[tuple[float, float], tuple[float, float]]
+    important: bool
+    aliases: tuple[str, ...]
+
+
+class Interactions(NamedTuple):
+    """The strongest pairs, strongest first; means in ``unit``, the metric's own tidied."""
+
+    metric: str
+    unit: str
+    pairs: tuple[Interaction, ...]
+
+
+class RunPoint(NamedTuple):
+    """One run: its place in the order from 1, its value, which repetition of its configuration it was from 1."""
+
+    order: int
+    value: float
+    repetition: int
+    configuration: str
+
+
+class RunOrder(NamedTuple):
+    """The runs that yielded a value, in order; values in ``unit``. ``scale`` is the deciding one."""
+
+    metric: str
+    unit: str
+    scale: Scale
+    runs: tuple[RunPoint, ...]
+
+
+def main_effects(conclusion: ScreeningConclusion) -> MainEffects:
+    """Means at the first and second setting of each option whose effect was estimated, as ranked.
+
+    They are the overall mean minus and plus half the effect: in a balanced design the plain means, otherwise
+    (runs failed, or are still to be made) free of the other options' effects, which plain means would not be.
+    A mean of half the runs has the standard error of the effect divided by sqrt(2), which gives the intervals.
+    """
+    means = _configuration_means(conclusion)
+    effects = [effect for name in conclusion.ranking if (effect := main_effect(conclusion, name))]
+    if not means or not effects:
+        return MainEffects(conclusion.metric.name, conclusion.metric.unit, math.nan, (), len(conclusion.ranking))
+    centre = fmean(means.values())
+    unit, factor = tidy(conclusion.metric.unit, means.values())
+    rows = []
+    for effect in effects:
+        option = option_summary(conclusion, effect.options[0])
+        first, second = (
+            _setting_mean(setting, centre + sign * effect.estimate / 2, effect.interval, factor)
+            for setting, sign in ((option.first, -1), (option.second, +1))
+        )
+        rows.append(MainEffect(option.name, first, second, effect.important))
+    return MainEffects(conclusion.metric.name, unit, centre * factor, tuple(rows), len(conclusion.ranking) - len(rows))
+
+
+def interactions(conclusion: ScreeningConclusion, most: int = 6) -> Interactions:
+    """Means of the four combinations of the strongest pairs; pairs of which a combination has no run are left out."""
+    means = _configuration_means(conclusion)
+    unit, factor = tidy(conclusion.metric.unit, means.values())
+    pairs = []
+    for effect in (e for e in conclusion.effects if len(e.options) == 2):
+        pair = _interaction(conclusion, effect, means, factor)
+        if pair is not None:
+            pairs.append(pair)
+        if len(pairs) == most:
+            break
+    return Interactions(conclusion.metric.name, unit, tuple(pairs))
+
+
+def run_order(conclusion: ScreeningConclusion) -> RunOrder:
+    """The value of every run that yielded one, in the order in which they were made."""
+    points = sorted(conclusion.points, key=lambda point: point.order)
+    unit, factor = tidy(conclusion.metric.unit, [point.value for point in points])
+    seen: dict[Configuration, int] = defaultdict(int)
+    runs = []
+    for point in points:
+        seen[point.configuration] += 1
+        repetition = seen[point.configuration]
+        runs.append(RunPoint(point.order + 1, point.value * factor, repetition, str(point.configuration)))
+    return RunOrder(conclusion.metric.name, unit, conclusion.scale, tuple(runs))
+
+
+def _configuration_means(conclusion: ScreeningConclusion) -> dict[Configuration, float]:
+    values: dict[Configuration, list[float]] = defaultdict(list)
+    for point in conclusion.points:
+        values[point.configuration].append(point.value)
+    return {configuration: fmean(of) for configuration, of in values.items()}
+
+
+def _setting_mean(
+    setting: Setting, mean: float, effect_interval: tuple[float, float] | None, factor: float
+) -> SettingMean:
+    if effect_interval is None:
+        return SettingMean(setting_text(setting), mean * factor, None)
+    half = (effect_interval[1] - effect_interval[0]) / 2 / math.sqrt(2)
+    return SettingMean(setting_text(setting), mean * factor, ((mean - half) * factor, (mean + half) * factor))
+
+
+def _interaction(
+    conclusion: ScreeningConclusion, effect: Effect, means: Mapping[Configuration, float], factor: float
+) -> Interaction | None:
+    x, line = _by_influence(conclusion, effect.options)
+    cells = [
+        [_mean_where(means, {x.name: a, line.name: b}) for b in (line.first, line.second)] for a in (x.first, x.second)
+    ]
+    (low_low, low_high), (high_low, high_high) = cells
+    if low_low is None or low_high is None or high_low is None or high_high is None:
+        return None
+    return Interaction(
+        x=x.name,
+        x_settings=(setting_text(x.first), setting_text(x.second)),
+        line=line.name,
+        line_settings=(setting_text(line.first), setting_text(line.second)),
+        means=((low_low * factor, low_high * factor), (high_low * factor, high_high * factor)),
+        important=effect.important,
+        aliases=tuple(effect_name(alias) for alias in effect.aliases),
+    )
+
+
+def _by_influence(conclusion: ScreeningConclusion, pair: Options) -> tuple[OptionSummary, OptionSummary]:
+    one, other = sorted(pair, key=conclusion.ranking.index)
+    return option_summary(conclusion, one), option_summary(conclusion, other)
+
+
+def _mean_where(means: Mapping[Configuration, float], settings: Mapping[str, Setting]) -> float | None:
+    chosen = [mean for configuration, mean in means.items() if _has(configuration, settings)]
+    return fmean(chosen) if chosen else None
+
+
+def _has(configuration: Configuration, settings: Mapping[str, Setting]) -> bool:
+    return all(
+        name in configuration
+        and type(configuration[name]) is type(setting)  # 1 is neither true nor 1.0, as in Assignment
+        and configuration[name] == setting
+        for name, setting in settings.items()
+    )

@@ -1,0 +1,87 @@
+"""The table of a measurement."""
+
+from __future__ import annotations
+
+from hati.report.quantities import duration, percent, quantity
+from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.report.values import Plain
+from hati.studies.measurement import MeasurementConclusion, Summary
+
+_RIGHT = Align.RIGHT
+
+
+def measurement_table(conclusion: MeasurementConclusion) -> Table:
+    """A row for each metric (and configuration, where there are several): mean over runs and its spread."""
+    several = len({summary.configuration for summary in conclusion.summaries}) > 1
+    columns = (
+        *((Column("configuration"),) if several else ()),
+        Column("metric"),
+        Column("mean", None, _RIGHT),
+        Column("+-95 %", None, _RIGHT),
+        Column("median", None, _RIGHT),
+        Column("min", None, _RIGHT),
+        Column("max", None, _RIGHT),
+        Column("sd", None, _RIGHT),
+        Column("runs", None, _RIGHT),
+    )
+    rows = tuple(_row(summary, several=several) for summary in conclusion.summaries)
+    return Table(f"Benchmark {conclusion.benchmark}", columns, rows, _notes(conclusion))
+
+
+def measurement_json(conclusion: MeasurementConclusion) -> dict[str, Plain]:
+    """A measurement as plain values, unrounded."""
+    return {
+        "study": conclusion.study,
+        "benchmark": conclusion.benchmark,
+        "revision": conclusion.revision,
+        "summaries": [_summary(summary) for summary in conclusion.summaries],
+        "runs": {"done": conclusion.done, "failed": conclusion.failed},
+        "failures": list(conclusion.failures),
+        "seconds": conclusion.seconds,
+    }
+
+
+def _row(summary: Summary, *, several: bool) -> tuple[Cell, ...]:
+    unit = summary.metric.unit
+    return (
+        *((str(summary.configuration),) if several else ()),
+        summary.metric.name,
+        Shown(quantity(summary.mean, unit), summary.mean),
+        _half_width(summary),
+        Shown(quantity(summary.median, unit), summary.median),
+        Shown(quantity(summary.minimum, unit), summary.minimum),
+        Shown(quantity(summary.maximum, unit), summary.maximum),
+        None if summary.deviation is None else Shown(quantity(summary.deviation, unit, 2), summary.deviation),
+        summary.runs,
+    )
+
+
+def _half_width(summary: Summary) -> Cell:
+    if summary.interval is None or not summary.mean:
+        return None
+    half = (summary.interval[1] - summary.interval[0]) / 2
+    return Shown(percent(half / abs(summary.mean), 2), half)
+
+
+def _notes(conclusion: MeasurementConclusion) -> tuple[str, ...]:
+    done = f"{conclusion.done:,} done, {conclusion.failed:,} failed, {duration(conclusion.seconds)} in all."
+    failures = tuple(f"Failed: {failure}" for failure in conclusion.failures)
+    return ("A run's value is its mean after warm-up; mean, interval and sd are over runs.", done, *failures)
+
+
+def _summary(summary: Summary) -> dict[str, Plain]:
+    return {
+        "configuration": dict(summary.configuration),
+        "metric": summary.metric.name,
+        "unit": summary.metric.unit,
+        "better": summary.metric.better.value,
+        "runs": summary.runs,
+        "observations": summary.observations,
+        "mean": summary.mean,
+        "interval": None if summary.interval is None else list(summary.interval),
+        "median": summary.median,
+        "deviation": summary.deviation,
+        "within": summary.within,
+        "minimum": summary.minimum,
+        "maximum": summary.maximum,
+    }

@@ -1,0 +1,21 @@
+"""A plan as a table."""
+
+from __future__ import annotations
+
+from hati.core import Plan
+from hati.report.quantities import duration
+from hati.report.table import Align, Column, Table
+
+
+def plan_table(plan: Plan, reason: str, seconds: float | None) -> Table:
+    """A row for each task in order; ``seconds`` is the time that all of them would take, None where unknown."""
+    tasks = plan.tasks
+    options = list(dict.fromkeys(name for task in tasks for name in task.configuration))
+    columns = (Column("task"), Column("stage"), Column("repetition", None, Align.RIGHT), *(Column(o) for o in options))
+    rows = tuple(
+        (task.id, task.stage, task.repetition, *(task.configuration.get(option) for option in options))
+        for task in tasks
+    )
+    count = len(tasks)
+    time = "how long they take is not known yet" if seconds is None else f"about {duration(seconds)}"
+    return Table("Plan", columns, rows, (f"{reason}.", f"{count:,} run{'' if count == 1 else 's'}: {time}."))

@@ -1,0 +1,76 @@
+"""Tables as plain values: what is shown, and beside it what it is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hati.report.quantities import general
+
+
+class Align(StrEnum):
+    """The side on which a column's cells stand."""
+
+    LEFT = "left"
+    RIGHT = "right"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A cell whose text says less than its value: ``text`` is for people, ``value`` for programs."""
+
+    text: str
+    value: str | int | float | bool | None
+
+
+Cell = str | int | float | bool | None | Shown
+"""One cell: a plain value, or one with a text of its own. None is an empty cell."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's heading, the unit of its numbers (None: none), and its side."""
+
+    name: str
+    unit: str | None = None
+    align: Align = Align.LEFT
+
+    @property
+    def heading(self) -> str:
+        """The name with its unit."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+
+@dataclass(frozen=True)
+class Table:
+    """A titled table; every row has one cell for each column. ``notes`` are sentences that belong under it."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for number, row in enumerate(self.rows):
+            if len(row) != len(self.columns):
+                raise ValueError(f"row {number} of {self.title!r} has {len(row)} cells for {len(self.columns)} columns")
+
+
+def cell_text(cell: Cell) -> str:
+    """The text of a cell: ``true`` and ``false``, numbers with thousands apart, nothing for None."""
+    if isinstance(cell, Shown):
+        return cell.text
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, str):
+        return cell
+    return f"{cell:,}" if isinstance(cell, int) else general(cell)
+
+
+def cell_value(cell: Cell) -> str | int | float | bool | None:
+    """The value of a cell, unrounded; None for a number that is not finite."""
+    value = cell.value if isinstance(cell, Shown) else cell
+    return None if isinstance(value, float) and not math.isfinite(value) else value

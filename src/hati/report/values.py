@@ -1,0 +1,103 @@
+"""A screening conclusion as the plain values that are exchanged: unrounded, and null where nothing can be said."""
+
+from __future__ import annotations
+
+import math
+
+from hati.report.words import verdict
+from hati.studies.screening import Dispersion, Effect, OptionSummary, ScreeningConclusion
+
+Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
+"""What JSON can say."""
+
+
+def screening_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
+    """The conclusion under the names that programs rely on; every number unrounded, with its unit beside it."""
+    design = conclusion.design
+    unit = conclusion.metric.unit
+    found = conclusion.detectable
+    return {
+        "study": conclusion.study,
+        "subject": conclusion.subject,
+        "benchmark": conclusion.benchmark,
+        "revision": conclusion.revision,
+        "metric": conclusion.metric.name,
+        "unit": unit,
+        "better": conclusion.metric.better.value,
+        "scale": conclusion.scale.value,
+        "scale_reason": conclusion.scale_reason,
+        "judged_by": conclusion.judged_by.value,
+        "alpha": _finite(conclusion.alpha),
+        "relevant": _finite(conclusion.relevant),
+        "threshold": _finite(conclusion.threshold),
+        "space": {"options": len(conclusion.options), "configurations": conclusion.configurations},
+        "options": [_option(option) for option in conclusion.options],
+        "design": {
+            "kind": design.kind,
+            "runs": design.runs,
+            "configurations": design.configurations,
+            "repetitions": design.repetitions,
+            "resolution": design.resolution,
+            "generators": list(design.generators),
+        },
+        "effects": [_effect(effect, unit) for effect in conclusion.effects],
+        "ranking": list(conclusion.ranking),
+        "important": list(conclusion.important),
+        "detectable": {
+            "estimate": _finite(found.estimate) if found else None,
+            "relative": _finite(found.relative) if found else None,
+            "unit": unit,
+            "power": 0.8,
+        },
+        "missing": [list(options) for options in conclusion.missing],
+        "dispersion": _dispersion(conclusion.dispersion) if conclusion.dispersion else None,
+        "runs": {"done": conclusion.done, "failed": conclusion.failed},
+        "failures": list(conclusion.failures),
+        "seconds": _finite(conclusion.seconds),
+        "warnings": list(conclusion.warnings),
+    }
+
+
+def _option(option: OptionSummary) -> dict[str, Plain]:
+    return {
+        "name": option.name,
+        "letter": option.letter,
+        "first": option.first,
+        "second": option.second,
+        "doc": option.doc,
+    }
+
+
+def _effect(effect: Effect, unit: str) -> dict[str, Plain]:
+    return {
+        "options": list(effect.options),
+        "estimate": _finite(effect.estimate),
+        "unit": unit,
+        "relative": _finite(effect.relative),
+        "interval": _pair(effect.interval),
+        "relative_interval": _pair(effect.relative_interval),
+        "standard_error": _finite(effect.standard_error),
+        "contrast": _finite(effect.contrast),
+        "share": _finite(effect.share),
+        "p_value": _finite(effect.p_value),
+        "half_normal": _finite(effect.half_normal),
+        "important": effect.important,
+        "verdict": verdict(effect),
+        "aliases": [list(alias) for alias in effect.aliases],
+    }
+
+
+def _dispersion(dispersion: Dispersion) -> dict[str, Plain]:
+    return {
+        "of": dispersion.of,
+        "effects": [_effect(effect, "ln s^2") for effect in dispersion.effects],
+        "important": list(dispersion.important),
+    }
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _pair(interval: tuple[float, float] | None) -> Plain:
+    return None if interval is None else [_finite(bound) for bound in interval]

@@ -1,0 +1,160 @@
+"""What a screening concludes, in sentences."""
+
+from __future__ import annotations
+
+from hati.core import Better, setting_text
+from hati.report.quantities import change, duration, percent, quantity
+from hati.studies.screening import Effect, Noise, Options, OptionSummary, Scale, ScreeningConclusion
+
+IMPORTANT = "important"
+NOT_SHOWN = "not shown"
+
+_NAMED = 4
+"""How many important options a sentence names before it counts the rest."""
+
+
+def effect_name(options: Options) -> str:
+    """An effect by its options: ``a`` or ``a x b``."""
+    return " x ".join(options)
+
+
+def verdict(effect: Effect) -> str:
+    """The word for an effect."""
+    return IMPORTANT if effect.important else NOT_SHOWN
+
+
+def main_effect(conclusion: ScreeningConclusion, option: str) -> Effect | None:
+    """The main effect of an option, or None where it was not estimated."""
+    return next((effect for effect in conclusion.effects if effect.options == (option,)), None)
+
+
+def option_summary(conclusion: ScreeningConclusion, name: str) -> OptionSummary:
+    """The option of that name."""
+    return next(option for option in conclusion.options if option.name == name)
+
+
+def step(option: OptionSummary) -> str:
+    """From its first setting to its second: ``FULL -> OFF``."""
+    return f"{setting_text(option.first)} -> {setting_text(option.second)}"
+
+
+def answer(conclusion: ScreeningConclusion) -> str:
+    """The study's question answered in a sentence or two."""
+    metric = conclusion.metric.name
+    total = len(conclusion.options)
+    if not conclusion.effects:
+        return f"Nothing can be said about {metric} yet: no effect could be estimated."
+    if conclusion.judged_by is Noise.NONE:
+        return f"Which options matter for {metric} is undecided: nothing measures the noise yet."
+    shown = conclusion.important[:_NAMED]
+    named = "; ".join(_influence(conclusion, option) for option in shown)
+    if named:
+        rest = len(conclusion.important) - len(shown)
+        more = f"; and {rest} more" if rest else ""
+        verb = "matters" if len(conclusion.important) == 1 else "matter"
+        return f"{len(conclusion.important)} of {total} options {verb} for {metric}: {named}{more}."
+    pairs = [effect_name(effect.options) for effect in conclusion.effects if effect.important]
+    if pairs:
+        return f"No option alone was shown to matter for {metric}, but combinations were: {', '.join(pairs[:_NAMED])}."
+    return f"None of the {total} options was shown to matter for {metric}."
+
+
+def _influence(conclusion: ScreeningConclusion, name: str) -> str:
+    effect = main_effect(conclusion, name)
+    if effect is None:
+        return name
+    good = (effect.estimate < 0) is (conclusion.metric.better is Better.LOWER)
+    setting = setting_text(option_summary(conclusion, name).second)
+    return f"{name}={setting} {change(effect.relative)} ({'better' if good else 'worse'})"
+
+
+def detection(conclusion: ScreeningConclusion) -> str:
+    """What could have been found, in words: no 'not shown' without it."""
+    found = conclusion.detectable
+    if found is None:
+        return "How small an effect could have been found is unknown: nothing measures the noise."
+    size = quantity(found.estimate, conclusion.metric.unit, 2)
+    return (
+        f"An effect of {percent(found.relative, 2)} ({size}) or more would have been found with 80 % power; "
+        "smaller ones may exist."
+    )
+
+
+def judgement(conclusion: ScreeningConclusion) -> str:
+    """What 'important' means here."""
+    smallest = percent(conclusion.relevant)
+    if conclusion.judged_by is Noise.NONE:
+        return "No effect is called important while nothing measures the noise."
+    level = percent(conclusion.alpha)
+    noise = {
+        Noise.PURE_ERROR: "the differences between repetitions",
+        Noise.LENTH: "Lenth's pseudo standard error",
+    }[conclusion.judged_by]
+    return (
+        f"Important: significant at {level} over all effects together, judged by {noise}, and larger than {smallest}."
+    )
+
+
+def scale_sentence(conclusion: ScreeningConclusion) -> str:
+    """The deciding scale, with the reason for it."""
+    name = "logarithmic" if conclusion.scale is Scale.LOG else "raw"
+    reason = conclusion.scale_reason.strip().rstrip(".")
+    return f"Decided on the {name} scale: {reason}." if reason else f"Decided on the {name} scale."
+
+
+def estimate_meaning(conclusion: ScreeningConclusion) -> str:
+    """What an estimate is, and which direction is good."""
+    return (
+        f"Effect = mean {conclusion.metric.name} at the second setting minus that at the first; "
+        f"{conclusion.metric.better.value} is better."
+    )
+
+
+def space_size(conclusion: ScreeningConclusion) -> str:
+    """``14 options, 16,384 configurations``."""
+    options = len(conclusion.options)
+    return f"{_count(options, 'option')}, {_count(conclusion.configurations, 'configuration')}"
+
+
+def design_summary(conclusion: ScreeningConclusion) -> str:
+    """``2^(14-9) fraction, resolution IV: 32 configurations x 3 repetitions = 96 runs``."""
+    design = conclusion.design
+    factors = len(conclusion.options)
+    if design.generators:
+        size = f"2^({factors}-{len(design.generators)}) fraction"
+    else:
+        size = f"2^{factors} full factorial" if design.configurations == 2**factors else design.kind
+    resolution = f", resolution {roman(design.resolution)}" if design.generators and design.resolution else ""
+    return (
+        f"{size}{resolution}: {_count(design.configurations, 'configuration')} x "
+        f"{_count(design.repetitions, 'repetition')} = {_count(design.runs, 'run')}"
+    )
+
+
+def run_summary(conclusion: ScreeningConclusion) -> str:
+    """``96 done, 0 failed, 2 min 5 s in all``."""
+    return f"{conclusion.done:,} done, {conclusion.failed:,} failed, {duration(conclusion.seconds)} in all"
+
+
+def settings_summary(conclusion: ScreeningConclusion, most: int = 24) -> str:
+    """The options with their first and second setting: ``journal_mode DELETE/WAL, ...``."""
+    named = [f"{o.name} {setting_text(o.first)}/{setting_text(o.second)}" for o in conclusion.options[:most]]
+    rest = len(conclusion.options) - len(named)
+    return ", ".join(named) + (f" and {rest:,} more" if rest else "")
+
+
+def aliased_with(effect: Effect, most: int) -> str:
+    """The other members of the alias set, of the lowest order first; after the first few only how many more."""
+    names = [effect_name(alias) for alias in sorted(effect.aliases, key=len)[:most]]
+    rest = len(effect.aliases) - len(names)
+    return ", ".join(names) + (f" and {rest:,} more" if rest else "")
+
+
+def roman(number: int) -> str:
+    """A resolution as it is written."""
+    ones = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
+    return "X" * (number // 10) + ones[number % 10]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,37 @@
+"""Spaces: options, the constraints between them, and the configurations that there are.
+
+An option has discrete settings and may be active only where a formula holds; constraints are
+formulas too. Configurations are canonical: settings of inactive options are not part of them.
+``count`` is exact, ``sample`` uniform, ``enumerate_configurations`` complete, all three by decision
+diagrams; ``check`` finds contradictions and settings that cannot occur, with a constraint solver.
+Feature models of SPL Conqueror become spaces by ``parse_feature_model``.
+"""
+
+from hati.space.diagnosis import Diagnosis, check
+from hati.space.feature_model import FeatureModel, parse_feature_model
+from hati.space.fitting import check_formula
+from hati.space.formula import Formula, FormulaError
+from hati.space.kind import Kind
+from hati.space.option import Option, OptionError
+from hati.space.parser import parse_formula
+from hati.space.sampling import count, enumerate_configurations, sample
+from hati.space.space import Space, SpaceError
+
+__all__ = [
+    "Diagnosis",
+    "FeatureModel",
+    "Formula",
+    "FormulaError",
+    "Kind",
+    "Option",
+    "OptionError",
+    "Space",
+    "SpaceError",
+    "check",
+    "check_formula",
+    "count",
+    "enumerate_configurations",
+    "parse_feature_model",
+    "parse_formula",
+    "sample",
+]

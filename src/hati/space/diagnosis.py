@@ -1,0 +1,102 @@
+"""What is wrong with a space: contradictions, settings that cannot occur, options without a choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hati.core import Setting
+from hati.space.evaluation import holds
+from hati.space.formula import Formula
+from hati.space.solver import Solver, UndecidedError
+from hati.space.space import Space
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What a check of a space found; all empty where it is sound.
+
+    ``contradiction``: constraints that cannot hold together, none of which can be spared. ``dead``:
+    settings that no valid configuration has. ``forced``: options with a choice of which only that
+    setting can occur. ``never_active``: options that no valid configuration has. ``violated``: the
+    constraints that the default configuration breaks. ``undecided`` says what the solver could not
+    decide within its bound of steps. Where there is a contradiction, nothing is valid, and ``dead``,
+    ``forced`` and ``never_active`` are left empty.
+    """
+
+    contradiction: tuple[Formula, ...] = ()
+    dead: tuple[tuple[str, Setting], ...] = ()
+    forced: tuple[tuple[str, Setting], ...] = ()
+    never_active: tuple[str, ...] = ()
+    violated: tuple[Formula, ...] = ()
+    undecided: str = ""
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing was found and everything decided."""
+        return self == Diagnosis()
+
+
+def check(space: Space) -> Diagnosis:
+    """Look for what is wrong with a space.
+
+    The solver is bounded by steps, not by a clock: the same space gives the same answer everywhere.
+
+    Raises:
+        FormulaError: for a comparison over too many combinations of settings.
+    """
+    default = space.default
+    violated = tuple(constraint for constraint in space.constraints if not holds(constraint, default))
+    solver = Solver(space)
+    everything = set(range(len(space.constraints)))
+    try:
+        if solver.solve(everything) is None:
+            numbers, note = _minimal(solver, everything)
+            conflict = tuple(space.constraints[number] for number in sorted(numbers))
+            return Diagnosis(contradiction=conflict, violated=violated, undecided=note)
+        alive = _alive(space, solver, everything)
+    except UndecidedError:
+        return Diagnosis(violated=violated, undecided="whether every setting can occur")
+    return _judged(space, alive, violated)
+
+
+def _minimal(solver: Solver, everything: set[int]) -> tuple[set[int], str]:
+    """Of contradicting constraints, a set of which none can be spared: one by one is left out and missed."""
+    kept = solver.core() or everything
+    note = ""
+    for number in sorted(kept, reverse=True):
+        try:
+            if solver.solve(kept - {number}) is None:
+                kept = kept - {number}
+        except UndecidedError:
+            note = "whether fewer constraints contradict each other"
+    return kept, note
+
+
+def _alive(space: Space, solver: Solver, everything: set[int]) -> set[tuple[str, int]]:
+    """The settings that occur: configurations are asked for until none has a new one."""
+    unseen = {(option.name, code) for option in space.options for code in range(len(option.settings))}
+    alive: set[tuple[str, int]] = set()
+    while unseen:
+        solver.demand_one_of(sorted(unseen))
+        configuration = solver.solve(everything)
+        if configuration is None:
+            break
+        found = {(name, space.by_name[name].settings.index(setting)) for name, setting in configuration.items()}
+        alive |= found
+        unseen -= found
+    return alive
+
+
+def _judged(space: Space, alive: set[tuple[str, int]], violated: tuple[Formula, ...]) -> Diagnosis:
+    dead: list[tuple[str, Setting]] = []
+    forced: list[tuple[str, Setting]] = []
+    never: list[str] = []
+    for option in space.options:
+        occurring = [setting for code, setting in enumerate(option.settings) if (option.name, code) in alive]
+        if not occurring:
+            never.append(option.name)
+            continue
+        dead += [(option.name, setting) for setting in option.settings if setting not in occurring]
+        if len(occurring) == 1 < len(option.settings):
+            forced.append((option.name, occurring[0]))
+    return Diagnosis(dead=tuple(dead), forced=tuple(forced), never_active=tuple(never), violated=violated)

@@ -1,0 +1,180 @@
+"""Decision diagrams of the options that constraints tie together: counted and numbered exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from hati.core import InputError, Setting
+from hati.space.algebra import activity, equivalence, interpret
+from hati.space.formula import Formula
+from hati.space.option import Option
+
+_MOST_NODES = 400_000
+_MOST_BITS = 500  # the diagram's operations recurse once a bit
+
+
+@dataclass(frozen=True)
+class Node:
+    """A decision: for every code of an option, what follows and how many configurations that holds.
+
+    A code is the index of a setting, or the number of settings where the option is inactive.
+    """
+
+    cases: tuple[int, ...]
+    counts: tuple[int, ...]
+
+    @cached_property
+    def count(self) -> int:
+        """How many configurations there are from here on."""
+        return sum(self.counts)
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """The valid configurations of some options, which depend on no others.
+
+    ``levels`` holds, for each option in order, the nodes by their key; ``root`` is a key of the first.
+    """
+
+    options: tuple[Option, ...]
+    levels: tuple[Mapping[int, Node], ...]
+    root: int
+
+    @property
+    def count(self) -> int:
+        """How many valid configurations there are."""
+        return self.levels[0][self.root].count
+
+    def configuration(self, number: int) -> dict[str, Setting]:
+        """The configuration of that number, from 0 to ``count`` - 1; every one has its own."""
+        settings: dict[str, Setting] = {}
+        key = self.root
+        for option, level in zip(self.options, self.levels, strict=True):
+            node = level[key]
+            code = 0
+            while number >= node.counts[code]:
+                number -= node.counts[code]
+                code += 1
+            if code < len(option.settings):
+                settings[option.name] = option.settings[code]
+            key = node.cases[code]
+        return settings
+
+
+def build(options: Sequence[Option], constraints: Sequence[Formula]) -> Diagram:
+    """The diagram of options in that order under constraints that mention no others.
+
+    Raises:
+        InputError: where the diagram would have too many nodes.
+    """
+    algebra = _Decisions(options)
+    by_name = {option.name: option for option in options}
+    try:
+        truth = algebra.constant(truth=True)
+        for option in options:
+            if option.active_if is not None:
+                condition = interpret(option.active_if, by_name, algebra)
+                rule = equivalence(activity(option, algebra), condition, algebra)
+                truth = algebra.conjunction([truth, rule])
+        for constraint in constraints:
+            truth = algebra.conjunction([truth, interpret(constraint, by_name, algebra)])
+    except RuntimeError as error:  # which dd raises when `max_nodes` is reached
+        if "max_nodes" not in str(error):
+            raise
+        raise InputError(
+            f"the constraints tie {len(options)} options together too closely to count: "
+            f"their decision diagram has more than {_MOST_NODES:,} nodes",
+            fix="simplify the constraints, or drop some options",
+        ) from None
+    return Diagram(tuple(options), *algebra.levels(truth))
+
+
+def _manager() -> Any:  # dd's own types say too little
+    # Imported here: it takes half a second, and most spaces are read without being counted.
+    from dd.bdd import BDD
+
+    class Manager(BDD):
+        """dd's manager without its last check, which fails once the limit of nodes was reached."""
+
+        def __del__(self) -> None: ...
+
+    manager: Any = Manager
+    return manager()
+
+
+class _Decisions:
+    """Formulas as binary decision diagrams: a code's bits are variables, the highest first.
+
+    Codes beyond the last are never walked, so what the diagram says of them does not matter.
+    """
+
+    def __init__(self, options: Sequence[Option]) -> None:
+        self._options = {option.name: option for option in options}
+        self._bits: dict[str, list[str]] = {}
+        self._bdd = _manager()
+        for option in options:
+            width = (self._codes(option) - 1).bit_length()
+            self._bits[option.name] = [f"{option.name} {bit}" for bit in range(width)]
+            self._bdd.declare(*self._bits[option.name])
+        if len(self._bdd.vars) > _MOST_BITS:
+            raise InputError(
+                f"the constraints tie {len(options)} options together, too many to count", fix="drop some options"
+            )
+        self._bdd.max_nodes = _MOST_NODES
+
+    def constant(self, *, truth: bool) -> int:
+        return int(self._bdd.true if truth else self._bdd.false)
+
+    def negation(self, part: int) -> int:
+        return -part  # dd's complemented edges
+
+    def conjunction(self, parts: Sequence[int]) -> int:
+        total = self.constant(truth=True)
+        for part in parts:
+            total = self._bdd.ite(total, part, self._bdd.false)
+        return total
+
+    def choice(self, option: str, cases: Sequence[int]) -> int:
+        nodes = list(cases)
+        if self._options[option].active_if is not None:
+            nodes.append(self.constant(truth=False))
+        for bit in reversed(self._bits[option]):
+            if len(nodes) % 2:
+                nodes.append(nodes[-1])
+            variable = self._bdd.var(bit)
+            nodes = [self._bdd.ite(variable, one, zero) for zero, one in zip(nodes[::2], nodes[1::2], strict=True)]
+        return nodes[0]
+
+    def levels(self, truth: int) -> tuple[tuple[Mapping[int, Node], ...], int]:
+        """The diagram with one level an option: nodes found from the first down, counted from the last up."""
+        reached: list[dict[int, tuple[int, ...]]] = []
+        keys = {truth}
+        for option in self._options.values():
+            found = {
+                key: tuple(self._cofactor(key, option, code) for code in range(self._codes(option))) for key in keys
+            }
+            reached.append(found)
+            keys = {case for cases in found.values() for case in cases}
+        below = {self.constant(truth=True): 1, self.constant(truth=False): 0}
+        levels: list[Mapping[int, Node]] = []
+        for found in reversed(reached):
+            level = {key: Node(cases, tuple(below[case] for case in cases)) for key, cases in found.items()}
+            below = {key: node.count for key, node in level.items()}
+            levels.append(level)
+        return tuple(reversed(levels)), truth
+
+    def _codes(self, option: Option) -> int:
+        return len(option.settings) + (option.active_if is not None)
+
+    def _cofactor(self, node: int, option: Option, code: int) -> int:
+        bits = self._bits[option.name]
+        for position, bit in enumerate(bits):
+            level, low, high = self._bdd.succ(node)
+            if level != self._bdd.level_of_var(bit):
+                continue
+            chosen = high if code >> (len(bits) - 1 - position) & 1 else low
+            node = chosen if node > 0 else -chosen
+        return node

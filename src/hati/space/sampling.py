@@ -1,0 +1,91 @@
+"""How many valid configurations there are, which, and some of them drawn uniformly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from hati.core import Configuration, InputError, Setting
+from hati.space.diagram import Diagram, build
+from hati.space.evaluation import holds
+from hati.space.ordering import blocks, compact
+from hati.space.space import Space
+
+_WORD = 32
+
+
+def count(space: Space) -> int:
+    """How many valid configurations there are, exactly.
+
+    Raises:
+        InputError: where the constraints are too entangled to count.
+    """
+    constant = all(holds(constraint, {}) for constraint in space.constraints if not constraint.options)
+    return prod(diagram.count for diagram in _diagrams(space)) if constant else 0
+
+
+def sample(space: Space, number: int, rng: np.random.Generator) -> list[Configuration]:
+    """That many valid configurations, each drawn uniformly and independently of the others.
+
+    Drawn with replacement: one may come twice.
+
+    Raises:
+        InputError: where there is no valid configuration, or the constraints are too entangled.
+    """
+    if number < 0:
+        raise InputError(f"cannot draw {number} configurations", fix="ask for 0 or more")
+    total = count(space)
+    if number and not total:
+        raise InputError("the space has no valid configuration", fix="see what contradicts with: hati space check")
+    diagrams = _diagrams(space)
+    return [_configuration(diagrams, _below(rng, total)) for _ in range(number)]
+
+
+def enumerate_configurations(space: Space) -> Iterator[Configuration]:
+    """All valid configurations, each once, in an order that is the same every time.
+
+    The first option that stands alone changes slowest; options tied by constraints move together.
+
+    Raises:
+        InputError: where the constraints are too entangled.
+    """
+    diagrams = _diagrams(space)
+    return (_configuration(diagrams, number) for number in range(count(space)))
+
+
+@lru_cache(maxsize=16)
+def _diagrams(space: Space) -> tuple[Diagram, ...]:
+    """One diagram for every set of options that depend on each other."""
+    ties = [constraint.options for constraint in space.constraints]
+    ties += [(option.name, *option.active_if.options) for option in space.options if option.active_if is not None]
+    diagrams = []
+    for names in blocks(space.names, [tie for tie in ties if tie]):
+        members = set(names)
+        options = [space.by_name[name] for name in compact(names, [tie for tie in ties if members & set(tie)])]
+        constraints = [constraint for constraint in space.constraints if members & set(constraint.options)]
+        diagrams.append(build(options, constraints))
+    return tuple(diagrams)
+
+
+def _configuration(diagrams: Sequence[Diagram], number: int) -> Configuration:
+    """The valid configuration of that number: its digits are numbers in the diagrams, the last one fastest."""
+    settings: dict[str, Setting] = {}
+    for diagram in reversed(diagrams):
+        number, digit = divmod(number, diagram.count)
+        settings.update(diagram.configuration(digit))
+    return Configuration(settings)
+
+
+def _below(rng: np.random.Generator, bound: int) -> int:
+    """A uniform integer from 0 to ``bound`` - 1, of any size: bits are drawn until they are below."""
+    bits = (bound - 1).bit_length()
+    while True:
+        drawn = 0
+        for _ in range(-(-bits // _WORD)):
+            drawn = drawn << _WORD | int(rng.integers(1 << _WORD))
+        drawn &= (1 << bits) - 1
+        if drawn < bound:
+            return drawn

@@ -1,0 +1,195 @@
+"""Spaces: options and the constraints between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+
+from hati.core import Configuration, InputError, Setting, digest, setting_text
+from hati.core.nearest import suggestion
+from hati.space.evaluation import holds
+from hati.space.fitting import check_formula
+from hati.space.formula import Formula, FormulaError
+from hati.space.kind import Kind
+from hati.space.option import Option
+
+
+class SpaceError(InputError):
+    """Options that do not go together; ``option`` names the one to look at."""
+
+    def __init__(self, message: str, option: str, *, fix: str | None = None) -> None:
+        super().__init__(message, fix=fix)
+        self.option = option
+
+
+@dataclass(frozen=True)
+class Space:
+    """Options and the constraints between them, all of which hold in a valid configuration.
+
+    A configuration has a setting for every active option and for no other.
+
+    Raises:
+        FormulaError: where a constraint or condition does not fit the options.
+        SpaceError: for two options of one name, or conditions that go in a circle.
+    """
+
+    options: tuple[Option, ...]
+    constraints: tuple[Formula, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [option.name for option in self.options]
+        for position, name in enumerate(names):
+            if name in names[:position]:
+                raise SpaceError(f"there are two options named {name!r}", name, fix="rename one")
+        for option in self.options:
+            if option.active_if is not None:
+                self._check(option.active_if, f"option {option.name!r}: active_if: ")
+        for constraint in self.constraints:
+            self._check(constraint, "")
+        _ = self._by_dependence
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the options, in order."""
+        return tuple(option.name for option in self.options)
+
+    def option(self, name: str) -> Option:
+        """The option of that name.
+
+        Raises:
+            InputError: where there is none, with the nearest that there is.
+        """
+        if name not in self.by_name:
+            raise InputError(f"unknown option {name!r}", fix=suggestion(name, self.by_name))
+        return self.by_name[name]
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Option]:
+        """The options by their names."""
+        return {option.name: option for option in self.options}
+
+    @property
+    def default(self) -> Configuration:
+        """The configuration in which every active option has its default."""
+        return self.canonical({})
+
+    def canonical(self, assignment: Mapping[str, Setting]) -> Configuration:
+        """The configuration that an assignment means: without inactive options, with defaults for what is missing.
+
+        An integer stands for the equal setting of a real option. Constraints are not looked at.
+
+        Raises:
+            InputError: for an unknown option or setting, with the nearest known one.
+        """
+        given = {name: self._setting(self.option(name), setting) for name, setting in assignment.items()}
+        settings: dict[str, Setting] = {}
+        for option in self._by_dependence:
+            if option.active_if is None or holds(option.active_if, settings):
+                settings[option.name] = given.get(option.name, option.default)
+        return Configuration(settings)
+
+    def valid(self, configuration: Mapping[str, Setting]) -> bool:
+        """Whether it has a setting for exactly the active options, and every constraint holds."""
+        if any(
+            name not in self.by_name or self.by_name[name].position(setting) is None
+            for name, setting in configuration.items()
+        ):
+            return False
+        active = all(
+            (option.active_if is None or holds(option.active_if, configuration)) == (option.name in configuration)
+            for option in self.options
+        )
+        return active and all(holds(constraint, configuration) for constraint in self.constraints)
+
+    def parse(self, texts: Mapping[str, str]) -> Configuration:
+        """The configuration of a row of texts, as in the columns of a CSV file.
+
+        Empty text means that the option is inactive, unless its settings include empty text. Numbers
+        may be written in any way (``1e3`` for 1000), booleans as true and false or 1 and 0.
+
+        Raises:
+            InputError: for an unknown option or setting, or an active option whose text is empty.
+        """
+        options = {name: self.option(name) for name in texts}
+        blank = {name for name, text in texts.items() if not text and "" not in options[name].settings}
+        given = {name: _parsed(options[name], text) for name, text in texts.items() if name not in blank}
+        configuration = self.canonical(given)
+        missing = sorted(blank & set(configuration))
+        if missing:
+            raise InputError(f"option {missing[0]!r} is active here and has no setting", fix="give it one")
+        return configuration
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of all that decides which configurations there are and which are the same."""
+        options = sorted(
+            [
+                option.name,
+                option.kind.value,
+                list(option.settings),
+                option.default,
+                "" if option.active_if is None else str(option.active_if),
+            ]
+            for option in self.options
+        )
+        return digest([options, sorted(str(constraint) for constraint in self.constraints)])
+
+    @cached_property
+    def _by_dependence(self) -> tuple[Option, ...]:
+        """The options, each after those that its condition mentions."""
+        graph = {option.name: option.active_if.options if option.active_if else () for option in self.options}
+        try:
+            order = list(TopologicalSorter(graph).static_order())
+        except CycleError as error:
+            circle = list(reversed(error.args[1]))
+            raise SpaceError(
+                f"the conditions active_if go in a circle: {' needs '.join(circle)}",
+                circle[0],
+                fix="let one of them be active always",
+            ) from None
+        return tuple(self.by_name[name] for name in order)
+
+    def _check(self, formula: Formula, where: str) -> None:
+        try:
+            check_formula(formula, self.by_name)
+        except FormulaError as error:
+            raise FormulaError(
+                f"{where}{error.message}, in '{formula!s:.80}'", error.offset, text=error.text, fix=error.fix
+            ) from None
+
+    def _setting(self, option: Option, setting: Setting) -> Setting:
+        wanted = float(setting) if option.kind is Kind.REAL and type(setting) is int else setting
+        position = option.position(wanted)
+        if position is None:
+            raise _no_setting(option, str(setting) if isinstance(setting, float) else setting_text(setting))
+        return option.settings[position]
+
+
+def _no_setting(option: Option, text: str) -> InputError:
+    return InputError(
+        f"{text!r} is no setting of option {option.name!r}",
+        fix=suggestion(text, [setting_text(setting) for setting in option.settings]),
+    )
+
+
+def _parsed(option: Option, text: str) -> Setting:
+    for setting in option.settings:
+        if setting_text(setting) == text:
+            return setting
+    for setting in option.settings:
+        if text.strip() == setting_text(setting) or _means(text.strip(), setting):
+            return setting
+    raise _no_setting(option, text)
+
+
+def _means(text: str, setting: Setting) -> bool:
+    if isinstance(setting, bool):
+        return text.lower() in ({"true", "1"} if setting else {"false", "0"})
+    if isinstance(setting, str):
+        return False
+    try:
+        return float(text) == setting
+    except ValueError:
+        return False

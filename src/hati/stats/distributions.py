@@ -1,0 +1,46 @@
+"""The quantiles and tails that the tests need; the one place that loads scipy."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+import numpy as np
+
+from hati.core import FloatArray
+
+# scipy.special is imported where it is needed: it takes longer to load than all else that `hati --help` needs.
+
+_NORMAL = NormalDist()
+
+
+def normal_quantile(probability: float) -> float:
+    """The standard normal quantile of a probability in (0, 1)."""
+    return _NORMAL.inv_cdf(probability)
+
+
+def normal_tails(values: FloatArray) -> FloatArray:
+    """P(Z > value) of a standard normal Z, for every value."""
+    from scipy import special
+
+    return np.asarray(special.ndtr(-values), dtype=np.float64)
+
+
+def t_quantile(probability: float, df: float) -> float:
+    """Student's t quantile of a probability in (0, 1); ``df`` need not be whole."""
+    from scipy import special
+
+    return float(special.stdtrit(df, probability))
+
+
+def t_two_sided(statistics: FloatArray, df: float) -> FloatArray:
+    """Two-sided p-values of t statistics, infinite ones included."""
+    from scipy import special
+
+    return np.asarray(2.0 * special.stdtr(df, -np.abs(statistics)), dtype=np.float64)
+
+
+def chi_square_quantiles(probabilities: FloatArray, df: float) -> FloatArray:
+    """Chi-square quantiles of probabilities in (0, 1)."""
+    from scipy import special
+
+    return np.asarray(special.chdtri(df, 1.0 - probabilities), dtype=np.float64)

@@ -1,0 +1,10 @@
+"""What was observed, kept: studies, their choices and their runs, in an SQL database.
+
+Observations are stored raw, in order, with their warm-up, compressed. Each run is committed before
+``record`` returns. Tables are made and upgraded by the migrations when a store is opened.
+"""
+
+from hati.store.opening import open_store, read_store
+from hati.store.sql import Selection, SqlStore, StudyRecord
+
+__all__ = ["Selection", "SqlStore", "StudyRecord", "open_store", "read_store"]

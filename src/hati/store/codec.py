@@ -1,0 +1,40 @@
+"""Observations as compressed bytes and back, bit by bit the same."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+
+from hati.core import FloatArray, InputError
+
+_SHUFFLED_ZLIB = b"\x01"
+_LEVEL = 1
+
+
+def encode(values: FloatArray) -> bytes:
+    """Compress values of shape (n,).
+
+    The bytes of little-endian doubles are grouped by significance first: exponents repeat, mantissas don't.
+    """
+    shuffled = np.ascontiguousarray(values, dtype="<f8").view(np.uint8).reshape(-1, 8).T.tobytes()
+    return _SHUFFLED_ZLIB + zlib.compress(shuffled, _LEVEL)
+
+
+def decode(data: bytes) -> FloatArray:
+    """The values of shape (n,) that ``encode`` was given.
+
+    Raises:
+        InputError: where the bytes are none of ``encode``'s.
+    """
+    try:
+        if data[:1] != _SHUFFLED_ZLIB:
+            raise ValueError("unknown codec")
+        raw = np.frombuffer(zlib.decompress(data[1:]), dtype=np.uint8)
+        values: FloatArray = np.ascontiguousarray(raw.reshape(8, -1).T).view("<f8").ravel().astype(np.float64)
+    except (ValueError, zlib.error) as error:
+        raise InputError(
+            f"stored observations cannot be read ({error})",
+            fix="the store is damaged or was written by a newer Hati; restore it from a copy",
+        ) from error
+    return values

@@ -1,0 +1,73 @@
+"""The first tables."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+
+
+def upgrade() -> None:
+    """Make machine, study, run and observations."""
+    op.create_table(
+        "machine",
+        sa.Column("fingerprint", sa.Text, primary_key=True),
+        sa.Column("properties", sa.Text, nullable=False),
+    )
+    op.create_table(
+        "study",
+        sa.Column("key", sa.Text, primary_key=True),
+        sa.Column("family", sa.Text, nullable=False),
+        sa.Column("kind", sa.Text, nullable=False),
+        sa.Column("parameters", sa.Text, nullable=False),
+        sa.Column("seed", sa.Integer, nullable=False),
+        sa.Column("machine", sa.Text, sa.ForeignKey("machine.fingerprint"), nullable=False),
+        sa.Column("campaign", sa.Integer, nullable=False),
+        sa.Column("metrics", sa.Text, nullable=False),
+        sa.Column("choice", sa.Text),
+        sa.Column("finished", sa.Integer, nullable=False),
+        sa.UniqueConstraint("family", "campaign", name="uq_study_family"),
+    )
+    op.create_table(
+        "run",
+        sa.Column("number", sa.Integer, primary_key=True),
+        sa.Column("task", sa.Text, nullable=False),
+        sa.Column("study", sa.Text, sa.ForeignKey("study.key"), nullable=False),
+        sa.Column("stage", sa.Text, nullable=False),
+        sa.Column("benchmark", sa.Text, nullable=False),
+        sa.Column("configuration", sa.Text, nullable=False),
+        sa.Column("revision", sa.Text, nullable=False),
+        sa.Column("workload", sa.Text, nullable=False),
+        sa.Column("repetition", sa.Integer, nullable=False),
+        sa.Column("machine", sa.Text, nullable=False),
+        sa.Column("started", sa.Text, nullable=False),
+        sa.Column("seconds", sa.Float, nullable=False),
+        sa.Column("outcome", sa.Text, nullable=False),
+        sa.Column("detail", sa.Text, nullable=False),
+        sa.Column("exit", sa.Integer),
+        sa.Column("output", sa.Text, nullable=False),
+        sa.Column("wall_time", sa.Float),
+        sa.Column("user_time", sa.Float),
+        sa.Column("system_time", sa.Float),
+        sa.Column("peak_memory", sa.Integer),
+        sa.Column("voluntary_switches", sa.Integer),
+        sa.Column("involuntary_switches", sa.Integer),
+        sa.Column("load", sa.Float),
+        sa.UniqueConstraint("task", name="uq_run_task"),
+    )
+    op.create_index("ix_run_study", "run", ["study"])
+    op.create_table(
+        "observations",
+        sa.Column("run", sa.Integer, sa.ForeignKey("run.number", ondelete="CASCADE"), primary_key=True),
+        sa.Column("metric", sa.Text, primary_key=True),
+        sa.Column("unit", sa.Text, nullable=False),
+        sa.Column("warmup", sa.Integer, nullable=False),
+        sa.Column("position", sa.Integer, nullable=False),
+        sa.Column("data", sa.LargeBinary, nullable=False),
+    )
+
+
+def downgrade() -> None:
+    """Remove all tables."""
+    for table in ("observations", "run", "study", "machine"):
+        op.drop_table(table)

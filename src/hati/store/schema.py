@@ -1,0 +1,75 @@
+"""The tables, as SQLAlchemy knows them; ``migrations`` makes the same."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text, UniqueConstraint
+
+HEAD = "0001"
+"""The newest migration: a store at this revision needs none."""
+
+metadata = MetaData(
+    naming_convention={"ix": "ix_%(table_name)s_%(column_0_name)s", "uq": "uq_%(table_name)s_%(column_0_name)s"}
+)
+
+machine = Table(
+    "machine",
+    metadata,
+    Column("fingerprint", Text, primary_key=True),
+    Column("properties", Text, nullable=False),
+)
+
+study = Table(
+    "study",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("family", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("parameters", Text, nullable=False),
+    Column("seed", Integer, nullable=False),
+    Column("machine", Text, ForeignKey("machine.fingerprint"), nullable=False),
+    Column("campaign", Integer, nullable=False),
+    Column("metrics", Text, nullable=False),
+    Column("choice", Text),
+    Column("finished", Integer, nullable=False),
+    UniqueConstraint("family", "campaign"),
+)
+
+run = Table(
+    "run",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("task", Text, nullable=False, unique=True),
+    Column("study", Text, ForeignKey("study.key"), nullable=False),
+    Column("stage", Text, nullable=False),
+    Column("benchmark", Text, nullable=False),
+    Column("configuration", Text, nullable=False),
+    Column("revision", Text, nullable=False),
+    Column("workload", Text, nullable=False),
+    Column("repetition", Integer, nullable=False),
+    Column("machine", Text, nullable=False),
+    Column("started", Text, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("exit", Integer),
+    Column("output", Text, nullable=False),
+    Column("wall_time", Float),
+    Column("user_time", Float),
+    Column("system_time", Float),
+    Column("peak_memory", Integer),
+    Column("voluntary_switches", Integer),
+    Column("involuntary_switches", Integer),
+    Column("load", Float),
+    Index(None, "study"),
+)
+
+observations = Table(
+    "observations",
+    metadata,
+    Column("run", Integer, ForeignKey("run.number", ondelete="CASCADE"), primary_key=True),
+    Column("metric", Text, primary_key=True),
+    Column("unit", Text, nullable=False),
+    Column("warmup", Integer, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)

@@ -1,0 +1,207 @@
+"""The store in an SQL database."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Engine, RowMapping, Select, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from hati.core import Better, Evidence, Machine, Metric, Observations, Run, Sample, StudyId, canonical_json
+from hati.store import schema
+from hati.store.failures import explained
+from hati.store.rows import observation_rows, read_observations, read_run, run_row
+
+
+@dataclass(frozen=True)
+class StudyRecord:
+    """A study as the store knows it: its metrics, the choice it made (JSON text), and whether it has ended."""
+
+    id: StudyId
+    metrics: tuple[Metric, ...]
+    choice: str | None
+    finished: bool
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which runs: those of a study's key, a benchmark's name, and tasks whose id begins so; None: any."""
+
+    study: str | None = None
+    benchmark: str | None = None
+    task: str | None = None
+
+
+class SqlStore:
+    """Studies and runs in a database; each call is a transaction of its own.
+
+    Fills ``hati.core.Store``. Safe for several processes at once as far as the database is.
+    """
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self._engine = engine
+        self.name = name
+
+    def begin(self, study: StudyId, metrics: Sequence[Metric], machine: Machine) -> StudyRecord:
+        """Make a study known, or find it where it is known already."""
+        with explained(self.name), self._engine.begin() as connection:
+            known = _one_study(connection, select(schema.study).where(schema.study.c.key == study.key))
+            if known:
+                return known
+            _insert_missing_machine(connection, machine)
+            connection.execute(insert(schema.study), _study_row(study, metrics))
+        return StudyRecord(study, tuple(metrics), None, finished=False)
+
+    def latest(self, study: StudyId) -> StudyRecord | None:
+        """The newest campaign of the same study, or None where there was none."""
+        wanted = select(schema.study).where(schema.study.c.family == study.family)
+        with explained(self.name), self._engine.connect() as connection:
+            return _one_study(connection, wanted.order_by(schema.study.c.campaign.desc()).limit(1))
+
+    def studies(self) -> tuple[StudyRecord, ...]:
+        """All studies, oldest first."""
+        with explained(self.name), self._engine.connect() as connection:
+            rows = connection.execute(select(schema.study).order_by(schema.study.c.key)).all()
+            return tuple(_read_study(row._mapping) for row in rows)
+
+    def keep_choice(self, study: StudyId, choice: str) -> None:
+        """Remember what a study chose, so that a resumed campaign repeats it."""
+        with explained(self.name), self._engine.begin() as connection:
+            connection.execute(update(schema.study).where(schema.study.c.key == study.key).values(choice=choice))
+
+    def finish(self, study: StudyId) -> None:
+        """Remember that a study has ended."""
+        with explained(self.name), self._engine.begin() as connection:
+            connection.execute(update(schema.study).where(schema.study.c.key == study.key).values(finished=1))
+
+    def record(self, run: Run) -> bool:
+        """Keep a run, committed when this returns; False where its task had one already."""
+        with explained(self.name):
+            try:
+                with self._engine.begin() as connection:
+                    key = connection.execute(insert(schema.run), run_row(run)).inserted_primary_key
+                    rows = observation_rows(int(key[0]) if key else 0, run)
+                    if rows:
+                        connection.execute(insert(schema.observations), rows)
+            except IntegrityError:
+                if not self.runs(Selection(task=run.task.id)):
+                    raise
+                return False
+        return True
+
+    def evidence(self, study: StudyId) -> Evidence:
+        """All runs of a study, in the order in which they were recorded."""
+        return Evidence(self.runs(Selection(study=study.key)))
+
+    def runs(self, selection: Selection) -> tuple[Run, ...]:
+        """The selected runs, in the order in which they were recorded."""
+        chosen = _selected(select(schema.run), selection)
+        inner = _selected(select(schema.run.c.number), selection)
+        values = select(schema.observations).where(schema.observations.c.run.in_(inner))
+        with explained(self.name), self._engine.connect() as connection:
+            observed: dict[int, list[Observations]] = defaultdict(list)
+            for row in connection.execute(values.order_by(schema.observations.c.run, schema.observations.c.position)):
+                observed[row.run].append(read_observations(row))
+            rows = connection.execute(chosen.order_by(schema.run.c.number)).all()
+        return tuple(read_run(row, observed[row.number]) for row in rows)
+
+    def forget(self, selection: Selection) -> int:
+        """Remove the selected runs, and studies that have none left; how many runs were removed."""
+        inner = _selected(select(schema.run.c.number), selection)
+        left = select(schema.run.c.study)
+        with explained(self.name), self._engine.begin() as connection:
+            touched = connection.scalars(_selected(select(schema.run.c.study), selection).distinct()).all()
+            connection.execute(delete(schema.observations).where(schema.observations.c.run.in_(inner)))
+            removed = connection.execute(delete(schema.run).where(schema.run.c.number.in_(inner))).rowcount
+            reopened = schema.study.c.key.in_(touched)
+            connection.execute(update(schema.study).where(reopened).values(finished=0))
+            connection.execute(delete(schema.study).where(reopened, schema.study.c.key.not_in(left)))
+        return removed
+
+    def samples(self, selection: Selection) -> tuple[Sample, ...]:
+        """The selected runs that yielded something, grouped into samples; failures are left out."""
+        better = self._directions()
+        grouped: dict[tuple[str, ...], list[Run]] = defaultdict(list)
+        for run in self.runs(selection):
+            task = run.task
+            for o in run.observations:
+                place = (task.benchmark, o.metric, o.unit, better.get((task.study, o.metric), Better.LOWER))
+                identity = (task.configuration.key, task.revision, task.workload.key, run.machine)
+                grouped[place + identity].append(run)
+        return tuple(_sample(key, runs) for key, runs in grouped.items())
+
+    def machine(self, fingerprint: str) -> Machine | None:
+        """The machine of that fingerprint, where it is known."""
+        wanted = select(schema.machine.c.properties).where(schema.machine.c.fingerprint == fingerprint)
+        with explained(self.name), self._engine.connect() as connection:
+            text = connection.scalar(wanted)
+        return Machine(tuple((str(k), str(v)) for k, v in json.loads(text))) if text else None
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._engine.dispose()
+
+    def _directions(self) -> dict[tuple[str, str], Better]:
+        return {(s.id.key, m.name): m.better for s in self.studies() for m in s.metrics}
+
+
+def _sample(key: tuple[str, ...], runs: list[Run]) -> Sample:
+    benchmark, metric, unit, better, *_ = key
+    task = runs[0].task
+    return Sample(
+        benchmark=benchmark,
+        metric=metric,
+        unit=unit,
+        better=Better(better),
+        configuration=task.configuration,
+        revision=task.revision,
+        workload=task.workload,
+        machine=runs[0].machine,
+        runs=tuple(runs),
+    )
+
+
+def _selected(query: Select, selection: Selection) -> Select:  # type: ignore[type-arg]  # any columns
+    table = schema.run.c
+    if selection.study is not None:
+        query = query.where(table.study == selection.study)
+    if selection.benchmark is not None:
+        query = query.where(table.benchmark == selection.benchmark)
+    if selection.task is not None:
+        query = query.where(func.substr(table.task, 1, len(selection.task)) == selection.task)
+    return query
+
+
+def _insert_missing_machine(connection: Connection, machine: Machine) -> None:
+    known = select(schema.machine.c.fingerprint).where(schema.machine.c.fingerprint == machine.fingerprint)
+    if connection.scalar(known) is None:
+        row = {"fingerprint": machine.fingerprint, "properties": canonical_json(machine.properties)}
+        connection.execute(insert(schema.machine), row)
+
+
+def _study_row(study: StudyId, metrics: Sequence[Metric]) -> dict[str, object]:
+    return {
+        "key": study.key,
+        "family": study.family,
+        "kind": study.kind,
+        "parameters": study.parameters,
+        "seed": study.seed,
+        "machine": study.machine,
+        "campaign": study.campaign,
+        "metrics": canonical_json([[m.name, m.unit, m.better] for m in metrics]),
+        "finished": 0,
+    }
+
+
+def _one_study(connection: Connection, query: Select) -> StudyRecord | None:  # type: ignore[type-arg]
+    row = connection.execute(query).one_or_none()
+    return _read_study(row._mapping) if row else None
+
+
+def _read_study(row: RowMapping) -> StudyRecord:
+    study = StudyId(row["kind"], row["parameters"], row["seed"], row["machine"], row["campaign"])
+    metrics = tuple(Metric(name, unit, Better(better)) for name, unit, better in json.loads(row["metrics"]))
+    return StudyRecord(study, metrics, row["choice"], bool(row["finished"]))

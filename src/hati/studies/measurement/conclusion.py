@@ -1,0 +1,43 @@
+"""What a measurement says, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hati.core import Configuration, Metric
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One configuration's metric over its runs; a run's value is its mean after warm-up. In the metric's unit.
+
+    ``interval`` is the mean's 95 % confidence interval over runs, None with fewer than two; ``deviation`` is the
+    standard deviation between runs; ``within`` the median over runs of the deviation within them, None where
+    runs have one observation.
+    """
+
+    configuration: Configuration
+    metric: Metric
+    runs: int
+    observations: int
+    mean: float
+    interval: tuple[float, float] | None
+    median: float
+    deviation: float | None
+    within: float | None
+    minimum: float
+    maximum: float
+
+
+@dataclass(frozen=True)
+class MeasurementConclusion:
+    """All summaries, and what became of the runs."""
+
+    study: str
+    benchmark: str
+    revision: str
+    summaries: tuple[Summary, ...]
+    done: int
+    failed: int
+    failures: tuple[str, ...]
+    seconds: float

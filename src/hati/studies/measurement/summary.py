@@ -1,0 +1,43 @@
+"""Runs to a summary: the run is the unit of replication."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from hati.core import Configuration, FloatArray, Metric, Run
+from hati.studies.measurement.conclusion import Summary
+
+_CONFIDENCE = 0.95
+
+
+def summarise(metric: Metric, configuration: Configuration, runs: Sequence[Run]) -> Summary:
+    """Summarise the runs of one configuration; there is at least one, and each has the metric."""
+    observed = [found for run in runs if (found := run.of(metric.name)) is not None]
+    means = np.array([o.mean for o in observed])
+    spreads = [float(np.std(o.steady, ddof=1)) for o in observed if o.steady.size > 1]
+    return Summary(
+        configuration=configuration,
+        metric=metric,
+        runs=len(means),
+        observations=sum(o.steady.size for o in observed),
+        mean=float(means.mean()),
+        interval=_interval(means),
+        median=float(np.median(means)),
+        deviation=float(np.std(means, ddof=1)) if means.size > 1 else None,
+        within=float(np.median(spreads)) if spreads else None,
+        minimum=float(means.min()),
+        maximum=float(means.max()),
+    )
+
+
+def _interval(means: FloatArray) -> tuple[float, float] | None:
+    if means.size < 2:
+        return None
+    from scipy.special import stdtrit  # slow to import, and not needed for --help
+
+    half = stdtrit(means.size - 1, 0.5 + _CONFIDENCE / 2) * float(np.std(means, ddof=1)) / math.sqrt(means.size)
+    middle = float(means.mean())
+    return (middle - float(half), middle + float(half))

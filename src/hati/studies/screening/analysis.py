@@ -1,0 +1,196 @@
+"""From the values of a design's runs to effects: the part of screening that is only arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hati.core import FloatArray
+from hati.stats import Contrasts, Index, LeastSquares, Term, half_normal, least_squares
+from hati.studies.screening.conclusion import Noise, Scale
+from hati.studies.screening.judgement import Judgement, judge, noise_source
+from hati.studies.screening.scale import choose_scale
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """One effect by the positions of its options; the fields are those of ``conclusion.Effect``."""
+
+    term: Term
+    aliases: tuple[Term, ...]
+    estimate: float
+    interval: tuple[float, float] | None
+    standard_error: float | None
+    relative: float
+    relative_interval: tuple[float, float] | None
+    contrast: float
+    share: float
+    p_value: float | None
+    important: bool
+    half_normal: float
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """Everything that the values say; effects are sorted by the size of their contrast, largest first.
+
+    ``detectable`` is a pair: in the unit, and as a fraction. ``decided`` are the values on the deciding scale.
+    """
+
+    scale: Scale
+    scale_reason: str
+    judged_by: Noise
+    effects: tuple[Estimated, ...]
+    threshold: float | None
+    detectable: tuple[float, float] | None
+    missing: tuple[Term, ...]
+    decided: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Decided:
+    """Values on the deciding scale, and how their differences read as fractions."""
+
+    values: FloatArray
+    scale: Scale
+    typical: float
+
+    def relative(self, difference: float) -> float:
+        if self.scale is Scale.LOG:
+            return float(np.expm1(min(difference, 700.0)))
+        return difference / self.typical if self.typical > 0.0 else 0.0
+
+    def difference(self, relative: float) -> float:
+        return float(np.log1p(relative)) if self.scale is Scale.LOG else relative * self.typical
+
+    def in_unit(self, difference: float) -> float:
+        """A difference as one of means: the two settings' means m and m exp(d) have the mean ``typical``."""
+        return 2.0 * self.typical * float(np.tanh(difference / 2.0)) if self.scale is Scale.LOG else difference
+
+
+def analyse(
+    contrasts: Contrasts, values: FloatArray, rows: Index, blocks: Index, *, alpha: float, relevant: float
+) -> Analysis:
+    """Estimate and judge the effects on the mean.
+
+    Estimates are in the values' own unit on either scale; what is important is decided on one: significant study-wise
+    at ``alpha``, and more than ``relevant`` as a fraction.
+
+    Args:
+        contrasts: those of the planned design.
+        values: one per run, shape (runs,).
+        rows: the design's row of each run.
+        blocks: the repetition of each run.
+        alpha: the study-wise error.
+        relevant: the fraction that matters.
+    """
+    mains = [i for i, term in enumerate(contrasts.terms) if len(term) == 1]
+    scale, reason = choose_scale(values, contrasts.columns[rows][:, mains].astype(np.float64), blocks)
+    decided = np.log(values) if scale is Scale.LOG else values
+    fit = least_squares(contrasts, rows, blocks)
+    readable = _Decided(decided, scale, float(np.mean(np.abs(values))))
+    return _analysis(fit, values, readable, reason, rows, blocks, alpha=alpha, relevant=relevant)
+
+
+def analyse_log_variance(
+    contrasts: Contrasts, log_variances: FloatArray, rows: Index, blocks: Index, *, alpha: float, relevant: float
+) -> Analysis:
+    """The same for ln s^2, which is a logarithm already: fractions are of the variance s^2."""
+    fit = least_squares(contrasts, rows, blocks)
+    readable = _Decided(log_variances, Scale.LOG, 0.0)
+    return _analysis(fit, log_variances, readable, "ln s^2", rows, blocks, alpha=alpha, relevant=relevant)
+
+
+def _analysis(
+    fit: LeastSquares,
+    values: FloatArray,
+    decided: _Decided,
+    reason: str,
+    rows: Index,
+    blocks: Index,
+    *,
+    alpha: float,
+    relevant: float,
+) -> Analysis:
+    judgement = judge(fit, decided.values, rows, blocks, alpha=alpha, relevant=decided.difference(relevant))
+    if values is decided.values:
+        raw = judgement
+    else:
+        judged_by, deviation, df = noise_source(fit, values, rows, blocks)
+        raw = replace(judgement, deviation=None if judged_by is Noise.NONE else deviation, df=df)
+    found = _effects(fit, values, decided, judgement, raw, rows, alpha=alpha, relevant=relevant)
+    limit = judgement.detectable
+    return Analysis(
+        scale=decided.scale,
+        scale_reason=reason,
+        judged_by=judgement.judged_by,
+        effects=tuple(sorted(found, key=lambda effect: (-abs(effect.contrast), len(effect.term), effect.term))),
+        threshold=judgement.threshold,
+        detectable=None if limit is None else (decided.in_unit(limit), decided.relative(limit)),
+        missing=fit.missing,
+        decided=decided.values,
+    )
+
+
+def _effects(
+    fit: LeastSquares,
+    values: FloatArray,
+    decided: _Decided,
+    judgement: Judgement,
+    raw: Judgement,
+    rows: Index,
+    *,
+    alpha: float,
+    relevant: float,
+) -> list[Estimated]:
+    """The reported effects; ``raw`` is the judgement of the noise in the values' own unit."""
+    differences = fit.effects(decided.values)
+    estimates = fit.effects(values)
+    relatives = [decided.relative(float(difference)) for difference in differences]
+    p_values = np.full(len(fit.reported), np.nan) if judgement.p_values is None else judgement.p_values
+    ranked = half_normal(np.abs(fit.standardised(decided.values)))
+    margins, errors = _margins(judgement, fit), raw.standard_errors(fit.variances)
+    own_margins = _margins(raw, fit)
+    shares = differences**2 * (len(values) / 4.0)
+    total = max(_between(decided.values, rows), float(shares.sum()))
+    return [
+        Estimated(
+            term=fit.terms[i],
+            aliases=fit.aliases[i],
+            estimate=float(estimates[i]),
+            interval=_around(estimates[i], own_margins, i),
+            standard_error=None if errors is None else float(errors[i]),
+            relative=relatives[i],
+            relative_interval=_relative_interval(decided, differences[i], margins, i),
+            contrast=float(differences[i]),
+            share=float(shares[i] / total) if total > 0.0 else 0.0,
+            p_value=None if judgement.p_values is None else float(p_value),
+            important=bool(p_value <= alpha) and abs(relatives[i]) > relevant,
+            half_normal=float(ranked[i]),
+        )
+        for p_value, i in zip(p_values, fit.reported, strict=True)
+    ]
+
+
+def _margins(judgement: Judgement, fit: LeastSquares) -> FloatArray | None:
+    errors = judgement.standard_errors(fit.variances)
+    return None if errors is None else errors * judgement.margin
+
+
+def _around(middle: float, margins: FloatArray | None, i: int) -> tuple[float, float] | None:
+    return None if margins is None else (float(middle - margins[i]), float(middle + margins[i]))
+
+
+def _relative_interval(
+    decided: _Decided, difference: float, margins: FloatArray | None, i: int
+) -> tuple[float, float] | None:
+    around = _around(difference, margins, i)
+    return None if around is None else (decided.relative(around[0]), decided.relative(around[1]))
+
+
+def _between(values: FloatArray, rows: Index) -> float:
+    """The sum of squares between configurations, each run counted."""
+    _, row = np.unique(rows, return_inverse=True)
+    means = np.bincount(row, weights=values) / np.bincount(row)
+    return float(np.sum((means[row] - values.mean()) ** 2))

@@ -1,0 +1,156 @@
+"""Which design a budget of runs buys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from hati.core import InputError, canonical_json
+from hati.design import CatalogueEntry, Design, by_runs, catalogue_sizes, from_generators, resolution
+from hati.studies.screening.conclusion import DesignSummary
+
+_FULL = 1_000_000
+_ROMAN = {3: "III", 4: "IV", 5: "V", 6: "VI", 7: "VII", 8: "VIII"}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A design and its repetitions, by all that makes it again: stored, so that a resumed campaign repeats it.
+
+    ``generators`` speak of factors by position: ``x3`` is the third. ``resolution`` is None for a full factorial.
+    """
+
+    factors: int
+    configurations: int
+    repetitions: int
+    resolution: int | None
+    generators: tuple[str, ...]
+    reason: str
+
+    def __post_init__(self) -> None:
+        if min(self.factors, self.configurations, self.repetitions) < 1:
+            raise InputError("a design has at least one factor, one configuration and one repetition")
+
+    @property
+    def runs(self) -> int:
+        """Configurations times repetitions."""
+        return self.configurations * self.repetitions
+
+    def design(self, options: Sequence[str]) -> Design:
+        """The design for those options, in their order.
+
+        Raises:
+            InputError: where they are not as many as the factors, or the generators do not fit.
+        """
+        if len(options) != self.factors:
+            raise InputError(f"the design was chosen for {self.factors} options, and there are {len(options)}")
+        by_position = from_generators(_positions(self.factors), self.generators)
+        design = Design(by_position.kind, tuple(options), by_position.matrix, by_position.generators)
+        if design.runs != self.configurations:
+            raise InputError(f"the generators make {design.runs} configurations, not {self.configurations}")
+        return design
+
+    def to_json(self) -> str:
+        """The choice as canonical JSON."""
+        return canonical_json(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Choice:
+        """Read what ``to_json`` wrote.
+
+        Raises:
+            InputError: for anything else.
+        """
+        try:
+            fields = json.loads(text)
+            return cls(**{**fields, "generators": tuple(fields["generators"])})
+        except (ValueError, TypeError, KeyError) as error:
+            raise InputError(f"no stored choice of a design: {text[:60]!r}", fix="start afresh with --fresh") from error
+
+
+def choose(factors: int, runs: int) -> Choice:
+    """The design and the repetitions that so many runs buy.
+
+    The smallest design of minimum aberration with resolution IV comes first, for it keeps main effects clear of
+    two-factor interactions, and the rest of the budget repeats it. A larger one is taken if two repetitions of it still
+    fit: main effects are estimated as well from as many runs, fewer interactions share an alias set, and there is pure
+    error still. Nothing larger than the smallest of resolution V is taken, where nothing reported is aliased with
+    anything else reported. So 14 options get 32 x 1 from 32 runs, 32 x 3 from 96, 64 x 2 from 128.
+
+    Raises:
+        InputError: where even the smallest design of resolution III needs more runs.
+    """
+    if factors < 1:
+        raise InputError("there is no option to screen", fix="add options with two settings each")
+    sizes = catalogue_sizes(factors)
+    affordable = [entry for entry in sizes if entry.runs <= runs]
+    if not affordable:
+        raise InputError(
+            f"{runs} runs are too few to screen {factors} options",
+            fix=f"the smallest design needs {sizes[0].runs}" if sizes else "screen fewer options",
+        )
+    good = [entry for entry in affordable if _strength(entry) >= 4]
+    if not good:
+        return _repeated(affordable[-1], runs, _why_weak(factors, sizes, affordable[-1], runs))
+    enough = [entry for entry in good if _strength(entry) >= 5][:1]
+    useful = [entry for entry in good if not enough or entry.runs <= enough[0].runs]
+    twice = [entry for entry in useful if 2 * entry.runs <= runs]
+    chosen = twice[-1] if twice else useful[0]
+    return _repeated(chosen, runs, _why(sizes, chosen, runs))
+
+
+def design_summary(choice: Choice, design: Design) -> DesignSummary:
+    """The design as conclusions show it; the resolution is recomputed from the matrix."""
+    return DesignSummary(
+        kind=design.kind,
+        runs=choice.runs,
+        configurations=choice.configurations,
+        repetitions=choice.repetitions,
+        resolution=resolution(design),
+        generators=design.generators,
+    )
+
+
+def _positions(factors: int) -> tuple[str, ...]:
+    return tuple(f"x{i}" for i in range(1, factors + 1))
+
+
+def _strength(entry: CatalogueEntry) -> int:
+    """The resolution, a full factorial's being above all others'."""
+    return entry.resolution if entry.resolution is not None else _FULL
+
+
+def _repeated(entry: CatalogueEntry, runs: int, reason: str) -> Choice:
+    design = by_runs(_positions(entry.factors), entry.runs)
+    return Choice(
+        factors=entry.factors,
+        configurations=entry.runs,
+        repetitions=runs // entry.runs,
+        resolution=entry.resolution,
+        generators=design.generators,
+        reason=reason,
+    )
+
+
+def _why(sizes: Sequence[CatalogueEntry], chosen: CatalogueEntry, runs: int) -> str:
+    what = _named(chosen)
+    repetitions = runs // chosen.runs
+    larger = next((entry for entry in sizes if entry.runs > chosen.runs), None)
+    if repetitions == 1:
+        return f"{what}, once: {runs} runs do not fit it twice"
+    if larger is None or _strength(chosen) >= 5:
+        return f"{what}, {repetitions} times: no larger design tells more effects apart to second order"
+    return f"{what}, {repetitions} times: the next larger, of {larger.runs}, would not fit twice into {runs} runs"
+
+
+def _why_weak(factors: int, sizes: Sequence[CatalogueEntry], chosen: CatalogueEntry, runs: int) -> str:
+    good = next((entry for entry in sizes if _strength(entry) >= 4), None)
+    need = f": resolution IV needs {good.runs} runs for {factors} options" if good else ""
+    return f"{_named(chosen)}, for want of more than {runs} runs{need}"
+
+
+def _named(entry: CatalogueEntry) -> str:
+    if entry.resolution is None:
+        return f"the full factorial of {entry.runs} configurations"
+    return f"{entry.runs} configurations of resolution {_ROMAN.get(entry.resolution, entry.resolution)}"

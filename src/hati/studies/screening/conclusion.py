@@ -1,0 +1,141 @@
+"""What a screening study concludes, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hati.core import Configuration, Metric, Setting
+
+
+class Scale(StrEnum):
+    """The scale on which it is decided what is important."""
+
+    LOG = "log"
+    RAW = "raw"
+
+
+class Noise(StrEnum):
+    """What the noise was judged by."""
+
+    PURE_ERROR = "pure error"
+    LENTH = "pseudo standard error"
+    NONE = "none"
+
+
+Options = tuple[str, ...]
+"""The options of an effect: one for a main effect, two for an interaction."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One estimated effect, named by the lowest-order member of its alias set.
+
+    ``estimate``, ``interval`` (95 %) and ``standard_error`` are in the metric's unit: the second setting's
+    mean minus the first's. ``relative`` and ``relative_interval`` are fractions (0.12 = 12 %), on the deciding
+    scale: exp(effect) - 1 on the log scale, effect / mean size on the raw one. ``contrast`` is the effect on
+    the deciding scale. ``share`` is the effect's fraction of the variance between the configurations' means
+    on that scale. ``p_value`` is study-wise (already corrected). ``half_normal`` is the coordinate of seed
+    000's equation 4 among all contrasts. ``aliases`` are the other members of the alias set up to third order.
+    None where nothing could be said.
+    """
+
+    options: Options
+    estimate: float
+    interval: tuple[float, float] | None
+    standard_error: float | None
+    relative: float
+    relative_interval: tuple[float, float] | None
+    contrast: float
+    share: float
+    p_value: float | None
+    important: bool
+    half_normal: float
+    aliases: tuple[Options, ...]
+
+
+@dataclass(frozen=True)
+class Detectable:
+    """The smallest main effect that would have been found with 80 % power; in the unit, and as a fraction."""
+
+    estimate: float
+    relative: float
+
+
+@dataclass(frozen=True)
+class DesignSummary:
+    """The design as it was planned. ``runs`` = ``configurations`` x ``repetitions``."""
+
+    kind: str
+    runs: int
+    configurations: int
+    repetitions: int
+    resolution: int | None
+    generators: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OptionSummary:
+    """An option and its two settings, the first of which is the effect's base; ``letter`` names it in the design."""
+
+    name: str
+    letter: str
+    first: Setting
+    second: Setting
+    doc: str
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run's value of the metric: mean after warm-up, in its unit; ``order`` counts from 0 as they were made."""
+
+    order: int
+    value: float
+    configuration: Configuration
+
+
+@dataclass(frozen=True)
+class Dispersion:
+    """The same analysis for ln s^2 (``of`` = ``observations`` within runs, or ``runs`` of a configuration)."""
+
+    of: str
+    effects: tuple[Effect, ...]
+    important: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ScreeningConclusion:
+    """What is known after a screening campaign, complete or not.
+
+    ``effects`` are sorted by the size of their contrast, largest first; ``ranking`` holds all options, the
+    most influential first; ``important`` those whose main effect is; ``threshold`` is the size of contrast on
+    the deciding scale above which an effect is significant; ``missing`` names effects that can no longer be
+    estimated; ``done`` and ``failed`` count the design's runs; ``seconds`` is what all runs cost, pilots included.
+    """
+
+    study: str
+    subject: str
+    benchmark: str
+    revision: str
+    metric: Metric
+    scale: Scale
+    scale_reason: str
+    judged_by: Noise
+    alpha: float
+    relevant: float
+    options: tuple[OptionSummary, ...]
+    configurations: int
+    design: DesignSummary
+    effects: tuple[Effect, ...]
+    ranking: tuple[str, ...]
+    important: tuple[str, ...]
+    threshold: float | None
+    detectable: Detectable | None
+    missing: tuple[Options, ...]
+    dispersion: Dispersion | None
+    points: tuple[Point, ...]
+    done: int
+    failed: int
+    failures: tuple[str, ...]
+    seconds: float
+    warnings: tuple[str, ...]

@@ -1,0 +1,72 @@
+"""The runs of a screening design as arrays."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hati.core import Configuration, Evidence, FloatArray, Metric, Observations, Outcome, Run, conversion
+from hati.stats import Index
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What a design's runs yielded, in the order in which they were made.
+
+    ``values``, shape (runs,): each run's mean after warm-up, in the metric's unit; the run is the unit of replication.
+    ``rows`` are the design's rows, ``blocks`` the repetitions from 0, ``order`` the places among all runs of the
+    stage. ``samples`` holds what ``values`` are the means of. ``failed`` are the runs without a value, and ``reasons``
+    why, each once with its count, the most frequent first.
+    """
+
+    values: FloatArray
+    rows: Index
+    blocks: Index
+    order: Index
+    runs: tuple[Run, ...]
+    samples: tuple[FloatArray, ...]
+    failed: tuple[Run, ...]
+    reasons: tuple[str, ...]
+
+
+def measured(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, int]) -> Measured:
+    """Sort the evidence of a design's stage into runs with and without a value.
+
+    Raises:
+        InputError: where a run's unit cannot be converted to the metric's.
+    """
+    found = [
+        (place, run, run.of(metric.name)) for place, run in enumerate(evidence.runs) if run.task.configuration in rows
+    ]
+    usable = [(place, run, observations) for place, run, observations in found if observations is not None]
+    failed = tuple(run for _, run, observations in found if observations is None)
+    samples = tuple(_converted(observations, metric) for _, _, observations in usable)
+    return Measured(
+        values=np.array([sample.mean() for sample in samples], dtype=np.float64),
+        rows=np.array([rows[run.task.configuration] for _, run, _ in usable], dtype=np.intp),
+        blocks=np.array([run.task.repetition for _, run, _ in usable], dtype=np.intp),
+        order=np.array([place for place, _, _ in usable], dtype=np.intp),
+        runs=tuple(run for _, run, _ in usable),
+        samples=samples,
+        failed=failed,
+        reasons=_reasons(failed, metric),
+    )
+
+
+def _converted(observations: Observations, metric: Metric) -> FloatArray:
+    factor = conversion(observations.unit, metric.unit)
+    return observations.steady if factor == 1.0 else observations.steady * factor
+
+
+def _reasons(failed: Sequence[Run], metric: Metric) -> tuple[str, ...]:
+    counts = Counter(_reason(run, metric) for run in failed)
+    return tuple(f"{reason} ({count} runs)" if count > 1 else reason for reason, count in counts.most_common())
+
+
+def _reason(run: Run, metric: Metric) -> str:
+    if run.outcome is Outcome.DONE:
+        return f"it yielded no values of {metric.name}"
+    return run.detail or run.outcome.value

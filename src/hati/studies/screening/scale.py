@@ -1,0 +1,40 @@
+"""The one scale on which it is decided what is important."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hati.core import FloatArray
+from hati.stats import Index, box_cox
+from hati.studies.screening.conclusion import Scale
+
+_SPARE = 3
+"""So many degrees of freedom must be left beside the main effects for them to be in the model."""
+
+
+def choose_scale(values: FloatArray, main_effects: FloatArray, blocks: Index) -> tuple[Scale, str]:
+    """The logarithm where all values are positive and Box-Cox prefers it, else the values; and why, in words.
+
+    Prefers: its likelihood with the main effects and the blocks as the model is at least that of the values as they
+    are (Box and Cox 1964). Where the main effects use up the runs, the model is the blocks' means alone.
+
+    Args:
+        values: one per run, shape (runs,).
+        main_effects: their signs, shape (runs, options).
+        blocks: the repetition of each run.
+    """
+    if np.ptp(values) == 0.0:
+        return Scale.RAW, "all values are equal"
+    if np.min(values) <= 0.0:
+        return Scale.RAW, "values at or below zero have no logarithm"
+    groups = len(np.unique(blocks))
+    spare = len(values) - groups
+    model = main_effects if spare - main_effects.shape[1] >= _SPARE else main_effects[:, :0]
+    if spare < _SPARE:
+        return Scale.LOG, "there are too few values to tell, and ratios are usual for positive ones"
+    found = box_cox(values, model, blocks)
+    low, high = found.interval
+    range_ = f"the best power is {found.power:.2f} (95 % interval {low:.2f} to {high:.2f})"
+    if found.log_gain >= 0.0:
+        return Scale.LOG, f"Box-Cox prefers the logarithm (power 0): {range_}"
+    return Scale.RAW, f"Box-Cox prefers the values as they are (power 1): {range_}"

@@ -1,0 +1,235 @@
+"""Screening: which options matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hati.core import (
+    Benchmark,
+    Configuration,
+    Evidence,
+    InputError,
+    Metric,
+    Plan,
+    StudyId,
+    Task,
+    generator,
+)
+from hati.design import Design, configurations, letters, run_order
+from hati.stats import Contrasts, Term, contrasts
+from hati.studies.screening.analysis import Analysis, Estimated, analyse
+from hati.studies.screening.cautions import Situation, warnings
+from hati.studies.screening.choice import Choice, design_summary
+from hati.studies.screening.conclusion import (
+    Detectable,
+    Dispersion,
+    Effect,
+    OptionSummary,
+    Point,
+    ScreeningConclusion,
+)
+from hati.studies.screening.forecast import ALPHA, RELEVANT
+from hati.studies.screening.measured import Measured, measured
+from hati.studies.screening.pilot import nothing_measured
+from hati.studies.screening.ranking import rank
+from hati.studies.screening.spread import analyse_spread
+
+if TYPE_CHECKING:
+    from hati.space import Space
+
+STAGE = "design"
+GIVE_UP_AFTER = 5
+"""So many runs are made first; where all of them fail, the study ends: it would only spend the budget on failures."""
+
+
+def study_id(
+    *,
+    subject: str,
+    revision: str,
+    benchmark: Benchmark,
+    metric: Metric,
+    space: Space,
+    budget: str,
+    seed: int,
+    machine: str,
+) -> StudyId:
+    """The identity of a screening study, with all that decides its tasks; ``budget`` as it was written."""
+    parameters = {
+        "subject": subject,
+        "revision": revision,
+        "benchmark": benchmark.name,
+        "definition": benchmark.definition,
+        "metric": metric.name,
+        "space": space.digest,
+        "options": [option.name for option in space.options],  # their order decides who is which factor
+        "budget": budget,
+    }
+    return StudyId.of("screening", parameters, seed, machine)
+
+
+@dataclass(frozen=True)
+class Screening:
+    """Measures a design's configurations and concludes which options matter.
+
+    ``choice`` says which design, ``alpha`` is the study-wise error and ``relevant`` the fraction that matters.
+
+    Raises:
+        InputError: where the space is not suited to two-level designs, saying what will serve.
+    """
+
+    id: StudyId
+    subject: str
+    benchmark: Benchmark
+    metric: Metric
+    revision: str
+    space: Space
+    choice: Choice
+    alpha: float = ALPHA
+    relevant: float = RELEVANT
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.alpha < 1.0:
+            raise InputError(f"alpha is a probability between 0 and 1, not {self.alpha}")
+        if not 0.0 <= self.relevant < float("inf"):
+            raise InputError(f"the relevant effect is a fraction, not {self.relevant}", fix="write 0.01 for 1 %")
+        _ = self.configurations
+
+    @cached_property
+    def design(self) -> Design:
+        """The design, its factors named as the options."""
+        return self.choice.design(self._names)
+
+    @cached_property
+    def configurations(self) -> tuple[Configuration, ...]:
+        """The configurations to measure, one per row of the design."""
+        return configurations(self.design, self.space)
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """All runs of the study in order: each repetition is a block of all configurations, shuffled anew."""
+        count = len(self.configurations)
+        order = run_order(count, self.choice.repetitions, generator(self.id.seed, "order"))
+        return tuple(
+            Task(
+                study=self.id.key,
+                stage=STAGE,
+                benchmark=self.benchmark.name,
+                configuration=self.configurations[int(row)],
+                revision=self.revision,
+                workload=self.benchmark.workload,
+                repetition=place // count,
+            )
+            for place, row in enumerate(order)
+        )
+
+    def plan(self, evidence: Evidence) -> Plan:
+        """The tasks that are left; no more than five before a first run has worked, so that a hopeless study ends."""
+        made = evidence.stage(STAGE)
+        left = tuple(task for task in self.tasks if task.id not in made.known)
+        if any(run.of(self.metric.name) for run in made.runs):
+            return Plan(left)
+        return Plan(left[: max(0, GIVE_UP_AFTER - len(made.runs))])
+
+    def conclude(self, evidence: Evidence) -> ScreeningConclusion:
+        """What the runs say, complete or not.
+
+        Raises:
+            MeasurementError: where not one run yielded a value, with the reason of the failures.
+        """
+        found = measured(evidence.stage(STAGE), self.metric, self._rows)
+        if not len(found.values):
+            raise nothing_measured(found.reasons)
+        analysis = analyse(
+            self._contrasts, found.values, found.rows, found.blocks, alpha=self.alpha, relevant=self.relevant
+        )
+        return self._conclusion(found, analysis, evidence.seconds)
+
+    def _conclusion(self, found: Measured, analysis: Analysis, seconds: float) -> ScreeningConclusion:
+        summary = design_summary(self.choice, self.design)
+        return ScreeningConclusion(
+            study=self.id.key,
+            subject=self.subject,
+            benchmark=self.benchmark.name,
+            revision=self.revision,
+            metric=self.metric,
+            scale=analysis.scale,
+            scale_reason=analysis.scale_reason,
+            judged_by=analysis.judged_by,
+            alpha=self.alpha,
+            relevant=self.relevant,
+            options=self._options,
+            configurations=2 ** len(self._names),
+            design=summary,
+            effects=tuple(self._effect(effect) for effect in analysis.effects),
+            ranking=rank(analysis.effects, self._names),
+            important=self._important(analysis),
+            threshold=analysis.threshold,
+            detectable=None if analysis.detectable is None else Detectable(*analysis.detectable),
+            missing=tuple(self._named(term) for term in analysis.missing),
+            dispersion=self._dispersion(found),
+            points=tuple(
+                Point(int(order), float(value), run.task.configuration)
+                for order, value, run in zip(found.order, found.values, found.runs, strict=True)
+            ),
+            done=len(found.values),
+            failed=len(found.failed),
+            failures=found.reasons,
+            seconds=seconds,
+            warnings=warnings(Situation(self._names, self.design.matrix, summary, found, analysis, self.relevant)),
+        )
+
+    def _dispersion(self, found: Measured) -> Dispersion | None:
+        spread = analyse_spread(self._contrasts, found, alpha=self.alpha, relevant=self.relevant)
+        if spread is None:
+            return None
+        effects = tuple(self._effect(effect) for effect in spread.analysis.effects)
+        return Dispersion(spread.of, effects, self._important(spread.analysis))
+
+    def _important(self, analysis: Analysis) -> tuple[str, ...]:
+        """The options whose main effect is important, the largest first."""
+        return tuple(self._names[e.term[0]] for e in analysis.effects if e.important and len(e.term) == 1)
+
+    def _effect(self, found: Estimated) -> Effect:
+        return Effect(
+            options=self._named(found.term),
+            estimate=found.estimate,
+            interval=found.interval,
+            standard_error=found.standard_error,
+            relative=found.relative,
+            relative_interval=found.relative_interval,
+            contrast=found.contrast,
+            share=found.share,
+            p_value=found.p_value,
+            important=found.important,
+            half_normal=found.half_normal,
+            aliases=tuple(self._named(term) for term in found.aliases),
+        )
+
+    def _named(self, term: Term) -> tuple[str, ...]:
+        return tuple(self._names[option] for option in term)
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(option.name for option in self.space.options)
+
+    @cached_property
+    def _rows(self) -> dict[Configuration, int]:
+        return {configuration: row for row, configuration in enumerate(self.configurations)}
+
+    @cached_property
+    def _contrasts(self) -> Contrasts:
+        return contrasts(self.design.matrix)
+
+    @cached_property
+    def _options(self) -> tuple[OptionSummary, ...]:
+        return tuple(
+            OptionSummary(option.name, letter, option.settings[0], option.settings[1], option.doc)
+            for option, letter in zip(self.space.options, _letters(len(self._names)), strict=True)
+        )
+
+
+def _letters(count: int) -> tuple[str, ...]:
+    """What names each option in the design: a letter, or its position where letters do not suffice."""
+    return letters(count) if count <= len(letters(52)) else tuple(f"x{i}" for i in range(1, count + 1))

@@ -1,0 +1,14 @@
+"""The software under test: its revision, its builds, its configuration files, one run of it, and its readers.
+
+A ``LocalSubject`` makes one run of a task with programs that a ``Warden``, a small process of its own, starts
+and watches over: every process that a run starts ends with it, and with hati. What was printed and used is
+read by one of the readers. A run that fails is a run too; only what concerns every run is an error.
+"""
+
+from hati.subject.fingerprint import machine
+from hati.subject.local import LocalSubject
+from hati.subject.outputs import remember_output
+from hati.subject.programs import Ending, Program, Warden
+from hati.subject.revision import directory_revision
+
+__all__ = ["Ending", "LocalSubject", "Program", "Warden", "directory_revision", "machine", "remember_output"]

@@ -1,0 +1,60 @@
+"""What makes every run of a benchmark impossible, found before the first."""
+
+from __future__ import annotations
+
+import os
+from pathlib import PurePath
+
+from hati.core import Benchmark, InputError
+from hati.core.placeholders import names
+from hati.subject.files import check_template
+from hati.subject.readers import check_reader
+
+
+def check_benchmark(benchmark: Benchmark) -> None:
+    """See that the benchmark's reader, files and CPUs are possible.
+
+    Raises:
+        InputError: naming what is not, and the fix.
+    """
+    check_reader(benchmark)
+    for file in benchmark.files:
+        check_template(file)
+        if ".." in PurePath(file.path).parts:
+            raise InputError(f"file {file.path!r} is outside of the work folder", fix="leave '..' out of its path")
+    check_cpus(benchmark.name, benchmark.cpus)
+    if benchmark.server is not None:
+        check_cpus(benchmark.name, benchmark.server.cpus)
+
+
+def check_cpus(name: str, cpus: tuple[int, ...]) -> None:
+    """See that CPUs may be used.
+
+    Raises:
+        InputError: naming those that may.
+    """
+    available = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(cpus)
+    missing = [cpu for cpu in cpus if cpu not in available]
+    if missing:
+        raise InputError(
+            f"benchmark {name!r} is to run on CPU {', '.join(map(str, missing))}, which is not there",
+            fix=f"available: {', '.join(map(str, sorted(available)))}",
+        )
+
+
+def needs_port(benchmark: Benchmark) -> bool:
+    """Whether anything of the benchmark names the port."""
+    server = benchmark.server
+    texts = [
+        *benchmark.command,
+        *(benchmark.prepare or ()),
+        *(benchmark.cleanup or ()),
+        *(server.command if server else ()),
+        *(binding.argument for binding in benchmark.bindings if binding.argument),
+        *(file.path for file in benchmark.files),
+    ]
+    return (
+        bool(server and server.ready.port)
+        or any(placeholder.name == "port" for text in texts for placeholder in names(text))
+        or any("port" in check_template(file) for file in benchmark.files)
+    )

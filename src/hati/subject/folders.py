@@ -1,0 +1,67 @@
+"""Hati's own folder beside ``hati.toml``: the runs' work folders and the builds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from hati.core import MeasurementError
+
+
+def work_root(root: Path) -> Path:
+    """Where the runs' work folders are: on the file system of the project, not in memory."""
+    return root / ".hati" / "work"
+
+
+def build_root(root: Path) -> Path:
+    """Where the builds are."""
+    return root / ".hati" / "builds"
+
+
+def tidy(root: Path) -> None:
+    """Make the folders, and remove the work folders of campaigns that were killed.
+
+    Raises:
+        MeasurementError: where nothing can be written.
+    """
+    for folder in (work_root(root), build_root(root)):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            probe = folder / ".writable"
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            raise MeasurementError(
+                f"cannot write to {folder}: {error.strerror}", fix="let hati write there, or copy the project"
+            ) from None
+    for stale in work_root(root).iterdir():
+        remove(stale)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder with all that is in it, write-protected folders too.
+
+    What cannot be removed stays: the next start of hati tries again.
+    """
+    if not path.is_dir() or path.is_symlink():
+        path.unlink(missing_ok=True)
+        return
+    try:
+        shutil.rmtree(path)
+    except OSError:
+        _open_up(path)
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _open_up(top: Path) -> None:
+    """Let the user write in a folder and in all below it."""
+    ahead = [top]
+    while ahead:
+        folder = ahead.pop()
+        with suppress(OSError):
+            folder.chmod(stat.S_IRWXU)
+            with os.scandir(folder) as entries:
+                ahead += [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]

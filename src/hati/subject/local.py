@@ -1,0 +1,132 @@
+"""Making one run of a subject on this machine, from the task to what came of it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hati.core import Benchmark, InputError, Machine, Outcome, Run, Task
+from hati.subject.attempt import Attempt, Measured, resources
+from hati.subject.builds import Builds
+from hati.subject.checks import check_benchmark, needs_port
+from hati.subject.files import render, write
+from hati.subject.folders import remove, tidy, work_root
+from hati.subject.programs import Ending, Warden
+from hati.subject.readiness import free_port
+from hati.subject.recipe import Recipe
+from hati.subject.setback import Setback
+
+
+def utc_now() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(UTC)
+
+
+class LocalSubject:
+    """The software under test, in the folder ``root``: builds it, starts it and reads it.
+
+    Raises:
+        InputError: where a benchmark can never run, so that no time is lost: its CPUs are not there, its
+            reader cannot find a metric, a file's template is wrong.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        benchmarks: Sequence[Benchmark],
+        machine: Machine,
+        clock: Callable[[], datetime] = utc_now,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        for benchmark in benchmarks:
+            check_benchmark(benchmark)
+        self._root = root.resolve()
+        self._benchmarks = {benchmark.name: benchmark for benchmark in benchmarks}
+        self._ports = {benchmark.name: needs_port(benchmark) for benchmark in benchmarks}
+        self._machine = machine.fingerprint
+        self._clock = clock
+        self._environment = dict(os.environ if environment is None else environment)
+        self._builds = Builds(self._root, self._environment)
+
+    def tidy(self) -> None:
+        """Make hati's own folder, and remove what killed campaigns left in it.
+
+        Raises:
+            MeasurementError: where nothing can be written there.
+        """
+        tidy(self._root)
+
+    def check(self, tasks: Sequence[Task]) -> None:
+        """See that every task's benchmark is there.
+
+        Raises:
+            InputError: where one is not.
+        """
+        for name in {task.benchmark for task in tasks} - set(self._benchmarks):
+            known = ", ".join(self._benchmarks)
+            raise InputError(f"there is no benchmark {name!r}", fix=f"there are: {known}")
+
+    def measure(self, task: Task, warden: Warden) -> Run:
+        """Make one run; whatever goes wrong with it is in the run.
+
+        Raises:
+            MeasurementError: where no further run can be made.
+        """
+        started, began, load = self._clock(), time.perf_counter(), os.getloadavg()[0]
+        benchmark = self._benchmarks[task.benchmark]
+        measured: Measured | None = None
+        try:
+            measured = self._measure(benchmark, task, warden)
+            outcome, detail, ending = Outcome.DONE, measured.remark, measured.ending
+        except Setback as setback:
+            outcome, detail, ending = setback.outcome, setback.detail, setback.ending or Ending(None, "")
+        except InputError as error:
+            outcome, detail, ending = Outcome.NOT_STARTED, str(error), Ending(None, "")
+        except OSError as error:
+            outcome, detail, ending = Outcome.NOT_STARTED, _told(error), Ending(None, "")
+        return Run(
+            task,
+            self._machine,
+            started,
+            time.perf_counter() - began,
+            outcome,
+            detail,
+            None if outcome is Outcome.NOT_STARTED else ending.exit,
+            ending.output,
+            None if outcome is Outcome.NOT_STARTED else resources(ending, load),
+            measured.observations if measured else (),
+        )
+
+    def _measure(self, benchmark: Benchmark, task: Task, warden: Warden) -> Measured:
+        tree = self._builds.tree(benchmark, task, warden)
+        port = free_port() if self._ports[benchmark.name] else None
+        with _work_folder(work_root(self._root) / task.id[:16]) as work:
+            recipe = Recipe(benchmark, task, tree, work, port)
+            for file in benchmark.files:
+                write(Path(recipe.values[f"file:{file.path}"]), render(file, recipe.variables))
+            return Attempt(recipe, recipe.environment(self._environment), warden).measured()
+
+
+@contextmanager
+def _work_folder(path: Path) -> Iterator[Path]:
+    """An empty folder, gone afterwards."""
+    try:
+        path.mkdir()
+    except FileExistsError:
+        remove(path)
+        path.mkdir()
+    try:
+        yield path
+    finally:
+        remove(path)
+
+
+def _told(error: OSError) -> str:
+    where = f" {error.filename}" if error.filename else ""
+    fix = "; free some space" if error.errno == errno.ENOSPC else ""
+    return f"cannot write{where}: {error.strerror}{fix}"

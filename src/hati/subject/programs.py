@@ -1,0 +1,229 @@
+"""Programs are started by a warden, a process that watches over them; this is how it is spoken to."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hati.core import InputError, MeasurementError
+
+LARGEST_OUTPUT = 16 * 2**20
+"""Bytes of standard output that a command may print."""
+
+_SHOWN = 4096
+_POLITE_SECONDS = 5.0
+_START = "import sys; sys.path.append({folder!r}); from warden.service import main; main()"
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is started: an argument list, its folder and environment, its time limit in seconds and its CPUs."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    timeout: float
+    cpus: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a program ended, or how it stands: times in seconds, memory in bytes, all of its whole tree.
+
+    ``exit`` is negative for a signal and None while it runs; ``problem`` says why it was killed
+    (``timeout`` or ``output``); ``output`` is the end of what it printed.
+    """
+
+    exit: int | None
+    output: str
+    problem: str = ""
+    stdout: bytes = b""
+    wall: float = 0.0
+    user: float = 0.0
+    system: float = 0.0
+    peak: int = 0
+    voluntary: int = 0
+    involuntary: int = 0
+    line_seen: bool = False
+
+
+class Warden:
+    """Starts programs, one at a time and a server beside it; when it is closed, or hati dies, they all end.
+
+    ``kept`` are descriptors that stay open until the last process has gone. Not for use by several threads.
+
+    Raises:
+        MeasurementError: where there is no Linux.
+    """
+
+    def __init__(self, *kept: int) -> None:
+        if not sys.platform.startswith("linux"):
+            raise MeasurementError("measuring needs Linux: nothing else can end a whole process tree for sure")
+        self._spool = os.memfd_create("hati-stdout")
+        self._socket, other = socket.socketpair()
+        fds = (other.fileno(), self._spool, *kept)
+        code = _START.format(folder=str(Path(__file__).parent))
+        with other:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-E", "-c", code, *map(str, fds)],
+                pass_fds=fds,
+                start_new_session=True,  # no terminal: neither its Ctrl-C nor a question reaches the programs
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )
+
+    def run(self, program: Program) -> Ending:
+        """Run a command to its end; whatever it left behind is ended too.
+
+        Raises:
+            InputError: where it cannot be started.
+            MeasurementError: where a process that it left cannot be killed.
+        """
+        return self._run(program, {"limit": LARGEST_OUTPUT, "leave": False})
+
+    def run_aside(self, program: Program) -> Ending:
+        """Run a program that is not measured; what it leaves in the background lives on until ``clear``.
+
+        Raises:
+            InputError: where it cannot be started.
+        """
+        return self._run(program, {"limit": None, "leave": True})
+
+    def start(self, server: Program, line: str | None) -> None:
+        """Start a server, and watch its output for a line.
+
+        Raises:
+            InputError: where it cannot be started.
+        """
+        self._start("start", server, {"limit": None, "line": line})
+
+    def look(self, seconds: float) -> Ending:
+        """How the server stands, after at most that many seconds."""
+        reply = self._ask({"do": "look", "seconds": seconds})
+        return _ending(reply, b"")
+
+    def clear(self) -> Ending | None:
+        """End the server and everything that is left; how the server had ended by itself, or None.
+
+        Raises:
+            MeasurementError: where a process cannot be killed.
+        """
+        reply = self._ask({"do": "clear", "patience": _POLITE_SECONDS})
+        _see_all_gone(reply)
+        return _ending(reply, b"") if reply.get("already") else None
+
+    def close(self) -> None:
+        """End everything, and wait until it has ended."""
+        self._socket.close()
+        self._process.wait()
+        if self._spool >= 0:
+            os.close(self._spool)
+            self._spool = -1
+
+    def _run(self, program: Program, request: dict[str, Any]) -> Ending:
+        reply = self._start("run", program, {**request, "timeout": program.timeout})
+        _see_all_gone(reply)
+        size = reply["printed"] if request["limit"] and not reply["problem"] else 0
+        return _ending(reply, os.pread(self._spool, size, 0) if size else b"")
+
+    def _start(self, do: str, program: Program, request: dict[str, Any]) -> dict[str, Any]:
+        path = _find(program)
+        about = {"program": path, "argv": program.argv, "env": dict(program.env), "cwd": str(program.cwd)}
+        reply = self._ask({"do": do, **about, "cpus": program.cpus, **request})
+        if "error" in reply:
+            raise InputError(
+                f"cannot start {program.argv[0]!r}: {os.strerror(reply['error'])}", fix=_FIXES.get(reply["error"])
+            )
+        return reply
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        text = json.dumps(request).encode()
+        try:
+            self._socket.sendall(len(text).to_bytes(4, "big") + text)
+            size = int.from_bytes(self._receive(4), "big")
+            reply: dict[str, Any] = json.loads(self._receive(size))
+        except OSError as error:
+            self.close()
+            raise MeasurementError("the process that watches over the benchmark has ended") from error
+        except BaseException:  # Ctrl-C between question and answer: the next answer would be to the wrong question
+            self.close()
+            raise
+        return reply
+
+    def _receive(self, size: int) -> bytes:
+        parts = []
+        while size:
+            part = self._socket.recv(size)
+            if not part:
+                raise ConnectionResetError
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+
+_FIXES = {
+    2: "its folder, or the interpreter that its first line names, is missing",
+    7: "its arguments and environment are too long",
+    8: "start a script with a line such as #!/bin/sh",
+    22: "its arguments or environment hold a character that none may hold",
+}
+
+
+def _find(program: Program) -> str:
+    """The path of a program, as a shell would find it.
+
+    Raises:
+        InputError: where there is none, or it may not be executed.
+    """
+    name = program.argv[0]
+    if "/" in name:
+        return _executable(str(program.cwd / name), name)
+    for folder in program.env.get("PATH", os.defpath).split(os.pathsep):
+        path = f"{folder}/{name}" if folder.startswith("/") else str(program.cwd / folder / name)
+        if os.access(path, os.X_OK) and not Path(path).is_dir():
+            return path
+    beside = (program.cwd / name).is_file() and name
+    fix = f"write './{name}' for the one in {program.cwd}" if beside else "install it, or correct the command"
+    raise InputError(f"there is no program {name!r} on PATH", fix=fix)
+
+
+def _executable(path: str, name: str) -> str:
+    if not Path(path).is_file():
+        raise InputError(
+            f"there is no program {name!r}: {path} is no file", fix="correct the command, or build it first"
+        )
+    if not os.access(path, os.X_OK):
+        raise InputError(f"program {name!r} may not be executed", fix=f"chmod +x {path}")
+    return path
+
+
+def _see_all_gone(reply: Mapping[str, Any]) -> None:
+    if reply["stuck"]:
+        pids = ", ".join(map(str, reply["stuck"]))
+        raise MeasurementError(
+            f"the benchmark left processes that hati may not or cannot kill: {pids}",
+            fix="end them; a benchmark must not change its user",
+        )
+
+
+def _ending(reply: Mapping[str, Any], stdout: bytes) -> Ending:
+    return Ending(
+        reply["exit"],
+        _tail(reply["stdout"], reply["stderr"]),
+        reply.get("problem", ""),
+        stdout,
+        *(reply[name] for name in ("wall", "user", "system", "peak", "voluntary", "involuntary", "line_seen")),
+    )
+
+
+def _tail(stdout: str, stderr: str) -> str:
+    """The ends of both outputs one after the other; each gets half of the room, and what the other leaves."""
+    kept = stdout[-max(_SHOWN - len(stderr), _SHOWN // 2) :]
+    return kept + stderr[-(_SHOWN - len(kept)) :] if stderr else kept

@@ -1,0 +1,10 @@
+"""Readers of what a benchmark printed: bytes in, observations out, nothing else.
+
+A reader finds readings (a metric's values, where they stood, how they were marked); ``read`` turns them
+into the observations of the benchmark's metrics, in their units, with their warm-up marked.
+"""
+
+from hati.subject.readers.assemble import check_reader, read
+from hati.subject.readers.reading import Reading
+
+__all__ = ["Reading", "check_reader", "read"]

@@ -1,0 +1,97 @@
+"""From readings to the observations of a benchmark's metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hati.core import Benchmark, InputError, Metric, Observations, Place, ReaderKind, Resources, conversion, parse_unit
+from hati.harness import leading, warmup
+from hati.subject.readers.document import parse_path, read_document
+from hati.subject.readers.expression import parse_expression, read_matches
+from hati.subject.readers.lines import read_lines
+from hati.subject.readers.process import UNITS, read_process
+from hati.subject.readers.reading import OUTPUT, Reading
+
+
+def read(benchmark: Benchmark, stdout: bytes, resources: Resources) -> tuple[Observations, ...]:
+    """The observations of every metric of the benchmark, in its unit, from what a run printed and used.
+
+    Readings of other metrics are ignored. The first ``benchmark.warmup`` observations are marked as
+    warm-up, or more where the benchmark marked more; one figure for the whole run has none.
+
+    Raises:
+        InputError: where a metric is missing, is no finite number, is a negative time, has another
+            dimension than its unit, or has nothing left after warm-up.
+    """
+    readings = _readings(benchmark, stdout, resources)
+    return tuple(_observations(metric, readings, benchmark.warmup) for metric in benchmark.metrics)
+
+
+def check_reader(benchmark: Benchmark) -> None:
+    """See that the benchmark's reader can find every metric, before anything is run.
+
+    Raises:
+        InputError: naming the metric and the fix.
+    """
+    reader, patterns = benchmark.reader, dict(benchmark.reader.patterns)
+    for metric in benchmark.metrics:
+        if reader.kind is ReaderKind.PROCESS:
+            if metric.name not in UNITS:
+                raise InputError(
+                    f"benchmark {benchmark.name!r}: reader 'process' has no metric {metric.name!r}",
+                    fix=f"it has: {', '.join(UNITS)}",
+                )
+            conversion(UNITS[metric.name], metric.unit)
+        elif reader.kind is not ReaderKind.HATI:
+            if metric.name not in patterns:
+                raise InputError(
+                    f"benchmark {benchmark.name!r}: reader '{reader.kind}' does not know where {metric.name!r} is",
+                    fix=f"give the metric a {'path' if reader.kind is ReaderKind.JSON else 'pattern'}",
+                )
+            (parse_path if reader.kind is ReaderKind.JSON else parse_expression)(patterns[metric.name])
+
+
+def _readings(benchmark: Benchmark, stdout: bytes, resources: Resources) -> list[Reading]:
+    reader = benchmark.reader
+    if reader.kind is ReaderKind.PROCESS:
+        return read_process(resources)
+    if reader.kind is ReaderKind.HATI:
+        return read_lines(stdout)
+    names = {metric.name for metric in benchmark.metrics}
+    patterns = [(metric, pattern) for metric, pattern in reader.patterns if metric in names]
+    return (read_document if reader.kind is ReaderKind.JSON else read_matches)(stdout, patterns)
+
+
+def _observations(metric: Metric, readings: Sequence[Reading], fixed: int) -> Observations:
+    mine = [reading for reading in readings if reading.metric == metric.name]
+    if not any(reading.values.size for reading in mine):
+        raise InputError(f"no observation of {metric.name!r}: {_printed(readings)}", place=Place(OUTPUT))
+    values = np.concatenate([_in_unit(reading, metric) for reading in mine])
+    try:
+        marked = leading([reading.warmup for reading in mine for _ in range(reading.values.size)])
+        whole = values.size == 1 and marked == 0 and any(reading.per_run for reading in mine)
+        return Observations(metric.name, metric.unit, values, warmup(values.size, marked, 0 if whole else fixed))
+    except InputError as error:
+        raise InputError(f"{metric.name!r}: {error.message}", place=mine[0].place, fix=error.fix) from None
+
+
+def _in_unit(reading: Reading, metric: Metric) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    try:
+        factor = 1.0 if reading.unit is None else conversion(reading.unit, metric.unit)
+    except InputError as error:
+        raise InputError(
+            f"{metric.name!r}: {error.message}", place=reading.place, fix="correct `unit` there or in hati.toml"
+        ) from None
+    values = reading.values * factor
+    if not np.all(np.isfinite(values)):
+        raise InputError(f"{metric.name!r} has a value too large in {metric.unit}", place=reading.place)
+    if values.size and values.min() < 0 and parse_unit(metric.unit).dimension == "time":
+        raise InputError(f"{metric.name!r} has a negative time, {values.min()} {metric.unit}", place=reading.place)
+    return values
+
+
+def _printed(readings: Sequence[Reading]) -> str:
+    names = sorted({reading.metric for reading in readings})
+    return f"there are only {', '.join(map(repr, names))}" if names else "the output has no reading at all"

@@ -1,0 +1,84 @@
+"""Reader ``json``: one JSON document, with a path to each metric."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+
+from hati.core import InputError, Place
+from hati.subject.readers.reading import OUTPUT, Reading, numbers, shown
+
+_STEP = re.compile(r"""(?:^|\.)([^.\[\]"]+)|\[(-?\d{1,9})\]|\[(\*)\]|\["([^"]*)"\]""")
+
+Step = str | int | None
+"""A key, an index, or None for every element."""
+
+
+def parse_path(path: str) -> tuple[Step, ...]:
+    """The steps of a path such as ``results[*].latency``, ``a.b[0]`` or ``a["x.y"]``.
+
+    Raises:
+        InputError: where the text is no path.
+
+    >>> parse_path("results[*].latency")
+    ('results', None, 'latency')
+    """
+    steps: list[Step] = []
+    position = 0
+    while match := _STEP.match(path, position):
+        key, index, every, quoted = match.groups()
+        steps.append(None if every else int(index) if index else key if key is not None else quoted)
+        position = match.end()
+    if position != len(path) or not path:
+        raise InputError(
+            f"{path!r} is no path",
+            place=Place("path", 1, position + 1, path),
+            fix="write keys and indexes such as results[*].latency or a.b[0]",
+        )
+    return tuple(steps)
+
+
+def read_document(stdout: bytes, paths: Iterable[tuple[str, str]]) -> list[Reading]:
+    """One reading for each pair of a metric's name and its path.
+
+    A path that leads to a list of numbers takes them all; one number found without ``[*]`` is one figure
+    for the whole run.
+
+    Raises:
+        InputError: where the output is no JSON document, or a path leads nowhere or to something else.
+    """
+    try:
+        document = json.loads(stdout.decode("utf-8", "replace"))
+    except RecursionError:
+        raise InputError("the output is nested too deeply", place=Place(OUTPUT)) from None
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"the output is no JSON: {error.msg}", place=Place(OUTPUT, error.lineno, error.colno)
+        ) from None
+    except ValueError as error:  # an integer of more digits than Python reads
+        raise InputError(f"the output is no JSON: {error}", place=Place(OUTPUT)) from None
+    return [_follow(document, metric, path) for metric, path in paths]
+
+
+def _follow(document: object, metric: str, path: str) -> Reading:
+    steps, found = parse_path(path), [document]
+    for step in steps:
+        found = [inner for outer in found for inner in _inner(outer, step, path)]
+    place = Place(f"{OUTPUT} at {path}")
+    if None in steps or len(found) != 1 or isinstance(found[0], list):
+        values = [v for value in found for v in (value if isinstance(value, list) else [value])]
+        return Reading(metric, numbers(values, metric, place), place)
+    return Reading(metric, numbers(found, metric, place), place, per_run=True)
+
+
+def _inner(outer: object, step: Step, path: str) -> list[object]:
+    if step is None and isinstance(outer, list):
+        return outer
+    if isinstance(step, int) and isinstance(outer, list) and -len(outer) <= step < len(outer):
+        return [outer[step]]
+    if isinstance(step, str) and isinstance(outer, dict) and step in outer:
+        return [outer[step]]
+    wanted = "[*]" if step is None else f"[{step}]" if isinstance(step, int) else repr(step)
+    there = f"the keys {', '.join(map(repr, list(outer)[:8]))}" if isinstance(outer, dict) else shown(outer)
+    raise InputError(f"path {path!r}: no {wanted} in {there}", place=Place(OUTPUT))

@@ -1,0 +1,62 @@
+"""Waiting for a server until it is up."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+from hati.core import Outcome, Ready
+from hati.subject.programs import Program, Warden
+from hati.subject.setback import Setback, failure, last_line
+
+_LOOK_SECONDS = 0.005
+
+
+def free_port() -> int:
+    """A port on which nothing listens at this moment."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+    return port
+
+
+def start_server(server: Program, ready: Ready, port: int | None, warden: Warden) -> None:
+    """Start a server and wait until its port accepts connections and its output has the line, as asked.
+
+    Raises:
+        Setback: where it ends or does not get ready in time.
+        InputError: where it cannot be started.
+    """
+    deadline = time.monotonic() + ready.timeout
+    warden.start(server, ready.line)
+    while True:
+        stands = warden.look(_LOOK_SECONDS)
+        if stands.exit is not None:
+            why = failure("the server", server, stands) or f"the server ended at once{last_line(stands)}"
+            raise Setback(Outcome.NOT_STARTED, why, stands)
+        missing = _missing(ready, port, line_seen=stands.line_seen)
+        if not missing:
+            return
+        if time.monotonic() > deadline:
+            raise Setback(
+                Outcome.NOT_STARTED,
+                f"the server was not ready within {ready.timeout:g} s: {missing}{last_line(stands)}",
+                stands,
+            )
+
+
+def _missing(ready: Ready, port: int | None, *, line_seen: bool) -> str:
+    if ready.line is not None and not line_seen:
+        return f"it did not print {ready.line!r}"
+    if ready.port and port is not None and not _accepts(port):
+        return f"nothing listens on port {port}"
+    return ""
+
+
+def _accepts(port: int) -> bool:
+    for host in ("127.0.0.1", "::1"):
+        try:
+            with socket.create_connection((host, port), timeout=0.2):
+                return True
+        except OSError:
+            continue
+    return False

@@ -1,0 +1,105 @@
+"""A task's commands, with every placeholder filled."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from hati.core import Benchmark, Binding, InputError, Task, setting_text
+from hati.core.placeholders import fill
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a task means in one place: ``tree`` is where its programs run, ``work`` its own empty folder.
+
+    ``port`` is a free port, or None where the benchmark needs none. What cannot be filled is an InputError.
+    """
+
+    benchmark: Benchmark
+    task: Task
+    tree: Path
+    work: Path
+    port: int | None
+
+    @cached_property
+    def values(self) -> dict[str, str]:
+        """The placeholders' values: settings, the workload's parameters, and those of the run."""
+        values = {**_texts(self.task.configuration), **_texts(self.task.workload), **self._own}
+        for file in self.benchmark.files:
+            values[f"file:{file.path}"] = str(self.work / fill(file.path, values))
+        return values
+
+    @cached_property
+    def variables(self) -> dict[str, object]:
+        """What a configuration file's template can name: settings with their types, and those of the run."""
+        own: dict[str, object] = {**self._own, "repetition": self.task.repetition}
+        if self.port is not None:
+            own["port"] = self.port
+        return {**self.task.configuration, "workload": dict(self.task.workload), **own}
+
+    @property
+    def _own(self) -> dict[str, str]:
+        own = {"work": str(self.work), "revision": self.task.revision, "repetition": str(self.task.repetition)}
+        return own if self.port is None else {**own, "port": str(self.port)}
+
+    def command(self) -> tuple[str, ...]:
+        """The measured command, with the arguments of the active options."""
+        bindings = [binding for binding in self.benchmark.bindings if not binding.build]
+        return (*self.fill(self.benchmark.command), *arguments(bindings, self.task.configuration, self.values))
+
+    def fill(self, argv: Iterable[str]) -> tuple[str, ...]:
+        """An argument list without its placeholders."""
+        return tuple(fill(argument, self.values) for argument in argv)
+
+    def environment(self, base: Mapping[str, str]) -> dict[str, str]:
+        """The environment of all the run's programs."""
+        bindings = [binding for binding in self.benchmark.bindings if not binding.build]
+        return {**base, **variables(bindings, self.task.configuration)}
+
+
+def arguments(
+    bindings: Iterable[Binding], configuration: Mapping[str, object], values: Mapping[str, str]
+) -> tuple[str, ...]:
+    """The arguments that active options add to a command.
+
+    A template is split as a shell would split it, and ``{}`` is the setting; one without ``{}`` is a flag,
+    added where the setting is true.
+
+    >>> arguments([Binding("level", argument="--level {}")], {"level": 3}, {"level": "3"})
+    ('--level', '3')
+    """
+    added: list[str] = []
+    for binding in bindings:
+        if binding.argument is None or binding.option not in configuration:
+            continue
+        if "{}" in binding.argument:
+            filled = {**values, "": values[binding.option]}
+            added += [fill(part, filled) for part in _split(binding.argument)]
+        elif configuration[binding.option] is True:
+            added += [fill(part, values) for part in _split(binding.argument)]
+    return tuple(added)
+
+
+def variables(bindings: Iterable[Binding], configuration: Mapping[str, object]) -> dict[str, str]:
+    """The environment variables that active options set."""
+    return {b.env: _text(configuration[b.option]) for b in bindings if b.env and b.option in configuration}
+
+
+def _split(argument: str) -> list[str]:
+    try:
+        return shlex.split(argument)
+    except ValueError as error:
+        raise InputError(f"argument {argument!r}: {error}", fix="close the quotation") from None
+
+
+def _texts(settings: Mapping[str, object]) -> dict[str, str]:
+    return {name: _text(setting) for name, setting in settings.items()}
+
+
+def _text(setting: object) -> str:
+    assert isinstance(setting, bool | int | float | str)
+    return setting_text(setting)

@@ -1,0 +1,93 @@
+"""What a folder holds, as a revision."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+from hati.core import InputError
+from hati.subject.outputs import outputs
+
+_PASSED_OVER = {".hati", ".git", "__pycache__"}
+_PROJECT_FILE = "hati.toml"
+
+
+def directory_revision(root: Path) -> str:
+    """Twelve hexadecimal digits of a hash over the files below a folder: their paths, modes and contents.
+
+    In a git work tree these are the files that git tracks or would track; elsewhere all but hidden
+    folders, ``__pycache__`` and ``*.pyc``. What is Hati's own never counts: its folder, the files that it wrote, and
+    ``hati.toml``, of which all that matters is among a study's parameters.
+
+    Raises:
+        InputError: where a file cannot be read.
+    """
+    whole = hashlib.sha256()
+    for path in tree_files(root):
+        try:
+            kind, content = _content(root / path)
+        except OSError as error:
+            raise InputError(
+                f"cannot read {root / path}: {error.strerror}",
+                fix="make it readable, or let git ignore it if it is no part of the subject",
+            ) from None
+        whole.update(f"{os.fspath(path)}\0{kind}\0".encode("utf-8", "surrogateescape"))
+        whole.update(content)
+    return whole.hexdigest()[:12]
+
+
+def tree_files(root: Path) -> list[Path]:
+    """The files that make up a folder's revision, relative to it, sorted; links are files of their own."""
+    files = _git_files(root) or _all_files(root)
+    own = outputs(root) | {_PROJECT_FILE}
+    return sorted(p for p in files if _PASSED_OVER.isdisjoint(p.parts) and p.as_posix() not in own)
+
+
+def _content(path: Path) -> tuple[str, bytes]:
+    status = path.lstat()
+    if stat.S_ISLNK(status.st_mode):
+        return "link", hashlib.sha256(os.fsencode(path.readlink())).digest()
+    with path.open("rb") as file:
+        return "program" if status.st_mode & stat.S_IXUSR else "file", hashlib.file_digest(file, "sha256").digest()
+
+
+def _git_files(root: Path) -> list[Path]:
+    """What git lists below the folder; nothing where git or its repository is not there."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    try:
+        listed = subprocess.run(command, cwd=root, env=environment, capture_output=True, check=False)
+    except FileNotFoundError:
+        return []
+    if listed.returncode != 0:
+        return []
+    names = {os.fsdecode(name) for name in listed.stdout.split(b"\0") if name}
+    files = []
+    for path in map(Path, names):
+        if (root / path).is_dir() and not (root / path).is_symlink():  # a submodule
+            files += [path / inner for inner in tree_files(root / path)]
+        elif _is_file(root / path):
+            files.append(path)
+    return files
+
+
+def _all_files(root: Path) -> list[Path]:
+    files = []
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in _PASSED_OVER]
+        links = [name for name in folders if (Path(folder) / name).is_symlink()]
+        here = [Path(folder) / name for name in (*names, *links) if not name.endswith(".pyc")]
+        files += [path.relative_to(root) for path in here if _is_file(path)]
+    return files
+
+
+def _is_file(path: Path) -> bool:
+    """A file or a link; no socket, pipe or device, and nothing that was deleted."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)

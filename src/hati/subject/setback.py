@@ -1,0 +1,46 @@
+"""Why a run has no observations."""
+
+from __future__ import annotations
+
+import signal
+
+from hati.core import Outcome
+from hati.subject.programs import Ending, Program
+
+_ENOUGH = 200
+
+
+class Setback(Exception):  # noqa: N818 - it ends a run, not the program: the run is recorded with it
+    """A run that came to nothing: how it ended, why, and what is known of the program that did it."""
+
+    def __init__(self, outcome: Outcome, detail: str, ending: Ending | None = None) -> None:
+        super().__init__(detail)
+        self.outcome = outcome
+        self.detail = detail
+        self.ending = ending
+
+
+def failure(what: str, program: Program, ending: Ending) -> str:
+    """Why a program that has ended did not end well, in a line; empty where it did."""
+    if ending.problem == "timeout":
+        return f"{what} did not end within {program.timeout:g} s and was killed; raise `timeout` or give it less to do"
+    if ending.problem == "output":
+        return f"{what} printed more than 16 MiB and was killed; let it print less"
+    if ending.exit == 0:
+        return ""
+    return f"{what} ended with {_status(ending.exit)}{last_line(ending)}"
+
+
+def last_line(ending: Ending) -> str:
+    """The last line of what a program printed, to be put behind a message."""
+    lines = [line.strip() for line in ending.output.splitlines() if line.strip()]
+    return f": {lines[-1][:_ENOUGH]}" if lines else ""
+
+
+def _status(status: int | None) -> str:
+    if status is None or status >= 0:
+        return f"exit status {status}"
+    try:
+        return f"signal {signal.Signals(-status).name}"
+    except ValueError:
+        return f"signal {-status}"

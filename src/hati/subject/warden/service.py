@@ -1,0 +1,217 @@
+"""Serving hati: one request after the other, with an eye on every process meanwhile."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import select
+import signal
+import sys
+import time
+
+from .channel import Channel, HangUp, Message, keep_from_children
+from .kin import Kin, ask_to_end, group, kill, memory
+from .program import Program
+
+_PR_SET_CHILD_SUBREAPER = 36
+_SAMPLE_SECONDS = 0.02
+_SAMPLE_SHARE = 0.02  # of the time, at most, goes into looking at the tree's memory
+_GIVE_UP_SECONDS = 10.0  # on a process that the kernel does not let die
+
+
+class Service:
+    """Runs a command to its end, keeps a server beside it, and ends what they leave.
+
+    ``bystanders`` holds the pids and the process groups of what lived before the command was started (a server,
+    what `prepare` left in the background): they are neither counted nor killed with the command.
+    """
+
+    def __init__(self, channel: Channel, spool: int) -> None:
+        self.channel = channel
+        self.spool = spool
+        self.kin = Kin()
+        self.command: Program | None = None
+        self.server: Program | None = None
+        self.bystanders: set[int] = set()
+        self.asked = False
+        self.poll = select.poll()
+        self.wake, wake_end = os.pipe()
+        os.set_blocking(self.wake, False)
+        os.set_blocking(wake_end, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
+        self.poll.register(self.wake, select.POLLIN)
+        self.poll.register(channel.fd, select.POLLIN)
+
+    def serve(self) -> None:
+        """Answer requests until hati goes; leave no process behind."""
+        answers = {"run": self.run, "start": self.start, "look": self.look, "clear": self.clear}
+        try:
+            while True:
+                while not self.asked:
+                    self.step(None)
+                self.asked = False
+                request = self.channel.receive()
+                try:
+                    reply = answers[request["do"]](request)
+                except OSError as error:
+                    reply = {"error": error.errno}
+                except ValueError:  # a NUL, or an '=' in a variable's name
+                    reply = {"error": errno.EINVAL}
+                self.channel.send(reply)
+        except HangUp:
+            pass
+        finally:
+            self.clear({"patience": 0.0})
+
+    def run(self, request: Message) -> Message:
+        """Run a program to its end; end what it leaves behind unless told to leave it (`prepare`)."""
+        self.bystanders = self.alive()
+        os.ftruncate(self.spool, 0)
+        os.lseek(self.spool, 0, os.SEEK_SET)
+        command = self.command = self.follow(Program(request, self.spool if request["limit"] else None))
+        problem = self.attend(command, command.began * 1e-9 + request["timeout"])
+        stuck = self.end_others() if problem or not request["leave"] else set()
+        self.forget(command)
+        self.command = None
+        return {**command.report(), "problem": problem, "stuck": sorted(stuck)}
+
+    def start(self, request: Message) -> Message:
+        """Start a server and return at once."""
+        self.server = self.follow(Program(request, None))
+        return self.server.report()
+
+    def look(self, request: Message) -> Message:
+        """How the server is doing, once something happened or the `seconds` passed."""
+        self.step(request["seconds"])
+        return self.server.report() if self.server else {}
+
+    def clear(self, request: Message) -> Message:
+        """End the server, politely for as long as `patience`, and everything else that is left."""
+        self.bystanders = set()
+        report: Message = {}
+        server = self.server
+        if server is not None:
+            already = server.status is not None
+            if not already and request["patience"]:
+                ask_to_end(server.pid)
+                self.attend(server, time.perf_counter() + request["patience"])
+            self.end_others()
+            self.forget(server)
+            self.server = None
+            report = {**server.report(), "already": already}
+        return {**report, "stuck": sorted(self.end_others())}
+
+    def follow(self, program: Program) -> Program:
+        """Watch a program's output."""
+        for fd in program.pipes:
+            self.poll.register(fd, select.POLLIN)
+        return program
+
+    def forget(self, program: Program) -> None:
+        """Take the rest of a program's output and watch it no more."""
+        for fd in program.pipes:
+            self.poll.unregister(fd)
+        program.close()
+
+    def attend(self, program: Program, deadline: float) -> str:
+        """Wait until a program ends, or make it; says why it had to be made."""
+        sample, problem = time.perf_counter() + _SAMPLE_SECONDS, ""
+        while program.status is None:
+            now = time.perf_counter()
+            if not problem and (now >= deadline or program.printed > program.limit):
+                problem = "timeout" if now >= deadline else "output"
+                deadline = now + _GIVE_UP_SECONDS
+                kill(program.pid)
+            elif now >= deadline:
+                break
+            if now >= sample:
+                sample = self.sample(program)
+            self.step(min(deadline, sample) - now)
+        return problem
+
+    def sample(self, program: Program) -> float:
+        """Look at the memory of the command's tree; says when to look again."""
+        began = time.perf_counter()
+        tree = [pid for pid in self.kin.below() if not self.stands_by(pid)]
+        if program is self.command and len(tree) > 1:  # of one process alone the kernel's account is exact
+            program.peak = max(program.peak, sum(map(memory, tree)))
+        now = time.perf_counter()
+        return now + max(_SAMPLE_SECONDS, (now - began) / _SAMPLE_SHARE)
+
+    def step(self, timeout: float | None) -> None:
+        """Wait for something to happen, at most that many seconds, and see to it."""
+        for fd, event in self.poll.poll(None if timeout is None else max(0.0, timeout * 1000)):
+            if fd == self.wake:
+                os.read(self.wake, 1 << 10)
+                self.reap()
+            elif fd == self.channel.fd:
+                if event & (select.POLLHUP | select.POLLERR):
+                    raise HangUp
+                self.asked = True
+            else:
+                self.drain(fd)
+
+    def drain(self, fd: int) -> None:
+        """Take what a program printed."""
+        for program in (self.command, self.server):
+            if program is not None and fd in program.pipes:
+                program.drain(fd)
+                if fd not in program.pipes:
+                    self.poll.unregister(fd)
+
+    def reap(self) -> bool:
+        """Bury the dead, counting what they used; False where no child is left."""
+        while True:
+            try:
+                dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) if self.bystanders else None
+                bystander = dead is not None and self.stands_by(dead.si_pid)
+                pid, status, usage = os.wait4(dead.si_pid if dead else -1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            now = time.perf_counter_ns()
+            for program in (self.command, self.server):
+                if program is not None and program.pid == pid and program.status is None:
+                    program.status, program.wall = status, now - program.began
+            if self.command is not None and not bystander:
+                self.command.add(usage)
+
+    def stands_by(self, pid: int) -> bool:
+        """Whether a process belongs to what lived before the command was started."""
+        return bool(self.bystanders) and (pid in self.bystanders or group(pid) in self.bystanders)
+
+    def alive(self) -> set[int]:
+        """The pids and the process groups of all that lives now."""
+        if not self.reap():
+            return set()
+        pids = self.kin.below()
+        return pids | {group(pid) for pid in pids}
+
+    def end_others(self) -> set[int]:
+        """Kill and bury all but the bystanders; those that do not die."""
+        deadline = time.perf_counter() + _GIVE_UP_SECONDS
+        while self.reap():
+            left = {pid for pid in self.kin.below() if not self.stands_by(pid)}
+            if not left or time.perf_counter() > deadline:
+                return left
+            for pid in left:
+                kill(pid)
+            time.sleep(0.0005)
+        return set()
+
+
+def main() -> None:
+    """Serve on the socket whose descriptor is the first argument; the second is the spool for standard output.
+
+    Further descriptors are kept open while the warden lives: a lock is held until the last process has gone.
+    """
+    channel, spool, *kept = map(int, sys.argv[1:])
+    for fd in (spool, *kept):
+        keep_from_children(fd)
+    if ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        sys.exit("hati needs a kernel with PR_SET_CHILD_SUBREAPER")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    Service(Channel(channel), spool).serve()

@@ -1,0 +1,151 @@
+"""What every store must do, as a suite to inherit."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from hati.core import (
+    Better,
+    Configuration,
+    Machine,
+    Metric,
+    Observations,
+    Outcome,
+    Resources,
+    Run,
+    StudyId,
+    Task,
+    Workload,
+)
+from hati.store import Selection, SqlStore
+
+MACHINE = Machine((("cpu", "test"),))
+METRICS = (Metric("latency", "s"), Metric("throughput", "1/s", Better.HIGHER))
+START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+
+
+def a_study(campaign: int = 1, seed: int = 1) -> StudyId:
+    """A study to record runs for."""
+    return StudyId.of("screening", {"budget": "8"}, seed, MACHINE.fingerprint).numbered(campaign)
+
+
+def a_run(study: StudyId, repetition: int = 0, setting: int = 1, outcome: Outcome = Outcome.DONE) -> Run:
+    """A run with observations of two metrics, or a failure."""
+    task = Task(
+        study.key, "design", "b", Configuration({"o": setting, "p": True}), "r1", Workload({"n": 3}), repetition
+    )
+    done = outcome is Outcome.DONE
+    values = np.array([0.3, 0.1, 1e-300, -0.0, 5e-324])
+    return Run(
+        task=task,
+        machine=MACHINE.fingerprint,
+        started=START + timedelta(seconds=repetition),
+        seconds=0.25,
+        outcome=outcome,
+        detail="" if done else "exit status 3",
+        exit=0 if done else 3,
+        output="the end\n",
+        resources=Resources(0.2, 0.1, 0.05, 10_000_000, 3, 4, 0.5),
+        observations=(Observations("latency", "s", values, 1), Observations("throughput", "1/s", np.array([5.0])))
+        if done
+        else (),
+    )
+
+
+class StoreConformance(ABC):
+    """Inherit, fill ``open``, and let pytest run it."""
+
+    @abstractmethod
+    def open(self) -> SqlStore:
+        """The store under test: each call opens the same place once more."""
+
+    def begun(self, campaign: int = 1) -> tuple[SqlStore, StudyId]:
+        """An open store that knows a study."""
+        store, study = self.open(), a_study(campaign)
+        store.begin(study, METRICS, MACHINE)
+        return store, study
+
+    def test_a_run_comes_back_as_it_was(self) -> None:
+        store, study = self.begun()
+        run = a_run(study)
+        assert store.record(run)
+        (found,) = self.open().evidence(study).runs
+        assert found == run
+        assert found.observations[0].values.tobytes() == run.observations[0].values.tobytes()
+
+    def test_a_failure_comes_back_as_it_was(self) -> None:
+        store, study = self.begun()
+        run = a_run(study, outcome=Outcome.FAILED)
+        store.record(run)
+        assert store.evidence(study).failed == (run,)
+
+    def test_a_task_is_recorded_once(self) -> None:
+        store, study = self.begun()
+        assert store.record(a_run(study))
+        assert not store.record(a_run(study))
+        assert not self.open().record(a_run(study, outcome=Outcome.FAILED))
+        assert store.evidence(study).runs == (a_run(study),)
+
+    def test_evidence_keeps_the_order_of_recording_and_one_study(self) -> None:
+        store, study = self.begun()
+        other = a_study(campaign=2)
+        store.begin(other, METRICS, MACHINE)
+        for repetition in (2, 0, 1):
+            store.record(a_run(study, repetition))
+        store.record(a_run(other, 7))
+        assert [run.task.repetition for run in store.evidence(study).runs] == [2, 0, 1]
+        assert [run.task.repetition for run in store.evidence(other).runs] == [7]
+
+    def test_a_study_is_begun_once_and_keeps_its_choice(self) -> None:
+        store, study = self.begun()
+        store.keep_choice(study, '{"runs":32}')
+        again = self.open().begin(study, METRICS, MACHINE)
+        assert again.id == study
+        assert again.metrics == METRICS
+        assert again.choice == '{"runs":32}'
+        assert not again.finished
+
+    def test_latest_is_the_highest_campaign_of_the_family(self) -> None:
+        store = self.open()
+        for campaign in (1, 10, 2):
+            store.begin(a_study(campaign), METRICS, MACHINE)
+        store.begin(a_study(campaign=99, seed=2), METRICS, MACHINE)
+        store.finish(a_study(10))
+        latest = store.latest(a_study())
+        assert latest is not None
+        assert (latest.id.campaign, latest.finished) == (10, True)
+        assert store.latest(a_study(seed=3)) is None
+
+    def test_forgetting_removes_runs_and_empty_studies_and_reopens_the_others(self) -> None:
+        store, study = self.begun()
+        for repetition in range(3):
+            store.record(a_run(study, repetition))
+        store.finish(study)
+        first = store.evidence(study).runs[0].task.id
+        assert store.forget(Selection(task=first)) == 1
+        latest = store.latest(study)
+        assert latest is not None
+        assert not latest.finished
+        assert first not in store.evidence(study).known
+        assert store.forget(Selection(study=study.key)) == 2
+        assert store.latest(study) is None
+        assert store.forget(Selection(study=study.key)) == 0
+
+    def test_samples_are_two_level_and_one_for_each_configuration_and_metric(self) -> None:
+        store, study = self.begun()
+        store.record(a_run(study, 0, setting=1))
+        store.record(a_run(study, 1, setting=1))
+        store.record(a_run(study, 0, setting=2))
+        store.record(a_run(study, 2, setting=2, outcome=Outcome.TIMEOUT))
+        samples = store.samples(Selection(study=study.key))
+        sizes = {(s.metric, s.configuration["o"]): len(s.runs) for s in samples}
+        assert sizes == {("latency", 1): 2, ("latency", 2): 1, ("throughput", 1): 2, ("throughput", 2): 1}
+        assert {s.metric: s.better for s in samples} == {"latency": Better.LOWER, "throughput": Better.HIGHER}
+
+    def test_the_machine_is_kept(self) -> None:
+        store, _ = self.begun()
+        assert store.machine(MACHINE.fingerprint) == MACHINE
+        assert store.machine("none") is None

@@ -1,0 +1,52 @@
+"""Measuring configurations on this machine, without a question."""
+
+from __future__ import annotations
+
+from hati.campaign import Observer, campaign, silent
+from hati.core import Benchmark, Budget, Configuration, Plan
+from hati.engine import LocalEngine
+from hati.studies.measurement import Measurement, MeasurementConclusion, measurement_id
+from hati.wiring.rehearsal import Rehearsal, estimate
+from hati.wiring.workplace import Announce, Workplace, mute
+
+
+def rehearse_measurement(
+    place: Workplace, benchmark: Benchmark, configurations: tuple[Configuration, ...], budget: str, seed: int
+) -> Rehearsal:
+    """The tasks of a new measurement, without making or storing anything; the first ones of a budget in time."""
+    study = measurement_id(benchmark, configurations, place.revision, budget, seed, place.machine.fingerprint)
+    wanted = Measurement(study, benchmark, configurations, place.revision, Budget.parse(budget))
+    plan = Plan(wanted.tasks(0))
+    reason = f"{len(configurations)} configuration{'s' if len(configurations) > 1 else ''}, interleaved"
+    return Rehearsal(reason, plan, estimate(place.store, benchmark, len(plan)))
+
+
+def measure(
+    place: Workplace,
+    benchmark: Benchmark,
+    configurations: tuple[Configuration, ...],
+    budget: str,
+    seed: int,
+    *,
+    fresh: bool,
+    announce: Announce = mute,
+    observe: Observer = silent,
+) -> MeasurementConclusion:
+    """Measure configurations until the budget is spent; an unfinished measurement is resumed unless ``fresh``.
+
+    Raises:
+        MeasurementError: where nothing could be measured.
+    """
+    study = measurement_id(benchmark, configurations, place.revision, budget, seed, place.machine.fingerprint)
+    latest = place.store.latest(study)
+    if latest:
+        study = latest.id.numbered(latest.id.campaign + (1 if fresh or latest.finished else 0))
+    place.store.begin(study, benchmark.metrics, place.machine)
+    limit = Budget.parse(budget)
+    wanted = Measurement(study, benchmark, configurations, place.revision, limit)
+    with LocalEngine(place.project.root, (benchmark,), place.machine, announce) as engine:
+        try:
+            return campaign(wanted, engine, place.store, limit, observe)
+        finally:
+            if not wanted.plan(evidence := place.store.evidence(study)) or limit.left(evidence).spent:
+                place.store.finish(study)

@@ -1,0 +1,59 @@
+"""A project, its store and this machine, together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from hati.core import InputError, Machine
+from hati.project import Project, read_project
+from hati.store import SqlStore, open_store, read_store
+from hati.subject import directory_revision, machine
+
+Announce = Callable[[str], None]
+"""Told in a sentence what happens before and between the runs."""
+
+
+def mute(_: str) -> None:
+    """Announce nothing."""
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """A project on this machine, with its store and its present revision."""
+
+    project: Project
+    store: SqlStore
+    machine: Machine
+    revision: str
+
+
+def stored(path: Path, place: str | None) -> SqlStore:
+    """The store of the project at a path, which must be there already; the project file is not read."""
+    root = path if path.is_dir() else path.parent
+    return read_store(place or _default_store(root))
+
+
+def workplace(path: Path, place: str | None) -> Workplace:
+    """Read the project at a path, and open its store."""
+    project = read_project(path)
+    if place is None:
+        _make_folder(project.root / ".hati")
+    return Workplace(
+        project, open_store(place or _default_store(project.root)), machine(), directory_revision(project.root)
+    )
+
+
+def _default_store(root: Path) -> str:
+    return str(root / ".hati" / "store.sqlite")
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{folder} cannot be made: {error.strerror}",
+            fix="give yourself the right to write there, or name a store elsewhere by --store",
+        ) from error

@@ -1,0 +1,96 @@
+"""The loop: complete, resumable, within its budget, never endless."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hati.campaign import campaign
+from hati.core import Budget, Configuration, Evidence, Plan, Run, StudyId, Task, Workload
+from hati.testing import FakeEngine, MemoryStore
+
+ID = StudyId.of("counting", {}, 1, "m")
+
+
+@dataclass(frozen=True)
+class Counting:
+    """A study that wants so many runs and concludes with the number that it got."""
+
+    wanted: int
+    at_once: int
+    id: StudyId = ID
+
+    def plan(self, evidence: Evidence) -> Plan:
+        tasks = [Task(ID.key, "s", "b", Configuration(), "r", Workload(), n) for n in range(self.wanted)]
+        return Plan(tuple(t for t in tasks if t.id not in evidence.known)[: self.at_once])
+
+    def conclude(self, evidence: Evidence) -> int:
+        return len(evidence.runs)
+
+
+def one(task: Task) -> dict[str, list[float]]:
+    return {"latency": [1.0]}
+
+
+@given(st.integers(0, 30), st.integers(1, 7), st.integers(0, 30))
+def test_a_killed_campaign_ends_with_the_same_tasks_once_each(wanted: int, at_once: int, killed_after: int) -> None:
+    store, first, second = MemoryStore(), FakeEngine(one), FakeEngine(one)
+
+    class KilledError(Exception):
+        pass
+
+    def kill(run: Run, evidence: Evidence, plan: Plan) -> None:
+        if len(store.kept) == killed_after:
+            raise KilledError
+
+    with contextlib.suppress(KilledError):
+        campaign(Counting(wanted, at_once), first, store, Budget(), kill)
+    assert campaign(Counting(wanted, at_once), second, store, Budget()) == wanted
+    assert sorted(run.task.repetition for run in store.kept) == list(range(wanted))
+    assert len(first.tasks) + len(second.tasks) == wanted
+
+
+@given(st.integers(1, 20), st.integers(1, 7))
+def test_runs_are_limited(budget: int, at_once: int) -> None:
+    assert campaign(Counting(30, at_once), FakeEngine(one), MemoryStore(), Budget(runs=budget)) == budget
+
+
+def test_time_is_limited_over_restarts_too() -> None:
+    store, budget = MemoryStore(), Budget(seconds=1.0)
+    assert campaign(Counting(30, 30), FakeEngine(one, seconds=0.4), store, budget) == 3
+    assert campaign(Counting(30, 30), FakeEngine(one, seconds=0.4), store, budget) == 3
+
+
+def test_failures_are_evidence() -> None:
+    assert campaign(Counting(5, 2), FakeEngine(lambda task: "no"), MemoryStore(), Budget()) == 5
+
+
+def test_an_engine_that_yields_nothing_new_ends_the_loop() -> None:
+    class Deaf:
+        def run(self, plan: Plan) -> Iterator[Run]:
+            return iter(())
+
+    assert campaign(Counting(5, 2), Deaf(), MemoryStore(), Budget()) == 0
+
+
+def test_the_engine_is_closed_when_the_observer_fails() -> None:
+    closed = []
+
+    class Watched:
+        def run(self, plan: Plan) -> Iterator[Run]:
+            try:
+                yield from FakeEngine(one).run(plan)
+            finally:
+                closed.append(True)
+
+    def fail(run: Run, evidence: Evidence, plan: Plan) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        campaign(Counting(5, 5), Watched(), MemoryStore(), Budget(), fail)
+    assert closed == [True]

@@ -1,0 +1,91 @@
+"""Projects to run the program on, and a way to run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HATI = str(Path(sys.executable).with_name("hati"))
+
+SUBJECT = """
+import json, sys
+settings = dict(word.split("=") for word in sys.argv[1:])
+latency = 0.010
+latency *= 1.5 if settings["a"] == "on" else 1.0
+latency *= 0.8 if settings["b"] == "on" else 1.0
+noise = sum(ord(c) * (i + 7) for i, c in enumerate(" ".join(sys.argv[1:]))) % 97 / 97 - 0.5
+noise += (int(settings["repetition"]) * 37 % 11) / 11 - 0.5
+print("some other output")
+print(json.dumps({"metric": "latency", "values": [9.0, latency * (1 + 0.004 * noise), latency * (1 + 0.005 * noise)]}))
+print(json.dumps({"metric": "throughput", "unit": "1/s", "value": 1 / latency}))
+"""
+
+OPTIONS = "abcdef"
+
+PROJECT = """
+[subject]
+name = "fake"
+
+[[benchmark]]
+name = "main"
+command = ["python3", "-S", "subject.py", "repetition={repetition}"]
+reader = "hati"
+warmup = 1
+timeout = "20s"
+
+[[benchmark.metric]]
+name = "latency"
+unit = "s"
+
+[[benchmark.metric]]
+name = "throughput"
+unit = "1/s"
+better = "higher"
+""" + "".join(f'\n[options.{name}]\nsettings = ["off", "on"]\nargument = "{name}={{}}"\n' for name in OPTIONS)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a command."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Hati = Callable[..., Done]
+
+
+@pytest.fixture
+def hati(tmp_path: Path) -> Hati:
+    """Runs the program in the test's folder."""
+
+    def run(*arguments: str, env: Mapping[str, str] | None = None, folder: Path = tmp_path) -> Done:
+        environment = {**os.environ, "COLUMNS": "80", **(env or {})}
+        environment.pop("HATI_STORE", None)
+        done = subprocess.run(
+            [HATI, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=200, check=False
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def fake_project(tmp_path: Path) -> Path:
+    """A project with six options, of which a and b matter, whose values are a function of the settings."""
+    (tmp_path / "hati.toml").write_text(PROJECT)
+    (tmp_path / "subject.py").write_text(SUBJECT)
+    return tmp_path

@@ -1,0 +1,175 @@
+"""Thirty and more broken projects: each ends with 2 or 4, and a message that names the place and the fix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hati.cli import main
+
+GOOD = """\
+[subject]
+name = "s"
+
+[[benchmark]]
+name = "b"
+command = ["python3", "-S", "subject.py"]
+reader = "hati"
+timeout = "2s"
+
+[[benchmark.metric]]
+name = "latency"
+unit = "s"
+
+[options.a]
+settings = [0, 1]
+
+[options.b]
+settings = ["x", "y"]
+
+[options.c]
+settings = [false, true]
+"""
+SERVER = """
+[benchmark.server]
+command = ["sh", "-c", "sleep 30", "{port}"]
+ready = { port = true, timeout = "200ms" }
+"""
+PRINTS = 'print(\'{"metric": "latency", "values": [0.1, 0.2]}\')'
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A project with one thing wrong: what stands instead of what, or what the subject does instead."""
+
+    name: str
+    status: int
+    says: tuple[str, ...]
+    replace: tuple[str, str] = ("", "")
+    subject: str = PRINTS
+    command: tuple[str, ...] = ("screen", ".", "--metric", "latency", "--budget", "8")
+
+
+def also(toml: str) -> tuple[str, str]:
+    """Another table before the options."""
+    return ("[options.a]", f"{toml}\n[options.a]")
+
+
+def with_key(toml: str) -> tuple[str, str]:
+    """Another key of the benchmark."""
+    return ('timeout = "2s"', f'timeout = "2s"\n{toml}')
+
+
+def with_option_key(toml: str) -> tuple[str, str]:
+    """Another key of option a."""
+    return ("settings = [0, 1]", f"settings = [0, 1]\n{toml}")
+
+
+def printing(line: str) -> str:
+    return f"print({line!r})"
+
+
+CASES = [
+    Broken("toml syntax", 2, ("hati.toml:5:",), ('name = "b"', "name = ")),
+    Broken("unclosed string", 2, ("hati.toml:2:",), ('name = "s"', 'name = "s')),
+    Broken("unknown key", 2, ("hati.toml:", "timeout"), ('timeout = "2s"', 'timout = "2s"')),
+    Broken("unknown table", 2, ("hati.toml:", "options"), ("[options.a]", "[option.a]")),
+    Broken("a setting twice", 2, ("hati.toml:15:", "twice"), ("settings = [0, 1]", "settings = [0, 0]")),
+    Broken("no settings", 2, ("hati.toml:15:", "settings"), ("settings = [0, 1]", "settings = []")),
+    Broken("settings of two types", 2, ("hati.toml:15:",), ("settings = [0, 1]", 'settings = [0, "x"]')),
+    Broken("settings is no list", 2, ("hati.toml:15:",), ("settings = [0, 1]", "settings = 3")),
+    Broken("default is no setting", 2, ("hati.toml:",), with_option_key("default = 7")),
+    Broken("constraint syntax", 2, ("hati.toml:", "expected"), also('[space]\nconstraints = ["a == "]')),
+    Broken("constraint with unknown option", 2, ("hati.toml:15:", "aa"), also('[space]\nconstraints = ["aa == 1"]')),
+    Broken(
+        "contradictory constraints",
+        2,
+        ("a == 0", "a == 1"),
+        also('[space]\nconstraints = ["a == 0", "b == \'x\'", "a == 1"]'),
+        command=("space", "check", "."),
+    ),
+    Broken("constraints refused by screen", 2, ("constraint",), also('[space]\nconstraints = ["a == 0 or c"]')),
+    Broken("active_if in a circle", 2, ("hati.toml:",), with_option_key('active_if = "a == 1"')),
+    Broken("wrong placeholder", 2, ("hati.toml:6:", "{work}"), ('"subject.py"]', '"subject.py", "{wrk}"]')),
+    Broken("unknown reader", 2, ("hati.toml:7:", "hati"), ('reader = "hati"', 'reader = "haty"')),
+    Broken("bad timeout", 2, ("hati.toml:8:", "30s"), ('timeout = "2s"', 'timeout = "soon"')),
+    Broken("no command", 2, ("hati.toml:", "command"), ('command = ["python3", "-S", "subject.py"]\n', "")),
+    Broken("empty command", 2, ("hati.toml:6:",), ('command = ["python3", "-S", "subject.py"]', "command = []")),
+    Broken("no metric", 2, ("hati.toml:", "metric"), ('[[benchmark.metric]]\nname = "latency"\nunit = "s"\n', "")),
+    Broken("unknown metric asked for", 2, ("latency",), command=("screen", ".", "--metric", "throughput")),
+    Broken("unknown benchmark asked for", 2, ("b",), command=("run", ".", "--benchmark", "c")),
+    Broken("budget that is none", 2, ("96", "2m"), command=("screen", ".", "--metric", "latency", "--budget", "lots")),
+    Broken("budget too small", 2, ("4",), command=("screen", ".", "--metric", "latency", "--budget", "2")),
+    Broken("unknown cpu", 2, ("CPU 4096", "available"), with_key("cpus = [4096]")),
+    Broken("missing template", 2, ("t.j2",), also('[[benchmark.file]]\npath = "t"\ntemplate = "t.j2"')),
+    Broken("missing program", 4, ("no-such-program",), ('"python3", "-S", "subject.py"', '"no-such-program"')),
+    Broken("prints nothing", 4, ("latency",), subject="pass"),
+    Broken("prints NaN", 4, ("NaN",), subject=printing('{"metric": "latency", "values": [NaN]}')),
+    Broken("negative time", 4, ("negative",), subject=printing('{"metric": "latency", "values": [-0.1]}')),
+    Broken("wrong unit", 4, ("B",), subject=printing('{"metric": "latency", "unit": "B", "values": [1.0]}')),
+    Broken("text for a number", 4, ("no number",), subject=printing('{"metric": "latency", "values": ["fast"]}')),
+    Broken("another metric", 4, ("latency",), subject=printing('{"metric": "latenzy", "values": [0.1]}')),
+    Broken("much output", 4, ("printed more than",), subject="for _ in range(40): print('x' * 1_000_000)"),
+    Broken("exits with 3", 4, ("3",), subject="import sys; sys.exit(3)"),
+    Broken("ends by a signal", 4, ("SIGSEGV",), subject="import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"),
+    Broken("only warm-up", 4, ("warm",), with_key("warmup = 5")),
+    Broken("hangs", 4, ("0.2 s",), ('timeout = "2s"', 'timeout = "200ms"'), subject="import time; time.sleep(99)"),
+    Broken(
+        "server never ready",
+        4,
+        ("server",),
+        also(SERVER),
+    ),
+    Broken("failing preparation", 4, ("prepare",), with_key('prepare = ["false"]')),
+    Broken("failing build", 4, ("build",), with_key('build = ["false"]')),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
+def test_a_broken_project_is_told_with_place_and_fix(
+    case: Broken, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    old, new = case.replace
+    assert old in GOOD
+    (tmp_path / "hati.toml").write_text(GOOD.replace(old, new, 1))
+    (tmp_path / "subject.py").write_text(case.subject)
+    monkeypatch.chdir(tmp_path)
+    status = main(case.command)
+    out, err = capfd.readouterr()
+    assert status == case.status, err
+    told = err if case.command[0] != "space" else out
+    assert "Traceback" not in err
+    for words in case.says:
+        assert words in told
+    if case.command[0] != "space":
+        error = err[err.index("error: ") :]
+        assert len(error.strip().splitlines()) <= 3, error
+
+
+def test_a_folder_without_a_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["screen", "."]) == 2
+    assert "hati init" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["screen", "--no-such-option"], ["screen", "--seed", "x"], ["space"]]
+)
+def test_wrong_usage_is_2(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_no_place_for_the_store(hati: Callable[..., object], tmp_path: Path) -> None:
+    (tmp_path / "hati.toml").write_text(GOOD)
+    (tmp_path / "subject.py").write_text(PRINTS)
+    (tmp_path / ".hati").write_text("a file where the folder should be")
+    done = hati("screen", ".", "--metric", "latency", "--budget", "8")
+    assert done.status == 2  # type: ignore[attr-defined]
+    assert ".hati" in done.err  # type: ignore[attr-defined]
+    assert "Traceback" not in done.err  # type: ignore[attr-defined]

@@ -1,0 +1,131 @@
+"""``hati screen`` from outside: its JSON, what it does the second time, its report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Hati = Callable[..., Any]
+
+KEYS = {
+    "study", "subject", "metric", "unit", "better", "scale", "space", "design", "effects", "ranking", "important",
+    "detectable", "runs", "seconds", "warnings",
+}  # fmt: skip
+EFFECT_KEYS = {
+    "options", "estimate", "unit", "relative", "interval", "standard_error", "share", "important", "aliases",
+}  # fmt: skip
+
+
+def test_the_json_has_the_promised_keys_and_finds_what_matters(hati: Hati, fake_project: Path) -> None:
+    done = hati("screen", ".", "--metric", "latency", "--budget", "32", "--seed", "1", "--format", "json")
+    assert done.status == 0, done.err
+    told = done.json
+    assert told.keys() >= KEYS
+    assert all(effect.keys() >= EFFECT_KEYS for effect in told["effects"])
+    assert told["space"] == {"options": 6, "configurations": 64}
+    assert (told["subject"], told["metric"], told["unit"], told["better"]) == ("fake", "latency", "s", "lower")
+    assert told["design"]["runs"] == told["runs"]["done"] == 32
+    assert told["runs"]["failed"] == 0
+    assert set(told["important"]) == {"a", "b"}
+    assert told["ranking"][:2] == ["a", "b"]
+    assert sorted(told["ranking"]) == list("abcdef")
+    effects = {tuple(effect["options"]): effect for effect in told["effects"]}
+    # Mean over b of 0.010 (1.5 - 1) (1 + 0.8) / 2, to within the noise of half a per cent.
+    assert effects["a",]["estimate"] == pytest.approx(0.0045, rel=0.02)
+    assert effects["a",]["relative"] == pytest.approx(0.5, rel=0.02)
+    assert effects["b",]["relative"] == pytest.approx(-0.2, rel=0.02)
+    low, high = effects["a",]["interval"]
+    assert low < effects["a",]["estimate"] < high
+
+
+def test_a_finished_study_is_not_measured_again_unless_asked(hati: Hati, fake_project: Path) -> None:
+    command = ("screen", ".", "--metric", "latency", "--budget", "16", "--format", "json")
+    first = hati(*command)
+    again = hati(*command)
+    assert again.json == first.json
+    assert "--fresh" in again.err
+    assert len(hati("runs", ".", "--format", "json").json) == 16
+    fresh = hati(*command, "--fresh")
+    assert fresh.json["study"] != first.json["study"]
+    assert len(hati("runs", ".", "--format", "json").json) == 32
+
+
+def test_a_changed_subject_is_measured_anew(hati: Hati, fake_project: Path) -> None:
+    command = ("screen", ".", "--metric", "latency", "--budget", "16", "--format", "json")
+    first = hati(*command)
+    file = fake_project / "subject.py"
+    file.write_text(file.read_text().replace("1.5 if", "1.9 if"))
+    second = hati(*command)
+    assert second.json["study"] != first.json["study"]
+    effects = {tuple(e["options"]): e["relative"] for e in second.json["effects"]}
+    assert effects["a",] == pytest.approx(0.9, rel=0.05)
+
+
+def test_a_dry_run_prints_the_tasks_and_stores_nothing(hati: Hati, fake_project: Path) -> None:
+    command = ("screen", ".", "--metric", "latency", "--budget", "16", "--format", "json")
+    planned = hati(*command, "--dry-run").json
+    assert hati("runs", ".", "--format", "json").json == []
+    hati(*command)
+    made = hati("runs", ".", "--format", "json").json
+    assert [row["task"] for row in planned] == [row["task"] for row in made]
+
+
+def test_a_time_budget_is_kept_and_said(hati: Hati, fake_project: Path) -> None:
+    done = hati("screen", ".", "--metric", "latency", "--budget", "4s", "--format", "json")
+    assert done.status == 0, done.err
+    assert "pilot" in done.err
+    assert "80 % power" in done.err
+    assert done.json["seconds"] < 4 + 1
+    assert set(done.json["important"]) == {"a", "b"}
+
+
+def test_the_report_stands_alone_and_can_be_made_again(hati: Hati, fake_project: Path) -> None:
+    done = hati("screen", ".", "--metric", "latency", "--budget", "32")
+    assert done.status == 0, done.err
+    path = fake_project / next(line for line in done.err.splitlines() if line.startswith("report: "))[8:]
+    page = path.read_text()
+    assert "<html" in page
+    assert 'src="http' not in page
+    assert max(map(len, done.out.splitlines())) <= 80
+    again = hati("report", ".", "--format", "html", "--charts", "charts", "--output", "again.html")
+    assert again.status == 0, again.err
+    assert (fake_project / "again.html").read_text() == page
+    assert len(list((fake_project / "charts").glob("*.png"))) >= 4
+    told = hati("report", ".", "--format", "json").json
+    assert set(told["important"]) == {"a", "b"}
+
+
+def test_failures_are_said_and_the_study_goes_on(hati: Hati, fake_project: Path) -> None:
+    file = fake_project / "subject.py"
+    file.write_text(
+        "import sys\nif 'c=on' in sys.argv and 'd=on' in sys.argv: sys.exit('out of cheese')\n" + file.read_text()
+    )
+    done = hati("screen", ".", "--metric", "latency", "--budget", "64", "--format", "json")
+    assert done.status == 0, done.err
+    told = done.json
+    assert told["runs"] == {"done": 48, "failed": 16}
+    assert {"a", "b"} <= set(told["important"])
+    assert "out of cheese" in json.dumps(told)
+    assert told["warnings"]
+
+
+def test_nothing_measured_is_exit_4_and_soon(hati: Hati, fake_project: Path) -> None:
+    (fake_project / "subject.py").write_text("import sys; sys.exit('always')")
+    done = hati("screen", ".", "--metric", "latency", "--budget", "64")
+    assert done.status == 4
+    assert "always" in done.err
+    assert "Traceback" not in done.err
+    assert len(hati("runs", ".", "--format", "json").json) == 5
+
+
+def test_unsuitable_spaces_are_refused_with_what_will_serve(hati: Hati, fake_project: Path) -> None:
+    file = fake_project / "hati.toml"
+    file.write_text(file.read_text() + '\n[options.g]\nsettings = [1, 2, 3]\nargument = "g={}"\n')
+    done = hati("screen", ".", "--metric", "latency", "--budget", "64")
+    assert done.status == 2
+    assert "g" in done.err
+    assert len(done.err.strip().splitlines()) <= 3

@@ -1,0 +1,60 @@
+"""What all tests share: the data folder, absent components, and the list of what was skipped."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("hati", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("hati")
+
+ROOT = Path(__file__).resolve().parent.parent
+
+INSTALL = {
+    "shared data": "set HATI_DATA to the folder with the measured data sets",
+    "hyperfine": "apt-get install hyperfine",
+}
+
+
+def absent(component: str) -> None:
+    """Skip for want of a component; under HATI_REQUIRE_ALL=1 fail."""
+    message = f"needs {component}: {INSTALL[component]}"
+    if os.environ.get("HATI_REQUIRE_ALL") == "1":
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder with the measured data sets: HATI_DATA, or ../shared/data beside the project."""
+    folder = Path(os.environ.get("HATI_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        absent("shared data")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def hyperfine() -> str:
+    """The path of hyperfine."""
+    program = shutil.which("hyperfine")
+    if program is None:
+        absent("hyperfine")
+    assert program is not None
+    return program
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List what was skipped, each with the command that installs what it needs."""
+    reasons = {
+        str(report.longrepr[2]).removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", [])
+        if isinstance(report.longrepr, tuple)
+    }
+    if reasons:
+        terminalreporter.section("skipped for want of a component")
+        for reason in sorted(reasons):
+            terminalreporter.line(reason)

@@ -1,0 +1,136 @@
+"""Designs as CSV and JSON: round trips, located errors, arbitrary text."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hati.core import InputError
+from hati.design import Design, describe, from_generators, read_csv, read_json, write_csv, write_json
+
+NAMES = st.text(min_size=1, max_size=6).filter(lambda name: name == name.strip() and name.isprintable())
+
+
+@st.composite
+def designs(draw: st.DrawFn) -> Design:
+    factors = draw(st.lists(NAMES, min_size=1, max_size=5, unique=True))
+    row = st.lists(st.sampled_from([-1, 1]), min_size=len(factors), max_size=len(factors))
+    return Design("given", tuple(factors), np.array(draw(st.lists(row, min_size=1, max_size=6))))
+
+
+@given(designs())
+def test_csv_round_trip(design: Design) -> None:
+    assert read_csv(write_csv(design)) == design
+    assert read_csv("\ufeff" + write_csv(design).replace("\n", "\r\n")) == design
+
+
+@given(designs())
+def test_json_round_trip(design: Design) -> None:
+    assert read_json(write_json(design)) == design
+    assert read_json(json.dumps(describe(design), indent=1)) == design
+
+
+def test_what_is_read_is_given() -> None:
+    design = from_generators("ABCD", ["D=ABC"])
+    read = read_json(write_json(design))
+    assert (read.kind, read.generators) == ("given", ())
+
+
+def test_csv_as_people_write_it() -> None:
+    text = '"journal mode", sync\n\n - , +\n+1,"1"\n\n'
+    design = read_csv(text)
+    assert design.factors == ("journal mode", "sync")
+    assert design.matrix.tolist() == [[-1, 1], [1, 1]]
+    assert write_csv(design) == "journal mode,sync\n-1,1\n1,1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("", "d.csv:", "no design here"),
+        ("A,B\n", "d.csv:1:1:", "no runs"),
+        ("A,A\n1,1\n", "d.csv:1:1:", "'A' is there twice"),
+        ("A,\n1,1\n", "d.csv:1:1:", "no name"),
+        ('A,"B\n1,1\n', "d.csv:1:1:", "not CSV"),
+        ("A,B\n1,1\n1, 0\n", "d.csv:3:4:", "'0' is no entry"),
+        ("A,B\n\n1\n", "d.csv:3:2:", "1 entries for 2 factors"),
+        ("A,B\n1,1,-1\n", "d.csv:2:5:", "3 entries for 2 factors"),
+        ("A,B\n1,\n", "d.csv:2:3:", "'' is no entry"),
+    ],
+)
+def test_csv_errors_are_located(text: str, place: str, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)) as caught:
+        read_csv(text, "d.csv")
+    assert str(caught.value).startswith(place)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("", "d.json:1:1:", "not JSON"),
+        ('{"factors": ["A"],\n "matrix": [[1],]}', "d.json:2:", "not JSON"),
+        ("[1]", "d.json:1:1:", "JSON object"),
+        ('\n {"factors": []}', "d.json:2:2:", "'factors' and 'matrix'"),
+        ('{"factors": "AB", "matrix": []}', "d.json:1:13:", "no list of names"),
+        ('{"factors": ["A", 1], "matrix": []}', "d.json:1:13:", "no list of names"),
+        ('{"factors": ["A"], "matrix": {}}', "d.json:1:30:", "no list of runs"),
+        ('{"factors": ["A"], "matrix": []}', "d.json:1:13:", "no runs"),
+        ('{"factors": [], "matrix": [[]]}', "d.json:1:13:", "1 to 1024 factors"),
+        ('{"factors": ["A", "A"], "matrix": [[1, 1]]}', "d.json:1:13:", "there twice"),
+        ('{"factors": ["A", "B"],\n "matrix": [[1, 1],\n  [1]]}', "d.json:3:3:", "no list of 2 entries"),
+        ('{"factors": ["A", "B"],\n "matrix": [[1, 1],\n  [-1, true]]}', "d.json:3:8:", "true is no entry"),
+        ('{"a]": {"b": [1, {}]}, "factors": ["A"], "matrix": [[1], [2]]}', "d.json:1:59:", "2 is no entry"),
+        ('{"factors": ["A"], "matrix": [[NaN]]}', "d.json:1:32:", "NaN is no entry"),
+        ("[" * 100_000, "d.json:", "too deep"),
+        ("1" * 10_000, "d.json:", "number too long"),
+    ],
+)
+def test_json_errors_are_located(text: str, place: str, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)) as caught:
+        read_json(text, "d.json")
+    assert str(caught.value).startswith(place)
+
+
+_PIECES = st.lists(
+    st.sampled_from(
+        ["A", "B", ",", "\n", "1", "-1", "-", "+", " ", '"', "0", "\r", "\x00", "\u2028", "{", "}", "[", "]"]
+    ),
+    max_size=30,
+).map("".join)
+
+
+@given(_PIECES | st.text())
+def test_any_text_as_csv_is_a_design_or_an_input_error(text: str) -> None:
+    try:
+        assert isinstance(read_csv(text), Design)
+    except InputError as error:
+        assert error.place is not None
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    _PIECES
+    | st.text()
+    | st.fixed_dictionaries(
+        {
+            "factors": st.lists(st.text(max_size=2) | _VALUES, max_size=3) | _VALUES,
+            "matrix": st.lists(_VALUES) | _VALUES,
+        }
+    ).map(json.dumps)
+)
+def test_any_text_as_json_is_a_design_or_an_input_error(text: str) -> None:
+    try:
+        assert isinstance(read_json(text), Design)
+    except InputError as error:
+        assert error.place is not None

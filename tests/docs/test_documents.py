@@ -1,0 +1,77 @@
+"""The documentation is executed: every ``console`` block is typed, every titled block is a file."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"^```(?P<language>\w+)(?P<rest>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+TITLE = re.compile(r'title="([^"]+)"')
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+
+
+def commands(body: str) -> list[tuple[str, str]]:
+    """Each command of a ``console`` block with the output that the document shows for it."""
+    found: list[tuple[str, str]] = []
+    for line in body.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], ""))
+        elif found:
+            found[-1] = (found[-1][0], f"{found[-1][1]}{line}\n")
+    return found
+
+
+def run(command: str, folder: Path) -> str:
+    """What a command prints, both streams together; the exit status is in the last line where it is not 0."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "COLUMNS": "80", "TERM": "dumb"}
+    words = shlex.split(command)
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    status = f"[exit status {done.returncode}]\n" if done.returncode else ""
+    return done.stdout + done.stderr + status
+
+
+@pytest.mark.parametrize(
+    "document",
+    [d for d in DOCUMENTS if "```console" in d.read_text()],
+    ids=lambda d: str(d.relative_to(ROOT)),
+)
+def test_what_a_document_shows_is_what_happens(document: Path, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    checker = doctest.OutputChecker()
+    executed = 0
+    for block in BLOCK.finditer(document.read_text()):
+        title = TITLE.search(block["rest"])
+        if title:
+            file = tmp_path / title[1]
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block["body"])
+        if block["language"] == "console":
+            for command, shown in commands(block["body"]):
+                happened = run(command, tmp_path)
+                assert not shown.strip() or checker.check_output(shown, happened, FLAGS), f"$ {command}\n{happened}"
+                assert shown.strip() or "exit status" not in happened, f"$ {command}\n{happened}"
+                executed += 1
+    assert executed
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text()
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert str(page.relative_to(ROOT / "docs")) in navigation
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for document in DOCUMENTS:
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", document.read_text()):
+            if "://" not in target:
+                assert (document.parent / target).exists(), f"{document}: {target}"

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hati.core import Benchmark, Engine, Metric, Plan, Reader, ReaderKind, Task
+from hati.engine import LocalEngine
+from hati.subject import machine
+from hati.testing import FakeEngine
+from hati.testing.engine_conformance import EngineConformance
+
+
+class Tasks(EngineConformance):
+    @pytest.fixture
+    def good_tasks(self, task: Callable[..., Task]) -> tuple[Task, ...]:
+        return tuple(task("good", repetition) for repetition in range(3))
+
+    @pytest.fixture
+    def bad_task(self, task: Callable[..., Task]) -> Task:
+        made: Task = task("bad")
+        return made
+
+
+class TestLocalEngine(Tasks):
+    @pytest.fixture
+    def engine(self, tmp_path: Path) -> Iterator[Engine]:
+        reader, metrics = Reader(ReaderKind.PROCESS), (Metric("wall_time", "s"),)
+        benchmarks = [Benchmark("good", ("true",), reader, metrics), Benchmark("bad", ("false",), reader, metrics)]
+        with LocalEngine(tmp_path, benchmarks, machine(), lock=tmp_path / "lock") as engine:
+            yield engine
+
+
+class TestFakeEngine(Tasks):
+    @pytest.fixture
+    def engine(self) -> Engine:
+        return FakeEngine(lambda task: {"latency": [1.0, 2.0]} if task.benchmark == "good" else "it failed")
+
+
+def test_the_fake_is_deterministic_and_keeps_its_books(task: Callable[..., Task]) -> None:
+    def engine() -> FakeEngine:
+        return FakeEngine(lambda one: {"pages": [one.repetition, 7.0]}, units={"pages": "page"}, warmup=1)
+
+    plan = Plan((task(repetition=3), task(repetition=1)))
+    first, second = list(engine().run(plan)), list((kept := engine()).run(plan))
+    assert first == second
+    assert kept.tasks == list(plan)
+    observations = first[0].of("pages")
+    assert observations is not None
+    assert (observations.unit, list(observations.values), observations.warmup) == ("page", [3.0, 7.0], 1)
+    assert first[0].started < first[1].started

@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hati.core import Benchmark, InputError, MeasurementError, Metric, Outcome, Plan, Reader, ReaderKind, Task
+from hati.engine import LocalEngine, MachineLock
+from hati.subject import machine
+
+PROCESS = Reader(ReaderKind.PROCESS)
+WALL = (Metric("wall_time", "s"),)
+
+# A campaign without end: every run leaves its session, its parent and a child behind.
+CAMPAIGN = """
+import sys
+from pathlib import Path
+from hati.core import Benchmark, Configuration, Metric, Plan, Reader, ReaderKind, Ready, Server, Task, Workload
+from hati.engine import LocalEngine
+from hati.subject import machine
+
+root, mark = Path(sys.argv[1]), sys.argv[2]
+server = Server(("sh", "-c", f"setsid sleep {mark}1 & echo up; sleep {mark}2"), Ready(line="up"))
+script = f"touch '{{work}}/x'; (setsid sleep {mark}3 &) ; sleep {mark}4 & sleep 0.02"
+reader, metrics = Reader(ReaderKind.PROCESS), (Metric("wall_time", "s"),)
+benchmark = Benchmark("good", ("sh", "-c", script), reader, metrics, server=server)
+tasks = (Task("s", "d", "good", Configuration(), "r", Workload(), i) for i in range(100_000))
+with LocalEngine(root, [benchmark], machine(), print, lock=root / "lock") as engine:
+    for run in engine.run(Plan(tuple(tasks))):
+        print(run.outcome, run.detail, flush=True)
+"""
+
+
+def living(mark: str) -> list[str]:
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            arguments = (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"sleep\0" + mark.encode() in arguments:
+            found.append(folder.name)
+    return found
+
+
+def all_gone(mark: str) -> bool:
+    deadline = time.monotonic() + 5
+    while living(mark):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
+    """Starts the endless campaign with a mark, and returns once its first run is done."""
+    (tmp_path / "campaign.py").write_text(CAMPAIGN)
+    started: list[subprocess.Popen[str]] = []
+
+    def start(mark: str) -> subprocess.Popen[str]:
+        command = [sys.executable, str(tmp_path / "campaign.py"), str(tmp_path), mark]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        started.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "done \n"
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_nothing_survives_a_sigkill_at_any_moment(
+    campaign: Callable[[str], subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(20261120)
+    seen = 0
+    for moment in rng.uniform(0, 0.08, size=6):
+        mark = f"51{time.time_ns()}"
+        process = campaign(mark)
+        time.sleep(moment)
+        seen += bool(living(mark))
+        process.kill()
+        process.wait()
+        assert all_gone(mark)
+    assert seen  # otherwise this test has not tested anything
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_nothing_survives_a_signal(
+    campaign: Callable[[str], subprocess.Popen[str]], tmp_path: Path, number: signal.Signals
+) -> None:
+    mark = f"52{time.time_ns()}"
+    process = campaign(mark)
+    time.sleep(0.03)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=10)
+    assert process.returncode == -number
+    assert all_gone(mark)
+    if number == signal.SIGINT:
+        assert "KeyboardInterrupt" in errors
+        assert list((tmp_path / ".hati/work").iterdir()) == []
+
+
+def test_what_a_killed_campaign_left_is_removed_by_the_next(
+    campaign: Callable[[str], subprocess.Popen[str]], tmp_path: Path, task: Callable[..., Task]
+) -> None:
+    stale = tmp_path / ".hati/work/stale"
+    campaign(f"53{time.time_ns()}").kill()
+    stale.mkdir(exist_ok=True)
+    with engine(tmp_path) as local:
+        assert [run.outcome for run in local.run(Plan((task(),)))] == [Outcome.DONE]
+    assert list((tmp_path / ".hati/work").iterdir()) == []
+
+
+def engine(root: Path, waiting: Callable[[str], None] = print, command: tuple[str, ...] = ("true",)) -> LocalEngine:
+    return LocalEngine(root, [Benchmark("good", command, PROCESS, WALL)], machine(), waiting, lock=root / "lock")
+
+
+def test_another_hati_waits_until_the_first_has_ended(
+    campaign: Callable[[str], subprocess.Popen[str]], tmp_path: Path, task: Callable[..., Task]
+) -> None:
+    mark = f"54{time.time_ns()}"
+    first = campaign(mark)
+    told: list[str] = []
+
+    def waiting(message: str) -> None:
+        told.append(message)
+        first.kill()
+
+    with engine(tmp_path, waiting) as second:
+        next(iter(second.run(Plan((task(),)))))
+        assert living(mark) == []  # the lock outlives a killed hati for as long as its processes do
+    assert told == [f"waiting for another hati (process {first.pid}) that measures on this machine"]
+
+
+def test_one_process_does_not_wait_for_itself(tmp_path: Path, task: Callable[..., Task]) -> None:
+    with engine(tmp_path) as first, engine(tmp_path) as second:
+        list(first.run(Plan((task(),))))
+        with pytest.raises(MeasurementError, match="this process measures already; close the other engine"):
+            list(second.run(Plan((task(),))))
+        first.close()
+        assert [run.outcome for run in second.run(Plan((task(),)))] == [Outcome.DONE]
+
+
+def test_tasks_are_run_in_the_order_of_the_plan(tmp_path: Path, task: Callable[..., Task]) -> None:
+    tasks = tuple(task(repetition=n) for n in (3, 1, 2))
+    with engine(tmp_path) as local:
+        assert [run.task for run in local.run(Plan(tasks))] == list(tasks)
+
+
+def test_an_unknown_benchmark_is_found_before_anything_runs(tmp_path: Path, task: Callable[..., Task]) -> None:
+    command = ("touch", str(tmp_path / "ran"))
+    with engine(tmp_path, command=command) as local, pytest.raises(InputError, match="no benchmark 'other'"):
+        list(local.run(Plan((task(), task("other")))))
+    assert not (tmp_path / "ran").exists()
+    assert not (tmp_path / ".hati").exists()
+
+
+def test_no_write_permission_is_told_and_the_lock_given_up(tmp_path: Path, task: Callable[..., Task]) -> None:
+    (tmp_path / ".hati").write_text("")
+    with engine(tmp_path) as local:
+        with pytest.raises(MeasurementError, match="cannot write to"):
+            list(local.run(Plan((task(),))))
+        (tmp_path / ".hati").unlink()
+        with engine(tmp_path) as other:
+            assert len(list(other.run(Plan((task(),))))) == 1
+
+
+class TestLock:
+    def test_it_is_for_all_users(self, tmp_path: Path) -> None:
+        lock = MachineLock(tmp_path / "lock")
+        assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o666
+        lock.acquire(print)
+        assert lock.holder() == str(os.getpid())
+        lock.release()
+        lock.release()
+
+    def test_it_does_not_follow_a_link(self, tmp_path: Path) -> None:
+        (tmp_path / "precious").write_text("data")
+        (tmp_path / "lock").symlink_to("precious")
+        with pytest.raises(MeasurementError, match=r"cannot lock .*; remove that file"):
+            MachineLock(tmp_path / "lock")
+        assert (tmp_path / "precious").read_text() == "data"
+
+    def test_it_is_free_when_released(self, tmp_path: Path) -> None:
+        for _ in range(2):
+            lock = MachineLock(tmp_path / "lock")
+            lock.acquire(pytest.fail)
+            lock.release()

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import itertools
+import math
+import struct
+import subprocess
+import sys
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from example_screenings import empty_screening, hostile_screening, raw_screening, sqlite_screening
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hati.render import chart_png, chart_svg, screening_charts
+from hati.render.chart_style import factor_axis, labels, plain
+
+NAMES = ["pareto", "half_normal", "main_effects", "interactions", "run_order"]
+
+
+def texts(svg: str) -> list[str]:
+    return ["".join(e.itertext()) for e in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_importing_render_loads_no_drawing_library() -> None:
+    program = "import hati.render, sys; print(*{'altair', 'vl_convert', 'jinja2'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_every_chart_is_an_image() -> None:
+    charts = screening_charts(sqlite_screening())
+    assert list(charts) == NAMES
+    for chart in charts.values():
+        png = chart_png(chart)
+        assert png.startswith(b"\x89PNG\r\n\x1a\n")
+        width, height = struct.unpack(">II", png[16:24])
+        assert 800 < width < 2400
+        assert 600 < height < 2400
+
+
+def test_a_chart_says_what_it_shows_with_units() -> None:
+    charts = screening_charts(sqlite_screening())
+    normal = texts(chart_svg(charts["half_normal"]))
+    assert {"synchronous", "journal_mode", "important", "not shown", "half-normal quantile", "×2"} <= set(normal)
+    assert "foreign_keys" not in normal
+    means = texts(chart_svg(charts["main_effects"]))
+    assert {"mean latency (ms)", "synchronous", "FULL", "OFF", "first setting"} <= set(means)
+
+
+def test_a_chart_on_the_raw_scale_has_the_metrics_unit() -> None:
+    charts = screening_charts(raw_screening())
+    assert "size of the effect (1/s)" in texts(chart_svg(charts["pareto"]))
+
+
+def test_hostile_names_are_text_in_a_drawing() -> None:
+    svg = chart_svg(screening_charts(hostile_screening())["pareto"])
+    assert "<script" not in svg
+    assert "\"quoted\" & 'single'" in texts(svg)
+
+
+def test_without_runs_there_are_no_charts() -> None:
+    assert screening_charts(empty_screening()) == {}
+
+
+@given(st.floats(1e-6, 50))
+def test_factor_axes_start_at_one_and_have_few_ticks(largest: float) -> None:
+    values = factor_axis(largest).to_dict()["values"]
+    assert values[0] == pytest.approx(0, abs=1e-12)
+    assert values == sorted(set(values))
+    assert 2 <= len(values) <= 20
+    assert values[1] <= max(math.log(10), largest)
+
+
+@given(st.lists(st.text(max_size=80) | st.sampled_from(["x", " x", "x (2)", "x (3)"]), max_size=6))
+def test_labels_are_short_printable_and_different(names: list[str]) -> None:
+    made = labels(names)
+    assert len(set(made)) == len(names)
+    assert all(label.isprintable() and len(label) <= 64 for label in made)
+    assert all(plain(name) == plain(plain(name)) for name in names)
+
+
+def test_names_in_a_half_normal_plot_keep_off_each_other() -> None:
+    whole = sqlite_screening()
+    sizes = (1.0, 0.999, 0.998, 0.5)
+    effects = tuple(replace(e, contrast=size, important=True) for e, size in zip(whole.effects[:4], sizes, strict=True))
+    svg = chart_svg(screening_charts(replace(whole, effects=effects, threshold=None))["half_normal"])
+    names = {"synchronous", "journal_mode", "journal_mode x synchronous", "locking_mode"}
+    heights = [
+        float(e.attrib["transform"].rstrip(")").split(",")[1])
+        for e in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
+        if "".join(e.itertext()) in names
+    ]
+    assert len(heights) == 4
+    assert min(b - a for a, b in itertools.pairwise(sorted(heights))) > 11

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import csv
+import json
+from io import BytesIO, StringIO, TextIOWrapper
+
+import pytest
+from example_screenings import HOSTILE, hostile_screening, sqlite_screening
+from golden_texts import FOLDER, TEXTS
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from hati.render import print_screening, print_table, table_csv, table_json, table_markdown, table_text, to_json
+from hati.render.visible import visible
+from hati.report import Align, Column, Shown, Table, screening_json
+
+TABLE = Table(
+    "Costs",
+    (Column("what"), Column("cost", "s", Align.RIGHT), Column("new")),
+    (("a\nb", Shown("1.25", 1.2512345), True), ("c|d", None, False)),
+    ("A note.",),
+)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_are_exactly_as_they_were(name: str) -> None:
+    assert TEXTS[name]() == (FOLDER / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["sqlite.txt", "raw.txt", "incomplete.txt", "empty.txt", "options.txt"])
+def test_texts_fit_into_80_columns_without_spaces_at_the_ends(name: str) -> None:
+    for line in TEXTS[name]().splitlines():
+        assert len(line) <= 80
+        assert line == line.rstrip()
+
+
+def test_piped_text_has_no_colours_and_no_boxes() -> None:
+    text = TEXTS["hostile.txt"]()
+    assert not {c for c in text if not (c.isprintable() or c == "\n")}
+    assert not {c for c in text if "\u2500" <= c <= "\u257f"}
+
+
+def test_a_terminal_gets_emphasis_and_no_more_columns_than_it_has() -> None:
+    text = StringIO()
+    print_screening(sqlite_screening(), Console(file=text, width=80, force_terminal=True, color_system="standard"))
+    assert "\x1b[1m" in text.getvalue()
+    plain = StringIO()
+    print_screening(sqlite_screening(), Console(file=plain, width=60, force_terminal=True, color_system=None))
+    assert max(map(len, plain.getvalue().splitlines())) == 60
+
+
+def test_names_cannot_move_the_cursor_of_a_terminal() -> None:
+    text = StringIO()
+    print_screening(hostile_screening(), Console(file=text, width=80, force_terminal=True, color_system=None))
+    assert not {c for c in text.getvalue() if not (c.isprintable() or c == "\n")}
+    assert "[bold red]markup[/bold" in text.getvalue()
+
+
+def test_a_console_without_unicode_gets_what_it_can_show() -> None:
+    raw = BytesIO()
+    console = Console(file=TextIOWrapper(raw, encoding="ascii"), width=80, force_terminal=False)
+    print_screening(hostile_screening(), console)
+    print_table(Table("µ", (Column("x", "µs"),), (("1 µs",),)), console)
+    console.file.flush()
+    text = raw.getvalue().decode("ascii")
+    assert "\\U0001f43a wolf" in text
+    assert "1 us" in text
+
+
+def test_a_piped_table_of_many_columns_keeps_its_rows_on_a_line() -> None:
+    wide = Table("Wide", tuple(Column(f"option_{i:02}") for i in range(20)), (tuple("setting" for _ in range(20)),))
+    lines = table_text(wide).splitlines()
+    assert lines[2].split() == [column.name for column in wide.columns]
+    assert lines[4].split() == ["setting"] * 20
+
+
+@pytest.mark.parametrize("columns", [1, 8, 40])
+def test_a_terminal_table_of_many_columns_loses_no_character(columns: int) -> None:
+    wide = Table("Wide", tuple(Column("n") for _ in range(columns)), (("123456",) * columns,))
+    text = StringIO()
+    print_table(wide, Console(file=text, width=80, force_terminal=True, color_system=None))
+    if columns < 40:
+        assert text.getvalue().count("123456") == columns
+    assert max(map(len, text.getvalue().splitlines())) <= 80
+
+
+def test_a_table_without_rows_still_has_its_headings() -> None:
+    assert table_text(Table("Runs", (Column("task"), Column("took", "s")), ())).splitlines() == [
+        "Runs",
+        "",
+        "      took",
+        "task  (s)",
+        "----------",
+    ]
+    assert table_markdown(Table("Runs", (Column("task"),), ())) == "### Runs\n\n| task |\n| --- |\n"
+
+
+def test_markdown_takes_everything_literally() -> None:
+    assert table_markdown(TABLE) == (
+        "### Costs\n\n| what | cost (s) | new |\n| --- | ---: | --- |\n"
+        "| a b | 1.25 | true |\n| c\\|d |  | false |\n\nA note.\n"
+    )
+    for name in HOSTILE:
+        body = table_markdown(Table("T", (Column("x"),), ((name,),))).splitlines()[4]
+        assert body.startswith("| ")
+        assert body.endswith(" |")
+        assert body.replace("\\|", "").count("|") == 2
+        assert "<" not in body
+
+
+@pytest.mark.parametrize("note", ["- a", "+ a", "# a", "1. a", "= a", "_a_ b_c"])
+def test_markdown_notes_start_no_lists_and_no_headings(note: str) -> None:
+    last = table_markdown(Table("T", (Column("x"),), (), (note,))).splitlines()[-1]
+    assert last[0] in "&\\"
+
+
+def test_json_and_csv_tables_hold_values_and_not_texts() -> None:
+    assert json.loads(table_json(TABLE)) == [
+        {"what": "a\nb", "cost": 1.2512345, "cost unit": "s", "new": True},
+        {"what": "c|d", "cost": None, "cost unit": "s", "new": False},
+    ]
+    assert list(csv.reader(StringIO(table_csv(TABLE)))) == [
+        ["what", "cost", "new"],
+        ["a\nb", "1.2512345", "true"],
+        ["c|d", "", "false"],
+    ]
+
+
+def test_json_of_a_conclusion_reads_back() -> None:
+    said = screening_json(hostile_screening())
+    assert json.loads(to_json(said)) == said
+    with pytest.raises(ValueError):
+        to_json({"x": float("nan")})
+
+
+@given(st.text())
+def test_what_is_visible_is_one_printable_line(text: str) -> None:
+    shown = visible(text)
+    assert all(c.isprintable() for c in shown)
+    assert visible(shown) == shown
+
+
+@given(st.lists(st.tuples(st.text(max_size=40), st.floats(allow_nan=False)), max_size=5))
+def test_any_table_can_be_printed(rows: list[tuple[str, float]]) -> None:
+    table = Table("T", (Column("a"), Column("b", "s", Align.RIGHT)), tuple(rows))
+    assert "T" in table_text(table)
+    lines = table_markdown(table).splitlines()
+    assert len(lines) == 4 + len(rows)
+    values = list(csv.reader(StringIO(table_csv(table))))[1:]
+    assert [value for _, value in values] == [_csv(value) for _, value in rows]
+
+
+def _csv(value: float) -> str:
+    return "" if value in (float("inf"), float("-inf")) else json.dumps(value)

@@ -1,0 +1,57 @@
+"""Operating characteristics of screening: false alarms, power and coverage over whole simulated studies.
+
+Thresholds: with nothing active, at most 5 % of 2,000 studies call anything important, as far as the 99 % binomial
+bound can tell (123 of 2,000); an effect of twice (once) the standard deviation of a run is found in 80 %
+of studies without (with three) repetitions.
+"""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.operating_characteristics import Noise, simulate
+
+from hati.studies.screening import choose, expected_detectable_deviations
+
+pytestmark = pytest.mark.statistical
+
+REPLICATED = pytest.mark.parametrize("runs", [32, 96], ids=["unreplicated", "replicated"])
+NOISE = pytest.mark.parametrize("noise", list(Noise))
+
+
+@REPLICATED
+@NOISE
+def test_study_wise_false_alarms_are_five_per_cent_at_most(runs: int, noise: Noise) -> None:
+    result = simulate(choose(14, runs), noise, studies=2000)
+    assert result.false_alarms * 2000 <= 123
+    assert result.false_alarms >= 0.02  # a procedure that never alarms would have no power
+    assert 0.93 <= result.coverage <= 0.98
+
+
+@NOISE
+@pytest.mark.parametrize(("runs", "size"), [(32, 2.0), (96, 1.0)], ids=["unreplicated", "replicated"])
+def test_an_effect_of_stated_size_is_found(runs: int, size: float, noise: Noise) -> None:
+    result = simulate(choose(14, runs), noise, {(0,): size}, studies=400)
+    assert result.power >= 0.8
+    assert result.false_alarms <= 0.08
+
+
+@REPLICATED
+def test_what_is_said_to_be_found_with_80_per_cent_power_is(runs: int) -> None:
+    choice = choose(14, runs)
+    said = expected_detectable_deviations(choice)
+    assert said is not None
+    result = simulate(choice, Noise.LOG_NORMAL, {(0,): said}, studies=1000)
+    assert result.power == pytest.approx(0.8, abs=0.05)
+
+
+def test_interactions_are_found_and_false_ones_are_not() -> None:
+    result = simulate(choose(14, 96), Noise.LOG_NORMAL, {(0,): 2.0, (1,): 2.0, (0, 1): 1.5}, studies=300)
+    assert result.power >= 0.95
+    assert result.false_alarms <= 0.09
+
+
+def test_studies_that_lost_runs_keep_to_five_per_cent() -> None:
+    """The 99 % binomial bound of 300 studies is 24."""
+    for runs, lost in ((32, 3), (96, 12)):
+        result = simulate(choose(14, runs), Noise.NORMAL, studies=300, lost=lost)
+        assert result.false_alarms * 300 <= 24

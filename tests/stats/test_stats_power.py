@@ -1,0 +1,54 @@
+"""The smallest effect that is found with 80 % power."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import optimize, stats
+
+from hati.core import generator
+from hati.stats import (
+    detectable_by_lenth,
+    detectable_by_pure_error,
+    lenth_reference,
+    pseudo_standard_error,
+    step_critical,
+)
+
+
+@pytest.mark.parametrize(("df", "tests"), [(2, 3), (15, 10), (62, 29)])
+def test_pure_error_agrees_with_the_noncentral_t_distribution(df: int, tests: int) -> None:
+    critical = step_critical(0.05, tests, df)
+
+    def shortfall(effect: float) -> float:
+        return float(stats.nct.sf(critical, df, effect)) - 0.8
+
+    expected = optimize.brentq(shortfall, 0.1, 100.0)
+    assert detectable_by_pure_error(2.0, df, critical, 0.0) == pytest.approx(2.0 * expected, rel=0.005)
+
+
+def test_lenth_agrees_with_a_simulation_of_whole_studies() -> None:
+    critical = lenth_reference(31).critical(0.05)
+    effect = detectable_by_lenth(1.0, 31, critical, 0.0)
+    rng = generator(11, "lenth power")
+    z = rng.standard_normal((4000, 31))
+    z[:, 4] += effect
+    found = np.mean([abs(row[4]) > critical * pseudo_standard_error(row) for row in z])
+    assert found == pytest.approx(0.8, abs=0.025)
+
+
+@given(st.floats(0.0, 0.1), st.floats(0.0, 1.0))
+def test_nothing_below_what_is_relevant_can_be_found(relevant: float, error: float) -> None:
+    assert detectable_by_pure_error(error, 20, 3.0, relevant) >= relevant
+    assert detectable_by_lenth(error, 15, 4.0, relevant) >= relevant
+
+
+def test_without_noise_all_that_is_relevant_is_found() -> None:
+    assert detectable_by_pure_error(0.0, 5, 3.0, 0.01) == detectable_by_lenth(0.0, 31, 4.0, 0.01) == 0.01
+
+
+def test_it_scales_with_the_noise() -> None:
+    one, four = (detectable_by_pure_error(error, 30, 3.0, 0.0) for error in (1.0, 4.0))
+    assert four == pytest.approx(4.0 * one)

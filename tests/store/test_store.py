@@ -1,0 +1,148 @@
+"""The store on SQLite: conformance, codec, migrations, errors."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sqlalchemy import create_engine
+
+import hati.store
+from hati.core import HatiError, InputError
+from hati.store import SqlStore, open_store, read_store
+from hati.store.codec import decode, encode
+from hati.store.opening import migrate
+from hati.store.schema import HEAD, metadata
+from hati.testing.store_conformance import MACHINE, METRICS, StoreConformance, a_run, a_study
+
+
+class TestSqlite(StoreConformance):
+    @pytest.fixture(autouse=True)
+    def place(self, tmp_path: Path) -> None:
+        self.file = tmp_path / "store.sqlite"
+
+    def open(self) -> SqlStore:
+        return open_store(str(self.file))
+
+
+@given(arrays(np.float64, st.integers(0, 300), elements=st.floats(width=64)))
+def test_codec_keeps_every_bit(values: np.ndarray) -> None:
+    assert decode(encode(values)).tobytes() == values.tobytes()
+
+
+@given(st.binary(max_size=60))
+def test_codec_refuses_what_it_did_not_write(data: bytes) -> None:
+    try:
+        decode(data)
+    except InputError as error:
+        assert "stored observations" in str(error)
+
+
+def test_codec_compresses_measurements() -> None:
+    values = np.random.default_rng(1).normal(0.002, 1e-5, 10_000).round(9)
+    assert len(encode(values)) < 0.8 * values.nbytes
+
+
+def test_migrations_make_the_schema(tmp_path: Path) -> None:
+    engine = create_engine(f"sqlite:///{tmp_path / 's.sqlite'}")
+    migrate(engine)
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+    engine.dispose()
+
+
+def test_head_is_the_newest_migration() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(hati.store.__file__).parent / "migrations"))
+    assert ScriptDirectory.from_config(config).get_current_head() == HEAD
+
+
+def test_a_store_of_a_newer_hati_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "s.sqlite"
+    open_store(str(file)).close()
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+    with pytest.raises(InputError, match="newer Hati"):
+        open_store(str(file))
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda p: p.write_text("this is no database, surely, of any kind at all"), "not a database"),
+        (lambda p: p.mkdir(), "unable to open"),
+    ],
+)
+def test_what_is_no_store_is_refused(tmp_path: Path, make: object, words: str) -> None:
+    file = tmp_path / "s.sqlite"
+    make(file)  # type: ignore[operator]
+    with pytest.raises(HatiError, match=words):
+        open_store(str(file))
+
+
+def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "other.sqlite"
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE theirs (a)")
+    connection.close()
+    before = file.read_bytes()
+    with pytest.raises(InputError, match="no store of Hati's"):
+        open_store(str(file))
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("place", ["postgresql://h/d", "nonsense://x", "://"])
+def test_urls_that_are_none(place: str) -> None:
+    with pytest.raises(InputError):
+        open_store(place)
+
+
+def test_reading_needs_a_store(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no store"):
+        read_store(str(tmp_path / "none.sqlite"))
+
+
+def test_a_full_database_keeps_what_it_has_and_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "s.sqlite"
+    store, study = open_store(str(file)), a_study()
+    store.begin(study, METRICS, MACHINE)
+    store.record(a_run(study, 0))
+    with store._engine.connect() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
+        connection.commit()
+    recorded = 1
+    with pytest.raises(HatiError, match="free some space"):
+        for repetition in range(1, 10_000):
+            store.record(a_run(study, repetition))
+            recorded += 1
+    store.close()
+    assert len(open_store(str(file)).evidence(study).runs) == recorded
+
+
+def test_runs_survive_a_killed_writer(tmp_path: Path) -> None:
+    file = tmp_path / "s.sqlite"
+    script = f"""
+import os, signal
+from hati.store import open_store
+from hati.testing.store_conformance import MACHINE, METRICS, a_run, a_study
+store, study = open_store({str(file)!r}), a_study()
+store.begin(study, METRICS, MACHINE)
+for repetition in range(5):
+    store.record(a_run(study, repetition))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", script], check=False)
+    assert len(open_store(str(file)).evidence(a_study()).runs) == 5

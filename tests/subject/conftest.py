@@ -1,0 +1,92 @@
+"""Real programs for the subject's tests, started by a warden."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hati.core import Benchmark, Configuration, Metric, Reader, ReaderKind, Run, Setting, Task, Workload
+from hati.subject import LocalSubject, Program, Warden, machine
+
+PYTHON = (sys.executable, "-S", "-E")
+
+
+@pytest.fixture
+def warden() -> Iterator[Warden]:
+    one = Warden()
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[..., Program]:
+    """A program that a shell or Python runs: ``program("echo a")``, ``program(python="print(1)")``."""
+
+    def make(shell: str = "", *, python: str = "", timeout: float = 20.0, **about: Any) -> Program:
+        argv = (*PYTHON, "-c", python) if python else ("sh", "-c", shell)
+        return Program(about.pop("argv", argv), tmp_path, dict(os.environ), timeout, **about)
+
+    return make
+
+
+@pytest.fixture
+def measure(tmp_path: Path, warden: Warden) -> Callable[..., Run]:
+    """One run of a benchmark in the folder ``project`` that these words describe."""
+    root = tmp_path / "project"
+    root.mkdir()
+
+    def make(
+        *command: str,
+        kind: ReaderKind = ReaderKind.PROCESS,
+        configuration: Mapping[str, Setting] | None = None,
+        workload: Mapping[str, Setting] | None = None,
+        repetition: int = 1,
+        metrics: tuple[Metric, ...] = (Metric("wall_time", "s"),),
+        **about: Any,
+    ) -> Run:
+        benchmark = Benchmark("b", command, Reader(kind), metrics, **about)
+        task = Task("s", "design", "b", Configuration(configuration), "rev1", Workload(workload), repetition)
+        subject = LocalSubject(root, [benchmark], machine())
+        subject.tidy()
+        return subject.measure(task, warden)
+
+    return make
+
+
+def running(marker: str) -> list[int]:
+    """The processes that have a text among their arguments."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if marker.encode() in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture
+def lives() -> Callable[[str], bool]:
+    """Whether a process with a text among its arguments lives now."""
+    return lambda marker: bool(running(marker))
+
+
+@pytest.fixture
+def all_gone() -> Callable[[str], bool]:
+    """Whether no process with a text among its arguments is left, within a few seconds."""
+
+    def wait(marker: str) -> bool:
+        deadline = time.monotonic() + 5
+        while running(marker):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.01)
+        return True
+
+    return wait

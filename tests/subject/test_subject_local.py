@@ -1,0 +1,419 @@
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from hati.core import (
+    Benchmark,
+    Binding,
+    Configuration,
+    ConfigurationFile,
+    InputError,
+    MeasurementError,
+    Metric,
+    Outcome,
+    Reader,
+    ReaderKind,
+    Ready,
+    Run,
+    Server,
+    Task,
+    Workload,
+)
+from hati.subject import LocalSubject, Warden, machine
+
+Measure = Callable[..., Run]
+
+HATI = ReaderKind.HATI
+LATENCY = (Metric("latency", "s"),)
+
+
+def sh(script: str) -> tuple[str, ...]:
+    return ("sh", "-c", script)
+
+
+def prints(reading: str) -> tuple[str, ...]:
+    return ("echo", reading.replace("{", "{{").replace("}", "}}"))
+
+
+GOOD = prints('{"metric": "latency", "values": [3, 1, 2]}')
+
+
+class TestOutcomes:
+    def test_done(self, measure: Measure) -> None:
+        run = measure(*GOOD, kind=HATI, metrics=LATENCY, warmup=1)
+        assert run.outcome is Outcome.DONE, run.detail
+        observations = run.of("latency")
+        assert observations is not None
+        assert (list(observations.values), observations.warmup) == ([3.0, 1.0, 2.0], 1)
+        assert (run.exit, run.detail, run.machine) == (0, "", machine().fingerprint)
+        assert run.output.startswith('{"metric"')
+        assert run.resources is not None
+        assert run.resources.peak_memory > 0
+        assert 0 < run.resources.wall_time < run.seconds
+        assert run.resources.load >= 0
+        assert abs((datetime.now(UTC) - run.started).total_seconds()) < 60
+
+    def test_a_bad_end_has_status_and_last_line(self, measure: Measure) -> None:
+        run = measure(*sh("echo working; echo no space for the cat >&2; exit 3"))
+        assert (run.outcome, run.exit) == (Outcome.FAILED, 3)
+        assert run.detail == "the command ended with exit status 3: no space for the cat"
+        assert run.output == "working\nno space for the cat\n"
+        assert run.resources is not None
+        assert run.observations == ()
+
+    def test_a_signal_is_named(self, measure: Measure) -> None:
+        run = measure(*sh("kill -ABRT $$"))
+        assert (run.outcome, run.exit, run.detail) == (Outcome.FAILED, -6, "the command ended with signal SIGABRT")
+
+    def test_a_limit(self, measure: Measure) -> None:
+        run = measure("sleep", "30", timeout=0.1)
+        assert run.outcome is Outcome.TIMEOUT
+        assert "did not end within 0.1 s" in run.detail
+        assert "raise `timeout`" in run.detail
+
+    @pytest.mark.parametrize(
+        ("command", "words"),
+        [
+            (("true",), "no reading at all"),
+            (prints('{"metric": "latency", "value": NaN}'), "NaN is no number"),
+            (prints('{"metric": "latency", "value": -1}'), "negative time"),
+            (sh("head -c 10000000 /dev/urandom"), "no reading at all"),
+        ],
+    )
+    def test_nonsense_is_unreadable(self, measure: Measure, command: tuple[str, ...], words: str) -> None:
+        run = measure(*command, kind=HATI, metrics=LATENCY)
+        assert (run.outcome, run.exit) == (Outcome.UNREADABLE, 0)
+        assert words in run.detail
+
+    def test_too_much_output(self, measure: Measure) -> None:
+        run = measure(*sh("head -c 20000000 /dev/zero"))
+        assert run.outcome is Outcome.FAILED
+        assert "printed more than 16 MiB" in run.detail
+
+    def test_a_missing_program(self, measure: Measure) -> None:
+        run = measure("no-such-program")
+        assert (run.outcome, run.exit, run.resources) == (Outcome.NOT_STARTED, None, None)
+        assert run.detail == "there is no program 'no-such-program' on PATH; install it, or correct the command"
+
+    def test_an_unknown_placeholder(self, measure: Measure) -> None:
+        run = measure("echo", "{cache}", configuration={"caches": 1})
+        assert run.outcome is Outcome.NOT_STARTED
+        assert "unknown placeholder {cache}" in run.detail
+        assert "did you mean {caches}?" in run.detail
+
+    def test_a_full_disk(self, measure: Measure) -> None:
+        run = measure("true", files=(ConfigurationFile("/dev/full", "x", "a.ini.j2"),))
+        assert run.outcome is Outcome.NOT_STARTED
+        assert run.detail == "cannot write: No space left on device; free some space"
+
+    def test_a_disk_that_the_command_finds_full(self, measure: Measure) -> None:
+        run = measure(*sh("head -c 9 /dev/zero > /dev/full"))
+        assert run.outcome is Outcome.FAILED
+        assert "No space left on device" in run.detail
+
+
+class TestCommand:
+    def test_placeholders(self, measure: Measure, tmp_path: Path) -> None:
+        run = measure(
+            *sh("echo {level} {flag} {n} {revision} {repetition} {{}}; pwd; ls -A '{work}' | wc -l; touch '{work}/x'"),
+            configuration={"level": 3, "flag": True},
+            workload={"n": 10},
+            repetition=7,
+        )
+        assert run.output.split() == ["3", "true", "10", "rev1", "7", "{}", str(tmp_path / "project"), "0"]
+        assert list((tmp_path / "project/.hati/work").iterdir()) == []
+
+    def test_arguments_of_active_options_follow_the_command(self, measure: Measure) -> None:
+        run = measure(
+            "echo",
+            configuration={"mode": "a b", "size": 2.5, "fast": True, "slow": False},
+            bindings=(
+                Binding("mode", argument="--mode={}"),
+                Binding("size", argument="--size {} --in {work}"),
+                Binding("fast", argument="--fast"),
+                Binding("slow", argument="--slow"),
+                Binding("inactive", argument="--never={}"),
+            ),
+        )
+        assert run.output.startswith("--mode=a b --size 2.5 --in /")
+        assert run.output.endswith(" --fast\n")
+
+    def test_a_setting_with_braces_is_no_placeholder(self, measure: Measure) -> None:
+        run = measure("echo", configuration={"x": "{work}"}, bindings=(Binding("x", argument="{}"),))
+        assert run.output == "{work}\n"
+
+    def test_environment(self, measure: Measure) -> None:
+        bindings = (Binding("a", env="HATI_A"), Binding("gone", env="HATI_GONE"))
+        run = measure(*sh("echo $HATI_A ${{HATI_GONE-unset}}"), configuration={"a": False}, bindings=bindings)
+        assert run.output == "false unset\n"
+
+    def test_a_file_made_from_its_template(self, measure: Measure) -> None:
+        template = "{% for i in range(2) %}{{ mode }}{{ i }} {% endfor %}{{ workload.n * 2 }} {{ flag }}\n"
+        run = measure(
+            "cat",
+            "{file:etc/a.ini}",
+            configuration={"mode": "x", "flag": True},
+            workload={"n": 4},
+            files=(ConfigurationFile("etc/a.ini", template, "a.ini.j2"),),
+        )
+        assert run.output == "x0 x1 8 true\n"
+
+    @pytest.mark.parametrize(
+        ("template", "words"),
+        [
+            ("a\n{{ mod }}", "a.ini.j2:2: template: 'mod' is undefined"),
+            ("\n\n{{ 1 / 0 }}", "a.ini.j2:3: template: division by zero"),
+        ],
+    )
+    def test_a_template_that_fails(self, measure: Measure, template: str, words: str) -> None:
+        run = measure("true", configuration={"mode": "x"}, files=(ConfigurationFile("a", template, "a.ini.j2"),))
+        assert run.outcome is Outcome.NOT_STARTED
+        assert words in run.detail
+
+    def test_pinning(self, measure: Measure) -> None:
+        cpu = min(os.sched_getaffinity(0))
+        run = measure(*sh("grep Cpus_allowed_list /proc/self/status"), cpus=(cpu,))
+        assert run.output.split() == ["Cpus_allowed_list:", str(cpu)]
+
+
+class TestSteps:
+    def test_prepare_is_not_measured_and_cleanup_follows(self, measure: Measure, tmp_path: Path) -> None:
+        log = tmp_path / "log"
+        run = measure(
+            *sh(f"echo run >> {log}"),
+            prepare=sh(f"sleep 0.1; echo prepare '{{work}}' >> {log}; touch '{{work}}/x'"),
+            cleanup=sh(f"echo cleanup $(ls '{{work}}') >> {log}"),
+        )
+        assert run.outcome is Outcome.DONE
+        assert [line.split()[0] for line in log.read_text().splitlines()] == ["prepare", "run", "cleanup"]
+        assert log.read_text().endswith("cleanup x\n")
+        assert run.resources is not None
+        assert run.resources.wall_time < 0.1 <= run.seconds
+
+    @pytest.mark.parametrize("command", [sh("exit 1"), ("no-such-program",), ("echo", "{nothing}")])
+    def test_cleanup_follows_whatever_happens(self, measure: Measure, tmp_path: Path, command: tuple[str, ...]) -> None:
+        run = measure(*command, prepare=("true",), cleanup=("touch", str(tmp_path / "clean")))
+        assert run.outcome in {Outcome.FAILED, Outcome.NOT_STARTED}
+        assert (tmp_path / "clean").exists() == (command[0] != "echo")
+
+    def test_a_failing_prepare(self, measure: Measure, tmp_path: Path) -> None:
+        run = measure(
+            "touch",
+            str(tmp_path / "ran"),
+            prepare=sh("echo no data; exit 2"),
+            cleanup=("touch", str(tmp_path / "clean")),
+        )
+        assert (run.outcome, run.exit) == (Outcome.NOT_STARTED, None)
+        assert run.detail == "`prepare` ended with exit status 2: no data"
+        assert (tmp_path / "clean").exists()
+        assert not (tmp_path / "ran").exists()
+
+    def test_a_failing_cleanup_is_a_remark(self, measure: Measure) -> None:
+        run = measure("true", cleanup=sh("exit 4"))
+        assert run.outcome is Outcome.DONE
+        assert run.detail == "`cleanup` ended with exit status 4"
+
+
+SERVE = """
+import socket, sys, time
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+time.sleep(float(sys.argv[2]))
+print("it is listening", flush=True)
+while True:
+    connection, _ = listener.accept()
+    connection.close()
+"""
+
+
+class TestServer:
+    @pytest.fixture
+    def serve(self, tmp_path: Path) -> tuple[str, ...]:
+        (tmp_path / "serve.py").write_text(SERVE)
+        return ("python3", "-S", "-E", str(tmp_path / "serve.py"), "{port}")
+
+    def test_ready_by_port_and_line(self, measure: Measure, serve: tuple[str, ...]) -> None:
+        connect = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1])))"
+        run = measure(
+            *("python3", "-S", "-E", "-c", connect, "{port}"),
+            server=Server((*serve, "0.1"), Ready(port=True, line="listening")),
+        )
+        assert run.outcome is Outcome.DONE, run.detail
+        assert run.seconds > 0.1
+        assert run.resources is not None
+        assert run.resources.wall_time < run.seconds - 0.1
+
+    def test_its_port_is_free_again(self, measure: Measure, serve: tuple[str, ...]) -> None:
+        run = measure("echo", "{port}", server=Server((*serve, "0"), Ready(port=True)))
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", int(run.output)))
+
+    @pytest.mark.parametrize(
+        ("command", "ready", "words"),
+        [
+            (("sleep", "60"), Ready(port=True, timeout=0.1), "not ready within 0.1 s: nothing listens on port"),
+            (
+                sh("echo starting; sleep 60"),
+                Ready(line="up", timeout=0.1),
+                "not ready within 0.1 s: it did not print 'up': starting",
+            ),
+            (sh("echo bad option >&2; exit 2"), Ready(line="up"), "the server ended with exit status 2: bad option"),
+            (("true",), Ready(line="up"), "the server ended at once"),
+            (("no-such-server",), Ready(line="up"), "no program 'no-such-server'"),
+        ],
+    )
+    def test_never_ready(self, measure: Measure, command: tuple[str, ...], ready: Ready, words: str) -> None:
+        run = measure("true", server=Server(command, ready))
+        assert (run.outcome, run.exit) == (Outcome.NOT_STARTED, None)
+        assert words in run.detail
+
+    def test_one_that_dies_under_the_command(self, measure: Measure) -> None:
+        run = measure("sleep", "0.2", server=Server(sh("echo up; sleep 0.1; exit 9"), Ready(line="up")))
+        assert run.outcome is Outcome.FAILED
+        assert run.detail == "the server ended with exit status 9: up"
+
+    def test_no_process_is_left(self, measure: Measure, all_gone: Callable[[str], bool]) -> None:
+        mark = f"41{time.time_ns()}"
+        server = Server(sh(f"setsid sleep {mark} & echo up; sleep {mark}"), Ready(line="up"))
+        assert measure("true", server=server).outcome is Outcome.DONE
+        assert all_gone(mark)
+
+
+class TestBuild:
+    @pytest.fixture
+    def root(self, tmp_path: Path) -> Path:
+        (tmp_path / "main.in").write_text("level=@LEVEL@ kind=$KIND\n")
+        (tmp_path / "make.sh").write_text(
+            '#!/bin/sh\necho built >> "$LOG"\nsed "s/@LEVEL@/$1/" main.in > main.out; echo $KIND >> main.out\n'
+            '[ "$1" != 9 ] || { echo cannot do 9 >&2; exit 1; }\n'
+        )
+        (tmp_path / "make.sh").chmod(0o755)
+        return tmp_path
+
+    @pytest.fixture
+    def build(self, root: Path, warden: Warden) -> Iterator[Callable[..., Run]]:
+        bindings = (Binding("level", argument="{}", build=True), Binding("kind", env="KIND", build=True))
+        benchmark = Benchmark(
+            "b",
+            ("cat", "main.out"),
+            Reader(ReaderKind.PROCESS),
+            (Metric("wall_time", "s"),),
+            ("./make.sh",),
+            bindings=bindings,
+        )
+        environment = {**os.environ, "LOG": str(root / ".hati/log")}
+        subject = LocalSubject(root, [benchmark], machine(), environment=environment)
+        subject.tidy()
+
+        def make(level: int, revision: str = "r", other: int = 0) -> Run:
+            configuration = Configuration({"level": level, "kind": "k", "other": other})
+            return subject.measure(Task("s", "design", "b", configuration, revision, Workload(), 1), warden)
+
+        return make
+
+    def test_once_per_revision_and_options(self, build: Callable[..., Run], root: Path) -> None:
+        outputs = [build(1), build(2), build(1, other=1), build(2, other=1), build(1, "r2")]
+        assert [run.output.split("\n")[:2] for run in outputs] == [
+            [f"level={level} kind=$KIND", "k"] for level in (1, 2, 1, 2, 1)
+        ]
+        assert (root / ".hati/log").read_text().count("built") == 3
+        assert not (root / "main.out").exists()
+
+    def test_a_failing_build_is_told_with_its_output_and_not_repeated(
+        self, build: Callable[..., Run], root: Path
+    ) -> None:
+        first, second = build(9), build(9, other=1)
+        for run in (first, second):
+            assert run.outcome is Outcome.NOT_STARTED
+            assert run.detail == "the build ended with exit status 1: cannot do 9\ncannot do 9"
+        assert (root / ".hati/log").read_text().count("built") == 1
+        assert build(1).outcome is Outcome.DONE
+
+    def test_a_build_that_was_interrupted_is_made_again(self, build: Callable[..., Run], root: Path) -> None:
+        build(1)
+        for mark in (root / ".hati/builds").glob("*.built"):
+            mark.unlink()
+        next(folder for folder in (root / ".hati/builds").iterdir()).joinpath("main.out").write_text("half")
+        assert build(1).output.startswith("level=1")
+
+
+class TestBefore:
+    """What concerns every run is found before the first."""
+
+    def subject(self, root: Path, **about: object) -> LocalSubject:
+        benchmark = Benchmark("b", ("true",), Reader(ReaderKind.PROCESS), (Metric("wall_time", "s"),), **about)  # type: ignore[arg-type]  # shortens the tests
+        return LocalSubject(root, [benchmark], machine())
+
+    def test_a_cpu_that_is_not_there(self, tmp_path: Path) -> None:
+        available = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
+        with pytest.raises(InputError, match=f"CPU 4711, which is not there; available: {available}"):
+            self.subject(tmp_path, cpus=(4711,))
+        with pytest.raises(InputError, match="CPU 4711"):
+            self.subject(tmp_path, server=Server(("x",), Ready(), (4711,)))
+
+    def test_a_template_with_bad_syntax(self, tmp_path: Path) -> None:
+        with pytest.raises(InputError, match=r"a\.j2:2: template: "):
+            self.subject(tmp_path, files=(ConfigurationFile("a", "\n{{ x", "a.j2"),))
+
+    def test_a_file_outside_of_the_work_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(InputError, match="outside of the work folder"):
+            self.subject(tmp_path, files=(ConfigurationFile("../a", "", "a.j2"),))
+
+    def test_a_folder_that_cannot_be_written(self, tmp_path: Path) -> None:
+        (tmp_path / ".hati").write_text("a file where the folder should be")
+        with pytest.raises(MeasurementError, match=r"cannot write to .*\.hati/work: .*; let hati write there"):
+            self.subject(tmp_path).tidy()
+
+    def test_an_unknown_benchmark(self, tmp_path: Path) -> None:
+        task = Task("s", "design", "c", Configuration(), "r", Workload(), 1)
+        with pytest.raises(InputError, match="no benchmark 'c'; there are: b"):
+            self.subject(tmp_path).check([task])
+
+    def test_stale_work_folders_are_removed(self, tmp_path: Path) -> None:
+        stale = tmp_path / ".hati/work/stale/deep"
+        stale.mkdir(parents=True)
+        (stale / "file").touch()
+        stale.chmod(0o500)
+        self.subject(tmp_path).tidy()
+        assert list((tmp_path / ".hati/work").iterdir()) == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(folder)]
+    mounted = subprocess.run(mount, capture_output=True, check=False)
+    if mounted.returncode != 0:
+        pytest.skip("needs permission to mount a small file system: run the tests as root")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_disk_that_is_really_full(small_disk: Path, warden: Warden) -> None:
+    benchmark = Benchmark(
+        "b",
+        sh("head -c 1000000 /dev/zero > '{work}/big'"),
+        Reader(ReaderKind.PROCESS),
+        (Metric("wall_time", "s"),),
+        files=(ConfigurationFile("a", "x" * 100_000, "a.j2"),),
+    )
+    subject = LocalSubject(small_disk, [benchmark], machine())
+    subject.tidy()
+    task = Task("s", "design", "b", Configuration(), "r", Workload(), 1)
+    by_subject = subject.measure(task, warden)
+    assert by_subject.outcome is Outcome.FAILED
+    assert "No space left on device" in by_subject.detail
+    (small_disk / "filler").write_bytes(b"x" * 200_000)
+    by_hati = subject.measure(task, warden)
+    assert by_hati.outcome is Outcome.NOT_STARTED
+    assert "No space left on device; free some space" in by_hati.detail
+    (small_disk / "filler").unlink()
+    assert "No space left" in subject.measure(task, warden).detail

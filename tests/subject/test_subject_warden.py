@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hati.core import InputError, MeasurementError
+from hati.subject import Program, Warden
+from hati.subject.programs import LARGEST_OUTPUT
+
+Make = Callable[..., Program]
+
+
+def test_output_and_status(warden: Warden, program: Make) -> None:
+    ending = warden.run(program("echo out; echo err >&2; exit 3"))
+    assert (ending.exit, ending.stdout, ending.output, ending.problem) == (3, b"out\n", "out\nerr\n", "")
+
+
+def test_a_signal_is_a_negative_status(warden: Warden, program: Make) -> None:
+    assert warden.run(program("kill -SEGV $$")).exit == -11
+
+
+def test_programs_follow_each_other_in_one_warden(warden: Warden, program: Make) -> None:
+    outputs = [warden.run(program(f"echo {'x' * (9 - i)}")).stdout for i in range(9)]
+    assert outputs == [b"x" * (9 - i) + b"\n" for i in range(9)]
+
+
+def test_standard_input_is_empty(warden: Warden, program: Make) -> None:
+    assert warden.run(program("cat")).exit == 0
+
+
+def test_signals_have_their_defaults(warden: Warden, program: Make) -> None:
+    ending = warden.run(program("grep -E '^Sig(Ign|Blk)' /proc/self/status"))
+    usual = (1 << 31) - 1  # signals 32 and 33 are the C library's own
+    assert [int(line.split()[1], 16) & usual for line in ending.stdout.splitlines()] == [0, 0]
+
+
+def test_no_descriptor_is_inherited(tmp_path: Path, program: Make) -> None:
+    with (tmp_path / "lock").open("w") as lock:
+        warden = Warden(lock.fileno())
+        ending = warden.run(program("ls /proc/$$/fd"))
+        warden.close()
+    assert set(ending.stdout.split()) <= {b"0", b"1", b"2"}
+
+
+def test_every_program_has_a_group_of_its_own_and_no_terminal(warden: Warden, program: Make) -> None:
+    assert warden.run(program(python="import os; print(os.getpgid(0) == os.getpid())")).stdout == b"True\n"
+    assert "No such device" in warden.run(program("cat /dev/tty")).output
+
+
+def test_wall_time(warden: Warden, program: Make) -> None:
+    assert 0.1 <= warden.run(program("sleep 0.1")).wall < 0.3
+
+
+def test_processor_time_and_switches_of_grandchildren_count(warden: Warden, program: Make) -> None:
+    burn = "import time\nwhile time.process_time() < 0.15: pass\n"
+    waited_for = "import os\nif os.fork() == 0:\n  if os.fork() == 0:\n"
+    waited_for += (
+        "".join(f"    {line}\n" for line in burn.splitlines())
+        + "    os._exit(0)\n  os.wait()\n  os._exit(0)\nos.wait()"
+    )
+    ending = warden.run(program(python=waited_for))
+    assert 0.15 <= ending.user + ending.system < 0.6
+    assert ending.voluntary >= 2
+
+
+def test_processor_time_of_orphans_counts(warden: Warden, program: Make) -> None:
+    orphan = (
+        "import os, time\nr, w = os.pipe()\n"
+        "if os.fork() == 0:\n  if os.fork(): os._exit(0)\n  os.setsid()\n"
+        "  while time.process_time() < 0.15: pass\n  os.write(w, b'x')\n  os._exit(0)\n"
+        "os.wait(); os.read(r, 1)"
+    )
+    assert 0.15 <= (ending := warden.run(program(python=orphan))).user + ending.system < 0.6
+
+
+def test_peak_memory_of_the_largest_process(warden: Warden, program: Make) -> None:
+    ending = warden.run(program(python="x = bytearray(100 << 20); del x"))
+    assert 100 << 20 <= ending.peak < 140 << 20
+
+
+def test_peak_memory_is_of_the_whole_tree(warden: Warden, program: Make) -> None:
+    together = "import os, time\nfor _ in range(3):\n  if os.fork() == 0: break\n"
+    together += "x = bytearray(b'1') * (40 << 20)\ntime.sleep(0.3)\n"
+    assert warden.run(program(python=together)).peak >= 160 << 20
+
+
+def test_a_small_peak_after_a_large_output(warden: Warden, program: Make) -> None:
+    before = warden.run(program("true")).peak
+    assert len(warden.run(program("head -c 15000000 /dev/zero")).stdout) == 15_000_000
+    assert warden.run(program("true")).peak < before + (2 << 20)
+
+
+def test_a_hanging_tree_is_killed_at_the_limit(warden: Warden, program: Make, all_gone: Callable[[str], bool]) -> None:
+    mark = f"31{time.time_ns()}"
+    script = f"setsid sleep {mark} & (setsid sh -c '(trap \"\" TERM; sleep {mark}; true) &' &) ; sleep {mark}"
+    ending = warden.run(program(script, timeout=0.3))
+    assert (ending.problem, ending.exit) == ("timeout", -9)
+    assert all_gone(mark)
+
+
+def test_what_a_command_leaves_is_killed(warden: Warden, program: Make, all_gone: Callable[[str], bool]) -> None:
+    mark = f"32{time.time_ns()}"
+    assert warden.run(program(f"setsid sleep {mark} & sleep {mark} & exit 0")).exit == 0
+    assert all_gone(mark)
+
+
+def test_what_forks_faster_than_one_can_look_is_killed(
+    warden: Warden, program: Make, all_gone: Callable[[str], bool]
+) -> None:
+    mark = f"33{time.time_ns()}"
+    hydra = "import os, sys\nwhile True:\n  if os.fork(): os._exit(0)\n  os.setsid()"
+    argv = ("python3", "-S", "-E", "-c", hydra, mark)
+    warden.run(program(argv=argv, timeout=0.2))
+    assert all_gone(mark)
+
+
+def test_a_process_that_joins_the_warden_is_killed_alone(
+    warden: Warden, program: Make, all_gone: Callable[[str], bool]
+) -> None:
+    mark = f"37{time.time_ns()}"
+    join = f"import os, subprocess; os.setpgid(0, os.getppid()); subprocess.Popen(['sleep', '{mark}'])"
+    assert warden.run(program(python=join + "; os._exit(0)")).exit == 0
+    assert all_gone(mark)
+    assert warden.run(program("echo still")).stdout == b"still\n"
+
+
+def test_more_output_than_is_read_ends_the_program(warden: Warden, program: Make) -> None:
+    ending = warden.run(program("head -c 20000000 /dev/zero; sleep 20"))
+    assert (ending.problem, ending.stdout) == ("output", b"")
+
+
+def test_the_largest_output_is_whole(warden: Warden, program: Make) -> None:
+    ending = warden.run(program(f"head -c {LARGEST_OUTPUT} /dev/zero; echo end >&2"))
+    assert (ending.problem, len(ending.stdout), ending.output[-4:]) == ("", LARGEST_OUTPUT, "end\n")
+
+
+def test_errors_without_end_are_no_matter(warden: Warden, program: Make) -> None:
+    ending = warden.run(program("head -c 20000000 /dev/zero >&2; printf '\\377last' >&2"))
+    assert (ending.exit, ending.stdout, len(ending.output), ending.output[-5:]) == (0, b"", 4096, "�last")
+
+
+def test_pinning_is_for_the_program_alone(warden: Warden, program: Make) -> None:
+    cpu = max(os.sched_getaffinity(0))
+    show = "import os; print(sorted(os.sched_getaffinity(0)))"
+    assert warden.run(program(python=show, cpus=(cpu,))).stdout == f"[{cpu}]\n".encode()
+    assert warden.run(program(python=show)).stdout == f"{sorted(os.sched_getaffinity(0))}\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (("no-such-program",), "no program 'no-such-program' on PATH; install it"),
+        (("here.sh",), r"on PATH; write './here.sh'"),
+        (("./missing.sh",), "is no file; correct the command, or build it first"),
+        (("./here.sh",), r"may not be executed; chmod \+x"),
+        (("./text",), "Exec format error; start a script with a line such as #!/bin/sh"),
+        (("./lost",), "No such file or directory; .*interpreter"),
+        (("true", "x" * 3_000_000), "Argument list too long"),
+        (("true", "a\0b"), "Invalid argument; .*character"),
+    ],
+)
+def test_what_cannot_be_started(
+    warden: Warden, program: Make, tmp_path: Path, argv: tuple[str, ...], words: str
+) -> None:
+    (tmp_path / "here.sh").write_text("#!/bin/sh\n")
+    for name, text in {"text": "true", "lost": "#!/no/such/interpreter\n"}.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    with pytest.raises(InputError, match=words):
+        warden.run(program(argv=argv))
+    assert warden.run(program("echo still")).stdout == b"still\n"
+
+
+def test_a_server_is_neither_counted_nor_killed_with_the_command(
+    warden: Warden, program: Make, all_gone: Callable[[str], bool], lives: Callable[[str], bool]
+) -> None:
+    mark = f"34{time.time_ns()}"
+    burn = "import os, time, subprocess, sys\nx = bytearray(60 << 20)\n"
+    burn += f"subprocess.Popen(['setsid', 'sleep', '{mark}'])\nprint('up', flush=True)\nwhile True: pass"
+    warden.start(program(python=burn), "up")
+    while not warden.look(0.01).line_seen:
+        pass
+    ending = warden.run(program(f"sleep 0.2; setsid sleep {mark}1 &"))
+    assert ending.user < 0.1
+    assert ending.peak < 40 << 20
+    assert all_gone(f"{mark}1")
+    assert lives(mark)
+    assert warden.look(0.0).exit is None
+    assert warden.clear() is None
+    assert all_gone(mark)
+
+
+def test_a_server_is_asked_to_stop_first(warden: Warden, program: Make, tmp_path: Path) -> None:
+    warden.start(program("trap 'echo bye > said; exit 0' TERM; echo up; while :; do sleep 0.05; done"), "up")
+    while not warden.look(0.01).line_seen:
+        pass
+    warden.clear()
+    assert (tmp_path / "said").read_text() == "bye\n"
+
+
+def test_a_server_that_ended_is_told(warden: Warden, program: Make) -> None:
+    warden.start(program("echo sorry; exit 7"), None)
+    while warden.look(0.01).exit is None:
+        pass
+    ended = warden.clear()
+    assert ended is not None
+    assert (ended.exit, ended.output) == (7, "sorry\n")
+    assert warden.clear() is None
+
+
+def test_a_line_is_found_across_two_writes(warden: Warden, program: Make) -> None:
+    warden.start(program("printf 'now liste'; sleep 0.1; printf ning; sleep 20"), "listening")
+    deadline = time.monotonic() + 5
+    while not warden.look(0.01).line_seen:
+        assert time.monotonic() < deadline
+
+
+def test_prepare_may_leave_a_process_until_the_end(
+    warden: Warden, program: Make, all_gone: Callable[[str], bool], lives: Callable[[str], bool]
+) -> None:
+    mark = f"35{time.time_ns()}"
+    warden.run_aside(program(f"sleep {mark} &"))
+    warden.run(program("true"))
+    assert lives(mark)
+    warden.clear()
+    assert all_gone(mark)
+
+
+def test_closing_ends_a_server(warden: Warden, program: Make, all_gone: Callable[[str], bool]) -> None:
+    mark = f"36{time.time_ns()}"
+    warden.start(program(f"setsid sleep {mark} & sleep {mark}"), None)
+    warden.close()
+    assert all_gone(mark)
+    warden.close()
+    with pytest.raises(MeasurementError, match="has ended"):
+        warden.run(program("true"))
+
+
+def test_elsewhere_than_on_linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "darwin")
+    with pytest.raises(MeasurementError, match="needs Linux"):
+        Warden()
