@@ -42,9 +42,7 @@ def help_of(words: tuple[str, ...]) -> str:
 
 def main() -> None:
     os.environ["COLUMNS"] = os.environ["TERMINAL_WIDTH"] = "100"
-    parts = [HEAD]
-    for words in verbs():
-        parts.append(f"## hati {' '.join(words)}\n\n```text\n{help_of(words)}\n```\n")
+    parts = [HEAD, *(f"## hati {' '.join(words)}\n\n```text\n{help_of(words)}\n```\n" for words in verbs())]
     print("\n".join(parts), end="")
 
 

@@ -5,244 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from broken_projects import BROKEN, GOOD, TEMPLATE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hati.core import InputError
 from hati.project import parse_project, read_feature_model, read_project, skeleton
 from hati.project.files import LARGEST, decode
-
-GOOD = """\
-[subject]
-name = "shop"
-
-[[benchmark]]
-name    = "orders"
-build   = ["make", "{engine}"]
-prepare = ["./prepare", "{work}"]
-command = ["./orders", "--db", "{work}/db", "--conf", "{file:shop.conf}", "-n", "{rows}"]
-reader  = "json"
-timeout = "30s"
-warmup  = 3
-cpus    = [1]
-server  = { command = ["./serve", "{port}"], ready = { port = true, timeout = "5s" } }
-
-[[benchmark.metric]]
-name   = "latency"
-unit   = "s"
-better = "lower"
-path   = "results[*].latency"
-
-[[benchmark.file]]
-path     = "shop.conf"
-template = "shop.conf.j2"
-
-[benchmark.workload]
-rows = 1000
-
-[options.engine]
-settings = ["disk", "memory"]
-build    = true
-
-[options.cache]
-settings = [10, 200]
-argument = "--cache={}"
-
-[options.journal]
-settings  = [true, false]
-active_if = "engine == 'disk'"
-env       = "JOURNAL"
-
-[space]
-constraints = ["cache <= 10 or engine == 'disk'", "journal => cache == 10"]
-"""
-TEMPLATE = "engine = {{ engine }}\nrows = {{ workload.rows }}\n"
-
-BROKEN = {
-    "a bracket is missing": (
-        "[subject]",
-        "[subject",
-        "1:9: this is no valid TOML: Expected ']' at the end of a table declaration",
-    ),
-    "a quote is missing": ('"shop"', '"shop', "2:13: this is no valid TOML: the string is never closed"),
-    "no value": ("3\n", "\n", "11:11: this is no valid TOML: expected a value: text in quotes, a number, true, false, [ or {"),
-    "a key twice": ('reader  = "json"', 'name = "json"', "9:14: this is no valid TOML: the key is there twice"),
-    "an unknown table": ("[space]", "[spaec]", "44:1: unknown key 'spaec'; did you mean 'space'?"),
-    "an unknown key": ("reader ", "raeder ", "9:1: unknown key 'raeder'; did you mean 'reader'?"),
-    "an unknown key of an option": ("argument", "arguments", "37:1: unknown key 'arguments'; did you mean 'argument'?"),
-    "an unknown key in an inline table": (
-        "port = true",
-        "prot = true",
-        "13:56: unknown key 'prot'; did you mean 'port'?",
-    ),
-    "text instead of a list": (
-        '["make", "{engine}"]',
-        '"make -s"',
-        '6:11: build: expected a list of arguments, found text; there is no shell; write ["make", "-s"]',
-    ),
-    "a number instead of text": ('"orders"\n', "7\n", "5:11: name: expected text in quotes, found the number 7"),
-    "a duration without a unit": (
-        '"30s"',
-        '"30"',
-        "10:11: '30' is no duration; write a number above zero and ms, s, m or h, such as '30s'",
-    ),
-    "a negative warm-up": ("= 3", "= -3", "11:11: warmup: expected an integer from 0 on, found the number -3"),
-    "a CPU twice": ("[1]", "[1, 1]", "12:15: CPU 1 is there twice"),
-    "an unknown reader": ('"json"', '"jsno"', "9:11: unknown reader 'jsno'; did you mean 'json'?"),
-    "no command": (
-        "command = [\"./orders\"",
-        "cleanup = [\"./orders\"",
-        '4:1: command is missing; add it, as in command = ["./program", "--flag"]',
-    ),
-    "an empty command": (
-        'prepare = ["./prepare", "{work}"]',
-        "prepare = []",
-        '7:11: prepare is empty; as in prepare = ["./program", "--flag", "{option}"]',
-    ),
-    "a wrong placeholder": (
-        "{work}/db",
-        "{wrok}/db",
-        "8:33: unknown placeholder {wrok}; did you mean {work}? (for braces as they are, double them: {{ }})",
-    ),
-    "a file that is none of the benchmark's": (
-        "{file:shop.conf}",
-        "{file:shop.cnf}",
-        "8:56: unknown placeholder {file:shop.cnf}; did you mean {file:shop.conf}? (for braces as they are, double them: {{ }})",
-    ),
-    "a single brace": ("{work}/db", "{work/db", "8:33: a single '{'; write '{{' for a brace as it is"),
-    "a build that names an option that needs none": (
-        '"{engine}"',
-        '"{cache}"',
-        "6:20: option 'cache' is not one that needs a build; add build = true to [options.cache]",
-    ),
-    "an option that needs a build that is not there": (
-        'build   = ["make", "{engine}"]\n',
-        "",
-        "4:1: option 'engine' needs a build, and there is none; add build = [\"make\"]",
-    ),
-    "a server that is told no port": (
-        '"{port}"',
-        '"80"',
-        None,
-    ),
-    "a server that is never ready": (
-        "port = true, ",
-        "",
-        '13:54: ready waits for nothing; add port = true or line = "listening"',
-    ),
-    "a metric without a unit": (
-        'unit   = "s"\n',
-        "",
-        '15:1: unit is missing; add it, as in unit = "s" (or "1" where it has none)',
-    ),
-    "a metric without a direction": ('"lower"', '"less"', "18:10: better is 'less'; write lower or higher"),
-    "a path that is none": (
-        "results[*].latency",
-        "results[].latency",
-        "19:10: 'results[].latency' is no path; write keys and indexes, as in results[*].latency or a.b[0]",
-    ),
-    "a pattern for the wrong reader": (
-        "path   = ",
-        "pattern= ",
-        "19:1: pattern is for reader 'regex', this is reader 'json'",
-    ),
-    "a template that is not there": (
-        "shop.conf.j2",
-        "shop.j2",
-        "23:12: template shop.j2: there is no such file; templates are looked for beside hati.toml",
-    ),
-    "a file outside of the run's folder": (
-        'path     = "shop.conf"',
-        'path     = "../shop.conf"',
-        "22:12: '../shop.conf' is outside of the run's folder; write a relative path without '..'",
-    ),
-    "a parameter named as an option": (
-        "rows = 1000",
-        "rows = 1000\ncache = 1",
-        "27:1: 'cache' cannot name a parameter: it is taken; rename it",
-    ),
-    "an option without settings": (
-        'settings = ["disk", "memory"]\n',
-        "",
-        "28:1: settings is missing; add it, as in settings = [false, true]",
-    ),
-    "a setting twice": ("[10, 200]", "[10, 200, 10]", "33:22: option 'cache' has the setting 10 twice; list it once"),
-    "settings of two types": (
-        "[10, 200]",
-        "[10, 200.5]",
-        "33:17: option 'cache' has settings of different types: '10' is integer, '200.5' is real; write every number with a point",
-    ),
-    "a setting that is no number": (
-        "[10, 200]",
-        "[1.0, nan]",
-        "33:18: option 'cache' has a setting that is not a finite number: nan",
-    ),
-    "a setting that is none": (
-        "[10, 200]",
-        "[10, [200]]",
-        "33:17: expected a setting: true, false, a number or text in quotes; as in settings = [false, true]",
-    ),
-    "a default that is no setting": (
-        "[10, 200]",
-        "[10, 200]\ndefault = 100",
-        "34:11: option 'cache' has the default '100', which is none of its settings; use one of: 10, 200",
-    ),
-    "an option named as a placeholder": (
-        "[options.cache]",
-        "[options.port]",
-        "32:1: {port} is a placeholder of its own; call the option port_option, for instance",
-    ),
-    "an argument without its setting": (
-        "--cache={}",
-        "--cache",
-        "34:12: the argument has no {} for the setting; as in \"--cache={}\"",
-    ),
-    "an argument that cannot be split": (
-        '"--cache={}"',
-        "\"--cache '{}\"",
-        "34:12: the argument cannot be split: no closing quotation; close the quotation",
-    ),
-    "a variable's name": (
-        '"JOURNAL"',
-        '"JOUR-NAL"',
-        "39:13: 'JOUR-NAL' cannot name an environment variable; use letters, digits and _",
-    ),
-    "two options with one variable": (
-        "argument = \"--cache={}\"",
-        'env = "JOURNAL"',
-        "39:1: environment variable JOURNAL is that of option 'cache' too",
-    ),
-    "a formula that ends too early": (
-        "engine == 'disk'\"\n",
-        'engine == "\n',
-        "38:23: expected an option, a setting or '(', found the end",
-    ),
-    "a foreign operator": (
-        "cache <= 10 or",
-        "cache <= 10 ||",
-        "42:29: '||' is not known in formulas; write 'or'",
-    ),
-    "an unknown option in a formula": (
-        "journal => ",
-        "jurnal => ",
-        "42:51: unknown option 'jurnal'; did you mean 'journal'?",
-    ),
-    "an unknown setting in a formula": (
-        "or engine == 'disk'",
-        "or engine == 'dist'",
-        "42:42: 'dist' is no setting of option 'engine'; did you mean 'disk'?",
-    ),
-    "a type error in a formula": (
-        "cache <= 10 or",
-        "engine <= 10 or",
-        "42:27: engine is text, 10 is a number; compare what is alike",
-    ),
-    "a condition on itself": (
-        "active_if = \"engine == 'disk'\"",
-        'active_if = "journal"',
-        "38:1: the conditions active_if go in a circle: journal needs journal; let one of them be active always",
-    ),
-}
 
 
 def project(folder: Path, old: str = "", new: str = "") -> Path:
@@ -268,3 +37,161 @@ def test_the_good_one_is_read(tmp_path: Path) -> None:
 def test_broken_projects(tmp_path: Path, what: str) -> None:
     old, new, expected = BROKEN[what]
     assert message(project(tmp_path, old, new)) == f"hati.toml:{expected}"
+
+
+def test_the_whole_message_has_the_line_and_a_caret(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        read_project(project(tmp_path, "or engine == 'disk'", "or engine == 'dist'"))
+    first, line, caret = str(caught.value).split("\n")
+    assert first.endswith("'dist' is no setting of option 'engine'; did you mean 'disk'?")
+    assert line == '  constraints = ["cache <= 10 or engine == \'dist\'", "journal => cache == 10"]'
+    assert line[caret.index("^") :].startswith("'dist'")
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("a\n{{ engin }}\n", "shop.conf.j2:2:4: template: unknown name 'engin'; did you mean 'engine'?"),
+        ("a\nb {% if %}\n", "shop.conf.j2:2:1: template: Expected an expression, got 'end of statement block'"),
+        ("{% set x = 1 %}{{ x }}{{ range(3) }}{{ engin is defined }}", "shop.conf.j2:1:40: template: unknown name"),
+    ],
+)
+def test_broken_templates(tmp_path: Path, template: str, expected: str) -> None:
+    folder = project(tmp_path)
+    (folder / "shop.conf.j2").write_text(template)
+    assert message(folder).startswith(expected)
+
+
+PROCESS_METRICS = "wall_time, user_time, system_time, cpu_time, peak_memory"
+
+
+@pytest.mark.parametrize(
+    ("reader", "more", "expected"),
+    [
+        (
+            "regex",
+            "pattern = 'x'",
+            "the pattern has 0 groups; put one group ( ) around the number; others as (?: )",
+        ),
+        ("regex", "pattern = '(a'", "this is no regular expression: missing ), unterminated subpattern"),
+        ("regex", "", "pattern is missing; add it, as in pattern = 'latency: ([0-9.]+) s'"),
+        ("json", "", 'path is missing; add it, as in path = "results[*].latency"'),
+        ("hati", "path = 'x'", "path is for reader 'json', this is reader 'hati'"),
+        ("process", "", f"reader 'process' has no metric 'latency'; there are: {PROCESS_METRICS}"),
+    ],
+)
+def test_broken_metrics(tmp_path: Path, reader: str, more: str, expected: str) -> None:
+    text = f"[[benchmark]]\nname = 'b'\ncommand = ['true']\nreader = '{reader}'\n"
+    text += f"metric = [{{ name = 'latency', unit = 's', {more} }}]\n".replace(",  }", " }")
+    (tmp_path / "hati.toml").write_text(text)
+    assert message(tmp_path).startswith("hati.toml:5:")
+    assert message(tmp_path).partition(" ")[2] == expected
+
+
+def test_a_unit_that_the_process_reader_cannot_have(tmp_path: Path) -> None:
+    metric = "{ name = 'wall_time', unit = 'MB' }"
+    text = f"[[benchmark]]\nname = 'b'\ncommand = ['true']\nreader = 'process'\nmetric = [{metric}]\n"
+    (tmp_path / "hati.toml").write_text(text)
+    assert message(tmp_path) == (
+        "hati.toml:5:40: unit 's' cannot be converted to 'MB': one is time, the other memory; write unit = \"s\""
+    )
+
+
+def test_two_benchmarks_of_one_name(tmp_path: Path) -> None:
+    one = "[[benchmark]]\nname = 'b'\ncommand = ['true']\nreader = 'process'\n"
+    (tmp_path / "hati.toml").write_text(one + one)
+    assert message(tmp_path) == "hati.toml:6:8: benchmark 'b' is there twice; rename one"
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    def complaint(path: Path) -> str:
+        with pytest.raises(InputError) as caught:
+            read_project(path)
+        return str(caught.value).partition("\n")[0].replace(str(tmp_path), "T")
+
+    assert complaint(tmp_path) == "T: there is no hati.toml in this folder; make one with: hati init T"
+    assert complaint(tmp_path / "x.toml") == "T/x.toml: there is no such file"
+    (tmp_path / "a" / "hati.toml").mkdir(parents=True)
+    assert complaint(tmp_path / "a" / "hati.toml" / "hati.toml") == "T/a/hati.toml/hati.toml: there is no such file"
+    assert complaint(tmp_path / "a") == "T/a/hati.toml: the file cannot be read: Is a directory"
+    file = tmp_path / "hati.toml"
+    file.write_bytes(b"[subject]\nname = 'caf\xe9'\n")
+    assert complaint(file) == "T/hati.toml:2:12: byte 0xe9 is no UTF-8; save the file as UTF-8"
+    file.write_bytes(b"\xef\xbb\xbf[subject]\n")
+    assert complaint(file) == "T/hati.toml:1:1: the file starts with a byte order mark; save it as UTF-8 without one"
+    file.write_bytes(b"#" * (LARGEST + 1))
+    assert complaint(file) == "T/hati.toml: the file is larger than 1,000,000 bytes; is it the right file?"
+    assert complaint(Path("a\0b")) == "a\0b: the file cannot be read: embedded null byte"
+
+
+def test_a_feature_model_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no such file"):
+        read_feature_model(tmp_path / "x.xml")
+    (tmp_path / "m.xml").write_text("<vm>\n<x")
+    with pytest.raises(InputError) as caught:
+        read_feature_model(tmp_path / "m.xml")
+    assert str(caught.value).startswith(f"{tmp_path}/m.xml:2:1: this is no well-formed XML: unclosed token")
+
+
+@pytest.mark.parametrize(
+    "text", ["a = " + "[" * 100_000, "a" + ".a" * 1500 + " = 1", "x = " + "9" * 5000, "x = " + "{a=" * 5000]
+)
+def test_what_exhausts_readers_is_an_error(text: str) -> None:
+    with pytest.raises(InputError):
+        parse_project(text, Path("hati.toml"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the good project and its template."""
+    return project(tmp_path_factory.mktemp("good"))
+
+
+def accepted_or_told(text: str, folder: Path) -> None:
+    """Read a project: there is one, or an error that says where."""
+    try:
+        parse_project(text, folder / "hati.toml")
+    except InputError as error:
+        assert error.place is not None
+        assert str(error)
+
+
+@given(st.one_of(st.binary(), st.text().map(str.encode)))
+def test_any_bytes_are_a_project_or_an_error(data: bytes) -> None:
+    try:
+        parse_project(decode(data, "hati.toml"), Path("hati.toml"))
+    except InputError as error:
+        assert error.place is not None
+
+
+_PIECES = st.one_of(
+    st.text(max_size=3),
+    st.sampled_from(["", '"', "'", "[", "]", "{", "}", "=", "\n", "1", "true", "-1", "[]", '""', "{}", "and", "\\"]),
+)
+
+
+@settings(max_examples=300)
+@given(text=st.sampled_from([GOOD, skeleton("x")]), data=st.data())
+def test_any_change_of_a_project_is_a_project_or_an_error(folder: Path, text: str, data: st.DataObject) -> None:
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(text)))
+        end = min(len(text), start + data.draw(st.integers(0, 12)))
+        text = text[:start] + data.draw(_PIECES) + text[end:]
+    accepted_or_told(text, folder)
+
+
+_VALUES = st.sampled_from(
+    [
+        *("1", "-1", "true", "''", "'x'", "[]", "['']", "[[1]]", "{}", "{a=1}", "1.5", "nan", "1979-05-27", "[{}]"),
+        *("['{']", "'{}'", "'a and'", "'{port}'", '["a", "\\u0000"]', "['x'] # ", "'\\\\'"),
+    ]
+)
+
+
+@settings(max_examples=300)
+@given(number=st.integers(0, GOOD.count("\n") - 1), value=_VALUES)
+def test_any_value_anywhere_is_a_project_or_an_error(folder: Path, number: int, value: str) -> None:
+    lines = GOOD.splitlines()
+    key, equals, _ = lines[number].partition("=")
+    lines[number] = f"{key}= {value}" if equals else lines[number]
+    accepted_or_told("\n".join(lines), folder)

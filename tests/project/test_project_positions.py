@@ -84,8 +84,9 @@ def values(draw: st.DrawFn, levels: int = 2) -> str:
     count = draw(st.integers(0, 3))
     if kind == 2:
         items = [draw(_GAPS) + draw(values(levels - 1)) + draw(_GAPS) for _ in range(count)]
-        return "[" + ",".join(items) + ("," if items and draw(st.booleans()) else "") + draw(_GAPS) + "]"
-    return "{" + ", ".join(f" {draw(keys())} = {draw(values(levels - 1))}" for _ in range(count)) + "}"
+        return "[" + ",".join(items) + ("," if bool(items) and draw(st.booleans()) else "") + draw(_GAPS) + "]"
+    pairs = [f" {draw(keys())} = {draw(values(levels - 1))}" for _ in range(count)]
+    return "{" + ", ".join(pairs) + "}"
 
 
 @st.composite
@@ -150,28 +151,9 @@ def test_every_path_is_located(text: str) -> None:
 
 _FRAGMENTS = st.sampled_from(
     [
-        "a",
-        "b",
-        ".",
-        "=",
-        " = ",
-        "[",
-        "]",
-        "[[",
-        "]]",
-        "{",
-        "}",
-        ",",
-        "\n",
-        "#",
-        '"',
-        "'",
-        '"""',
-        "'''",
-        "1",
-        "true",
-        "\\",
-        '"a"',
+        *("[a]\n", "[[a.b]]\n", "[a.b.c]\n", "x = ", "'y' . z = ", "{", "}", "[", "]", ", ", "\n", "1", "true"),
+        *('"\\""', "''", "k = 1\n", "k.l = [{m = ''}]\n", "# '\n", "'\"'", '"""', "'''", "[[ d ]]\n"),
+        "t = {u.v = [1, ]}\n",
     ]
 )
 

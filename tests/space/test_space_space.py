@@ -110,7 +110,7 @@ def test_valid_wants_constraints_and_exactly_the_active_options() -> None:
 
 def test_parse_reads_a_row_of_texts() -> None:
     row = {"journal": "WAL", "pages": "2e3", "point": "50", "sync": "0", "ratio": "1"}
-    expected = {"journal": "WAL", "pages": 2000, "point": 50, "sync": False, "ratio": 1.0}
+    expected: dict[str, Setting] = {"journal": "WAL", "pages": 2000, "point": 50, "sync": False, "ratio": 1.0}
     assert SPACE.parse(row) == Configuration(expected)
     assert SPACE.parse({"journal": "DELETE", "point": ""}) == SPACE.default
     with pytest.raises(InputError, match="option 'point' is active here and has no setting"):

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+
 from hati.stats import Term
-from hati.studies.screening.analysis import Estimated
-from hati.studies.screening.ranking import likely_pairs, rank
+from hati.studies.screening.estimated import Estimated
+from hati.studies.screening.heredity import likely_pairs, named_by_heredity
+from hati.studies.screening.ranking import rank
 
 
 def effect(term: Term, share: float, *aliases: Term, important: bool = True) -> Estimated:
@@ -31,3 +37,22 @@ def test_of_an_alias_set_the_pairs_with_the_most_important_parents_share() -> No
     assert likely_pairs(chained, set()) == [(0, 1), (2, 3), (4, 5)]
     effects = [effect((i,), 0.3 if i == 3 else 0.0, important=i == 3) for i in range(6)]
     assert rank([*effects, chained], "abcdef")[:2] == ("d", "c")
+
+
+def test_an_interaction_is_named_by_the_pair_with_the_most_important_parents() -> None:
+    # The half of a 2^4: the fourth column is the product of the others, so 01 = 23, 02 = 13, 03 = 12.
+    base = np.array(list(product([-1, 1], repeat=3)), dtype=np.int8)
+    matrix = np.column_stack([base, base.prod(axis=1)]).astype(np.int8)
+    mains = [replace(effect((i,), 0.1, important=i >= 2), contrast=i + 1.0) for i in range(4)]
+    named = named_by_heredity([*mains, effect((0, 1), 0.2, (2, 3)), effect((0, 2), 0.2, (1, 3))], matrix)
+    assert named[4].term == (2, 3)
+    assert named[4].aliases == ((0, 1),)
+    assert named[5].term == (1, 3)
+
+
+def test_a_pair_that_is_the_negative_of_another_never_names_it() -> None:
+    base = np.array(list(product([-1, 1], repeat=3)), dtype=np.int8)
+    matrix = np.column_stack([base, -base.prod(axis=1)]).astype(np.int8)
+    mains = [effect((i,), 0.1, important=i >= 2) for i in range(4)]
+    (named,) = named_by_heredity([*mains, effect((0, 1), 0.2, (2, 3))], matrix)[4:]
+    assert named.term == (0, 1)

@@ -83,12 +83,14 @@ def _names(path: Path | None, factors: str | None) -> tuple[str, ...]:
 
 
 def _made(names: tuple[str, ...], generators: str | None, runs: int | None, resolution: int | None) -> Design:
-    from hati.design import by_resolution, by_runs, from_generators, full_factorial
+    from hati.design import by_resolution, by_runs, from_generators, full_factorial, parse_generators
 
     if sum(choice is not None for choice in (generators, runs, resolution)) > 1:
         raise InputError("--generators, --runs and --resolution exclude each other", fix="give one of them")
     if generators is not None:
-        return from_generators(names, [part.strip() for part in generators.split(",") if part.strip()])
+        if not generators.strip():
+            raise InputError("--generators names none", fix="write F=ABC,G=ABD, or leave it out for the full factorial")
+        return from_generators(names, parse_generators(generators))
     if runs is not None:
         return by_runs(names, runs)
     if resolution is not None:

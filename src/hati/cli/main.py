@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -31,13 +32,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         say(f"error: {error}")
         return error.exit_status
-    except (KeyboardInterrupt, typer.Abort):
-        say("interrupted: what was recorded is kept; the same command goes on from there")
-        return INTERRUPTED
-    except BrokenPipeError:
-        # Nobody reads on (`hati runs | head`): not to fail once more when Python flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except OSError as error:
         if debug:
             raise
@@ -45,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return NOT_MEASURED if error.errno in _MACHINE_TROUBLE else BAD_INPUT
 
 
-_MACHINE_TROUBLE = {28, 122, 12, 24}  # ENOSPC, EDQUOT, ENOMEM, EMFILE
+_MACHINE_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE}
 
 
 def _run(arguments: list[str]) -> int:
@@ -56,6 +50,14 @@ def _run(arguments: list[str]) -> int:
         if message:
             say(f"error: {message}; see `hati {_verb(arguments)}--help`")
         return BAD_INPUT
+    except SystemExit as error:
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        # Nobody reads on (`hati runs | head`): not to fail once more when Python flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    if result == INTERRUPTED:
+        say("interrupted: what was recorded is kept; the same command goes on from there")
     return result if isinstance(result, int) else 0
 
 

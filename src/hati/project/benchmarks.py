@@ -66,7 +66,7 @@ def _benchmark(table: Table, name: str, around: Surroundings) -> Benchmark:
         build=_build(table, around),
         prepare=read_command(table, "prepare", known),
         cleanup=read_command(table, "cleanup", known),
-        server=_server(table, known, may_name_port=bool(files)),
+        server=_server(table, known, may_name_port=any("port" in file.template for file in files)),
         files=files,
         timeout=_duration(table.get("timeout"), 60.0),
         warmup=_natural(table.get("warmup")),
@@ -98,11 +98,11 @@ def _build(table: Table, around: Surroundings) -> tuple[str, ...] | None:
 
 def _check_arguments(table: Table, around: Surroundings, known: Collection[str]) -> None:
     """The arguments of options may name what this benchmark's commands may, and ``{}`` for the setting."""
-    root = Table(table.document, ("options",), {})
+    built = [binding.option for binding in around.bindings if binding.build]
     for binding in around.bindings:
         if binding.argument is not None:
-            value = Value(root.document, ("options", binding.option, "argument"), binding.argument)
-            check_template(value, ["", *(["revision"] if binding.build else known)])
+            value = Value(table.document, ("options", binding.option, "argument"), binding.argument)
+            check_template(value, ["", *([*built, "revision"] if binding.build else known)])
 
 
 def _workload(table: Table, space: Space) -> Workload:

@@ -12,8 +12,11 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def write_project(space: Space, name: str) -> str:
-    """The TOML text of a project with that space and no benchmark; reading it gives the same space."""
-    blocks = [f"[subject]\nname = {_text(name)}\n"]
+    """The TOML text of a project with that space and no benchmark; reading it gives the same space.
+
+    Without a name, the project is called after its folder.
+    """
+    blocks = [f"[subject]\nname = {_text(name)}\n"] if name.strip() else []
     blocks += [_option(option) for option in space.options]
     if space.constraints:
         lines = "".join(f"  {_text(str(constraint))},\n" for constraint in space.constraints)

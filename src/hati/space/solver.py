@@ -13,7 +13,7 @@ from hati.space.space import Space
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-_EFFORT = 20.0  # CP-SAT's deterministic time, in its own units (about a second each): the same answer everywhere
+_EFFORT = 60.0  # in all, in CP-SAT's deterministic time (about a second each): the same answer everywhere
 
 
 class UndecidedError(Exception):
@@ -21,7 +21,7 @@ class UndecidedError(Exception):
 
 
 class Solver:
-    """A space's constraints, each of which can be demanded or not."""
+    """A space's constraints, each of which can be demanded or not; all solving together is bounded by steps."""
 
     def __init__(self, space: Space) -> None:
         # Imported here: it takes more than a second, and only a check of a space needs it.
@@ -32,7 +32,7 @@ class Solver:
         self._solver = cp_model.CpSolver()
         self._solver.parameters.num_workers = 1
         self._solver.parameters.random_seed = 0
-        self._solver.parameters.max_deterministic_time = _EFFORT
+        self._left = _EFFORT
         self._codes = {option.name: self._declare(option) for option in space.options}
         algebra = _Literals(self._model, space.by_name, self._codes)
         for option in space.options:
@@ -53,7 +53,9 @@ class Solver:
 
         self._model.clear_assumptions()
         self._model.add_assumptions([self._guards[index] for index in sorted(demanded)])
+        self._solver.parameters.max_deterministic_time = self._left
         status = self._solver.solve(self._model)
+        self._left = max(0.0, self._left - self._solver.response_proto.deterministic_time)
         if status == cp_model.INFEASIBLE:
             return None
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):

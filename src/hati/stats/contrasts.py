@@ -44,6 +44,11 @@ class Contrasts:
         """Number of distinct configurations."""
         return int(self.columns.shape[0])
 
+    @property
+    def main_effects(self) -> Signs:
+        """The columns of the main effects, which are the design: shape (rows, factors)."""
+        return self.columns[:, [len(term) == 1 for term in self.terms]]
+
 
 def contrasts(matrix: Signs) -> Contrasts:
     """All contrasts of a design with orthogonal main effects and complete or no aliasing.

@@ -91,7 +91,7 @@ def correlated_reference(correlation: FloatArray, independent: int) -> LenthRefe
     factor = vectors * np.sqrt(np.maximum(values, 0.0))
     total = len(correlation) + independent
     rng = generator(_SEED, "correlated")
-    z = rng.standard_normal((_draws(total), total))
+    z = rng.standard_normal((max(2000, _draws(total) // 2), total))
     z[:, : len(correlation)] = z[:, : len(correlation)] @ factor.T
     return _reference(_largest(z))
 

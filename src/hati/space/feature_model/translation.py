@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hati.core import InputError, Place, Setting
-from hati.space.feature_model.features import Document, Feature, read_document
+from hati.space.feature_model.features import Document, Feature, Numeric, read_document
 from hati.space.feature_model.rules import arithmetic, boolean
 from hati.space.formula import (
     Comparator,
@@ -173,22 +173,22 @@ def _selected(document: Document, groups: Mapping[str, _Group]) -> dict[str, For
 
 
 def _options(document: Document, groups: Mapping[str, _Group], selected: Mapping[str, Formula]) -> Iterator[Option]:
-    def option(name: str, settings: tuple[Setting, ...], default: Setting, parent: str, place: Place) -> Option:
-        condition = selected.get(parent, _ALWAYS)
+    def option(origin: Feature | Numeric, name: str, settings: tuple[Setting, ...], *, default: Setting) -> Option:
+        condition = selected.get(origin.parent, _ALWAYS)
         try:
             return Option(name, settings, default, active_if=None if condition == _ALWAYS else condition)
         except OptionError as error:
-            raise InputError(error.message, place=place, fix=error.fix) from None
+            raise InputError(error.message, place=origin.place, fix=error.fix) from None
 
     for feature in document.features:
         group = groups.get(feature.name)
         if group and group.members[0] is feature:
             names = tuple(member.name for member in group.members)
-            yield option(group.name, names, names[0], feature.parent, feature.place)
+            yield option(feature, group.name, names, default=names[0])
         elif feature.optional:
-            yield option(feature.name, (False, True), False, feature.parent, feature.place)  # noqa: FBT003
+            yield option(feature, feature.name, (False, True), default=False)
     for numeric in document.numerics:
-        yield option(numeric.name, numeric.settings, numeric.default, numeric.parent, numeric.place)
+        yield option(numeric, numeric.name, numeric.settings, default=numeric.default)
 
 
 def _cross_tree(document: Document, groups: Mapping[str, _Group], selected: Mapping[str, Formula]) -> Iterator[Formula]:

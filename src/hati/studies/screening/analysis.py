@@ -7,28 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hati.core import FloatArray
-from hati.stats import Contrasts, Index, LeastSquares, Term, half_normal, least_squares
+from hati.stats import Contrasts, Index, LeastSquares, Signs, Term, half_normal, least_squares
 from hati.studies.screening.conclusion import Noise, Scale
+from hati.studies.screening.estimated import Estimated
+from hati.studies.screening.heredity import named_by_heredity
 from hati.studies.screening.judgement import Judgement, judge, noise_source
 from hati.studies.screening.scale import choose_scale
-
-
-@dataclass(frozen=True)
-class Estimated:
-    """One effect by the positions of its options; the fields are those of ``conclusion.Effect``."""
-
-    term: Term
-    aliases: tuple[Term, ...]
-    estimate: float
-    interval: tuple[float, float] | None
-    standard_error: float | None
-    relative: float
-    relative_interval: tuple[float, float] | None
-    contrast: float
-    share: float
-    p_value: float | None
-    important: bool
-    half_normal: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,12 +69,12 @@ def analyse(
         alpha: the study-wise error.
         relevant: the fraction that matters.
     """
-    mains = [i for i, term in enumerate(contrasts.terms) if len(term) == 1]
-    scale, reason = choose_scale(values, contrasts.columns[rows][:, mains].astype(np.float64), blocks)
+    matrix = contrasts.main_effects
+    scale, reason = choose_scale(values, matrix[rows].astype(np.float64), blocks)
     decided = np.log(values) if scale is Scale.LOG else values
     fit = least_squares(contrasts, rows, blocks)
     readable = _Decided(decided, scale, float(np.mean(np.abs(values))))
-    return _analysis(fit, values, readable, reason, rows, blocks, alpha=alpha, relevant=relevant)
+    return _analysis(fit, values, readable, reason, rows, blocks, matrix=matrix, alpha=alpha, relevant=relevant)
 
 
 def analyse_log_variance(
@@ -99,7 +83,10 @@ def analyse_log_variance(
     """The same for ln s^2, which is a logarithm already: fractions are of the variance s^2."""
     fit = least_squares(contrasts, rows, blocks)
     readable = _Decided(log_variances, Scale.LOG, 0.0)
-    return _analysis(fit, log_variances, readable, "ln s^2", rows, blocks, alpha=alpha, relevant=relevant)
+    matrix = contrasts.main_effects
+    return _analysis(
+        fit, log_variances, readable, "ln s^2", rows, blocks, matrix=matrix, alpha=alpha, relevant=relevant
+    )
 
 
 def _analysis(
@@ -110,6 +97,7 @@ def _analysis(
     rows: Index,
     blocks: Index,
     *,
+    matrix: Signs,
     alpha: float,
     relevant: float,
 ) -> Analysis:
@@ -120,12 +108,13 @@ def _analysis(
         judged_by, deviation, df = noise_source(fit, values, rows, blocks)
         raw = replace(judgement, deviation=None if judged_by is Noise.NONE else deviation, df=df)
     found = _effects(fit, values, decided, judgement, raw, rows, alpha=alpha, relevant=relevant)
+    named = named_by_heredity(found, matrix)
     limit = judgement.detectable
     return Analysis(
         scale=decided.scale,
         scale_reason=reason,
         judged_by=judgement.judged_by,
-        effects=tuple(sorted(found, key=lambda effect: (-abs(effect.contrast), len(effect.term), effect.term))),
+        effects=tuple(sorted(named, key=lambda effect: (-abs(effect.contrast), len(effect.term), effect.term))),
         threshold=judgement.threshold,
         detectable=None if limit is None else (decided.in_unit(limit), decided.relative(limit)),
         missing=fit.missing,

@@ -11,8 +11,8 @@ from hati.core import Configuration, FloatArray, Run, setting_text
 from hati.stats import Signs, rank_trend
 from hati.studies.screening.analysis import Analysis
 from hati.studies.screening.conclusion import DesignSummary, Noise
+from hati.studies.screening.heredity import likely_pairs
 from hati.studies.screening.measured import Measured
-from hati.studies.screening.ranking import likely_pairs
 
 DRIFT = 0.01
 """Drift is told of below this p-value."""

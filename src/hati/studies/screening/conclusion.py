@@ -29,7 +29,7 @@ Options = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Effect:
-    """One estimated effect, named by the lowest-order member of its alias set.
+    """One estimated effect, named by the member of its alias set that has the lowest order and the likeliest parents.
 
     ``estimate``, ``interval`` (95 %) and ``standard_error`` are in the metric's unit: the second setting's
     mean minus the first's. ``relative`` and ``relative_interval`` are fractions (0.12 = 12 %), on the deciding

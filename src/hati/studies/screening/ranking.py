@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hati.stats import Term
-from hati.studies.screening.analysis import Estimated
+from hati.studies.screening.estimated import Estimated
+from hati.studies.screening.heredity import likely_pairs
 
 
 def rank(effects: Sequence[Estimated], names: Sequence[str]) -> tuple[str, ...]:
@@ -25,14 +25,3 @@ def rank(effects: Sequence[Estimated], names: Sequence[str]) -> tuple[str, ...]:
             for option in (option for pair in pairs for option in pair):
                 scores[option] += effect.share / 2.0 / len(pairs)
     return tuple(names[option] for option in sorted(scores, key=lambda option: (-scores[option], names[option])))
-
-
-def likely_pairs(effect: Estimated, main: set[int]) -> list[Term]:
-    """The pairs of an interaction's alias set with the most important main effects: two, one, or none.
-
-    Effect heredity: an interaction is likely where its parents matter (Hamada and Wu 1992, Analysis of designed
-    experiments with complex aliasing, Journal of Quality Technology 24(3), 130-137).
-    """
-    pairs: list[Term] = [term for term in (effect.term, *effect.aliases) if len(term) == 2]
-    most = max(len(main & set(pair)) for pair in pairs)
-    return [pair for pair in pairs if len(main & set(pair)) == most]

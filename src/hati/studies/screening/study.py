@@ -19,7 +19,7 @@ from hati.core import (
 )
 from hati.design import Design, configurations, letters, run_order
 from hati.stats import Contrasts, Term, contrasts
-from hati.studies.screening.analysis import Analysis, Estimated, analyse
+from hati.studies.screening.analysis import Analysis, analyse
 from hati.studies.screening.cautions import Situation, warnings
 from hati.studies.screening.choice import Choice, design_summary
 from hati.studies.screening.conclusion import (
@@ -30,6 +30,7 @@ from hati.studies.screening.conclusion import (
     Point,
     ScreeningConclusion,
 )
+from hati.studies.screening.estimated import Estimated
 from hati.studies.screening.forecast import ALPHA, RELEVANT
 from hati.studies.screening.measured import Measured, measured
 from hati.studies.screening.pilot import nothing_measured

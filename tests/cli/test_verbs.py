@@ -1,0 +1,250 @@
+"""Every other verb from outside: what it prints, in each format, and what it does to the store."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from hati.cli import main
+
+Capture = pytest.CaptureFixture[str]
+ROOT = Path(__file__).resolve().parents[2]
+
+PROJECT = """\
+[subject]
+name = "s"
+
+[[benchmark]]
+name = "b"
+command = ["python3", "-S", "-c", "import json; print(json.dumps({{'metric': 'm', 'values': [3.0, {x}, {x} + 0.5]}}))"]
+reader = "hati"
+warmup = 1
+
+[[benchmark.metric]]
+name = "m"
+unit = "ms"
+
+[options.x]
+settings = [1, 2]
+
+[options.y]
+settings = ["p", "q"]
+active_if = "x == 2"
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "hati.toml").write_text(PROJECT)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def told(capture: Capture, *arguments: str, status: int = 0) -> str:
+    assert main(arguments) == status, capture.readouterr().err
+    return capture.readouterr().out
+
+
+class TestSpace:
+    def test_count(self, project: Path, capfd: Capture) -> None:
+        assert json.loads(told(capfd, "space", "count", ".", "--format", "json")) == {"configurations": 3}
+        assert told(capfd, "space", "count") == "3 configurations\n"
+
+    def test_list_leaves_inactive_options_empty(self, project: Path, capfd: Capture) -> None:
+        rows = list(csv.DictReader(io.StringIO(told(capfd, "space", "list", "--format", "csv"))))
+        assert sorted((row["x"], row["y"]) for row in rows) == [("1", ""), ("2", "p"), ("2", "q")]
+
+    def test_sample_repeats_with_its_seed(self, project: Path, capfd: Capture) -> None:
+        one, again, other = (
+            told(capfd, "space", "sample", ".", "--count", "40", "--seed", seed, "--format", "csv") for seed in "112"
+        )
+        assert one == again != other
+        assert len(one.splitlines()) == 41
+
+    def test_check(self, project: Path, capfd: Capture) -> None:
+        assert "nothing is wrong" in told(capfd, "space", "check")
+
+    def test_import_makes_a_project_that_counts_the_same(
+        self, project: Path, capfd: Capture, shared_data: Path
+    ) -> None:
+        model = shared_data / "configurable-systems" / "lrzip" / "FeatureModel.xml"
+        told(capfd, "space", "import", str(model), "--output", "lrzip.toml")
+        assert json.loads(told(capfd, "space", "count", "lrzip.toml", "--format", "json")) == {"configurations": 432}
+        told(capfd, "space", "import", "no-such-file.xml", status=2)
+
+
+class TestDesign:
+    def test_the_promised_keys(self, project: Path, capfd: Capture) -> None:
+        generators = "F=ABC,G=ABD,H=ACD,I=BCD,J=ABE,K=ACE,L=BCE,M=ADE,N=BDE"
+        words = ("design", "--factors", "A-N", "--generators", generators, "--alias-order", "4", "--format", "json")
+        design = json.loads(told(capfd, *words))
+        assert design["runs"] == 32
+        assert design["resolution"] == 4
+        assert design["word_length_pattern"] == {"4": 77, "6": 168, "8": 203, "10": 56, "12": 7}
+        assert "ABCF" in design["words"]
+        assert "ACF" in design["aliases"]["B"]
+        assert design["clear_interactions"] == []
+        assert len(design["matrix"]) == 32
+
+    def test_what_is_exported_can_be_read_and_checked(self, project: Path, capfd: Capture) -> None:
+        for form in ("csv", "json"):
+            told(capfd, "design", "--factors", "A-E", "--runs", "16", "--format", form, "--output", f"design.{form}")
+            read = told(capfd, "design", "--read", f"design.{form}")
+            assert "resolution V" in read
+        (project / "design.csv").write_text("A,B\n1,2\n")
+        assert main(["design", "--read", "design.csv"]) == 2
+        assert "design.csv:2:3" in capfd.readouterr().err
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("design",),
+            ("design", "--factors", "A-N", "--runs", "100"),
+            ("design", "--factors", "A-N", "--runs", "32", "--resolution", "4"),
+            ("design", "--factors", "A-N", "--generators", "F=XYZ"),
+            ("design", "--factors", "N-A"),
+            ("design", "--factors", "A-N", "--generators", ""),
+            ("design", ".", "--factors", "A-N"),
+            ("design", "--read", "nothing.csv"),
+        ],
+    )
+    def test_what_cannot_be_is_2(self, arguments: tuple[str, ...], project: Path, capfd: Capture) -> None:
+        assert main(arguments) == 2
+        assert "error: " in capfd.readouterr().err
+
+
+class TestRun:
+    def test_measures_the_default_and_given_configurations(self, project: Path, capfd: Capture) -> None:
+        words = ("run", ".", "--budget", "6", "--set", "x=1", "--set", "x=2,y=q", "--format", "json")
+        summaries = json.loads(told(capfd, *words))["summaries"]
+        means = {json.dumps(s["configuration"]): (s["mean"], s["runs"], s["observations"]) for s in summaries}
+        assert means == {'{"x": 1}': (1.25, 3, 6), '{"x": 2, "y": "q"}': (2.25, 3, 6)}
+
+    def test_prints_a_table_that_names_units(self, project: Path, capfd: Capture) -> None:
+        table = told(capfd, "run", ".", "--budget", "2")
+        assert "1.25 ms" in table
+        assert "2 done, 0 failed" in table
+
+    def test_each_call_measures(self, project: Path, capfd: Capture) -> None:
+        for _ in range(2):
+            told(capfd, "run", ".", "--budget", "2")
+        assert len(json.loads(told(capfd, "runs", "--format", "json"))) == 4
+
+    def test_a_dry_run_does_not(self, project: Path, capfd: Capture) -> None:
+        assert "3 runs" in told(capfd, "run", ".", "--budget", "3", "--dry-run")
+        assert json.loads(told(capfd, "runs", "--format", "json")) == []
+
+    @pytest.mark.parametrize("setting", ["x", "x=3", "z=1", "x=1,x"])
+    def test_settings_that_are_none(self, setting: str, project: Path, capfd: Capture) -> None:
+        assert main(["run", ".", "--set", setting]) == 2
+
+
+class TestStore:
+    def test_runs_are_listed_shown_and_forgotten(self, project: Path, capfd: Capture) -> None:
+        told(capfd, "run", ".", "--budget", "3")
+        listed = json.loads(told(capfd, "runs", "--format", "json"))
+        task = listed[0]["task"]
+        shown = told(capfd, "runs", "--task", task[:8])
+        assert "context switches" in shown
+        assert "machine" in shown
+        assert told(capfd, "forget", "--task", task) == "1 run forgotten\n"
+        assert len(json.loads(told(capfd, "runs", "--format", "json"))) == 2
+        told(capfd, "forget", status=2)
+        assert told(capfd, "forget", "--all") == "2 runs forgotten\n"
+
+    def test_samples_hold_every_observation(self, project: Path, capfd: Capture) -> None:
+        told(capfd, "run", ".", "--budget", "2")
+        samples = json.loads(told(capfd, "export"))
+        assert samples["format"] == "hati-samples-1"
+        (sample,) = samples["samples"]
+        assert sample["configuration"] == {"x": 1}
+        assert (sample["unit"], sample["better"]) == ("ms", "lower")
+        assert [run["observations"] for run in sample["runs"]] == [[3.0, 1.0, 1.5]] * 2
+        assert [run["warmup"] for run in sample["runs"]] == [1, 1]
+        assert all(run["cpu_time"] > 0 and run["exit"] == 0 and run["started"].endswith("Z") for run in sample["runs"])
+
+    def test_tables_have_a_row_for_each_run(self, project: Path, capfd: Capture) -> None:
+        told(capfd, "run", ".", "--budget", "4", "--set", "x=1", "--set", "x=2")
+        rows = list(csv.DictReader(io.StringIO(told(capfd, "export", "--format", "csv"))))
+        assert sorted((row["x"], row["y"], row["repetition"], row["m"]) for row in rows) == [
+            ("1", "", "0", "1.25"),
+            ("1", "", "1", "1.25"),
+            ("2", "p", "0", "2.25"),
+            ("2", "p", "1", "2.25"),
+        ]
+        told(capfd, "export", "--format", "parquet", "--output", "table.parquet")
+        table = pyarrow.parquet.read_table(project / "table.parquet").to_pylist()
+        assert sorted(row["m"] for row in table) == [1.25, 1.25, 2.25, 2.25]
+        assert {row["y"] for row in table} == {None, "p"}
+
+    def test_another_store(self, project: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+        told(capfd, "run", ".", "--budget", "1", "--store", "other.sqlite")
+        assert not (project / ".hati" / "store.sqlite").exists()
+        monkeypatch.setenv("HATI_STORE", "sqlite:///other.sqlite")
+        assert len(json.loads(told(capfd, "runs", "--format", "json"))) == 1
+
+    def test_without_a_store_there_is_nothing_to_list(self, project: Path, capfd: Capture) -> None:
+        assert main(["runs"]) == 2
+        assert "measure something first" in capfd.readouterr().err
+
+
+class TestInit:
+    def test_writes_a_project_that_reads_and_never_overwrites(self, tmp_path: Path, capfd: Capture) -> None:
+        told(capfd, "init", str(tmp_path))
+        before = (tmp_path / "hati.toml").read_bytes()
+        assert main(["space", "count", str(tmp_path)]) == 0
+        assert main(["init", str(tmp_path)]) == 2
+        assert (tmp_path / "hati.toml").read_bytes() == before
+        assert main(["init", str(tmp_path / "nowhere")]) == 2
+
+
+def test_an_interrupted_run_says_how_to_go_on(project: Path) -> None:
+    text = PROJECT.replace("import json;", "import json, time; time.sleep(0.2);")
+    (project / "hati.toml").write_text(text)
+    program = str(Path(sys.executable).with_name("hati"))
+    process = subprocess.Popen([program, "run", ".", "--budget", "200"], stderr=subprocess.PIPE, text=True)
+    store = project / ".hati" / "store.sqlite"
+    while not store.exists() or not list((project / ".hati" / "work").glob("*")):
+        assert process.poll() is None
+        time.sleep(0.02)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "goes on from there" in err
+    assert "Traceback" not in err
+
+
+def test_a_full_device_is_told(project: Path, capfd: Capture) -> None:
+    assert main(["space", "count", "--output", "/dev/full"]) == 2
+    assert "No space left" in capfd.readouterr().err
+
+
+def test_nobody_reading_on_is_no_error(project: Path) -> None:
+    program = str(Path(sys.executable).with_name("hati"))
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([program, "space", "list"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_reference_is_up_to_date() -> None:
+    script = ROOT / "scripts" / "cli_reference.py"
+    made = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout
+    assert (ROOT / "docs" / "reference" / "cli.md").read_text() == made
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    script = "import hati, hati.cli.app, sys; print(*[n for n in ('altair', 'ortools', 'scipy') if n in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "\n"

@@ -1,0 +1,83 @@
+"""Tables of configurations, measured runs, designs, plans and checked spaces."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+
+from hati.core import Configuration, Observations, Outcome, Plan, Run, Task, Workload
+from hati.design import by_runs, from_generators
+from hati.report import (
+    cell_value,
+    configurations_table,
+    design_table,
+    diagnosis_table,
+    measured_table,
+    plan_table,
+    samples_json,
+)
+from hati.space import Option, Space, check, parse_formula
+
+
+def a_task(settings: dict[str, int], repetition: int = 0, workload: Workload | None = None) -> Task:
+    return Task("s", "design", "b", Configuration(settings), "r", workload or Workload(), repetition)
+
+
+def a_run(task: Task, value: float | None) -> Run:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    if value is None:
+        return Run(task, "m", start, 1.0, Outcome.FAILED, "no")
+    return Run(task, "m", start, 1.0, Outcome.DONE, observations=(Observations("t", "s", np.array([9.0, value]), 1),))
+
+
+def test_inactive_options_are_empty_cells() -> None:
+    table = configurations_table(["a", "b"], [Configuration({"a": 1}), Configuration({"a": 2, "b": 3})])
+    assert table.rows == ((1, None), (2, 3))
+
+
+def test_measured_runs_have_a_row_each_and_failures_none() -> None:
+    runs = [a_run(a_task({"a": 1}), 0.5), a_run(a_task({"a": 1}, 1), 0.7), a_run(a_task({"a": 2}), None)]
+    runs.append(a_run(a_task({"a": 1}, workload=Workload({"n": 5})), 0.9))
+    table = measured_table(runs)
+    assert [column.name for column in table.columns] == ["benchmark", "revision", "workload", "repetition", "a", "t"]
+    assert [tuple(map(cell_value, row)) for row in table.rows] == [
+        ("b", "r", None, 0, 1, 0.5),
+        ("b", "r", None, 1, 1, 0.7),
+        ("b", "r", '{"n":5}', 0, 1, 0.9),
+    ]
+
+
+def test_an_export_of_nothing_is_valid() -> None:
+    assert samples_json([]) == {"format": "hati-samples-1", "samples": []}
+
+
+def test_a_designs_notes_tell_what_its_matrix_tells() -> None:
+    notes = " ".join(design_table(by_runs(tuple("ABCDEFGHIJKLMN"), 128), 3).notes)
+    assert "resolution IV" in notes
+    assert "A4 = 3" in notes
+    assert "Clear two-factor interactions: 73" in notes
+    printed = ["H=ABC", "I=ABDE", "J=ABDF", "K=ACEF", "L=ACDG", "M=ABDFG", "N=BCDEFG"]
+    notes = " ".join(design_table(from_generators(tuple("ABCDEFGHIJKLMN"), printed), 3).notes)
+    assert "resolution III" in notes
+    assert "GJM" in notes
+
+
+def test_a_plan_says_what_it_costs() -> None:
+    plan = Plan((a_task({"a": 1}), a_task({"a": 2})))
+    assert "about 3" in plan_table(plan, "why", 3.0).notes[1]
+    assert "not known" in plan_table(plan, "why", None).notes[1]
+
+
+def test_each_finding_of_a_check_has_its_row() -> None:
+    options = (Option("a", (1, 2), 1), Option("b", (1, 2, 3), 1), Option("c", (1, 2), 1))
+    space = Space(options, (parse_formula("a == 2"), parse_formula("b <= 2")))
+    table = diagnosis_table(space, check(space))
+    assert {(row[0], row[1]) for row in table.rows} >= {
+        ("forced", "a = 2"),
+        ("dead setting", "b = 3"),
+        ("default not valid", "a == 2"),
+    }
+    contradictory = Space(options, (parse_formula("a == 2"), parse_formula("a == 1"), parse_formula("b == 1")))
+    rows = diagnosis_table(contradictory, check(contradictory)).rows
+    assert {row[1] for row in rows if row[0] == "contradiction"} == {"a == 2", "a == 1"}

@@ -1,0 +1,97 @@
+"""Studies made to run here: which campaign is resumed, which is new, what is concluded from the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hati.core import InputError, MeasurementError, Run
+from hati.wiring import ScreeningRequest, conclude_stored, prepare_screening, rehearse, screen, workplace
+
+PROJECT = """\
+[subject]
+name = "s"
+[[benchmark]]
+name = "b"
+command = ["sh", "subject.sh", "{a}", "{b}", "{c}"]
+reader = "hati"
+[[benchmark.metric]]
+name = "m"
+unit = "ms"
+""" + "".join(f"[options.{name}]\nsettings = [1, 2]\n" for name in "abc")
+SUBJECT = 'echo "{\\"metric\\": \\"m\\", \\"value\\": $1.$2$3}"\n'
+REQUEST = ScreeningRequest(metric="m", budget="16", seed=1)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "hati.toml").write_text(PROJECT)
+    (tmp_path / "subject.sh").write_text(SUBJECT)
+    return tmp_path
+
+
+class StopError(Exception):
+    """Stands for whatever may end a campaign."""
+
+
+def test_an_interrupted_campaign_is_resumed_and_a_finished_one_taken_as_it_is(project: Path) -> None:
+    seen: list[Run] = []
+
+    def stop_at_seven(run: Run, *_: object) -> None:
+        seen.append(run)
+        if len(seen) == 7:
+            raise StopError
+
+    place = workplace(project, None)
+    prepared = prepare_screening(place, REQUEST, fresh=False)
+    with pytest.raises(StopError):
+        screen(prepared, observe=stop_at_seven)
+    again = prepare_screening(place, REQUEST, fresh=False)
+    assert again.id == prepared.id
+    assert not again.finished
+    assert len(rehearse(again).plan) == 9
+    conclusion = screen(again, observe=lambda run, *_: seen.append(run))
+    assert len({run.task.id for run in seen}) == len(seen) == 16
+    assert conclusion.ranking[0] == "a"
+    last = prepare_screening(place, REQUEST, fresh=False)
+    assert last.finished
+    assert screen(last, observe=lambda *_: pytest.fail("it measured again")) == conclusion
+    assert prepare_screening(place, REQUEST, fresh=True).id.campaign == 2
+
+
+def test_what_measured_nothing_is_tried_anew(project: Path) -> None:
+    (project / "subject.sh").write_text("exit 1\n")
+    place = workplace(project, None)
+    prepared = prepare_screening(place, REQUEST, fresh=False)
+    with pytest.raises(MeasurementError):
+        screen(prepared)
+    assert prepare_screening(place, REQUEST, fresh=False).id.campaign == 2
+
+
+def test_a_time_budget_pays_for_pilots_and_keeps_its_choice(project: Path) -> None:
+    place, request = workplace(project, None), ScreeningRequest(metric="m", budget="1s", seed=1)
+    said: list[str] = []
+    prepared = prepare_screening(place, request, fresh=False)
+    assert "pilot" in rehearse(prepared).reason
+    conclusion = screen(prepared, said.append)
+    assert "pilot" in said[0]
+    again = prepare_screening(place, request, fresh=False)
+    assert again.choice is not None
+    assert again.choice.configurations == conclusion.design.configurations
+
+
+def test_a_stored_study_is_concluded_for_the_same_options_only(project: Path) -> None:
+    with pytest.raises(InputError, match="no study to report"):
+        conclude_stored(workplace(project, None), None)
+    place = workplace(project, None)
+    conclusion = screen(prepare_screening(place, REQUEST, fresh=False))
+    assert conclude_stored(place, None) == conclusion
+    assert conclude_stored(place, conclusion.study) == conclusion
+    with pytest.raises(InputError, match="there are: "):
+        conclude_stored(place, "screening-none-1")
+    (project / "hati.toml").write_text(
+        PROJECT.replace("[options.c]\nsettings = [1, 2]", "[options.c]\nsettings = [1, 3]")
+    )
+    with pytest.raises(InputError, match="are not those of"):
+        conclude_stored(workplace(project, None), conclusion.study)
