@@ -37,9 +37,11 @@ def result() -> tuple[str, bool]:
     for runs in SIZES:
         design = by_runs(FACTORS, runs)
         held = held and resolution(design) == WANTED[runs]
-        row = [runs, described(lambda runs=runs: by_runs(FACTORS, runs))]  # type: ignore[misc]
+        row = [runs, WANTED[runs], described(lambda runs=runs: by_runs(FACTORS, runs))]  # type: ignore[misc]
         row += [described(lambda n=name, r=runs: peer(n, 14, WANTED[r])) for name in peers]  # type: ignore[misc]
         rows.append(row)
     note = "Resolution and shortest words are recomputed from each tool's matrix."
-    missing = "" if peers else " Peers: `uv pip install pydoe pyDOE3`, then again."
-    return table("14 two-level factors", ["runs", "Hati", *peers], rows, note + missing), held
+    missing = "" if peers else " Peers: `uv sync --group bench`, then again."
+    return table(
+        "14 two-level factors", ["runs", "resolution asked of peers", "Hati", *peers], rows, note + missing
+    ), held

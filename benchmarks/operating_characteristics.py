@@ -1,7 +1,7 @@
 """How often screening is wrong, and how much it finds: whole studies, simulated.
 
 ``python -m benchmarks.operating_characteristics`` prints the tables of docs/explanation/operating-characteristics.md
-in a few minutes. What is simulated goes through ``hati.studies.screening.analysis.analyse``, as every study does.
+in about ten minutes. What is simulated goes through ``hati.studies.screening.analysis.analyse``, as every study does.
 """
 
 from __future__ import annotations

@@ -212,3 +212,13 @@ def test_characters_stand_where_they_are_said_to(text: str) -> None:
     assert offsets == sorted(set(offsets))
     for character, offset in zip(value, offsets, strict=True):
         assert text[offset] in (character, "\\")
+
+
+@pytest.mark.parametrize("text", ["'''a'''''", '"""a"""""', "''''a''''", '""""a""""', "''''''", '""""""'])
+def test_strings_that_end_in_quotes_of_their_own(text: str) -> None:
+    check(f"x = [{text}, 1]")
+
+
+@pytest.mark.parametrize("rest", ["b 2\nc = 3", "b = [?", "b = ", "[", "b = [[[", "= 1", "???"])
+def test_what_is_unknown_ends_the_search_and_nothing_else(rest: str) -> None:
+    assert locate(f"a = 1\n{rest}")[("a",)].value == 4

@@ -42,6 +42,13 @@ def test_what_is_drawn_is_valid(space: Space) -> None:
             sample(space, 1, np.random.default_rng(1))
 
 
+@pytest.mark.parametrize("number", range(1, 10))
+def test_each_of_a_few_is_drawn(number: int) -> None:
+    """That one of n is missing after 40 n draws has a probability below n exp(-40)."""
+    space = Space((Option("x", tuple(range(number)), 0),))
+    assert set(sample(space, 40 * number, np.random.default_rng(1))) == set(enumerate_configurations(space))
+
+
 def test_real_numbers_are_reckoned_as_decimals() -> None:
     space = Space((Option("x", (0.1, 0.2), 0.1), Option("y", (0.2, 0.3), 0.2)), (parse_formula("x + y == 0.3"),))
     assert list(enumerate_configurations(space)) == [Configuration({"x": 0.1, "y": 0.2})]

@@ -134,14 +134,20 @@ class Document:
 
     def key_place(self, path: Path) -> Place:
         """Where a key or a table's header stands."""
-        return self.source.place(self.spots[path].key)
+        return self.source.place(self._spot(path).key)
 
     def value_place(self, path: Path, within: int | None) -> Place:
         """Where a value stands, or character ``within`` of its text."""
-        start = self.spots[path].value
-        if within is None:
+        start = self._spot(path).value
+        if within is None or path not in self.spots:
             return self.source.place(start)
         return self.source.place(character_offset(self.source.text, start, within))
+
+    def _spot(self, path: Path) -> Spot:
+        """The spot of a path, or of the nearest above it that was located."""
+        while path not in self.spots:
+            path = path[:-1]
+        return self.spots[path]
 
 
 def parse_document(text: str, file: str) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 
 from hati.project.strings import string_end, string_value
@@ -27,9 +28,17 @@ class Spot:
 def locate(text: str) -> dict[Path, Spot]:
     r"""The spots of all keys, tables and elements of a document that ``tomllib`` has accepted.
 
-    Lines are ended by ``\n``. Where several places make one table, the first counts.
+    Lines are ended by ``\n``. Where several places make one table, the first counts. What follows
+    something unknown, of a TOML to come, is left out.
     """
-    return _Scanner(text).document()
+    scanner = _Scanner(text)
+    with suppress(_LostError):
+        scanner.document()
+    return scanner.spots
+
+
+class _LostError(Exception):
+    """The scanner does not know what it sees."""
 
 
 class _Scanner:
@@ -38,10 +47,10 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
-        self._spots: dict[Path, Spot] = {(): Spot(0, 0)}
+        self.spots: dict[Path, Spot] = {(): Spot(0, 0)}
         self._lengths: dict[Path, int] = {}
 
-    def document(self) -> dict[Path, Spot]:
+    def document(self) -> None:
         table: Path = ()
         self._skip(_BLANK)
         while self._at < len(self._text):
@@ -50,11 +59,11 @@ class _Scanner:
             else:
                 self._pair(table)
             self._skip(_BLANK)
-        return self._spots
 
     def _skip(self, pattern: re.Pattern[str]) -> str:
         match = pattern.match(self._text, self._at)
-        assert match is not None
+        if match is None:
+            raise _LostError
         self._at = match.end()
         return match[0]
 
@@ -81,7 +90,9 @@ class _Scanner:
 
     def _pair(self, table: Path) -> None:
         keys = self._keys()
-        self._at += 1  # the '='
+        if not self._sees("="):
+            raise _LostError
+        self._at += 1
         self._skip(_SPACE)
         value = self._at
         path = table
@@ -115,8 +126,8 @@ class _Scanner:
             self._array(path)
         elif first == "{":
             self._inline_table(path)
-        else:
-            self._skip(_SCALAR)
+        elif not self._skip(_SCALAR):
+            raise _LostError
 
     def _array(self, path: Path) -> None:
         self._at += 1
@@ -143,4 +154,4 @@ class _Scanner:
         return False
 
     def _note(self, path: Path, spot: Spot) -> None:
-        self._spots.setdefault(path, spot)
+        self.spots.setdefault(path, spot)

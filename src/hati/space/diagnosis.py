@@ -76,7 +76,9 @@ def _alive(space: Space, solver: Solver, everything: set[int]) -> set[tuple[str,
     """The settings that occur: configurations are asked for until none has a new one."""
     unseen = {(option.name, code) for option in space.options for code in range(len(option.settings))}
     alive: set[tuple[str, int]] = set()
-    while unseen:
+    for _ in range(len(unseen)):  # every configuration shows one more, so that this is enough
+        if not unseen:
+            break
         solver.demand_one_of(sorted(unseen))
         configuration = solver.solve(everything)
         if configuration is None:

@@ -87,5 +87,5 @@ def _below(rng: np.random.Generator, bound: int) -> int:
         for _ in range(-(-bits // _WORD)):
             drawn = drawn << _WORD | int(rng.integers(1 << _WORD))
         drawn &= (1 << bits) - 1
-        if drawn <= bound - 2:
+        if drawn < bound:
             return drawn

@@ -104,13 +104,16 @@ def _incomplete(contrasts: Contrasts, rows: Index, blocks: Index) -> LeastSquare
 
 
 def without_means(columns: FloatArray, groups: Index) -> FloatArray:
-    """The columns, shape (runs, any), less their means within each group."""
-    _, group = np.unique(groups, return_inverse=True)
-    count = np.bincount(group)
-    means = np.empty((len(count), columns.shape[1]))
-    for j, column in enumerate(columns.T):
-        means[:, j] = np.bincount(group, weights=column) / count
-    return np.asarray(columns - means[group])
+    """The columns, shape (runs, any), less their means within each group; groups are counted from 0."""
+    if columns.size == 0:
+        return columns
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    sizes = np.diff(starts, append=len(groups))
+    sums = np.add.reduceat(columns[order], starts, axis=0)
+    centred = np.empty_like(columns)
+    centred[order] = columns[order] - np.repeat(sums / sizes[:, None], sizes, axis=0)
+    return centred
 
 
 def _independent(products: FloatArray) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
@@ -28,14 +29,7 @@ def detectable_by_pure_error(standard_error: float, df: int, critical: float, re
     """
     if standard_error <= 0.0:
         return relevant
-    levels = (np.arange(_STEPS) + 0.5) / _STEPS
-    errors = np.sqrt(chi_square_quantiles(levels, df) / df)
-    limits = np.maximum(critical * errors, relevant / standard_error)
-
-    def power(effect: float) -> float:
-        return float(np.mean(normal_tails(limits - effect) + normal_tails(limits + effect)))
-
-    return standard_error * _smallest(power, float(limits.max()) + 4.0)
+    return standard_error * _by_pure_error(df, critical, relevant / standard_error)
 
 
 def detectable_by_lenth(standard_error: float, contrasts: int, critical: float, relevant: float) -> float:
@@ -46,13 +40,32 @@ def detectable_by_lenth(standard_error: float, contrasts: int, critical: float, 
     """
     if standard_error <= 0.0:
         return relevant
+    return standard_error * _by_lenth(contrasts, critical, relevant / standard_error)
+
+
+@lru_cache(maxsize=256)
+def _by_pure_error(df: int, critical: float, relevant: float) -> float:
+    """In standard errors, as ``relevant`` is."""
+    levels = (np.arange(_STEPS) + 0.5) / _STEPS
+    errors = np.sqrt(chi_square_quantiles(levels, df) / df)
+    limits = np.maximum(critical * errors, relevant)
+
+    def power(effect: float) -> float:
+        return float(np.mean(normal_tails(limits - effect) + normal_tails(limits + effect)))
+
+    return _smallest(power, float(limits.max()) + 4.0)
+
+
+@lru_cache(maxsize=256)
+def _by_lenth(contrasts: int, critical: float, relevant: float) -> float:
+    """In standard errors, as ``relevant`` is."""
     errors, noise = active_effect_draws(contrasts)
-    limits = np.maximum(critical * errors, relevant / standard_error)
+    limits = np.maximum(critical * errors, relevant)
 
     def power(effect: float) -> float:
         return float(np.mean(np.abs(effect + noise) > limits))
 
-    return standard_error * _smallest(power, float(np.quantile(limits, 0.95)) + 4.0)
+    return _smallest(power, float(np.quantile(limits, 0.95)) + 4.0)
 
 
 def _smallest(power: Callable[[float], float], high: float) -> float:

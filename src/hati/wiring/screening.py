@@ -18,6 +18,7 @@ from hati.studies.screening import (
     affordable_runs,
     choose,
     expected_detectable,
+    expected_detectable_deviations,
     study_id,
 )
 from hati.wiring.rehearsal import Rehearsal, estimate
@@ -154,6 +155,7 @@ def _choose(prepared: PreparedScreening, engine: LocalEngine, announce: Announce
     if math.isfinite(prepared.budget.runs):
         choice = choose(factors, int(prepared.budget.runs))
         announce(f"design: {choice.reason}")
+        announce(_promise_in_deviations(choice))
     else:
         announce("pilot runs, to learn what a run costs and how noisy it is")
         pilot = campaign(prepared.pilot, engine, store, prepared.budget, observe)
@@ -169,6 +171,13 @@ def _promise(choice: Choice, noise: float | None) -> str:
     if found is None:
         return "what it can detect is not known before it starts: the pilot runs say nothing about the noise"
     return f"it will find effects of {100 * found:.2g} % with 80 % power, if the noise stays as in the pilot runs"
+
+
+def _promise_in_deviations(choice: Choice) -> str:
+    found = expected_detectable_deviations(choice)
+    if found is None:
+        return "so few runs cannot tell effects from noise: none will be called important"
+    return f"it will find effects of {found:.2g} standard deviations of a run with 80 % power"
 
 
 def _metric(benchmark: Benchmark, name: str | None) -> Metric:

@@ -37,10 +37,14 @@ def named_by_heredity(effects: Sequence[Estimated], matrix: Signs) -> list[Estim
 
 
 def _renamed(effect: Estimated, matrix: Signs, sizes: dict[int, float], main: set[int]) -> Estimated:
-    column = matrix[:, list(effect.term)].prod(axis=1)
-    same = [pair for pair in likely_pairs(effect, main) if np.array_equal(matrix[:, list(pair)].prod(axis=1), column)]
-    if not same:
+    column = _column(matrix, effect.term)
+    by_size = sorted(likely_pairs(effect, main), key=lambda pair: -sum(sizes.get(option, 0.0) for option in pair))
+    best = next((pair for pair in by_size if np.array_equal(_column(matrix, pair), column)), effect.term)
+    if best == effect.term:
         return effect
-    best = max(same, key=lambda pair: sum(sizes.get(option, 0.0) for option in pair))
     members = (effect.term, *effect.aliases)
     return replace(effect, term=best, aliases=tuple(term for term in members if term != best))
+
+
+def _column(matrix: Signs, pair: Term) -> Signs:
+    return matrix[:, pair[0]] * matrix[:, pair[1]]
