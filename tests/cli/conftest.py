@@ -36,7 +36,7 @@ name = "fake"
 
 [[benchmark]]
 name = "main"
-command = ["python3", "-S", "subject.py", "repetition={repetition}"]
+command = ["PYTHON", "-S", "subject.py", "repetition={repetition}"]
 reader = "hati"
 warmup = 1
 timeout = "20s"
@@ -74,7 +74,7 @@ def hati(tmp_path: Path) -> Hati:
 
     def run(*arguments: str, env: Mapping[str, str] | None = None, folder: Path = tmp_path) -> Done:
         # A folder of its own for the machine's lock: these tests measure nothing that others would disturb.
-        environment = {**os.environ, "COLUMNS": "80", "TMPDIR": str(tmp_path), **(env or {})}
+        environment = {**os.environ, "COLUMNS": "80", "TMPDIR": str(tmp_path.parent), **(env or {})}
         environment.pop("HATI_STORE", None)
         done = subprocess.run(
             [HATI, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=200, check=False
@@ -87,6 +87,6 @@ def hati(tmp_path: Path) -> Hati:
 @pytest.fixture
 def fake_project(tmp_path: Path) -> Path:
     """A project with six options, of which a and b matter, whose values are a function of the settings."""
-    (tmp_path / "hati.toml").write_text(PROJECT)
+    (tmp_path / "hati.toml").write_text(PROJECT.replace("PYTHON", sys.executable))
     (tmp_path / "subject.py").write_text(SUBJECT)
     return tmp_path

@@ -74,13 +74,20 @@ def test_a_dry_run_prints_the_tasks_and_stores_nothing(hati: Hati, fake_project:
     assert [row["task"] for row in planned] == [row["task"] for row in made]
 
 
-def test_a_time_budget_is_kept_and_said(hati: Hati, fake_project: Path) -> None:
-    done = hati("screen", ".", "--metric", "latency", "--budget", "4s", "--format", "json")
+def test_a_time_budget_buys_pilots_and_then_a_design(hati: Hati, tmp_path: Path) -> None:
+    options = "".join(f"[options.{name}]\nsettings = [1, 2]\n" for name in "abc")
+    (tmp_path / "hati.toml").write_text(
+        '[[benchmark]]\nname = "b"\ncommand = ["echo", "{a}{b}.{c}{repetition}"]\nreader = "regex"\n'
+        '[[benchmark.metric]]\nname = "m"\nunit = "s"\npattern = "(.+)"\n' + options
+    )
+    done = hati("screen", ".", "--budget", "2s", "--format", "json")
     assert done.status == 0, done.err
     assert "pilot" in done.err
     assert "80 % power" in done.err
-    assert done.json["seconds"] < 4 + 1
-    assert set(done.json["important"]) == {"a", "b"}
+    assert done.json["design"]["kind"] == "full factorial"
+    assert done.json["ranking"] == ["a", "b", "c"]
+    made = hati("runs", ".", "--format", "json").json
+    assert sum(row["stage"] == "pilot" for row in made) == 5
 
 
 def test_the_report_stands_alone_and_can_be_made_again(hati: Hati, fake_project: Path) -> None:
