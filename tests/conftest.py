@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,18 @@ INSTALL = {
 
 
 def absent(component: str) -> None:
-    """Skip for want of a component; under HATI_REQUIRE_ALL=1 fail."""
-    message = f"needs {component}: {INSTALL[component]}"
-    if os.environ.get("HATI_REQUIRE_ALL") == "1":
-        pytest.fail(message)
-    pytest.skip(message)
+    """Skip for want of a component."""
+    pytest.skip(f"needs {component}: {INSTALL[component]}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Under HATI_REQUIRE_ALL=1 a skip is a failure."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("HATI_REQUIRE_ALL") == "1":
+        report.outcome = "failed"
+        report.longrepr = f"skipped, and HATI_REQUIRE_ALL=1: {report.longrepr}"
+    return report
 
 
 @pytest.fixture(scope="session")

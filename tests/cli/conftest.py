@@ -73,8 +73,8 @@ def hati(tmp_path: Path) -> Hati:
     """Runs the program in the test's folder."""
 
     def run(*arguments: str, env: Mapping[str, str] | None = None, folder: Path = tmp_path) -> Done:
-        # A folder of its own for the machine's lock: these tests measure nothing that others would disturb.
-        environment = {**os.environ, "COLUMNS": "80", "TMPDIR": str(tmp_path.parent), **(env or {})}
+        # A lock of its own: these tests measure nothing that others would disturb.
+        environment = {**os.environ, "COLUMNS": "80", "HATI_LOCK": str(tmp_path.parent / "lock"), **(env or {})}
         environment.pop("HATI_STORE", None)
         done = subprocess.run(
             [HATI, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=200, check=False

@@ -54,6 +54,17 @@ def test_a_finished_study_is_not_measured_again_unless_asked(hati: Hati, fake_pr
     assert len(hati("runs", ".", "--format", "json").json) == 32
 
 
+def test_another_metric_is_read_from_the_same_runs(hati: Hati, fake_project: Path) -> None:
+    command = ("screen", ".", "--budget", "16", "--format", "json", "--metric")
+    first = hati(*command, "latency")
+    second = hati(*command, "throughput")
+    assert second.json["study"] == first.json["study"]
+    assert (second.json["metric"], second.json["better"]) == ("throughput", "higher")
+    assert len(hati("runs", ".", "--format", "json").json) == 16
+    effects = {tuple(e["options"]): e["relative"] for e in second.json["effects"]}
+    assert effects["a",] == pytest.approx(1 / 1.5 - 1, rel=0.02)
+
+
 def test_a_changed_subject_is_measured_anew(hati: Hati, fake_project: Path) -> None:
     command = ("screen", ".", "--metric", "latency", "--budget", "16", "--format", "json")
     first = hati(*command)
@@ -98,11 +109,13 @@ def test_the_report_stands_alone_and_can_be_made_again(hati: Hati, fake_project:
     assert "<html" in page
     assert 'src="http' not in page
     assert max(map(len, done.out.splitlines())) <= 80
-    again = hati("report", ".", "--format", "html", "--charts", "charts", "--output", "again.html")
+    named = ("report", ".", "--metric", "latency")
+    again = hati(*named, "--format", "html", "--charts", "charts", "--output", "again.html")
     assert again.status == 0, again.err
     assert (fake_project / "again.html").read_text() == page
     assert len(list((fake_project / "charts").glob("*.png"))) >= 4
-    told = hati("report", ".", "--format", "json").json
+    assert hati("report", ".").status == 2
+    told = hati(*named, "--format", "json").json
     assert set(told["important"]) == {"a", "b"}
 
 

@@ -159,6 +159,8 @@ class TestBudget:
         assert len(plan.within(Budget(seconds=1))) == 5
         assert not plan.within(Budget(runs=0))
         assert not plan.within(Budget(seconds=0))
+        assert plan.at_most(2).foreseen == 5
+        assert plan.at_most(2).within(Budget(runs=3)).foreseen == 3
 
 
 class TestUnits:

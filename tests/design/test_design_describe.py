@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 from hati.core import InputError
-from hati.design import Design, by_runs, describe, from_generators, full_factorial, letters, parse_factors, read_json
+from hati.design import (
+    Design,
+    by_runs,
+    describe,
+    from_generators,
+    full_factorial,
+    letters,
+    parse_factors,
+    read_json,
+    words,
+)
 
 SCR_32 = ["F=ABC", "G=ABD", "H=ACD", "I=BCD", "J=ABE", "K=ACE", "L=BCE", "M=ADE", "N=BDE"]
 SCR_128 = ["H=ABC", "I=ABDE", "J=ABDF", "K=ACEF", "L=ACDG", "M=ABEFG", "N=BCDEFG"]
@@ -50,6 +60,8 @@ def test_seed_000() -> None:
     assert (value["runs"], value["resolution"]) == (32, 4)
     assert value["word_length_pattern"] == {"4": 77, "6": 168, "8": 203, "10": 56, "12": 7}
     assert "ABCF" in value["words"]  # type: ignore[operator]
+    lengths = [len(word) for word in value["words"]]  # type: ignore[attr-defined]
+    assert lengths == [4] * 77 + [6] * 168 + [8] * 203 + [10] * 56 + [12] * 7
     aliases = describe(from_generators(letters(14), SCR_128), 4)["aliases"]
     assert aliases["B"][0] == "ACH"  # type: ignore[index]
     assert sum(len(aliases[name]) for name in "BJCFI") == 45  # type: ignore[index]
@@ -67,6 +79,16 @@ def test_long_names_are_joined_with_colons() -> None:
     value = describe(from_generators(("sync", "cache", "log", "page"), ["D=ABC"]), 2)
     assert value["words"] == ["sync:cache:log:page"]
     assert value["aliases"]["sync:cache"] == ["log:page"]  # type: ignore[index]
+
+
+def test_all_words_are_the_group_of_the_generators() -> None:
+    assert describe(from_generators("ABCDEF", ["E=ABC", "F=-BCD"]))["words"] == ["ABCE", "-ADEF", "-BCDF"]
+
+
+def test_each_length_has_the_words_that_a_search_finds() -> None:
+    design = from_generators(letters(9), ["F=ABC", "G=ABD", "H=-ACD", "I=BCDE"])
+    searched = [word for length in range(1, 10) for word in words(design, length)]
+    assert describe(design)["words"] == [("" if word.sign > 0 else "-") + "".join(word.factors) for word in searched]
 
 
 def test_order_one_leaves_interactions_out() -> None:

@@ -33,7 +33,8 @@ def commands(body: str) -> list[tuple[str, str]]:
 def run(command: str, folder: Path) -> str:
     """What a command prints, both streams together; the exit status is in the last line where it is not 0."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "COLUMNS": "80", "TERM": "dumb", "TMPDIR": str(folder.parent)}
+    own = {"PATH": path, "COLUMNS": "80", "TERM": "dumb", "HATI_LOCK": str(folder.parent / "lock")}
+    environment = {**os.environ, **own}
     words = shlex.split(command)
     done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=240, check=False)
     status = f"[exit status {done.returncode}]\n" if done.returncode else ""

@@ -143,12 +143,13 @@ def test_the_page_says_what_was_found(pages: dict[str, Page]) -> None:
     for phrase in (
         "4 of 14 options matter for latency: synchronous=OFF -71.3 % (better)",
         "2^(14-9) fraction, resolution IV: 32 configurations x 3 repetitions = 96 runs",
-        "An effect of 1.9 % (41 µs) or more would have been found with 80 % power",
+        "An effect of +1.9 % or -1.8 % (41 µs) or more would have been found with 80 % power",
         "cannot be told from 6 other pairs",
         "All 31 effects",
         "Alias structure",
         "How to read this",
-        "Significant at 5 % over all effects together (one chance in 20 of any false alarm in the whole study)",
+        "among pairs by the likeliest, whose options matter most by themselves (heredity)",
+        "Significant at 5 % over all effects together (at most one chance in 20 of any false alarm in the whole study)",
     ):
         assert phrase in words
     empty = " ".join(pages["empty"].words.split())

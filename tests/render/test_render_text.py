@@ -85,15 +85,11 @@ def test_a_terminal_table_of_many_columns_loses_no_character(columns: int) -> No
     assert max(map(len, text.getvalue().splitlines())) <= 80
 
 
-def test_a_table_without_rows_still_has_its_headings() -> None:
-    assert table_text(Table("Runs", (Column("task"), Column("took", "s")), ())).splitlines() == [
-        "Runs",
-        "",
-        "      took",
-        "task  (s)",
-        "----------",
-    ]
-    assert table_markdown(Table("Runs", (Column("task"),), ())) == "### Runs\n\n| task |\n| --- |\n"
+def test_a_table_without_rows_is_its_title_and_notes() -> None:
+    columns = (Column("task"), Column("took", "s"))
+    assert table_text(Table("Runs", columns, ())).splitlines() == ["Runs"]
+    assert table_text(Table("Runs", columns, (), ("0 runs.",))).splitlines() == ["Runs", "", "0 runs."]
+    assert table_markdown(Table("Runs", columns, (), ("0 runs.",))) == "### Runs\n\n0 runs.\n"
 
 
 def test_markdown_takes_everything_literally() -> None:
@@ -134,6 +130,11 @@ def test_json_of_a_conclusion_reads_back() -> None:
         to_json({"x": float("nan")})
 
 
+def test_csv_keeps_line_ends_within_fields() -> None:
+    text = table_csv(Table("T", (Column("x"),), (("a\rb\r\nc",), ("d\ne",))))
+    assert text == 'x\n"a\rb\r\nc"\n"d\ne"\n'
+
+
 @given(st.text())
 def test_what_is_visible_is_one_printable_line(text: str) -> None:
     shown = visible(text)
@@ -146,7 +147,7 @@ def test_any_table_can_be_printed(rows: list[tuple[str, float]]) -> None:
     table = Table("T", (Column("a"), Column("b", "s", Align.RIGHT)), tuple(rows))
     assert "T" in table_text(table)
     lines = table_markdown(table).splitlines()
-    assert len(lines) == 4 + len(rows)
+    assert len(lines) == (4 + len(rows) if rows else 1)
     values = list(csv.reader(StringIO(table_csv(table))))[1:]
     assert [value for _, value in values] == [_csv(value) for _, value in rows]
 

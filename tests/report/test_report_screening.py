@@ -46,7 +46,8 @@ def whole() -> ScreeningConclusion:
 def test_the_answer_names_the_important_options_with_their_change(whole: ScreeningConclusion) -> None:
     assert answer(whole) == (
         "4 of 14 options matter for latency: synchronous=OFF -71.3 % (better); journal_mode=WAL -31.8 % (better); "
-        "locking_mode=EXCLUSIVE -11.6 % (better); auto_vacuum=FULL +4.5 % (worse)."
+        "locking_mode=EXCLUSIVE -11.6 % (better); auto_vacuum=FULL +4.5 % (worse); "
+        "also together: journal_mode x synchronous (or an alias of it)."
     )
 
 
@@ -54,17 +55,35 @@ def test_the_answer_knows_what_better_means() -> None:
     assert "synchronous=OFF -71.3 % (worse)" in answer(raw_screening())
 
 
+def test_better_and_worse_are_said_of_the_change_that_is_printed(whole: ScreeningConclusion) -> None:
+    turned = replace(whole, effects=(replace(whole.effects[0], estimate=0.001), *whole.effects[1:]))
+    assert "synchronous=OFF -71.3 % (better)" in answer(turned)
+
+
+def test_the_answer_names_two_combinations_and_counts_the_rest(whole: ScreeningConclusion) -> None:
+    clear = [replace(e, important=True, aliases=()) if len(e.options) == 2 else e for e in whole.effects]
+    pairs = [" x ".join(e.options) for e in clear if len(e.options) == 2]
+    said = answer(replace(whole, effects=tuple(clear)))
+    assert said.endswith(f"; also together: {pairs[0]}, {pairs[1]} and {len(pairs) - 2} more.")
+
+
+def test_the_answer_in_resolution_iii_says_what_else_it_may_be(whole: ScreeningConclusion) -> None:
+    doubt = "In resolution III each of these may be an interaction of two others."
+    assert answer(replace(whole, design=replace(whole.design, resolution=3))).endswith(f". {doubt}")
+    assert doubt not in answer(whole)
+
+
 def test_the_answer_counts_what_it_does_not_name(whole: ScreeningConclusion) -> None:
     many = replace(whole, important=whole.ranking[:7])
     assert answer(many).startswith("7 of 14 options")
-    assert answer(many).endswith("; and 3 more.")
+    assert answer(many).endswith("; and 3 more; also together: journal_mode x synchronous (or an alias of it).")
 
 
 def test_the_answer_without_important_options(whole: ScreeningConclusion) -> None:
     none = replace(whole, important=(), effects=tuple(replace(e, important=False) for e in whole.effects))
     assert answer(none) == "None of the 14 options was shown to matter for latency."
     pair = replace(whole, important=(), effects=tuple(replace(e, important=len(e.options) == 2) for e in whole.effects))
-    assert "combinations were: journal_mode x synchronous" in answer(pair)
+    assert "combinations were: journal_mode x synchronous (or an alias of it), " in answer(pair)
 
 
 def test_the_answer_admits_what_is_not_known() -> None:
@@ -74,8 +93,9 @@ def test_the_answer_admits_what_is_not_known() -> None:
 
 def test_what_could_have_been_found_is_said(whole: ScreeningConclusion) -> None:
     assert detection(whole) == (
-        "An effect of 1.9 % (41 µs) or more would have been found with 80 % power; smaller ones may exist."
+        "An effect of +1.9 % or -1.8 % (41 µs) or more would have been found with 80 % power; smaller ones may exist."
     )
+    assert detection(raw_screening()).startswith("An effect of 4.1 % (75 1/s) or more")
     assert detection(incomplete_screening()).startswith("How small an effect could have been found is unknown")
 
 
@@ -108,6 +128,25 @@ def test_important_effects_come_first_and_the_rest_is_counted(whole: ScreeningCo
     assert verdicts == ["important"] * 5 + ["not shown"] * 8
     assert table.notes[0] == "18 smaller effects are not listed; none of them was shown."
     assert any(note.startswith("One estimate for journal_mode x synchronous and its aliases") for note in table.notes)
+
+
+def test_the_notes_tell_how_effects_were_estimated(whole: ScreeningConclusion) -> None:
+    everything = screening_tables(whole)
+    lost = replace(whole, done=95, failed=1)
+    for table in (everything.effects, everything.all_effects):
+        assert "Effect = mean latency at the second setting minus that at the first; lower is better." in table.notes
+        assert "Intervals are for each effect by itself; verdicts are for all together." in table.notes
+    assert "by least squares over the runs that there are; lower is better." in " ".join(
+        screening_tables(lost).effects.notes
+    )
+    assert screening_json(whole)["estimated_by"] == "difference of means"
+    assert screening_json(lost)["estimated_by"] == "least squares"
+    assert not [n for n in screening_tables(incomplete_screening()).effects.notes if n.startswith("Intervals")]
+
+
+def test_json_says_what_relative_effects_are_relative_to(whole: ScreeningConclusion) -> None:
+    assert screening_json(whole)["relative_to"] == "first setting"
+    assert screening_json(raw_screening())["relative_to"] == "mean size"
 
 
 def test_every_table_of_every_conclusion_holds_together() -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from hati.core import Configuration, Observations, Outcome, Plan, Run, Task, Workload
+from hati.core import Better, Configuration, Observations, Outcome, Plan, Run, Sample, Task, Workload
 from hati.design import by_runs, from_generators
 from hati.report import (
     cell_value,
@@ -40,12 +40,48 @@ def test_measured_runs_have_a_row_each_and_failures_none() -> None:
     runs = [a_run(a_task({"a": 1}), 0.5), a_run(a_task({"a": 1}, 1), 0.7), a_run(a_task({"a": 2}), None)]
     runs.append(a_run(a_task({"a": 1}, workload=Workload({"n": 5})), 0.9))
     table = measured_table(runs)
-    assert [column.name for column in table.columns] == ["benchmark", "revision", "workload", "repetition", "a", "t"]
-    assert [tuple(map(cell_value, row)) for row in table.rows] == [
-        ("b", "r", None, 0, 1, 0.5),
-        ("b", "r", None, 1, 1, 0.7),
-        ("b", "r", '{"n":5}', 0, 1, 0.9),
+    assert [column.name for column in table.columns] == [
+        *("benchmark", "study", "stage", "revision", "machine", "workload", "run", "repetition"),
+        *("a", "t"),
     ]
+    ids = [run.task.id for run in runs]
+    assert [tuple(map(cell_value, row)) for row in table.rows] == [
+        ("b", "s", "design", "r", "m", None, ids[0], 0, 1, 0.5),
+        ("b", "s", "design", "r", "m", None, ids[1], 1, 1, 0.7),
+        ("b", "s", "design", "r", "m", '{"n":5}', ids[3], 0, 1, 0.9),
+    ]
+
+
+def test_repetitions_are_the_tasks_own() -> None:
+    table = measured_table([a_run(a_task({"a": 1}, 2), 0.5), a_run(a_task({"a": 1}, 0), 0.7)])
+    assert [row[7] for row in table.rows] == [2, 0]
+
+
+def test_a_metric_in_two_units_has_a_column_for_each() -> None:
+    task = a_task({"a": 1}, 1)
+    slow = Run(
+        task,
+        "m",
+        datetime(2026, 1, 1, tzinfo=UTC),
+        1.0,
+        Outcome.DONE,
+        observations=(Observations("t", "ms", np.array([7.0])), Observations("u", "1", np.array([3.0]))),
+    )
+    table = measured_table([a_run(a_task({"a": 1}), 0.5), slow])
+    assert [column.name for column in table.columns[9:]] == ["t (s)", "t (ms)", "u"]
+    assert [row[9:] for row in table.rows] == [(0.5, None, None), (None, 7.0, 3.0)]
+
+
+def test_no_two_columns_have_the_same_name() -> None:
+    names = [column.name for column in measured_table([a_run(a_task({"stage": 1, "t": 2}), 0.5)]).columns]
+    assert names[8:] == ["option stage", "t", "metric t"]
+
+
+def test_runs_of_an_exported_sample_know_their_study_and_stage() -> None:
+    run = a_run(a_task({"a": 1}, 4), 0.5)
+    sample = Sample("b", "t", "s", Better.LOWER, run.task.configuration, "r", Workload(), "m", (run,))
+    ((exported,),) = (one["runs"] for one in samples_json([sample])["samples"])  # type: ignore[union-attr,index,call-overload]
+    assert (exported["study"], exported["stage"], exported["repetition"]) == ("s", "design", 4)
 
 
 def test_an_export_of_nothing_is_valid() -> None:
@@ -57,6 +93,8 @@ def test_a_designs_notes_tell_what_its_matrix_tells() -> None:
     assert "resolution IV" in notes
     assert "A4 = 3" in notes
     assert "Clear two-factor interactions: 73" in notes
+    few = design_table(from_generators(tuple("ABCDE"), ["D=AB", "E=AC"]), 3).notes
+    assert "Shortest words: ABD, ACE." in few
     printed = ["H=ABC", "I=ABDE", "J=ABDF", "K=ACEF", "L=ACDG", "M=ABDFG", "N=BCDEFG"]
     notes = " ".join(design_table(from_generators(tuple("ABCDEFGHIJKLMN"), printed), 3).notes)
     assert "resolution III" in notes
@@ -65,8 +103,14 @@ def test_a_designs_notes_tell_what_its_matrix_tells() -> None:
 
 def test_a_plan_says_what_it_costs() -> None:
     plan = Plan((a_task({"a": 1}), a_task({"a": 2})))
-    assert "about 3" in plan_table(plan, "why", 3.0).notes[1]
-    assert "not known" in plan_table(plan, "why", None).notes[1]
+    assert "about 3" in plan_table(plan, "why", 3.0, ["a"]).notes[1]
+    assert "not known" in plan_table(plan, "why", None, ["a"]).notes[1]
+
+
+def test_a_plans_options_are_in_the_order_given_and_inactive_ones_empty() -> None:
+    table = plan_table(Plan((a_task({"a": 1}), a_task({"a": 2, "b": 3}))), "why", None, ["b", "a"])
+    assert [column.name for column in table.columns[3:]] == ["b", "a"]
+    assert [row[3:] for row in table.rows] == [(None, 1), (3, 2)]
 
 
 def test_each_finding_of_a_check_has_its_row() -> None:

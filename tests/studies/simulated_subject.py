@@ -29,7 +29,6 @@ def screening(options: int, runs: int, **others: float) -> Screening:
         subject="simulated",
         revision="1",
         benchmark=BENCHMARK,
-        metric=LATENCY,
         space=place,
         budget=str(runs),
         seed=1,

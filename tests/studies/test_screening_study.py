@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulated_subject import BENCHMARK, LATENCY, concluded, measure, multiplying, screening, signs, space
+from simulated_subject import BENCHMARK, concluded, measure, multiplying, screening, signs, space
 
-from hati.core import Evidence, InputError, MeasurementError, Metric, Observations, Task
+from hati.core import Evidence, InputError, MeasurementError, Observations, Task
 from hati.space import Option, Space, parse_formula
 from hati.studies.screening import Noise, Scale, Screening, ScreeningConclusion, choose, study_id
 
@@ -345,7 +345,6 @@ def test_all_that_decides_the_tasks_is_in_the_identity() -> None:
             "subject": "s",
             "revision": "1",
             "benchmark": BENCHMARK,
-            "metric": LATENCY,
             "space": space(3),
             "budget": "8",
             "seed": 1,
@@ -358,7 +357,6 @@ def test_all_that_decides_the_tasks_is_in_the_identity() -> None:
         {"subject": "t"},
         {"revision": "2"},
         {"benchmark": replace(BENCHMARK, command=("false",))},
-        {"metric": Metric("cpu", "s")},
         {"space": space(4)},
         {"space": reordered},
         {"budget": "9"},

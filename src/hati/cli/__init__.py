@@ -3,6 +3,20 @@
 ``main`` is the program. It turns every error into a message of one to three lines and an exit status.
 """
 
-from hati.cli.main import main
+from __future__ import annotations
 
-__all__ = ["main"]
+from collections.abc import Sequence
+
+INTERRUPTED = 130
+
+__all__ = ["INTERRUPTED", "main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program with the given arguments (default: the process's); its exit status."""
+    try:
+        from hati.cli.main import run  # inside, so that Ctrl-C while it loads is no traceback either
+
+        return run(arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED

@@ -15,5 +15,5 @@ def write_rehearsal(rehearsal: Rehearsal, chosen: Format, output: str) -> None:
     """Write the tasks in the order in which they would be run."""
     from hati.report import plan_table
 
-    table = plan_table(rehearsal.plan, rehearsal.reason, rehearsal.seconds)
+    table = plan_table(rehearsal.plan, rehearsal.reason, rehearsal.seconds, rehearsal.options)
     write_table(table, TableFormat(chosen.value), output)

@@ -11,20 +11,24 @@ from types import FrameType
 
 import typer
 
+from hati.cli import INTERRUPTED
 from hati.cli.app import app
 from hati.cli.output import say
 from hati.core import HatiError
 
-INTERRUPTED = 128 + signal.SIGINT
 BAD_INPUT = 2
 NOT_MEASURED = 4
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program with the given arguments (default: the process's); its exit status."""
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; its exit status."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    if sys.stdout is None:
+        say("error: standard output is closed; give it somewhere to go, or use --output")
+        return BAD_INPUT
     try:
         return _run([a for a in arguments if a != "--debug"])
     except HatiError as error:
@@ -35,11 +39,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if debug:
             raise
-        say(f"error: {error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+        where = f": {error.filename}" if error.filename else ""
+        fix = "; free some space" if error.errno in {errno.ENOSPC, errno.EDQUOT} else ""
+        say(f"error: {error.strerror or error}{where}{fix}")
         return NOT_MEASURED if error.errno in _MACHINE_TROUBLE else BAD_INPUT
 
 
 _MACHINE_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE}
+
+
+_GOES_ON = ": what was recorded is kept; the same command goes on from there"
 
 
 def _run(arguments: list[str]) -> int:
@@ -57,12 +66,13 @@ def _run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     if result == INTERRUPTED:
-        say("interrupted: what was recorded is kept; the same command goes on from there")
+        say("interrupted" + _GOES_ON if arguments[0] in {"run", "screen"} else "interrupted")
     return result if isinstance(result, int) else 0
 
 
 def _verb(arguments: list[str]) -> str:
-    return f"{arguments[0]} " if arguments and not arguments[0].startswith("-") else ""
+    known = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
+    return f"{arguments[0]} " if arguments and arguments[0] in known else ""
 
 
 def _one_line(message: str) -> str:

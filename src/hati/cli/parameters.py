@@ -21,8 +21,14 @@ Seed = Annotated[int, typer.Option("--seed", min=0, help="For everything random;
 BenchmarkName = Annotated[
     str | None, typer.Option("--benchmark", metavar="NAME", help="Which benchmark, where there are several.")
 ]
+MetricName = Annotated[
+    str | None, typer.Option("--metric", metavar="NAME", help="Which metric, where the benchmark has several.")
+]
+RelevantShare = Annotated[
+    str, typer.Option("--relevant", metavar="SHARE", help="Smaller effects are not important: 1% or 0.01.")
+]
 BudgetText = Annotated[
-    str, typer.Option("--budget", metavar="RUNS|TIME", help="What may be spent: 96 runs, or a time such as 2m.")
+    str, typer.Option("--budget", metavar="RUNS|TIME", help="What the runs may cost: 96 of them, or a time such as 2m.")
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="A new campaign, even where one is unfinished or done.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the tasks and the time that they would take.")]

@@ -38,14 +38,16 @@ class _Counter:
         self._done += 1
         self._failed += run.outcome is not Outcome.DONE
         before = len(evidence.runs)
-        self._show(Position(before + self._done, before + len(plan), self._failed))
+        self._show(Position(before + self._done, before + plan.foreseen, self._failed))
 
 
 @contextmanager
 def progress(title: str) -> Iterator[Observer]:
     """Show a campaign's progress on standard error."""
     if not sys.stderr.isatty():
-        yield _Counter(_lines(title))
+        lines = _Lines(title)
+        yield _Counter(lines)
+        lines.end()
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -60,16 +62,24 @@ def progress(title: str) -> Iterator[Observer]:
         yield _Counter(show)
 
 
-def _lines(title: str) -> Callable[[Position], None]:
-    """Say a line now and then, and one at the end of each plan."""
-    said = time.monotonic()
+class _Lines:
+    """Says a line now and then, and one at the end."""
 
-    def show(position: Position) -> None:
-        nonlocal said
-        now = time.monotonic()
-        if position.made == position.total or now - said >= _SECONDS_BETWEEN_LINES:
-            said = now
-            failed = f", {position.failed} failed" if position.failed else ""
-            say(f"{title}: {position.made} of {position.total} runs{failed}")
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._said = time.monotonic()
+        self._last: Position | None = None
 
-    return show
+    def __call__(self, position: Position) -> None:
+        self._last = position
+        if time.monotonic() - self._said >= _SECONDS_BETWEEN_LINES:
+            self._said = time.monotonic()
+            self._say(position)
+
+    def end(self) -> None:
+        if self._last is not None:
+            self._say(self._last)
+
+    def _say(self, position: Position) -> None:
+        failed = f", {position.failed} failed" if position.failed else ""
+        say(f"{self._title}: {position.made} of {position.total} runs{failed}")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.output import STDOUT, Format, say, write
-from hati.cli.parameters import HERE, Output, ProjectPath, StorePlace
-from hati.cli.screen import write_screening
+from hati.cli.parameters import HERE, MetricName, Output, ProjectPath, RelevantShare, StorePlace
+from hati.cli.screen import parse_share, write_screening
 from hati.core import InputError
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ _Charts = Annotated[
 def report(
     path: ProjectPath = HERE,
     study: _Study = None,
+    metric: MetricName = None,
+    relevant: RelevantShare = "1%",
     charts: _Charts = None,
     store: StorePlace = None,
     output: Output = STDOUT,
@@ -45,7 +47,7 @@ def report(
     from hati import render
     from hati.wiring import conclude_stored, workplace
 
-    conclusion = conclude_stored(workplace(path, store), study)
+    conclusion = conclude_stored(workplace(path, store), study, metric, parse_share(relevant))
     if charts is not None:
         _write_charts(conclusion, charts)
     if chosen is ReportFormat.HTML:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from hati.cli.dry_run import write_rehearsal
 from hati.cli.output import STDOUT, Format, console, say, write
@@ -16,8 +15,10 @@ from hati.cli.parameters import (
     DryRun,
     FormatOption,
     Fresh,
+    MetricName,
     Output,
     ProjectPath,
+    RelevantShare,
     Seed,
     StorePlace,
 )
@@ -27,20 +28,13 @@ from hati.core import InputError
 if TYPE_CHECKING:
     from hati.studies.screening import ScreeningConclusion
 
-_Metric = Annotated[
-    str | None, typer.Option("--metric", metavar="NAME", help="Which metric, where the benchmark has several.")
-]
-_Relevant = Annotated[
-    str, typer.Option("--relevant", metavar="SHARE", help="Smaller effects are not important: 1% or 0.01.")
-]
-
 
 def screen(
     path: ProjectPath = HERE,
-    metric: _Metric = None,
+    metric: MetricName = None,
     benchmark: BenchmarkName = None,
     budget: BudgetText = "2m",
-    relevant: _Relevant = "1%",
+    relevant: RelevantShare = "1%",
     seed: Seed = 1,
     fresh: Fresh = False,
     dry_run: DryRun = False,
@@ -86,7 +80,8 @@ def write_report(conclusion: ScreeningConclusion, folder: Path) -> Path:
     """Write the HTML report of a conclusion into a folder; its path."""
     from hati import render
 
-    file = folder / f"{conclusion.study}.html"
+    metric = re.sub(r"[^\w.-]", "_", conclusion.metric.name)
+    file = folder / f"{conclusion.study}-{metric}.html"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

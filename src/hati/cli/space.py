@@ -11,12 +11,14 @@ import typer
 from hati.cli.output import STDOUT, TableFormat, write
 from hati.cli.parameters import HERE, Output, ProjectPath, Seed, TableFormatOption
 from hati.cli.tables import write_table
-from hati.core import Configuration, canonical_json, generator
+from hati.core import Configuration, InputError, canonical_json, generator
 
 if TYPE_CHECKING:
     from hati.space import Space
 
 app = typer.Typer(help="The options, their settings and constraints.", no_args_is_help=True, rich_markup_mode=None)
+
+_MOST_LISTED = 1_000_000
 
 _Count = Annotated[int, typer.Option("--count", min=1, help="How many.")]
 _Model = Annotated[Path, typer.Argument(metavar="FILE", help="A FeatureModel.xml of SPL Conqueror.")]
@@ -50,9 +52,15 @@ def list_all(
     """List the valid configurations."""
     from itertools import islice
 
+    from hati.space import count as count_configurations
     from hati.space import enumerate_configurations
 
     space = _space(path)
+    number = count_configurations(space)
+    if limit is None and number > _MOST_LISTED:
+        raise InputError(
+            f"{number:,} configurations are too many to list", fix="give --limit, or draw some by `hati space sample`"
+        )
     _write_configurations(space, islice(enumerate_configurations(space), limit), chosen, output)
 
 

@@ -55,9 +55,16 @@ class Budget:
 
 @dataclass(frozen=True)
 class Plan:
-    """Tasks in the order in which they are to be run; empty when a study has enough."""
+    """Tasks in the order in which they are to be run; empty when a study has enough.
+
+    ``foreseen`` is the number of tasks that the study will want from here, these included, as far as it knows.
+    """
 
     tasks: tuple[Task, ...] = ()
+    foreseen: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "foreseen", max(self.foreseen, len(self.tasks)))
 
     def __iter__(self) -> Iterator[Task]:
         return iter(self.tasks)
@@ -69,4 +76,10 @@ class Plan:
         """As many of the first tasks as the budget has runs for; none where it is spent."""
         if budget.spent:
             return Plan()
-        return self if math.isinf(budget.runs) else Plan(self.tasks[: int(budget.runs)])
+        if math.isinf(budget.runs):
+            return self
+        return Plan(self.tasks[: int(budget.runs)], min(self.foreseen, int(budget.runs)))
+
+    def at_most(self, number: int) -> Plan:
+        """The first tasks, so many, of all that are foreseen."""
+        return Plan(self.tasks[:number], self.foreseen)

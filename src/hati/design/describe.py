@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import comb
 
 from hati.core import InputError
@@ -10,10 +11,11 @@ from hati.design.exchange import FORMAT
 from hati.design.matrix import Design
 from hati.design.names import effect_name, separator_of
 from hati.design.structure import Indices, hull
-from hati.design.words import word_length_pattern, words
+from hati.design.words import Word, word_length_pattern, words
 
 _USUAL_ORDER = 3
 _MOST_LISTED = 1_000_000
+_MOST_WORDS = 5_000
 
 
 def describe(design: Design, alias_order: int | None = None) -> dict[str, object]:
@@ -23,7 +25,8 @@ def describe(design: Design, alias_order: int | None = None) -> dict[str, object
     more, the effects up to ``alias_order`` that equal it, with a minus where it is their negative;
     ``partial_aliases`` the main effects' partial ones up to second order, with the mean of their product.
     Without an order: third, or as far below it as keeps the listing to a million.
-    ``words`` are the shortest; ``resolution`` is null for a full factorial.
+    ``words`` are all defining words, the shortest first, where there are at most 5,000 of them, otherwise the
+    shortest only; ``resolution`` is null for a full factorial.
 
     Raises:
         InputError: for an order below one, or one whose listing would be too long.
@@ -43,13 +46,27 @@ def describe(design: Design, alias_order: int | None = None) -> dict[str, object
         "generators": list(design.generators),
         "resolution": min(pattern, default=None),
         "word_length_pattern": {str(length): count for length, count in pattern.items()},
-        "words": [_signed(effect_name(word.factors, between), word.sign) for word in words(design)],
+        "words": [_signed(effect_name(word.factors, between), word.sign) for word in _words(design)],
         "alias_order": order,
         "aliases": _aliases(design, order, between),
         "partial_aliases": _partial_aliases(design, min(order, 2), between),
         "clear_interactions": [effect_name(pair, between) for pair in clear_interactions(design)],
         "matrix": design.matrix.tolist(),
     }
+
+
+def _words(design: Design) -> Iterable[Word]:
+    """The group that the factors outside the base generate: each equals a product of base factors up to its sign."""
+    geometry = hull(design)
+    free = len(design.factors) - geometry.rank
+    if 2**free - 1 > _MOST_WORDS:
+        return words(design)
+    found: list[frozenset[int]] = [frozenset()]
+    for j in set(range(len(design.factors))) - set(geometry.base):
+        generator = {j, *(base for i, base in enumerate(geometry.base) if geometry.columns[j] >> i & 1)}
+        found += [word ^ generator for word in found]
+    ordered = sorted((tuple(sorted(word)) for word in found if word), key=lambda word: (len(word), word))
+    return (Word(tuple(design.factors[j] for j in word), geometry.sign(word)) for word in ordered)
 
 
 def _aliases(design: Design, order: int, between: str) -> dict[str, list[str]]:

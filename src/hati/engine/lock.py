@@ -10,10 +10,16 @@ from pathlib import Path
 
 from hati.core import MeasurementError
 
+_COMMON = Path("/tmp")  # noqa: S108  # not TMPDIR, which differs between those who share the machine
+_NAME = "hati-machine.lock"
+
 
 def default_path() -> Path:
-    """Where all users of the machine have their common lock."""
-    return Path(tempfile.gettempdir()) / "hati-machine.lock"
+    """Where all users of the machine have their common lock, unless ``HATI_LOCK`` names another file."""
+    named = os.environ.get("HATI_LOCK")
+    if named:
+        return Path(named)
+    return (_COMMON if os.access(_COMMON, os.W_OK) else Path(tempfile.gettempdir())) / _NAME
 
 
 class MachineLock:

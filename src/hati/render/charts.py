@@ -7,7 +7,7 @@ the modules that draw, so that programs that draw nothing start at once.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hati.report import half_normal, interactions, main_effects, pareto, run_order
 from hati.studies.screening import ScreeningConclusion
@@ -51,9 +51,14 @@ def chart_png(chart: Chart) -> bytes:
 
 def chart_svg(chart: Chart) -> str:
     """The chart as an SVG document."""
+    return specification_svg(chart.to_dict())
+
+
+def specification_svg(specification: dict[str, Any]) -> str:
+    """A chart's Vega-Lite specification (``chart.to_dict()``, which takes its time) as an SVG document."""
     import vl_convert
 
-    return vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=_vega_lite_version(), allowed_base_urls=[])
+    return vl_convert.vegalite_to_svg(specification, vl_version=_vega_lite_version(), allowed_base_urls=[])
 
 
 @functools.cache

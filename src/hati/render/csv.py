@@ -11,10 +11,15 @@ from hati.report import Table, cell_value
 
 def table_csv(table: Table) -> str:
     """A line of the columns' names, then one for each row: values unrounded, empty where there is none."""
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([column.name for column in table.columns])
+    lines = [_line([column.name for column in table.columns])]
     for row in table.rows:
         values = map(cell_value, row)
-        writer.writerow(["" if value is None else setting_text(value) for value in values])
-    return text.getvalue()
+        lines.append(_line(["" if value is None else setting_text(value) for value in values]))
+    return "".join(lines)
+
+
+def _line(fields: list[str]) -> str:
+    r"""A record that ends in a newline; written with ``\r\n`` first, so that both characters are quoted in fields."""
+    text = StringIO()
+    csv.writer(text, lineterminator="\r\n").writerow(fields)
+    return text.getvalue().removesuffix("\r\n") + "\n"

@@ -11,9 +11,9 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hati.render.charts import chart_script, chart_svg, screening_charts
+from hati.render.charts import chart_script, screening_charts, specification_svg
 from hati.render.visible import visible
 from hati.report import (
     Align,
@@ -30,8 +30,6 @@ from hati.studies.screening import ScreeningConclusion
 
 if TYPE_CHECKING:
     import jinja2
-
-    from hati.render.chart_style import Chart
 
 _CAPTIONS = {
     "pareto": "Effects by size. The table of effects has the same numbers.",
@@ -50,7 +48,7 @@ class _Figure(NamedTuple):
 
 def screening_html(conclusion: ScreeningConclusion) -> str:
     """The report of a screening, as one file: HTML, style, charts and scripts."""
-    charts = screening_charts(conclusion)
+    charts = {name: chart.to_dict() for name, chart in screening_charts(conclusion).items()}
     scripts = [chart_script(), _template_text("interactive.js")] if charts else []
     return (
         _environment()
@@ -69,7 +67,7 @@ def screening_html(conclusion: ScreeningConclusion) -> str:
             ),
             detection=detection(conclusion),
             figures=_figures(charts),
-            specifications=_script_safe({name: chart.to_dict() for name, chart in charts.items()}),
+            specifications=_script_safe(charts),
             scripts=[_markup(script) for script in scripts],
             hashes=[_hash(script) for script in scripts],
             style=_markup(_template_text("style.css")),
@@ -77,8 +75,9 @@ def screening_html(conclusion: ScreeningConclusion) -> str:
     )
 
 
-def _figures(charts: Mapping[str, Chart]) -> list[_Figure]:
-    return [_Figure(name, _markup(_own_ids(name, chart_svg(chart))), _CAPTIONS[name]) for name, chart in charts.items()]
+def _figures(charts: Mapping[str, dict[str, Any]]) -> list[_Figure]:
+    drawings = {name: _own_ids(name, specification_svg(chart)) for name, chart in charts.items()}
+    return [_Figure(name, _markup(drawing), _CAPTIONS[name]) for name, drawing in drawings.items()]
 
 
 def _own_ids(name: str, svg: str) -> str:

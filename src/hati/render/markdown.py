@@ -23,8 +23,10 @@ _AT_START = re.compile(r"^([-+=#]|\d+(?=[.)]))")
 
 
 def table_markdown(table: Table) -> str:
-    """A titled table, its notes as paragraphs below; ends in a newline."""
-    lines = [f"### {escaped(table.title)}", "", *_rows(table)]
+    """A titled table, its notes as paragraphs below; ends in a newline. Without rows: title and notes only."""
+    lines = [f"### {escaped(table.title)}"]
+    if table.rows:
+        lines += ["", *_rows(table)]
     for note in table.notes:
         lines += ["", _sentence(note)]
     return "\n".join(lines) + "\n"

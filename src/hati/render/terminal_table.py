@@ -95,6 +95,8 @@ def _draw(
         drawn.add_row(*map(Text, texts), style="bold" if IMPORTANT in row else None)
     notes = [Text(printable(note, console)) for note in table.notes]
     title = Text(printable(table.title, console), style="bold")
+    if not table.rows:
+        return Group(title, *([Text(), *notes] if notes else []))
     return Group(title, Text(), drawn, *([Text(), *notes] if notes else []))
 
 

@@ -21,6 +21,7 @@ from hati.report.means import (
 )
 from hati.report.measurement import measurement_json, measurement_table
 from hati.report.plans import plan_table
+from hati.report.promises import promise, promise_in_deviations
 from hati.report.quantities import change, duration, general, percent, quantity, tidy
 from hati.report.runs import run_table, runs_table
 from hati.report.samples import samples_json
@@ -83,6 +84,8 @@ __all__ = [
     "pareto",
     "percent",
     "plan_table",
+    "promise",
+    "promise_in_deviations",
     "quantity",
     "run_order",
     "run_summary",

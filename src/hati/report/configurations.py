@@ -17,30 +17,40 @@ def configurations_table(options: Sequence[str], configurations: Iterable[Config
     return Table("Configurations", tuple(Column(name) for name in options), rows, (note,))
 
 
-def measured_table(runs: Sequence[Run]) -> Table:
-    """A row for each run that was done: its options, revision, workload and each metric's mean after warm-up.
+_ORIGIN = ("benchmark", "study", "stage", "revision", "machine", "workload", "run", "repetition")
 
-    ``repetition`` counts the runs of the same configuration, revision and workload from 0.
+
+def measured_table(runs: Sequence[Run]) -> Table:
+    """A row for each run that was done: where it comes from, its options, and each metric's mean after warm-up.
+
+    ``run`` is the task's id. A metric that comes in several units has a column for each. An option or a metric whose
+    name is taken by a column before it is called ``option NAME`` or ``metric NAME``.
     """
     done = [run for run in runs if run.outcome is Outcome.DONE]
     options = _names(run.task.configuration for run in done)
     metrics = list(dict.fromkeys((o.metric, o.unit) for run in done for o in run.observations))
+    units = Counter(metric for metric, _ in metrics)
+    named = [(f"{metric} ({unit})", None) if units[metric] > 1 else (metric, unit) for metric, unit in metrics]
     columns = (
-        *(Column(name) for name in ("benchmark", "revision", "workload", "repetition")),
-        *(Column(name) for name in options),
-        *(Column(metric, unit) for metric, unit in metrics),
+        *map(Column, _ORIGIN),
+        *(Column(f"option {name}" if name in _ORIGIN else name) for name in options),
+        *(Column(f"metric {name}" if name in (*_ORIGIN, *options) else name, unit) for name, unit in named),
     )
-    seen: Counter[tuple[str, ...]] = Counter()
     rows = []
     for run in done:
-        task = run.task
-        same = (task.benchmark, task.revision, task.workload.key, task.configuration.key)
         values = {(o.metric, o.unit): o.mean for o in run.observations}
-        workload: Cell = canonical_json(dict(task.workload)) if task.workload else None
-        head = (task.benchmark, task.revision, workload, seen[same])
-        rows.append((*head, *(task.configuration.get(o) for o in options), *(values.get(m) for m in metrics)))
-        seen[same] += 1
+        settings = (run.task.configuration.get(option) for option in options)
+        rows.append((*_origin(run), *settings, *map(values.get, metrics)))
     return Table("Measured configurations", columns, tuple(rows))
+
+
+def _origin(run: Run) -> tuple[Cell, ...]:
+    task = run.task
+    workload = canonical_json(dict(task.workload)) if task.workload else None
+    return (
+        *(task.benchmark, task.study, task.stage, task.revision, run.machine),
+        *(workload, task.id, task.repetition),
+    )
 
 
 def _names(configurations: Iterable[Configuration]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hati.design import Design, describe, properties
+from hati.design import Design, describe, properties, words
 from hati.report.table import Align, Cell, Column, Table
 from hati.report.words import roman
 
@@ -33,11 +33,12 @@ def _notes(design: Design, alias_order: int | None) -> tuple[str, ...]:
     ]
     pattern = ", ".join(f"A{length} = {count}" for length, count in _items(told["word_length_pattern"]))
     clear = _list(told["clear_interactions"])
+    shortest = _list(told["words"])[: len(words(design))]
     notes = [
         f"{known.factors} factors in {known.runs:,} runs; resolution {resolution}.",
         *((f"Not {' and not '.join(flaws)}.",) if flaws else ()),
         *((f"Word-length pattern: {pattern}.",) if pattern else ()),
-        *((f"Shortest words: {_some(_list(told['words']))}.",) if _list(told["words"]) else ()),
+        *((f"Shortest words: {_some(shortest)}.",) if shortest else ()),
         f"Clear two-factor interactions: {len(clear)}{f' ({_some(clear)})' if clear else ''}.",
     ]
     aliases = {effect: _list(others) for effect, others in _items(told["aliases"]) if effect in design.factors}

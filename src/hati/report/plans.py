@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hati.core import Plan
 from hati.report.quantities import duration
 from hati.report.table import Align, Column, Table
 
 
-def plan_table(plan: Plan, reason: str, seconds: float | None) -> Table:
-    """A row for each task in order; ``seconds`` is the time that all of them would take, None where unknown."""
+def plan_table(plan: Plan, reason: str, seconds: float | None, options: Sequence[str]) -> Table:
+    """A row for each task in order, a column for each of the options.
+
+    ``seconds`` is the time that all tasks would take, None where unknown.
+    """
     tasks = plan.tasks
-    options = list(dict.fromkeys(name for task in tasks for name in task.configuration))
     columns = (Column("task"), Column("stage"), Column("repetition", None, Align.RIGHT), *(Column(o) for o in options))
     rows = tuple(
         (task.id, task.stage, task.repetition, *(task.configuration.get(option) for option in options))

@@ -39,6 +39,8 @@ def _run(run: Run, observed: Observations) -> dict[str, Plain]:
         "involuntary_switches": used.involuntary_switches if used else None,
         "peak_memory": used.peak_memory if used else None,
         "load": used.load if used else None,
+        "study": run.task.study,
+        "stage": run.task.stage,
         "repetition": run.task.repetition,
         "exit": run.exit,
     }

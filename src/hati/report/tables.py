@@ -13,6 +13,7 @@ from hati.report.words import (
     detection,
     effect_name,
     estimate_meaning,
+    interval_meaning,
     judgement,
     option_summary,
     roman,
@@ -65,7 +66,8 @@ def effects_table(conclusion: ScreeningConclusion, others: int = _OTHERS) -> Tab
     left_out = len(conclusion.effects) - len(shown)
     notes = [f"{left_out:,} smaller effects are not listed; none of them was shown."] if left_out else []
     if conclusion.effects:
-        notes += [estimate_meaning(conclusion), judgement(conclusion), detection(conclusion)]
+        notes += [estimate_meaning(conclusion), judgement(conclusion), *interval_meaning(conclusion)]
+        notes.append(detection(conclusion))
     notes += _signs(shown)
     notes += [_sharing(e) for e in shown if e.important and any(len(alias) <= _PAIR for alias in e.aliases)]
     if conclusion.missing:
@@ -134,6 +136,7 @@ def all_effects_table(conclusion: ScreeningConclusion) -> Table:
             estimate_meaning(conclusion),
             *_signs(effects),
             judgement(conclusion),
+            *interval_meaning(conclusion),
             scale_sentence(conclusion),
             detection(conclusion),
         ),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 
-from hati.report.words import verdict
-from hati.studies.screening import Dispersion, Effect, OptionSummary, ScreeningConclusion
+from hati.report.words import estimated_by, verdict
+from hati.studies.screening import Dispersion, Effect, OptionSummary, Scale, ScreeningConclusion
 
 Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
 """What JSON can say."""
+
+_BASES = {Scale.LOG: "first setting", Scale.RAW: "mean size"}
+"""What a relative effect is a fraction of: exp(effect) - 1 is of the mean at the first setting."""
 
 
 def screening_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
@@ -26,6 +29,8 @@ def screening_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
         "better": conclusion.metric.better.value,
         "scale": conclusion.scale.value,
         "scale_reason": conclusion.scale_reason,
+        "estimated_by": estimated_by(conclusion),
+        "relative_to": _BASES[conclusion.scale],
         "judged_by": conclusion.judged_by.value,
         "alpha": _finite(conclusion.alpha),
         "relevant": _finite(conclusion.relevant),

@@ -8,9 +8,16 @@ from hati.studies.screening import Effect, Noise, Options, OptionSummary, Scale,
 
 IMPORTANT = "important"
 NOT_SHOWN = "not shown"
+DIFFERENCE_OF_MEANS = "difference of means"
+LEAST_SQUARES = "least squares"
 
 _NAMED = 4
 """How many important options a sentence names before it counts the rest."""
+_TOGETHER = 2
+"""How many important interactions it names beside them."""
+_PAIR = 2
+_CONFOUNDED = 3
+"""The resolution in which a main effect cannot be told from interactions of two options."""
 
 
 def effect_name(options: Options) -> str:
@@ -51,19 +58,42 @@ def answer(conclusion: ScreeningConclusion) -> str:
     if named:
         rest = len(conclusion.important) - len(shown)
         more = f"; and {rest} more" if rest else ""
+        together = _together(conclusion, _TOGETHER)
+        also = f"; also together: {together}" if together else ""
         verb = "matters" if len(conclusion.important) == 1 else "matter"
-        return f"{len(conclusion.important)} of {total} options {verb} for {metric}: {named}{more}."
-    pairs = [effect_name(effect.options) for effect in conclusion.effects if effect.important]
-    if pairs:
-        return f"No option alone was shown to matter for {metric}, but combinations were: {', '.join(pairs[:_NAMED])}."
+        return (
+            f"{len(conclusion.important)} of {total} options {verb} for {metric}: {named}{more}{also}."
+            f"{_confounding(conclusion)}"
+        )
+    together = _together(conclusion, _NAMED)
+    if together:
+        return f"No option alone was shown to matter for {metric}, but combinations were: {together}."
     return f"None of the {total} options was shown to matter for {metric}."
+
+
+def _together(conclusion: ScreeningConclusion, most: int) -> str:
+    """The first of the important interactions, and how many more there are."""
+    effects = [effect for effect in conclusion.effects if effect.important and len(effect.options) > 1]
+    rest = len(effects) - most
+    return ", ".join(map(_combination, effects[:most])) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def _combination(effect: Effect) -> str:
+    another = any(len(alias) == _PAIR for alias in effect.aliases)
+    return f"{effect_name(effect.options)}{' (or an alias of it)' if another else ''}"
+
+
+def _confounding(conclusion: ScreeningConclusion) -> str:
+    if conclusion.design.resolution != _CONFOUNDED:
+        return ""
+    return f" In resolution {roman(_CONFOUNDED)} each of these may be an interaction of two others."
 
 
 def _influence(conclusion: ScreeningConclusion, name: str) -> str:
     effect = main_effect(conclusion, name)
     if effect is None:
         return name
-    good = (effect.estimate < 0) is (conclusion.metric.better is Better.LOWER)
+    good = (effect.relative < 0) is (conclusion.metric.better is Better.LOWER)
     setting = setting_text(option_summary(conclusion, name).second)
     return f"{name}={setting} {change(effect.relative)} ({'better' if good else 'worse'})"
 
@@ -74,10 +104,10 @@ def detection(conclusion: ScreeningConclusion) -> str:
     if found is None:
         return "How small an effect could have been found is unknown: nothing measures the noise."
     size = quantity(found.estimate, conclusion.metric.unit, 2)
-    return (
-        f"An effect of {percent(found.relative, 2)} ({size}) or more would have been found with 80 % power; "
-        "smaller ones may exist."
-    )
+    share = percent(found.relative, 2)
+    if conclusion.scale is Scale.LOG:
+        share = f"+{share} or -{percent(found.relative / (1 + found.relative), 2)}"
+    return f"An effect of {share} ({size}) or more would have been found with 80 % power; smaller ones may exist."
 
 
 def judgement(conclusion: ScreeningConclusion) -> str:
@@ -102,12 +132,26 @@ def scale_sentence(conclusion: ScreeningConclusion) -> str:
     return f"Decided on the {name} scale: {reason}." if reason else f"Decided on the {name} scale."
 
 
+def estimated_by(conclusion: ScreeningConclusion) -> str:
+    """How effects are estimated: in a complete design as differences of means, in one that lost runs by a fit."""
+    return LEAST_SQUARES if conclusion.done < conclusion.design.runs else DIFFERENCE_OF_MEANS
+
+
 def estimate_meaning(conclusion: ScreeningConclusion) -> str:
     """What an estimate is, and which direction is good."""
+    lost = estimated_by(conclusion) == LEAST_SQUARES
     return (
-        f"Effect = mean {conclusion.metric.name} at the second setting minus that at the first; "
+        f"Effect = mean {conclusion.metric.name} at the second setting minus that at the first"
+        f"{', by least squares over the runs that there are' if lost else ''}; "
         f"{conclusion.metric.better.value} is better."
     )
+
+
+def interval_meaning(conclusion: ScreeningConclusion) -> tuple[str, ...]:
+    """What intervals and verdicts refer to; nothing where there are none."""
+    if conclusion.judged_by is Noise.NONE:
+        return ()
+    return ("Intervals are for each effect by itself; verdicts are for all together.",)
 
 
 def space_size(conclusion: ScreeningConclusion) -> str:

@@ -22,10 +22,10 @@ def explained(store: str) -> Iterator[None]:
         yield
     except DBAPIError as error:
         reason = str(error.orig)
-        if "full" in reason or "No space" in reason:
+        if "full" in reason or "disk I/O error" in reason:
             raise MeasurementError(
-                f"the store {store} cannot grow: {reason}",
-                fix="free some space and start again: what was recorded is kept",
+                f"the store {store} cannot be written: {reason}",
+                fix="free some space there and start again: what was recorded is kept",
             ) from error
         if "locked" in reason:
             raise MeasurementError(

@@ -21,7 +21,8 @@ machine = Table(
 study = Table(
     "study",
     metadata,
-    Column("key", Text, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("key", Text, nullable=False, unique=True),
     Column("family", Text, nullable=False),
     Column("kind", Text, nullable=False),
     Column("parameters", Text, nullable=False),
@@ -30,7 +31,6 @@ study = Table(
     Column("campaign", Integer, nullable=False),
     Column("metrics", Text, nullable=False),
     Column("choice", Text),
-    Column("finished", Integer, nullable=False),
     UniqueConstraint("family", "campaign"),
 )
 

@@ -18,12 +18,11 @@ from hati.store.rows import observation_rows, read_observations, read_run, run_r
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """A study as the store knows it: its metrics, the choice it made (JSON text), and whether it has ended."""
+    """A study as the store knows it: its metrics, and the choice it made (JSON text)."""
 
     id: StudyId
     metrics: tuple[Metric, ...]
     choice: str | None
-    finished: bool
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class SqlStore:
                 return known
             _insert_missing_machine(connection, machine)
             connection.execute(insert(schema.study), _study_row(study, metrics))
-        return StudyRecord(study, tuple(metrics), None, finished=False)
+        return StudyRecord(study, tuple(metrics), None)
 
     def latest(self, study: StudyId) -> StudyRecord | None:
         """The newest campaign of the same study, or None where there was none."""
@@ -62,20 +61,15 @@ class SqlStore:
             return _one_study(connection, wanted.order_by(schema.study.c.campaign.desc()).limit(1))
 
     def studies(self) -> tuple[StudyRecord, ...]:
-        """All studies, oldest first."""
+        """All studies, in the order in which they were begun."""
         with explained(self.name), self._engine.connect() as connection:
-            rows = connection.execute(select(schema.study).order_by(schema.study.c.key)).all()
+            rows = connection.execute(select(schema.study).order_by(schema.study.c.number)).all()
             return tuple(_read_study(row._mapping) for row in rows)
 
     def keep_choice(self, study: StudyId, choice: str) -> None:
         """Remember what a study chose, so that a resumed campaign repeats it."""
         with explained(self.name), self._engine.begin() as connection:
             connection.execute(update(schema.study).where(schema.study.c.key == study.key).values(choice=choice))
-
-    def finish(self, study: StudyId) -> None:
-        """Remember that a study has ended."""
-        with explained(self.name), self._engine.begin() as connection:
-            connection.execute(update(schema.study).where(schema.study.c.key == study.key).values(finished=1))
 
     def record(self, run: Run) -> bool:
         """Keep a run, committed when this returns; False where its task had one already."""
@@ -116,9 +110,8 @@ class SqlStore:
             touched = connection.scalars(_selected(select(schema.run.c.study), selection).distinct()).all()
             connection.execute(delete(schema.observations).where(schema.observations.c.run.in_(inner)))
             removed = connection.execute(delete(schema.run).where(schema.run.c.number.in_(inner))).rowcount
-            reopened = schema.study.c.key.in_(touched)
-            connection.execute(update(schema.study).where(reopened).values(finished=0))
-            connection.execute(delete(schema.study).where(reopened, schema.study.c.key.not_in(left)))
+            emptied = schema.study.c.key.in_(touched) & schema.study.c.key.not_in(left)
+            connection.execute(delete(schema.study).where(emptied))
         return removed
 
     def samples(self, selection: Selection) -> tuple[Sample, ...]:
@@ -192,7 +185,6 @@ def _study_row(study: StudyId, metrics: Sequence[Metric]) -> dict[str, object]:
         "machine": study.machine,
         "campaign": study.campaign,
         "metrics": canonical_json([[m.name, m.unit, m.better] for m in metrics]),
-        "finished": 0,
     }
 
 
@@ -204,4 +196,4 @@ def _one_study(connection: Connection, query: Select) -> StudyRecord | None:  # 
 def _read_study(row: RowMapping) -> StudyRecord:
     study = StudyId(row["kind"], row["parameters"], row["seed"], row["machine"], row["campaign"])
     metrics = tuple(Metric(name, unit, Better(better)) for name, unit, better in json.loads(row["metrics"]))
-    return StudyRecord(study, metrics, row["choice"], bool(row["finished"]))
+    return StudyRecord(study, metrics, row["choice"])

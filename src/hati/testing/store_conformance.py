@@ -106,29 +106,31 @@ class StoreConformance(ABC):
         assert again.id == study
         assert again.metrics == METRICS
         assert again.choice == '{"runs":32}'
-        assert not again.finished
 
     def test_latest_is_the_highest_campaign_of_the_family(self) -> None:
         store = self.open()
         for campaign in (1, 10, 2):
             store.begin(a_study(campaign), METRICS, MACHINE)
         store.begin(a_study(campaign=99, seed=2), METRICS, MACHINE)
-        store.finish(a_study(10))
         latest = store.latest(a_study())
         assert latest is not None
-        assert (latest.id.campaign, latest.finished) == (10, True)
+        assert latest.id.campaign == 10
         assert store.latest(a_study(seed=3)) is None
 
-    def test_forgetting_removes_runs_and_empty_studies_and_reopens_the_others(self) -> None:
+    def test_studies_are_in_the_order_in_which_they_were_begun(self) -> None:
+        store = self.open()
+        begun = [a_study(campaign, seed) for seed in (3, 1, 2) for campaign in (1, 2, 10)]
+        for study in begun:
+            store.begin(study, METRICS, MACHINE)
+        assert [record.id for record in self.open().studies()] == begun
+
+    def test_forgetting_removes_runs_and_empty_studies(self) -> None:
         store, study = self.begun()
         for repetition in range(3):
             store.record(a_run(study, repetition))
-        store.finish(study)
         first = store.evidence(study).runs[0].task.id
         assert store.forget(Selection(task=first)) == 1
-        latest = store.latest(study)
-        assert latest is not None
-        assert not latest.finished
+        assert store.latest(study) is not None
         assert first not in store.evidence(study).known
         assert store.forget(Selection(study=study.key)) == 2
         assert store.latest(study) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Configuration, Plan
+from hati.core import Benchmark, Budget, Configuration, Plan, StudyId
 from hati.engine import LocalEngine
 from hati.studies.measurement import Measurement, MeasurementConclusion, measurement_id
 from hati.wiring.rehearsal import Rehearsal, estimate
@@ -18,7 +18,7 @@ def rehearse_measurement(
     wanted = Measurement(study, benchmark, configurations, place.revision, Budget.parse(budget))
     plan = Plan(wanted.tasks(0))
     reason = f"{len(configurations)} configuration{'s' if len(configurations) > 1 else ''}, interleaved"
-    return Rehearsal(reason, plan, estimate(place.store, benchmark, len(plan)))
+    return Rehearsal(reason, plan, estimate(place.store, benchmark, len(plan)), place.project.space.names)
 
 
 def measure(
@@ -37,16 +37,17 @@ def measure(
     Raises:
         MeasurementError: where nothing could be measured.
     """
+    limit = Budget.parse(budget)
+
+    def made(study: StudyId) -> Measurement:
+        return Measurement(study, benchmark, configurations, place.revision, limit)
+
     study = measurement_id(benchmark, configurations, place.revision, budget, seed, place.machine.fingerprint)
     latest = place.store.latest(study)
     if latest:
-        study = latest.id.numbered(latest.id.campaign + (1 if fresh or latest.finished else 0))
+        evidence = place.store.evidence(latest.id)
+        finished = not made(latest.id).plan(evidence).within(limit.left(evidence))
+        study = latest.id.numbered(latest.id.campaign + (1 if fresh or finished else 0))
     place.store.begin(study, benchmark.metrics, place.machine)
-    limit = Budget.parse(budget)
-    wanted = Measurement(study, benchmark, configurations, place.revision, limit)
     with LocalEngine(place.project.root, (benchmark,), place.machine, announce) as engine:
-        try:
-            return campaign(wanted, engine, place.store, limit, observe)
-        finally:
-            if not wanted.plan(evidence := place.store.evidence(study)) or limit.left(evidence).spent:
-                place.store.finish(study)
+        return campaign(made(study), engine, place.store, limit, observe)

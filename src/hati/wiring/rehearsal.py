@@ -11,11 +11,15 @@ from hati.store import Selection, SqlStore
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What a campaign would do: tasks in order, and the seconds that they would take, where earlier runs tell."""
+    """What a campaign would do: tasks in order, and the seconds that they would take, where earlier runs tell.
+
+    ``options`` are the space's, in the order of the project file.
+    """
 
     reason: str
     plan: Plan
     seconds: float | None
+    options: tuple[str, ...]
 
 
 def estimate(store: SqlStore, benchmark: Benchmark, runs: int) -> float | None:

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Evidence, InputError, MeasurementError, Metric, Plan, StudyId
+from hati.core import Benchmark, Budget, Evidence, InputError, Metric, Plan, StudyId
 from hati.engine import LocalEngine
-from hati.store import SqlStore, StudyRecord
+from hati.report import promise, promise_in_deviations
 from hati.studies.screening import (
     RELEVANT,
     Choice,
@@ -17,8 +17,6 @@ from hati.studies.screening import (
     ScreeningConclusion,
     affordable_runs,
     choose,
-    expected_detectable,
-    expected_detectable_deviations,
     study_id,
 )
 from hati.wiring.rehearsal import Rehearsal, estimate
@@ -38,7 +36,7 @@ class ScreeningRequest:
 
 @dataclass(frozen=True)
 class PreparedScreening:
-    """A screening campaign that can be made: begun or resumed, its design perhaps not yet chosen."""
+    """A screening campaign that can be made, resumed or concluded; its design is perhaps not yet chosen."""
 
     place: Workplace
     request: ScreeningRequest
@@ -46,35 +44,49 @@ class PreparedScreening:
     metric: Metric
     id: StudyId
     choice: Choice | None
-    finished: bool
 
     @property
     def budget(self) -> Budget:
         """What may be spent, pilot runs included."""
         return Budget.parse(self.request.budget)
 
-    def study(self, choice: Choice) -> Screening:
-        """The study with its design."""
-        place = self.place
-        return Screening(
-            id=self.id,
-            subject=place.project.name,
-            benchmark=self.benchmark,
-            metric=self.metric,
-            revision=place.revision,
-            space=place.project.space,
-            choice=choice,
-            relevant=self.request.relevant,
-        )
-
     @property
     def pilot(self) -> Pilot:
         """The study that comes before the choice of a design where the budget is a time."""
         return Pilot(self.id, self.benchmark, self.metric, self.place.revision, self.place.project.space)
 
+    def study(self, choice: Choice) -> Screening:
+        """The study with its design."""
+        return Screening(
+            id=self.id,
+            subject=self.place.project.name,
+            benchmark=self.benchmark,
+            metric=self.metric,
+            revision=self.place.revision,
+            space=self.place.project.space,
+            choice=choice,
+            relevant=self.request.relevant,
+        )
+
     def evidence(self) -> Evidence:
         """What the campaign has measured so far."""
         return self.place.store.evidence(self.id)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to be run, or to be spent."""
+        evidence = self.evidence()
+        return self.choice is not None and not self._left(self.choice, evidence)
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether it ended without a single run that worked."""
+        evidence = self.evidence()
+        left = self._left(self.choice, evidence) if self.choice else self.pilot.plan(evidence)
+        return bool(evidence.failed) and not evidence.done and not left
+
+    def _left(self, choice: Choice, evidence: Evidence) -> Plan:
+        return self.study(choice).plan(evidence).within(self.budget.left(evidence))
 
 
 def prepare_screening(place: Workplace, request: ScreeningRequest, *, fresh: bool) -> PreparedScreening:
@@ -88,11 +100,10 @@ def prepare_screening(place: Workplace, request: ScreeningRequest, *, fresh: boo
     """
     Budget.parse(request.budget)
     benchmark = place.project.benchmark(request.benchmark)
-    metric = _metric(benchmark, request.metric)
+    metric = chosen_metric(benchmark, request.metric)
     study = study_id(
         subject=place.project.name,
         benchmark=benchmark,
-        metric=metric,
         revision=place.revision,
         space=place.project.space,
         budget=request.budget,
@@ -100,18 +111,14 @@ def prepare_screening(place: Workplace, request: ScreeningRequest, *, fresh: boo
         machine=place.machine.fingerprint,
     )
     latest = place.store.latest(study)
-    if latest is None or fresh or _in_vain(place.store, latest):
-        study, latest = study.numbered(latest.id.campaign + 1 if latest else 1), None
-    choice = Choice.from_json(latest.choice) if latest and latest.choice else None
-    return PreparedScreening(
-        place=place,
-        request=request,
-        benchmark=benchmark,
-        metric=metric,
-        id=latest.id if latest else study,
-        choice=choice,
-        finished=latest.finished if latest else False,
-    )
+    if latest is None:
+        return PreparedScreening(place, request, benchmark, metric, study, None)
+    choice = Choice.from_json(latest.choice) if latest.choice else None
+    known = PreparedScreening(place, request, benchmark, metric, latest.id, choice)
+    if fresh or known.in_vain:
+        following = study.numbered(latest.id.campaign + 1)
+        return PreparedScreening(place, request, benchmark, metric, following, None)
+    return known
 
 
 def screen(prepared: PreparedScreening, announce: Announce = mute, observe: Observer = silent) -> ScreeningConclusion:
@@ -124,15 +131,9 @@ def screen(prepared: PreparedScreening, announce: Announce = mute, observe: Obse
     if prepared.finished and prepared.choice:
         return prepared.study(prepared.choice).conclude(prepared.evidence())
     place.store.begin(prepared.id, prepared.benchmark.metrics, place.machine)
-    try:
-        with LocalEngine(place.project.root, (prepared.benchmark,), place.machine, announce) as engine:
-            choice = prepared.choice or _choose(prepared, engine, announce, observe)
-            conclusion = campaign(prepared.study(choice), engine, place.store, prepared.budget, observe)
-    except MeasurementError:
-        place.store.finish(prepared.id)
-        raise
-    place.store.finish(prepared.id)
-    return conclusion
+    with LocalEngine(place.project.root, (prepared.benchmark,), place.machine, announce) as engine:
+        choice = prepared.choice or _choose(prepared, engine, announce, observe)
+        return campaign(prepared.study(choice), engine, place.store, prepared.budget, observe)
 
 
 def rehearse(prepared: PreparedScreening) -> Rehearsal:
@@ -142,45 +143,20 @@ def rehearse(prepared: PreparedScreening) -> Rehearsal:
         choice = choose(len(prepared.place.project.space.options), int(limit.runs))
     if choice is None:
         reason = "pilot runs; their cost and noise decide the design"
-        plan = prepared.pilot.plan(prepared.evidence())
+        plan = Plan(prepared.pilot.tasks)
     else:
         study, known = prepared.study(choice), prepared.evidence().known
         reason, plan = choice.reason, Plan(tuple(task for task in study.tasks if task.id not in known))
-    return Rehearsal(reason, plan, estimate(prepared.place.store, prepared.benchmark, len(plan)))
+    seconds = estimate(prepared.place.store, prepared.benchmark, len(plan))
+    return Rehearsal(reason, plan, seconds, prepared.place.project.space.names)
 
 
-def _choose(prepared: PreparedScreening, engine: LocalEngine, announce: Announce, observe: Observer) -> Choice:
-    """Choose the design, after pilot runs where the budget is a time, and keep the choice."""
-    factors, store = len(prepared.place.project.space.options), prepared.place.store
-    if math.isfinite(prepared.budget.runs):
-        choice = choose(factors, int(prepared.budget.runs))
-        announce(f"design: {choice.reason}")
-        announce(_promise_in_deviations(choice))
-    else:
-        announce("pilot runs, to learn what a run costs and how noisy it is")
-        pilot = campaign(prepared.pilot, engine, store, prepared.budget, observe)
-        choice = choose(factors, affordable_runs(prepared.budget, pilot))
-        announce(f"a run takes {pilot.seconds_per_run:.3g} s; design: {choice.reason}")
-        announce(_promise(choice, pilot.noise))
-    store.keep_choice(prepared.id, choice.to_json())
-    return choice
+def chosen_metric(benchmark: Benchmark, name: str | None) -> Metric:
+    """The metric of that name, or the only one.
 
-
-def _promise(choice: Choice, noise: float | None) -> str:
-    found = None if noise is None else expected_detectable(choice, noise)
-    if found is None:
-        return "what it can detect is not known before it starts: the pilot runs say nothing about the noise"
-    return f"it will find effects of {100 * found:.2g} % with 80 % power, if the noise stays as in the pilot runs"
-
-
-def _promise_in_deviations(choice: Choice) -> str:
-    found = expected_detectable_deviations(choice)
-    if found is None:
-        return "so few runs cannot tell effects from noise: none will be called important"
-    return f"it will find effects of {found:.2g} standard deviations of a run with 80 % power"
-
-
-def _metric(benchmark: Benchmark, name: str | None) -> Metric:
+    Raises:
+        InputError: where there is none of that name, or no name and several.
+    """
     if name is not None:
         return benchmark.metric(name)
     if len(benchmark.metrics) > 1:
@@ -189,5 +165,18 @@ def _metric(benchmark: Benchmark, name: str | None) -> Metric:
     return benchmark.metrics[0]
 
 
-def _in_vain(store: SqlStore, record: StudyRecord) -> bool:
-    return record.finished and not store.evidence(record.id).done
+def _choose(prepared: PreparedScreening, engine: LocalEngine, announce: Announce, observe: Observer) -> Choice:
+    """Choose the design, after pilot runs where the budget is a time, and keep the choice."""
+    factors, store = len(prepared.place.project.space.options), prepared.place.store
+    if math.isfinite(prepared.budget.runs):
+        choice = choose(factors, int(prepared.budget.runs))
+        announce(f"design: {choice.reason}")
+        announce(promise_in_deviations(choice))
+    else:
+        announce("pilot runs, to learn what a run costs and how noisy it is")
+        pilot = campaign(prepared.pilot, engine, store, prepared.budget, observe)
+        choice = choose(factors, affordable_runs(prepared.budget, pilot))
+        announce(f"a run takes {pilot.seconds_per_run:.3g} s; design: {choice.reason}")
+        announce(promise(choice, pilot.noise, prepared.request.relevant))
+    store.keep_choice(prepared.id, choice.to_json())
+    return choice

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from hati.core import InputError
 from hati.store import StudyRecord
-from hati.studies.screening import Choice, Screening, ScreeningConclusion
+from hati.studies.screening import RELEVANT, Choice, Screening, ScreeningConclusion
+from hati.wiring.screening import chosen_metric
 from hati.wiring.workplace import Workplace
 
 
-def conclude_stored(place: Workplace, key: str | None) -> ScreeningConclusion:
+def conclude_stored(
+    place: Workplace, key: str | None = None, metric: str | None = None, relevant: float = RELEVANT
+) -> ScreeningConclusion:
     """The conclusion of a screening study from what the store holds: that of a key, or the last one.
+
+    ``metric`` may be left out where the benchmark has one.
 
     Raises:
         InputError: where there is no such study, or the project no longer fits it.
@@ -23,10 +29,11 @@ def conclude_stored(place: Workplace, key: str | None) -> ScreeningConclusion:
         known = ", ".join(record.id.key for record in records)
         fix = f"there are: {known}" if known else "make one by `hati screen`"
         raise InputError(f"there is no study {key}" if key else "there is no study to report", fix=fix)
-    return _study_of(place, chosen[-1]).conclude(place.store.evidence(chosen[-1].id))
+    study = _study_of(place, chosen[-1], metric, relevant)
+    return study.conclude(place.store.evidence(study.id))
 
 
-def _study_of(place: Workplace, record: StudyRecord) -> Screening:
+def _study_of(place: Workplace, record: StudyRecord, metric: str | None, relevant: float) -> Screening:
     """The study of a record, for its own revision, as long as the project describes the same options."""
     parameters = json.loads(record.id.parameters)
     space = place.project.space
@@ -35,14 +42,14 @@ def _study_of(place: Workplace, record: StudyRecord) -> Screening:
             f"the options in {place.project.file} are not those of {record.id.key}",
             fix="report another study, or bring the options back",
         )
-    benchmark = place.project.benchmark(parameters["benchmark"])
-    metric = next(metric for metric in record.metrics if metric.name == parameters["metric"])
+    benchmark = replace(place.project.benchmark(parameters["benchmark"]), metrics=record.metrics)
     return Screening(
         id=record.id,
         subject=parameters["subject"],
         benchmark=benchmark,
-        metric=metric,
+        metric=chosen_metric(benchmark, metric),
         revision=parameters["revision"],
         space=space,
         choice=Choice.from_json(record.choice or ""),
+        relevant=relevant,
     )

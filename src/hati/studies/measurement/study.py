@@ -58,7 +58,7 @@ class Measurement:
         """The tasks that are left, or the next batch of them; none where all runs so far have failed."""
         tasks = self.tasks(len(evidence.runs))
         plan = Plan(tuple(task for task in tasks if task.id not in evidence.known)).within(self.budget.left(evidence))
-        return plan if evidence.done else plan.within(Budget(runs=GIVE_UP_AFTER).left(evidence))
+        return plan if evidence.done else plan.at_most(max(0, GIVE_UP_AFTER - len(evidence.runs)))
 
     def conclude(self, evidence: Evidence) -> MeasurementConclusion:
         """A summary of each configuration and metric.

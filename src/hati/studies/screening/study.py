@@ -50,19 +50,20 @@ def study_id(
     subject: str,
     revision: str,
     benchmark: Benchmark,
-    metric: Metric,
     space: Space,
     budget: str,
     seed: int,
     machine: str,
 ) -> StudyId:
-    """The identity of a screening study, with all that decides its tasks; ``budget`` as it was written."""
+    """The identity of a screening study, with all that decides its tasks; ``budget`` as it was written.
+
+    The metric is not part of it: the same runs measure all metrics of the benchmark.
+    """
     parameters = {
         "subject": subject,
         "revision": revision,
         "benchmark": benchmark.name,
         "definition": benchmark.definition,
-        "metric": metric.name,
         "space": space.digest,
         "options": [option.name for option in space.options],  # their order decides who is which factor
         "budget": budget,
@@ -129,9 +130,9 @@ class Screening:
         """The tasks that are left; no more than five before a first run has worked, so that a hopeless study ends."""
         made = evidence.stage(STAGE)
         left = tuple(task for task in self.tasks if task.id not in made.known)
-        if any(run.of(self.metric.name) for run in made.runs):
+        if made.done:
             return Plan(left)
-        return Plan(left[: max(0, GIVE_UP_AFTER - len(made.runs))])
+        return Plan(left).at_most(max(0, GIVE_UP_AFTER - len(made.runs)))
 
     def conclude(self, evidence: Evidence) -> ScreeningConclusion:
         """What the runs say, complete or not.

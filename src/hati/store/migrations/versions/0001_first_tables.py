@@ -16,7 +16,8 @@ def upgrade() -> None:
     )
     op.create_table(
         "study",
-        sa.Column("key", sa.Text, primary_key=True),
+        sa.Column("number", sa.Integer, primary_key=True),
+        sa.Column("key", sa.Text, nullable=False),
         sa.Column("family", sa.Text, nullable=False),
         sa.Column("kind", sa.Text, nullable=False),
         sa.Column("parameters", sa.Text, nullable=False),
@@ -25,7 +26,7 @@ def upgrade() -> None:
         sa.Column("campaign", sa.Integer, nullable=False),
         sa.Column("metrics", sa.Text, nullable=False),
         sa.Column("choice", sa.Text),
-        sa.Column("finished", sa.Integer, nullable=False),
+        sa.UniqueConstraint("key", name="uq_study_key"),
         sa.UniqueConstraint("family", "campaign", name="uq_study_family"),
     )
     op.create_table(
