@@ -33,7 +33,7 @@ def test_the_demo_finds_the_options_that_decide(tmp_path: Path) -> None:
     report = Path(next(line for line in shown.stderr.splitlines() if line.startswith("report: "))[8:])
     page = report.read_text()
     assert page.count("<svg") >= 5
-    assert "src=\"http" not in page
+    assert 'src="http' not in page
 
 
 @pytest.mark.acceptance

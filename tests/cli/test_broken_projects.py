@@ -74,12 +74,14 @@ def printing(line: str) -> str:
 
 CASES = [
     Broken("toml syntax", 2, ("hati.toml:5:",), ('name = "b"', "name = ")),
-    Broken("unclosed string", 2, ("hati.toml:2:",), ('name = "s"', 'name = "s')),
+    Broken("unclosed string", 2, ("hati.toml:2:10", "never closed"), ('name = "s"', 'name = "s')),
     Broken("unknown key", 2, ("hati.toml:", "timeout"), ('timeout = "2s"', 'timout = "2s"')),
     Broken("unknown table", 2, ("hati.toml:", "options"), ("[options.a]", "[option.a]")),
     Broken("a setting twice", 2, ("hati.toml:15:", "twice"), ("settings = [0, 1]", "settings = [0, 0]")),
     Broken("no settings", 2, ("hati.toml:15:", "settings"), ("settings = [0, 1]", "settings = []")),
-    Broken("settings of two types", 2, ("hati.toml:15:",), ("settings = [0, 1]", 'settings = [0, "x"]')),
+    Broken(
+        "settings of two types", 2, ("hati.toml:15:16", "use one type"), ("settings = [0, 1]", 'settings = [0, "x"]')
+    ),
     Broken("settings is no list", 2, ("hati.toml:15:",), ("settings = [0, 1]", "settings = 3")),
     Broken("default is no setting", 2, ("hati.toml:",), with_option_key("default = 7")),
     Broken("constraint syntax", 2, ("hati.toml:", "expected"), also('[space]\nconstraints = ["a == "]')),
@@ -96,35 +98,70 @@ CASES = [
     Broken("wrong placeholder", 2, ("hati.toml:6:", "{work}"), ('"subject.py"]', '"subject.py", "{wrk}"]')),
     Broken("unknown reader", 2, ("hati.toml:7:", "hati"), ('reader = "hati"', 'reader = "haty"')),
     Broken("bad timeout", 2, ("hati.toml:8:", "30s"), ('timeout = "2s"', 'timeout = "soon"')),
-    Broken("no command", 2, ("hati.toml:", "command"), ('command = ["python3", "-S", "subject.py"]\n', "")),
+    Broken(
+        "no command", 2, ("hati.toml:4:1", "command is missing"), ('command = ["python3", "-S", "subject.py"]\n', "")
+    ),
     Broken("empty command", 2, ("hati.toml:6:",), ('command = ["python3", "-S", "subject.py"]', "command = []")),
-    Broken("no metric", 2, ("hati.toml:", "metric"), ('[[benchmark.metric]]\nname = "latency"\nunit = "s"\n', "")),
-    Broken("unknown metric asked for", 2, ("latency",), command=("screen", ".", "--metric", "throughput")),
-    Broken("unknown benchmark asked for", 2, ("b",), command=("run", ".", "--benchmark", "c")),
+    Broken(
+        "no metric",
+        2,
+        ("hati.toml:4:1", "[[benchmark.metric]]"),
+        ('[[benchmark.metric]]\nname = "latency"\nunit = "s"\n', ""),
+    ),
+    Broken(
+        "unknown metric asked for",
+        2,
+        ("no metric 'throughput'", "it has: latency"),
+        command=("screen", ".", "--metric", "throughput"),
+    ),
+    Broken(
+        "unknown benchmark asked for",
+        2,
+        ("there is no benchmark 'c'", "there are: b"),
+        command=("run", ".", "--benchmark", "c"),
+    ),
     Broken("budget that is none", 2, ("96", "2m"), command=("screen", ".", "--metric", "latency", "--budget", "lots")),
-    Broken("budget too small", 2, ("4",), command=("screen", ".", "--metric", "latency", "--budget", "2")),
+    Broken(
+        "budget too small",
+        2,
+        ("2 runs are too few", "needs 4"),
+        command=("screen", ".", "--metric", "latency", "--budget", "2"),
+    ),
     Broken("unknown cpu", 2, ("CPU 4096", "available"), with_key("cpus = [4096]")),
     Broken("missing template", 2, ("t.j2",), also('[[benchmark.file]]\npath = "t"\ntemplate = "t.j2"')),
-    Broken("missing program", 4, ("no-such-program",), ('"python3", "-S", "subject.py"', '"no-such-program"')),
-    Broken("prints nothing", 4, ("latency",), subject="pass"),
+    Broken(
+        "missing program", 4, ("no-such-program", "install it"), ('"python3", "-S", "subject.py"', '"no-such-program"')
+    ),
+    Broken("prints nothing", 4, ("no observation of 'latency'",), subject="pass"),
     Broken("prints NaN", 4, ("NaN",), subject=printing('{"metric": "latency", "values": [NaN]}')),
     Broken("negative time", 4, ("negative",), subject=printing('{"metric": "latency", "values": [-0.1]}')),
-    Broken("wrong unit", 4, ("B",), subject=printing('{"metric": "latency", "unit": "B", "values": [1.0]}')),
+    Broken(
+        "wrong unit",
+        4,
+        ("cannot be converted", "hati.toml"),
+        subject=printing('{"metric": "latency", "unit": "B", "values": [1.0]}'),
+    ),
     Broken("text for a number", 4, ("no number",), subject=printing('{"metric": "latency", "values": ["fast"]}')),
-    Broken("another metric", 4, ("latency",), subject=printing('{"metric": "latenzy", "values": [0.1]}')),
+    Broken("another metric", 4, ("only 'latenzy'",), subject=printing('{"metric": "latenzy", "values": [0.1]}')),
     Broken("much output", 4, ("printed more than",), subject="for _ in range(40): print('x' * 1_000_000)"),
-    Broken("exits with 3", 4, ("3",), subject="import sys; sys.exit(3)"),
+    Broken("exits with 3", 4, ("exit status 3",), subject="import sys; sys.exit(3)"),
     Broken("ends by a signal", 4, ("SIGSEGV",), subject="import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"),
-    Broken("only warm-up", 4, ("warm",), with_key("warmup = 5")),
-    Broken("hangs", 4, ("0.2 s",), ('timeout = "2s"', 'timeout = "200ms"'), subject="import time; time.sleep(99)"),
+    Broken("only warm-up", 4, ("lower `warmup`",), with_key("warmup = 5")),
+    Broken(
+        "hangs",
+        4,
+        ("within 0.2 s", "raise `timeout`"),
+        ('timeout = "2s"', 'timeout = "200ms"'),
+        subject="import time; time.sleep(99)",
+    ),
     Broken(
         "server never ready",
         4,
-        ("server",),
+        ("server was not ready", "port"),
         also(SERVER),
     ),
-    Broken("failing preparation", 4, ("prepare",), with_key('prepare = ["false"]')),
-    Broken("failing build", 4, ("build",), with_key('build = ["false"]')),
+    Broken("failing preparation", 4, ("`prepare` ended with exit status 1",), with_key('prepare = ["false"]')),
+    Broken("failing build", 4, ("the build ended with exit status 1",), with_key('build = ["false"]')),
 ]
 
 
@@ -144,6 +181,8 @@ def test_a_broken_project_is_told_with_place_and_fix(
     assert "Traceback" not in err
     for words in case.says:
         assert words in told
+    if status == 4:
+        assert "mend the benchmark" in told
     if case.command[0] != "space":
         error = err[err.index("error: ") :]
         assert len(error.strip().splitlines()) <= 3, error

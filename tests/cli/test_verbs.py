@@ -82,6 +82,13 @@ class TestSpace:
         assert json.loads(told(capfd, "space", "count", "lrzip.toml", "--format", "json")) == {"configurations": 432}
         told(capfd, "space", "import", "no-such-file.xml", status=2)
 
+    def test_what_is_too_much_to_list_is_refused(self, project: Path, capfd: Capture) -> None:
+        options = "".join(f"[options.o{n}]\nsettings = [0, 1]\n" for n in range(40))
+        (project / "hati.toml").write_text(options)
+        assert main(["space", "list"]) == 2
+        assert "--limit" in capfd.readouterr().err
+        assert len(told(capfd, "space", "list", "--limit", "3", "--format", "csv").splitlines()) == 4
+
 
 class TestDesign:
     def test_the_promised_keys(self, project: Path, capfd: Capture) -> None:
@@ -208,7 +215,8 @@ class TestInit:
         assert main(["init", str(tmp_path / "nowhere")]) == 2
 
 
-def test_an_interrupted_run_says_how_to_go_on(project: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_run_says_how_to_go_on(number: signal.Signals, project: Path) -> None:
     text = PROJECT.replace("import json;", "import json, time; time.sleep(0.2);")
     (project / "hati.toml").write_text(text)
     program = str(Path(sys.executable).with_name("hati"))
@@ -218,11 +226,23 @@ def test_an_interrupted_run_says_how_to_go_on(project: Path) -> None:
         assert process.poll() is None
         time.sleep(0.02)
     time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, err = process.communicate(timeout=20)
     assert process.returncode == 130
     assert "goes on from there" in err
     assert "Traceback" not in err
+    assert list((project / ".hati" / "work").glob("*")) == []
+
+
+def test_an_interruption_while_it_loads_is_no_traceback(project: Path) -> None:
+    script = "import signal, sys; sys.argv = ['hati', 'space', 'count']; from hati.cli import main; import builtins\n"
+    script += "real = builtins.__import__\n"
+    script += "def load(name, *rest):\n"
+    script += "    if name == 'typer': signal.raise_signal(signal.SIGINT)\n"
+    script += "    return real(name, *rest)\n"
+    script += "builtins.__import__ = load; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
 
 
 def test_a_full_device_is_told(project: Path, capfd: Capture) -> None:

@@ -71,6 +71,8 @@ def test_the_answer_in_resolution_iii_says_what_else_it_may_be(whole: ScreeningC
     doubt = "In resolution III each of these may be an interaction of two others."
     assert answer(replace(whole, design=replace(whole.design, resolution=3))).endswith(f". {doubt}")
     assert doubt not in answer(whole)
+    alone = replace(whole, important=whole.important[:1], design=replace(whole.design, resolution=3))
+    assert answer(alone).endswith(". In resolution III this may be an interaction of two others.")
 
 
 def test_the_answer_counts_what_it_does_not_name(whole: ScreeningConclusion) -> None:

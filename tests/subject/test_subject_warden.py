@@ -84,7 +84,7 @@ def test_peak_memory_of_the_largest_process(warden: Warden, program: Make) -> No
 
 def test_peak_memory_is_of_the_whole_tree(warden: Warden, program: Make) -> None:
     together = "import os, time\nfor _ in range(3):\n  if os.fork() == 0: break\n"
-    together += "x = bytearray(b'1') * (40 << 20)\ntime.sleep(0.3)\n"
+    together += "x = bytearray(b'1') * (40 << 20)\ntime.sleep(1.5)\n"
     assert warden.run(program(python=together)).peak >= 160 << 20
 
 

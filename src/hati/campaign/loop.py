@@ -27,10 +27,13 @@ def campaign(
     from the evidence, not from a clock. A time budget is checked after each run, so that it is overrun by
     one run at most.
     """
-    while plan := study.plan(evidence := store.evidence(study.id)).within(budget.left(evidence)):
-        if not _recorded(plan, evidence, engine, store, budget, observe):
+    evidence = store.evidence(study.id)
+    while plan := study.plan(evidence).within(budget.left(evidence)):
+        new = _recorded(plan, evidence, engine, store, budget, observe)
+        evidence = store.evidence(study.id)
+        if not new:
             break
-    return study.conclude(store.evidence(study.id))
+    return study.conclude(evidence)
 
 
 def _recorded(plan: Plan, evidence: Evidence, engine: Engine, store: Store, budget: Budget, observe: Observer) -> bool:

@@ -32,11 +32,13 @@ def styled(chart: Chart, title: str, *reading: str) -> Chart:
         frame="bounds",
         offset=14,
     )
-    looks: Chart = (
-        chart.properties(title=heading, background="white", padding=12)
-        .configure(font=_FONT, aria=False)  # the page describes each chart as a whole
-        .configure_title(fontSize=15, fontWeight=600, color=palette.INK, subtitleFontSize=12, subtitleColor=palette.INK)
-        .configure_axis(
+    config = alt.Config(  # at once: each .configure_...() would copy the chart with its data
+        font=_FONT,
+        aria=False,  # the page describes each chart as a whole
+        title=alt.TitleConfig(
+            fontSize=15, fontWeight=600, color=palette.INK, subtitleFontSize=12, subtitleColor=palette.INK
+        ),
+        axis=alt.AxisConfig(
             labelFontSize=11,
             titleFontSize=12,
             titleFontWeight="normal",
@@ -46,11 +48,12 @@ def styled(chart: Chart, title: str, *reading: str) -> Chart:
             domainColor=palette.NOT_SHOWN,
             tickColor=palette.NOT_SHOWN,
             labelLimit=260,
-        )
-        .configure_legend(labelFontSize=12, titleFontSize=12, labelColor=palette.INK, titleColor=palette.INK)
-        .configure_text(fontSize=11, color=palette.INK)
-        .configure_view(stroke=None)
+        ),
+        legend=alt.LegendConfig(labelFontSize=12, titleFontSize=12, labelColor=palette.INK, titleColor=palette.INK),
+        text=alt.MarkConfig(fontSize=11, color=palette.INK),
+        view=alt.ViewConfig(stroke=None),
     )
+    looks: Chart = chart.properties(title=heading, background="white", padding=12, config=config)
     return looks
 
 

@@ -86,7 +86,8 @@ def _combination(effect: Effect) -> str:
 def _confounding(conclusion: ScreeningConclusion) -> str:
     if conclusion.design.resolution != _CONFOUNDED:
         return ""
-    return f" In resolution {roman(_CONFOUNDED)} each of these may be an interaction of two others."
+    these = "this" if len(conclusion.important) == 1 else "each of these"
+    return f" In resolution {roman(_CONFOUNDED)} {these} may be an interaction of two others."
 
 
 def _influence(conclusion: ScreeningConclusion, name: str) -> str:

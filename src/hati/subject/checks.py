@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import PurePath
 
-from hati.core import Benchmark, InputError
+from hati.core import Benchmark, ConfigurationFile, InputError
 from hati.core.placeholders import names
-from hati.subject.files import check_template
 from hati.subject.readers import check_reader
 
 
@@ -19,12 +18,23 @@ def check_benchmark(benchmark: Benchmark) -> None:
     """
     check_reader(benchmark)
     for file in benchmark.files:
-        check_template(file)
+        template_names(file)
         if ".." in PurePath(file.path).parts:
             raise InputError(f"file {file.path!r} is outside of the work folder", fix="leave '..' out of its path")
     check_cpus(benchmark.name, benchmark.cpus)
     if benchmark.server is not None:
         check_cpus(benchmark.name, benchmark.server.cpus)
+
+
+def template_names(file: ConfigurationFile) -> frozenset[str]:
+    """The names that a file's template uses.
+
+    Raises:
+        InputError: with the place, where its syntax is wrong.
+    """
+    from hati.subject.files import check_template  # with Jinja2, which most benchmarks can do without
+
+    return check_template(file)
 
 
 def check_cpus(name: str, cpus: tuple[int, ...]) -> None:
@@ -56,5 +66,5 @@ def needs_port(benchmark: Benchmark) -> bool:
     return (
         bool(server and server.ready.port)
         or any(placeholder.name == "port" for text in texts for placeholder in names(text))
-        or any("port" in check_template(file) for file in benchmark.files)
+        or any("port" in template_names(file) for file in benchmark.files)
     )

@@ -14,7 +14,6 @@ from hati.core import Benchmark, InputError, Machine, Outcome, Run, Task
 from hati.subject.attempt import Attempt, Measured, resources
 from hati.subject.builds import Builds
 from hati.subject.checks import check_benchmark, needs_port
-from hati.subject.files import render, write
 from hati.subject.folders import remove, tidy, work_root
 from hati.subject.programs import Ending, Warden
 from hati.subject.readiness import free_port
@@ -107,9 +106,16 @@ class LocalSubject:
         port = free_port() if self._ports[benchmark.name] else None
         with _work_folder(work_root(self._root) / task.id[:16]) as work:
             recipe = Recipe(benchmark, task, tree, work, port)
-            for file in benchmark.files:
-                write(Path(recipe.values[f"file:{file.path}"]), render(file, recipe.variables))
+            if benchmark.files:
+                _make_files(benchmark, recipe)
             return Attempt(recipe, recipe.environment(self._environment), warden).measured()
+
+
+def _make_files(benchmark: Benchmark, recipe: Recipe) -> None:
+    from hati.subject.files import render, write  # with Jinja2, which most benchmarks can do without
+
+    for file in benchmark.files:
+        write(Path(recipe.values[f"file:{file.path}"]), render(file, recipe.variables))
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Configuration, Plan, StudyId
+from hati.core import Benchmark, Budget, Configuration, Evidence, Plan, StudyId
 from hati.engine import LocalEngine
 from hati.studies.measurement import Measurement, MeasurementConclusion, measurement_id
 from hati.wiring.rehearsal import Rehearsal, estimate
@@ -44,10 +44,14 @@ def measure(
 
     study = measurement_id(benchmark, configurations, place.revision, budget, seed, place.machine.fingerprint)
     latest = place.store.latest(study)
-    if latest:
-        evidence = place.store.evidence(latest.id)
-        finished = not made(latest.id).plan(evidence).within(limit.left(evidence))
-        study = latest.id.numbered(latest.id.campaign + (1 if fresh or finished else 0))
+    if latest and (fresh or _finished(made(latest.id), place.store.evidence(latest.id), limit)):
+        study = latest.id.numbered(latest.id.campaign + 1)
+    elif latest:
+        study = latest.id
     place.store.begin(study, benchmark.metrics, place.machine)
     with LocalEngine(place.project.root, (benchmark,), place.machine, announce) as engine:
         return campaign(made(study), engine, place.store, limit, observe)
+
+
+def _finished(study: Measurement, evidence: Evidence, budget: Budget) -> bool:
+    return not study.plan(evidence).within(budget.left(evidence))
