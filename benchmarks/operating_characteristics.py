@@ -16,9 +16,11 @@ from scipy import stats
 
 from benchmarks.markdown import table
 from hati.core import FloatArray, generator
-from hati.stats import Term, contrasts
+from hati.stats import Signs, Term, contrasts
 from hati.studies.screening import Choice, choose, expected_detectable_deviations
 from hati.studies.screening.analysis import analyse
+from hati.studies.screening.cautions import DRIFT
+from hati.studies.screening.drift import drift
 
 ALPHA = 0.05
 STUDIES = 2000
@@ -39,14 +41,16 @@ DEVIATION = {Noise.NORMAL: 0.05, Noise.LOG_NORMAL: 0.3}
 class Characteristics:
     """Shares of so many simulated studies.
 
-    Those with any false alarm; those that found an active effect, on average over these; and those whose 95 %
-    interval of the first option's effect holds the truth.
+    Those with any false alarm; those that found an active effect, on average over these; those whose 95 % interval of
+    the first option's relative effect holds the truth; and those whose interval in the unit does, which is of the
+    difference of arithmetic means.
     """
 
     studies: int
     false_alarms: float
     power: float
     coverage: float
+    unit_coverage: float
 
     @property
     def credible(self) -> bool:
@@ -71,7 +75,10 @@ def simulate(
     design = contrasts(choice.design([f"x{i}" for i in range(choice.factors)]).matrix)
     rng = generator(2026, "operating", str(choice.runs), noise, str(sorted(active.items())), str(lost))
     mean = sum((size / 2 * design.columns[:, design.terms.index(t)] for t, size in active.items()), start=0.0)
-    alarms = found = covered = 0
+    truth = _unit_effect(
+        noise, np.broadcast_to(mean, choice.configurations), design.columns[:, design.terms.index((0,))]
+    )
+    alarms = found = covered = unit_covered = 0
     for _ in range(studies):
         rows = np.concatenate([rng.permutation(choice.configurations) for _ in range(choice.repetitions)])
         blocks = np.repeat(np.arange(choice.repetitions), choice.configurations)
@@ -83,7 +90,33 @@ def simulate(
         found += sum(effect.important for effect in effects if effect.term in active)
         first = next(effect for effect in effects if effect.term == (0,))
         covered += _covers(first.relative_interval, noise, active.get((0,), 0.0))
-    return Characteristics(studies, alarms / studies, found / studies / max(1, len(active)), covered / studies)
+        unit_covered += first.interval is not None and first.interval[0] <= truth <= first.interval[1]
+    power = found / studies / max(1, len(active))
+    return Characteristics(studies, alarms / studies, power, covered / studies, unit_covered / studies)
+
+
+def simulate_drift(choice: Choice, *, studies: int = STUDIES, active: Mapping[Term, float] | None = None) -> float:
+    """The share of studies without drift that are told of drift."""
+    active = active or {}
+    matrix = choice.design([f"x{i}" for i in range(choice.factors)]).matrix
+    design = contrasts(matrix)
+    rng = generator(2026, "drift", str(choice.runs), str(sorted(active.items())))
+    mean = sum((size / 2 * design.columns[:, design.terms.index(t)] for t, size in active.items()), start=0.0)
+    blocks = np.repeat(np.arange(choice.repetitions), choice.configurations)
+    told = 0
+    for _ in range(studies):
+        rows = np.concatenate([rng.permutation(choice.configurations) for _ in range(choice.repetitions)])
+        deviations = np.broadcast_to(mean, choice.configurations)[rows] + rng.standard_normal(len(rows))
+        found = analyse(design, _values(Noise.LOG_NORMAL, deviations), rows, blocks, alpha=ALPHA, relevant=0.0)
+        told += drift(found, matrix, rows, np.arange(len(rows)))[1] < DRIFT
+    return told / studies
+
+
+def _unit_effect(noise: Noise, means: FloatArray, signs: Signs) -> float:
+    """The true difference of arithmetic means; that of a log-normal value is exp(mean + variance / 2)."""
+    size = DEVIATION[noise]
+    expected = 10.0 * (1.0 + size * means) if noise is Noise.NORMAL else 10.0 * np.exp(size * means + size**2 / 2.0)
+    return float(expected[signs > 0].mean() - expected[signs < 0].mean())
 
 
 def _values(noise: Noise, deviations: FloatArray) -> FloatArray:
@@ -130,6 +163,16 @@ def power_table(studies: int = STUDIES // 2) -> str:
     return table("Power for one main effect, by its size in standard deviations of a run", header, rows)
 
 
+def drift_table(studies: int = STUDIES) -> str:
+    choices = [choose(14, runs) for runs in (32, 64, 96)]
+    active = {(0,): 8.0, (1,): 4.0, (0, 1): 3.0}
+    rows = [
+        [_design(choice), *(f"{100 * simulate_drift(choice, studies=studies, active=a):.1f} %" for a in ({}, active))]
+        for choice in choices
+    ]
+    return table("Warnings of drift where there is none", ["design", "nothing active", "three large effects"], rows)
+
+
 def crowd_table(studies: int = STUDIES // 2) -> str:
     sizes = (1.0, 1.5, 2.0, 3.0)
     rows = []
@@ -151,7 +194,7 @@ def _design(choice: Choice) -> str:
 
 
 def main() -> int:
-    for make in (false_alarm_table, power_table, crowd_table):
+    for make in (false_alarm_table, power_table, crowd_table, drift_table):
         print(make(), flush=True)
     return 0
 

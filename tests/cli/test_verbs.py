@@ -218,6 +218,7 @@ class TestInit:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_run_says_how_to_go_on(number: signal.Signals, project: Path) -> None:
     text = PROJECT.replace("import json;", "import json, time; time.sleep(0.2);")
+    text = text.replace('reader = "hati"', 'reader = "hati"\nprepare = ["true", "{work}"]')
     (project / "hati.toml").write_text(text)
     program = str(Path(sys.executable).with_name("hati"))
     process = subprocess.Popen([program, "run", ".", "--budget", "200"], stderr=subprocess.PIPE, text=True)

@@ -48,12 +48,30 @@ def test_the_rank_trend_is_spearmans(seed: int) -> None:
     order = np.arange(30.0)
     values = np.round(rng.standard_normal(30) + 0.05 * seed * order, 1)
     theirs = stats.spearmanr(values, order)
-    assert rank_trend(values, order) == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-9)
+    found = rank_trend(values, order, np.empty((30, 0)), np.zeros(30, dtype=int))
+    assert found == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-9)
+
+
+def test_groups_and_columns_are_taken_out_of_both_ranks_and_of_the_degrees_of_freedom() -> None:
+    """The t test of the order's rank in a regression of the residuals' ranks, by ordinary least squares."""
+    rng = generator(1, "partial trend")
+    order, groups = rng.permutation(24).astype(float), np.arange(24) % 6
+    model = rng.standard_normal((24, 2))
+    values = 10.0 * groups + 5.0 * model[:, 0] + rng.standard_normal(24)
+    besides = np.column_stack([np.eye(6)[groups], model])
+    residuals = values - besides @ np.linalg.lstsq(besides, values)[0]
+    columns, ranks = np.column_stack([besides, stats.rankdata(order)]), stats.rankdata(residuals)
+    fitted, (squares,), _, _ = np.linalg.lstsq(columns, ranks)
+    statistic = fitted[-1] / np.sqrt(squares / 15 * np.linalg.inv(columns.T @ columns)[-1, -1])
+    correlation, p_value = rank_trend(values, order, model, groups)
+    assert p_value == pytest.approx(2 * stats.t.sf(abs(statistic), 15))
+    assert np.sign(correlation) == np.sign(statistic)
 
 
 def test_constant_or_few_values_have_no_trend() -> None:
-    assert rank_trend(np.ones(10), np.arange(10.0)) == (0.0, 1.0)
-    assert rank_trend(np.arange(4.0), np.arange(4.0)) == (0.0, 1.0)
+    for values in (np.full(10, 0.1), np.arange(4.0)):
+        count = len(values)
+        assert rank_trend(values, np.arange(float(count)), np.empty((count, 0)), np.zeros(count, dtype=int)) == (0, 1)
 
 
 def test_the_logarithm_of_the_variance() -> None:

@@ -191,7 +191,7 @@ def test_an_interrupted_study_says_what_it_knows() -> None:
     found = concluded(screening(14, 96), multiplying({"c": 0.5}), runs=40)
     assert found.done == 40
     assert found.important == ("c",)
-    assert any("56 of 96 planned runs are not made" in warning for warning in found.warnings)
+    assert any("56 of 96 planned runs were not made" in warning for warning in found.warnings)
 
 
 @pytest.mark.parametrize("runs", [1, 2, 3, 5, 9, 31, 33])
@@ -280,8 +280,41 @@ def test_variation_between_runs_is_one_where_runs_have_one_value() -> None:
 
     found = concluded(screening(6, 320), value)
     assert found.dispersion is not None
-    assert (found.dispersion.of, found.dispersion.important) == ("runs", ("d",))
+    assert (found.dispersion.of, found.dispersion.important) == ("log runs", ("d",))
     assert concluded(screening(6, 32), value).dispersion is None
+    around_zero = concluded(screening(6, 320), lambda task: value(task) - 1.0)
+    assert around_zero.dispersion is not None
+    assert (around_zero.dispersion.of, around_zero.dispersion.important) == ("runs", ("d",))
+
+
+def test_what_multiplies_values_does_not_change_their_relative_variation() -> None:
+    """All observations of a setting times m: ln s^2 of the values rises by 2 ln m, that of their logarithms by 0."""
+
+    def many(task: Task) -> list[float]:
+        size = multiplying({"a": 1.0}, noise=0.02)(task)
+        return [size * math.exp(0.1 * float(z)) for z in generator_of(task).standard_normal(30)]
+
+    for value, of in ((many, "log observations"), (multiplying({"a": 1.0}, noise=0.1), "log runs")):
+        found = concluded(screening(6, 320), value)
+        assert found.important == ("a",)
+        assert found.dispersion is not None
+        assert (found.dispersion.of, found.dispersion.important) == (of, ())
+
+
+def test_what_differs_between_blocks_is_not_variation_between_runs() -> None:
+    """Blocks that differ by twenty times a run's noise hide nothing of it, nor do they where runs are missing."""
+
+    def value(task: Task) -> float | str:
+        size = 0.01 * math.exp(0.5 * signs(task)["d"])
+        if task.repetition == 9 and signs(task)["a"] > 0:
+            return "busy"
+        return math.exp(0.2 * task.repetition + size * float(generator_of(task).standard_normal()))
+
+    found = concluded(screening(6, 320), value)
+    assert found.dispersion is not None
+    assert (found.dispersion.of, found.dispersion.important) == ("log runs", ("d",))
+    effects = {effect.options: effect for effect in found.dispersion.effects}
+    assert effects["d",].contrast == pytest.approx(2.0, abs=0.3)
 
 
 def test_drift_is_told() -> None:

@@ -37,7 +37,3 @@ class Evidence:
     def stage(self, stage: str) -> Evidence:
         """The runs of one stage."""
         return Evidence(tuple(run for run in self.runs if run.task.stage == stage))
-
-    def with_run(self, run: Run) -> Evidence:
-        """This evidence and one run more."""
-        return Evidence((*self.runs, run))

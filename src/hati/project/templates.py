@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 
-from jinja2 import Environment, TemplateSyntaxError, meta
-
 from hati.core import ConfigurationFile, InputError, Place
 from hati.core.nearest import suggestion
 from hati.project.commands import check_template
@@ -57,6 +55,8 @@ def _file(path: str, value: Value, root: Path, options: Collection[str]) -> Conf
 
 
 def _check_syntax(source: Source, options: Collection[str]) -> None:
+    from jinja2 import Environment, TemplateSyntaxError, meta  # slow to load, and most projects have no templates
+
     # What is made here is never shown: only its syntax and its names are looked at.
     jinja = Environment(autoescape=True)
     try:

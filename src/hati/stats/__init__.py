@@ -11,7 +11,7 @@ from hati.stats.contrasts import ALIAS_ORDER, Contrasts, Signs, Term, contrasts
 from hati.stats.dispersion import log_variances
 from hati.stats.distributions import t_quantile, t_two_sided
 from hati.stats.half_normal import half_normal
-from hati.stats.least_squares import ALIASED, Index, LeastSquares, least_squares, pure_error
+from hati.stats.least_squares import ALIASED, Index, LeastSquares, least_squares, pure_error, without_means
 from hati.stats.lenth import (
     LenthReference,
     correlated_reference,
@@ -55,4 +55,5 @@ __all__ = [
     "step_critical",
     "t_quantile",
     "t_two_sided",
+    "without_means",
 ]

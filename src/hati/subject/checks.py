@@ -54,6 +54,15 @@ def check_cpus(name: str, cpus: tuple[int, ...]) -> None:
 
 def needs_port(benchmark: Benchmark) -> bool:
     """Whether anything of the benchmark names the port."""
+    return bool(benchmark.server and benchmark.server.ready.port) or _mentions(benchmark, "port")
+
+
+def needs_work(benchmark: Benchmark) -> bool:
+    """Whether anything of the benchmark is in the work folder, or names it."""
+    return bool(benchmark.files) or _mentions(benchmark, "work")
+
+
+def _mentions(benchmark: Benchmark, placeholder: str) -> bool:
     server = benchmark.server
     texts = [
         *benchmark.command,
@@ -63,8 +72,6 @@ def needs_port(benchmark: Benchmark) -> bool:
         *(binding.argument for binding in benchmark.bindings if binding.argument),
         *(file.path for file in benchmark.files),
     ]
-    return (
-        bool(server and server.ready.port)
-        or any(placeholder.name == "port" for text in texts for placeholder in names(text))
-        or any("port" in template_names(file) for file in benchmark.files)
+    return any(found.name == placeholder for text in texts for found in names(text)) or any(
+        placeholder in template_names(file) for file in benchmark.files
     )

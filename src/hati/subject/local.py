@@ -6,14 +6,14 @@ import errno
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
 from hati.core import Benchmark, InputError, Machine, Outcome, Run, Task
 from hati.subject.attempt import Attempt, Measured, resources
 from hati.subject.builds import Builds
-from hati.subject.checks import check_benchmark, needs_port
+from hati.subject.checks import check_benchmark, needs_port, needs_work
 from hati.subject.folders import remove, tidy, work_root
 from hati.subject.programs import Ending, Warden
 from hati.subject.readiness import free_port
@@ -46,7 +46,8 @@ class LocalSubject:
             check_benchmark(benchmark)
         self._root = root.resolve()
         self._benchmarks = {benchmark.name: benchmark for benchmark in benchmarks}
-        self._ports = {benchmark.name: needs_port(benchmark) for benchmark in benchmarks}
+        self._ports = {benchmark.name for benchmark in benchmarks if needs_port(benchmark)}
+        self._works = {benchmark.name for benchmark in benchmarks if needs_work(benchmark)}
         self._machine = machine.fingerprint
         self._clock = clock
         self._environment = dict(os.environ if environment is None else environment)
@@ -103,8 +104,9 @@ class LocalSubject:
 
     def _measure(self, benchmark: Benchmark, task: Task, warden: Warden) -> Measured:
         tree = self._builds.tree(benchmark, task, warden)
-        port = free_port() if self._ports[benchmark.name] else None
-        with _work_folder(work_root(self._root) / task.id[:16]) as work:
+        port = free_port() if benchmark.name in self._ports else None
+        work = work_root(self._root) / task.id[:16]
+        with _work_folder(work) if benchmark.name in self._works else nullcontext():
             recipe = Recipe(benchmark, task, tree, work, port)
             if benchmark.files:
                 _make_files(benchmark, recipe)
@@ -119,7 +121,7 @@ def _make_files(benchmark: Benchmark, recipe: Recipe) -> None:
 
 
 @contextmanager
-def _work_folder(path: Path) -> Iterator[Path]:
+def _work_folder(path: Path) -> Iterator[None]:
     """An empty folder, gone afterwards."""
     try:
         path.mkdir()
@@ -127,7 +129,7 @@ def _work_folder(path: Path) -> Iterator[Path]:
         remove(path)
         path.mkdir()
     try:
-        yield path
+        yield
     finally:
         remove(path)
 

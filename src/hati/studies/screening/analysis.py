@@ -59,7 +59,8 @@ def analyse(
     """Estimate and judge the effects on the mean.
 
     Estimates are in the values' own unit on either scale; what is important is decided on one: significant study-wise
-    at ``alpha``, and more than ``relevant`` as a fraction.
+    at ``alpha``, and larger than ``relevant``, a fraction. On the logarithmic scale larger means a ratio above
+    1 + ``relevant`` or below its inverse, so that it does not matter which setting is written first.
 
     Args:
         contrasts: those of the planned design.
@@ -141,6 +142,7 @@ def _effects(
     ranked = half_normal(np.abs(fit.standardised(decided.values)))
     margins, errors = _margins(judgement, fit), raw.standard_errors(fit.variances)
     own_margins = _margins(raw, fit)
+    limit = decided.difference(relevant)
     shares = differences**2 * (len(values) / 4.0)
     total = max(_between(decided.values, rows), float(shares.sum()))
     return [
@@ -155,7 +157,7 @@ def _effects(
             contrast=float(differences[i]),
             share=float(shares[i] / total) if total > 0.0 else 0.0,
             p_value=None if judgement.p_values is None else float(p_value),
-            important=bool(p_value <= alpha) and abs(relatives[i]) > relevant,
+            important=bool(p_value <= alpha and abs(differences[i]) > limit),
             half_normal=float(ranked[i]),
         )
         for p_value, i in zip(p_values, fit.reported, strict=True)

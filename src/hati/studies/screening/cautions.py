@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hati.core import Configuration, FloatArray, Run, setting_text
-from hati.stats import Signs, rank_trend
+from hati.core import Configuration, Run, setting_text
+from hati.stats import Signs
+from hati.studies.screening.ambiguity import ambiguities
 from hati.studies.screening.analysis import Analysis
 from hati.studies.screening.conclusion import DesignSummary, Noise
-from hati.studies.screening.heredity import likely_pairs
+from hati.studies.screening.drift import drift
 from hati.studies.screening.measured import Measured
+from hati.studies.screening.wording import listed
 
 DRIFT = 0.01
 """Drift is told of below this p-value."""
@@ -21,8 +23,6 @@ COARSE = 5.0
 """A study is coarse if it misses effects of so many times the relevant size, and of ``NOTABLE``."""
 
 NOTABLE = 0.05
-
-_MOST_NAMED = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +52,17 @@ def _missing_runs(s: Situation) -> Iterator[str]:
         )
     unmade = s.design.runs - done - failed
     if unmade > 0:
-        yield f"{unmade} of {s.design.runs} planned runs are not made yet; run the same command again to go on"
+        yield (
+            f"{unmade} of {s.design.runs} planned runs {'was' if unmade == 1 else 'were'} not made; "
+            "if the budget is spent, give a larger one, else run the same command again"
+        )
 
 
 def _failed_settings(s: Situation) -> Iterator[str]:
     shared = common_settings(s.measured.failed, s.measured.runs)
     if shared:
         yield (
-            f"all {len(s.measured.failed)} failed runs have {_listed(shared)}; "
+            f"all {len(s.measured.failed)} failed runs have {listed(shared)}; "
             "mend or drop that setting, then start afresh with --fresh"
         )
 
@@ -86,7 +89,7 @@ def _has(configuration: Configuration, name: str, setting: object) -> bool:
 def _lost_effects(s: Situation) -> Iterator[str]:
     if s.analysis.missing:
         lost = [":".join(s.names[option] for option in term) for term in s.analysis.missing]
-        yield f"the runs that there are cannot estimate {_listed(lost)}; more of the planned runs are needed"
+        yield f"the runs that there are cannot estimate {listed(lost)}; more of the planned runs are needed"
 
 
 def _weak(s: Situation) -> Iterator[str]:
@@ -104,33 +107,17 @@ def _noise(s: Situation) -> Iterator[str]:
     elif s.analysis.judged_by is Noise.LENTH and s.design.repetitions == 1:
         yield f"no repetitions: noise is judged by the smaller effects, supposing that most do nothing; {twice}"
     elif s.analysis.judged_by is Noise.LENTH:
-        yield "too few repetitions were made to judge noise by them; run the same command again to make the others"
+        yield "too few repetitions were made to judge noise by them: it is judged by the smaller effects"
 
 
 def _drift(s: Situation) -> Iterator[str]:
-    correlation, p_value = rank_trend(_residuals(s), s.measured.order.astype(np.float64))
+    correlation, p_value = drift(s.analysis, s.matrix, s.measured.rows, s.measured.order)
     if p_value < DRIFT:
         way = "rise" if correlation > 0 else "fall"
         yield (
             f"values {way} over the order of runs (rank correlation {correlation:.2f}, p = {p_value:.2g}); "
             "let the machine come to rest, or do less besides"
         )
-
-
-def _residuals(s: Situation) -> FloatArray:
-    """The values on the deciding scale without configurations' means; without large effects where runs are single."""
-    values = s.analysis.decided
-    _, row = np.unique(s.measured.rows, return_inverse=True)
-    counts = np.bincount(row)
-    if len(values) >= 2 * len(counts):
-        return np.asarray(values - (np.bincount(row, weights=values) / counts)[row])
-    limit = np.inf if s.analysis.threshold is None else s.analysis.threshold / 2.0
-    residuals = values.copy()
-    for effect in s.analysis.effects:
-        if abs(effect.contrast) > limit:
-            signs = s.matrix[s.measured.rows][:, list(effect.term)].prod(axis=1)
-            residuals -= effect.contrast / 2.0 * signs
-    return residuals
 
 
 def _coarse(s: Situation) -> Iterator[str]:
@@ -143,26 +130,10 @@ def _coarse(s: Situation) -> Iterator[str]:
 
 
 def _ambiguous(s: Situation) -> Iterator[str]:
-    main = {e.term[0] for e in s.analysis.effects if len(e.term) == 1 and e.important}
-    for effect in s.analysis.effects:
-        pairs = [term for term in (effect.term, *effect.aliases) if len(term) == 2]
-        if effect.important and len(effect.term) == 2 and len(pairs) > 1:
-            likely = likely_pairs(effect, main)
-            named = [":".join(s.names[option] for option in pair) for pair in pairs]
-            hint = ":".join(s.names[option] for option in likely[0])
-            guess = f", most likely {hint}" if len(likely) == 1 else ""
-            yield (
-                f"an important interaction is one of {_listed(named)}{guess}; "
-                "the design cannot tell which: a larger budget can"
-            )
+    yield from ambiguities(s.analysis.effects, s.names)
 
 
 def _mixed_signs(s: Situation) -> Iterator[str]:
     values = s.measured.values
     if np.min(values) < 0.0 < np.max(values):
         yield "values are below and above zero: fractions are of their mean size, and say little; look at the unit"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from hati.core import InputError, canonical_json
 from hati.design import CatalogueEntry, Design, by_runs, catalogue_sizes, from_generators, resolution
 from hati.studies.screening.conclusion import DesignSummary
+from hati.studies.screening.wording import counted
 
 _FULL = 1_000_000
 _ROMAN = {3: "III", 4: "IV", 5: "V", 6: "VI", 7: "VII", 8: "VIII"}
@@ -44,7 +45,9 @@ class Choice:
             InputError: where they are not as many as the factors, or the generators do not fit.
         """
         if len(options) != self.factors:
-            raise InputError(f"the design was chosen for {self.factors} options, and there are {len(options)}")
+            raise InputError(
+                f"the design was chosen for {counted(self.factors, 'option')}, and there are {len(options)}"
+            )
         by_position = from_generators(_positions(self.factors), self.generators)
         design = Design(by_position.kind, tuple(options), by_position.matrix, by_position.generators)
         if design.runs != self.configurations:
@@ -87,7 +90,7 @@ def choose(factors: int, runs: int) -> Choice:
     affordable = [entry for entry in sizes if entry.runs <= runs]
     if not affordable:
         raise InputError(
-            f"{runs} runs are too few to screen {factors} options",
+            f"{counted(runs, 'run')} {'is' if runs == 1 else 'are'} too few to screen {counted(factors, 'option')}",
             fix=f"the smallest design needs {sizes[0].runs}" if sizes else "screen fewer options",
         )
     good = [entry for entry in affordable if _strength(entry) >= 4]
@@ -147,7 +150,7 @@ def _why(sizes: Sequence[CatalogueEntry], chosen: CatalogueEntry, runs: int) -> 
 def _why_weak(factors: int, sizes: Sequence[CatalogueEntry], chosen: CatalogueEntry, runs: int) -> str:
     good = next((entry for entry in sizes if _strength(entry) >= 4), None)
     need = f": resolution IV needs {good.runs} runs for {factors} options" if good else ""
-    return f"{_named(chosen)}, for want of more than {runs} runs{need}"
+    return f"{_named(chosen)}, for want of more than {counted(runs, 'run')}{need}"
 
 
 def _named(entry: CatalogueEntry) -> str:

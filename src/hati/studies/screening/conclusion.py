@@ -96,7 +96,11 @@ class Point:
 
 @dataclass(frozen=True)
 class Dispersion:
-    """The same analysis for ln s^2 (``of`` = ``observations`` within runs, or ``runs`` of a configuration)."""
+    """The same analysis for ln s^2.
+
+    ``of`` says what s^2 is the variance of: ``observations`` within runs, or ``runs`` of a configuration; where the
+    deciding scale is the logarithm, ``log observations`` or ``log runs``, which is relative variation.
+    """
 
     of: str
     effects: tuple[Effect, ...]

@@ -24,6 +24,7 @@ from hati.core import (
 )
 from hati.design import Design, configurations
 from hati.studies.screening.measured import measured
+from hati.studies.screening.wording import counted
 
 if TYPE_CHECKING:
     from hati.space import Space
@@ -96,9 +97,9 @@ class Pilot:
         """The pilot runs that are left; none once three were made and all failed."""
         made = evidence.stage(STAGE)
         left = tuple(task for task in self.tasks if task.id not in made.known)
-        if any(run.of(self.metric.name) for run in made.runs):
+        if made.done:
             return Plan(left)
-        return Plan(left[: max(0, FEWEST - len(made.runs))])
+        return Plan(left).at_most(max(0, FEWEST - len(made.runs)))
 
     def conclude(self, evidence: Evidence) -> PilotResult:
         """Cost and noise.
@@ -152,7 +153,7 @@ def affordable_runs(budget: Budget, pilot: PilotResult) -> int:
     runs = min(by_time, budget.runs - pilot.runs)
     if runs < 1.0:
         raise InputError(
-            f"after {pilot.runs} pilot runs of {pilot.seconds:.3g} s in all, the budget has no run left",
+            f"after {counted(pilot.runs, 'pilot run')} of {pilot.seconds:.3g} s in all, the budget has no run left",
             fix=f"a run takes {pilot.seconds_per_run:.3g} s: give more time",
         )
     if math.isinf(runs):

@@ -28,6 +28,7 @@ from hati.studies.screening.conclusion import (
     Effect,
     OptionSummary,
     Point,
+    Scale,
     ScreeningConclusion,
 )
 from hati.studies.screening.estimated import Estimated
@@ -170,7 +171,7 @@ class Screening:
             threshold=analysis.threshold,
             detectable=None if analysis.detectable is None else Detectable(*analysis.detectable),
             missing=tuple(self._named(term) for term in analysis.missing),
-            dispersion=self._dispersion(found),
+            dispersion=self._dispersion(found, analysis.scale),
             points=tuple(
                 Point(int(order), float(value), run.task.configuration)
                 for order, value, run in zip(found.order, found.values, found.runs, strict=True)
@@ -182,8 +183,8 @@ class Screening:
             warnings=warnings(Situation(self._names, self.design.matrix, summary, found, analysis, self.relevant)),
         )
 
-    def _dispersion(self, found: Measured) -> Dispersion | None:
-        spread = analyse_spread(self._contrasts, found, alpha=self.alpha, relevant=self.relevant)
+    def _dispersion(self, found: Measured, scale: Scale) -> Dispersion | None:
+        spread = analyse_spread(self._contrasts, found, scale, alpha=self.alpha, relevant=self.relevant)
         if spread is None:
             return None
         effects = tuple(self._effect(effect) for effect in spread.analysis.effects)

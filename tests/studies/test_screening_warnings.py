@@ -1,0 +1,63 @@
+"""What is said of effects that may be others, of runs that were not made, and of one thing in the singular."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from simulated_subject import concluded, multiplying, screening
+
+from hati.core import Budget, InputError
+from hati.studies.screening import Choice, PilotResult, ScreeningConclusion, affordable_runs, choose
+
+
+def ambiguous(found: ScreeningConclusion) -> list[str]:
+    return [warning for warning in found.warnings if "the design cannot tell" in warning]
+
+
+def test_a_likelier_interaction_of_three_options_is_named() -> None:
+    """In a 2^(5-1) with e = abcd, the interaction a:b:c is de, and neither d nor e does anything by itself."""
+    study = screening(5, 48)
+    choice = Choice(5, 16, 3, 5, ("E = ABCD",), "a test")
+    found = concluded(replace(study, choice=choice), multiplying({"a": 0.5, "b": 0.4, "c": -0.3, "abc": 0.2}))
+    assert [effect.options for effect in found.effects if effect.important and len(effect.options) == 2] == [("d", "e")]
+    (warning,) = ambiguous(found)
+    assert "d:e is more likely a:b:c" in warning
+
+
+def test_an_interaction_with_an_important_option_is_not_made_one_of_three() -> None:
+    choice = Choice(5, 16, 3, 5, ("E = ABCD",), "a test")
+    active = {"a": 0.5, "b": 0.4, "c": -0.3, "d": 0.2, "de": 0.2}
+    assert ambiguous(concluded(replace(screening(5, 48), choice=choice), multiplying(active))) == []
+
+
+def test_a_main_effect_that_may_be_an_interaction_of_important_options_is_told() -> None:
+    """Seven options in eight runs, d = ab: what a and b do together looks like d."""
+    study = screening(7, 8)
+    choice = Choice(7, 8, 4, 3, ("D = AB", "E = AC", "F = BC", "G = ABC"), "a test")
+    found = concluded(replace(study, choice=choice), multiplying({"a": 0.5, "b": 0.4, "ab": 0.2}))
+    assert set(found.important) == {"a", "b", "d"}
+    assert any("the effect of d may be the interaction a:b," in warning for warning in ambiguous(found))
+    alone = concluded(replace(study, choice=choice), multiplying({"a": 0.5}))
+    assert ambiguous(alone) == []
+
+
+@pytest.mark.parametrize(
+    ("made", "said"), [(31, "1 of 32 planned runs was not made"), (30, "2 of 32 planned runs were")]
+)
+def test_runs_that_were_not_made_may_need_a_larger_budget(made: int, said: str) -> None:
+    found = concluded(screening(6, 32), multiplying({"a": 0.5}), runs=made)
+    (warning,) = [warning for warning in found.warnings if "planned runs" in warning]
+    assert warning.startswith(said)
+    assert "a larger one, else run the same command again" in warning
+
+
+def test_one_of_a_kind_is_in_the_singular() -> None:
+    with pytest.raises(InputError, match=r"^1 run is too few to screen 1 option"):
+        choose(1, 1)
+    with pytest.raises(InputError, match=r"^2 runs are too few to screen 3 options"):
+        choose(3, 2)
+    with pytest.raises(InputError, match=r"^the design was chosen for 1 option, and there are 2"):
+        choose(1, 2).design(["a", "b"])
+    with pytest.raises(InputError, match="after 1 pilot run of"):
+        affordable_runs(Budget.parse("1"), PilotResult(1.0, None, 1, 0, 1.0))
