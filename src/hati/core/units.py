@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from hati.core.errors import InputError
 
@@ -64,6 +65,7 @@ def parse_unit(symbol: str) -> Unit:
     return Unit(symbol, f"{top.dimension}/{bottom.dimension}", top.scale / bottom.scale)
 
 
+@lru_cache(maxsize=256)
 def conversion(source: str, target: str) -> float:
     """The factor that turns values in ``source`` into values in ``target``.
 

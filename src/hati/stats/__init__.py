@@ -23,6 +23,7 @@ from hati.stats.lenth import (
 )
 from hati.stats.multiple import holm
 from hati.stats.power import POWER, detectable_by_lenth, detectable_by_pure_error, step_critical
+from hati.stats.student import t_margin
 from hati.stats.trend import rank_trend
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "rank_trend",
     "simultaneous_margin_of_error",
     "step_critical",
+    "t_margin",
     "t_quantile",
     "t_two_sided",
     "without_means",

@@ -97,7 +97,8 @@ class Measurement:
         return math.ceil(self.budget.runs / count)
 
     def _block(self, repetition: int) -> list[Task]:
-        order = generator(self.id.seed, "order", str(repetition)).permutation(len(self.configurations))
+        count = len(self.configurations)
+        order = generator(self.id.seed, "order", str(repetition)).permutation(count) if count > 1 else range(count)
         return [
             Task(
                 study=self.id.key,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hati.core import Configuration, FloatArray, Metric, Run
+from hati.stats import t_margin
 from hati.studies.measurement.conclusion import Summary
 
 _CONFIDENCE = 0.95
@@ -36,8 +37,6 @@ def summarise(metric: Metric, configuration: Configuration, runs: Sequence[Run])
 def _interval(means: FloatArray) -> tuple[float, float] | None:
     if means.size < 2:
         return None
-    from scipy.special import stdtrit  # slow to import, and not needed for --help
-
-    half = stdtrit(means.size - 1, 0.5 + _CONFIDENCE / 2) * float(np.std(means, ddof=1)) / math.sqrt(means.size)
+    half = t_margin(_CONFIDENCE, means.size - 1) * float(np.std(means, ddof=1)) / math.sqrt(means.size)
     middle = float(means.mean())
-    return (middle - float(half), middle + float(half))
+    return (middle - half, middle + half)
