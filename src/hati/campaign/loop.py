@@ -29,25 +29,31 @@ def campaign(
     """
     evidence = store.evidence(study.id)
     while plan := study.plan(evidence).within(budget.left(evidence)):
-        new = _recorded(plan, evidence, engine, store, budget, observe)
-        evidence = store.evidence(study.id)
-        if not new:
+        made, recorded = _made(plan, evidence, engine, store, budget, observe)
+        another_recorded = len(recorded) < len(made)
+        evidence = store.evidence(study.id) if another_recorded else Evidence((*evidence.runs, *recorded))
+        if not recorded:  # the same plan would come again for ever
             break
     return study.conclude(evidence)
 
 
-def _recorded(plan: Plan, evidence: Evidence, engine: Engine, store: Store, budget: Budget, observe: Observer) -> bool:
-    """Run a plan; whether any of its runs was new, without which the same plan would come again for ever."""
+def _made(
+    plan: Plan, evidence: Evidence, engine: Engine, store: Store, budget: Budget, observe: Observer
+) -> tuple[list[Run], list[Run]]:
+    """Run a plan; its runs, and those of them that the store did not know."""
     left = budget.left(evidence)
-    spent, new = 0.0, False
+    spent = 0.0
+    made, recorded = [], []
     with closing(_closable(engine.run(plan))) as runs:
         for run in runs:
-            new = store.record(run) or new
+            made.append(run)
+            if store.record(run):
+                recorded.append(run)
             spent += run.seconds
             observe(run, evidence, plan)
             if spent >= left.seconds:
                 break
-    return new
+    return made, recorded
 
 
 def _closable(runs: Iterator[Run]) -> Generator[Run, None, None]:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -182,15 +183,19 @@ def _find(program: Program) -> str:
     Raises:
         InputError: where there is none, or it may not be executed.
     """
-    name = program.argv[0]
+    return _located(program.argv[0], program.cwd, program.env.get("PATH", os.defpath))
+
+
+@lru_cache(maxsize=64)
+def _located(name: str, cwd: Path, search: str) -> str:
     if "/" in name:
-        return _executable(str(program.cwd / name), name)
-    for folder in program.env.get("PATH", os.defpath).split(os.pathsep):
-        path = f"{folder}/{name}" if folder.startswith("/") else str(program.cwd / folder / name)
+        return _executable(str(cwd / name), name)
+    for folder in search.split(os.pathsep):
+        path = f"{folder}/{name}" if folder.startswith("/") else str(cwd / folder / name)
         if os.access(path, os.X_OK) and not Path(path).is_dir():
             return path
-    beside = (program.cwd / name).is_file() and name
-    fix = f"write './{name}' for the one in {program.cwd}" if beside else "install it, or correct the command"
+    beside = (cwd / name).is_file() and name
+    fix = f"write './{name}' for the one in {cwd}" if beside else "install it, or correct the command"
     raise InputError(f"there is no program {name!r} on PATH", fix=fix)
 
 
