@@ -215,13 +215,27 @@ class TestInit:
         assert main(["init", str(tmp_path / "nowhere")]) == 2
 
 
+def heeding_signals() -> None:
+    """Tests may run in the background, where a shell has signals ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def test_what_is_ignored_stays_ignored(project: Path) -> None:
+    program = str(Path(sys.executable).with_name("hati"))
+    script = f"trap '' HUP; {program} run . --budget 3 --format json & sleep 0.1; kill -HUP $!; wait $!"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_run_says_how_to_go_on(number: signal.Signals, project: Path) -> None:
     text = PROJECT.replace("import json;", "import json, time; time.sleep(0.2);")
     text = text.replace('reader = "hati"', 'reader = "hati"\nprepare = ["true", "{work}"]')
     (project / "hati.toml").write_text(text)
     program = str(Path(sys.executable).with_name("hati"))
-    process = subprocess.Popen([program, "run", ".", "--budget", "200"], stderr=subprocess.PIPE, text=True)
+    command = [program, "run", ".", "--budget", "200"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heeding_signals)
     store = project / ".hati" / "store.sqlite"
     while not store.exists() or not list((project / ".hati" / "work").glob("*")):
         assert process.poll() is None
@@ -242,7 +256,8 @@ def test_an_interruption_while_it_loads_is_no_traceback(project: Path) -> None:
     script += "    if name == 'typer': signal.raise_signal(signal.SIGINT)\n"
     script += "    return real(name, *rest)\n"
     script += "builtins.__import__ = load; sys.exit(main())"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=heeding_signals)
     assert (done.returncode, done.stderr) == (130, "")
 
 

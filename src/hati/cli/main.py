@@ -25,7 +25,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks
+            signal.signal(number, _interrupt)
     if sys.stdout is None:
         say("error: standard output is closed; give it somewhere to go, or use --output")
         return BAD_INPUT

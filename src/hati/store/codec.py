@@ -8,8 +8,11 @@ import numpy as np
 
 from hati.core import FloatArray, InputError
 
+_PLAIN = b"\x00"
 _SHUFFLED_ZLIB = b"\x01"
 _LEVEL = 1
+_FEW = 16
+"""So few values are not worth compressing."""
 
 
 def encode(values: FloatArray) -> bytes:
@@ -17,6 +20,8 @@ def encode(values: FloatArray) -> bytes:
 
     The bytes of little-endian doubles are grouped by significance first: exponents repeat, mantissas don't.
     """
+    if values.size < _FEW:
+        return _PLAIN + values.astype("<f8").tobytes()
     shuffled = np.ascontiguousarray(values, dtype="<f8").view(np.uint8).reshape(-1, 8).T.tobytes()
     return _SHUFFLED_ZLIB + zlib.compress(shuffled, _LEVEL)
 
@@ -28,6 +33,8 @@ def decode(data: bytes) -> FloatArray:
         InputError: where the bytes are none of ``encode``'s.
     """
     try:
+        if data[:1] == _PLAIN:
+            return np.frombuffer(data[1:], dtype="<f8").astype(np.float64)
         if data[:1] != _SHUFFLED_ZLIB:
             raise ValueError("unknown codec")
         raw = np.frombuffer(zlib.decompress(data[1:]), dtype=np.uint8)
