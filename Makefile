@@ -22,7 +22,7 @@ components: setup ## install by apt what some tests and benchmarks need, where t
 
 demo: setup ## which of SQLite's 14 options decide its speed: a minute
 	@$(BIN)/hati space count examples/sqlite
-	@$(BIN)/hati screen examples/sqlite --metric latency --budget 96 --seed 1 --fresh
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/hati screen examples/sqlite --metric latency --budget 96 --seed 1 --fresh
 
 check: setup ## lint, format, types, import contract
 	@$(BIN)/ruff check .

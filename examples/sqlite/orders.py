@@ -22,7 +22,7 @@ CREATE TRIGGER totals AFTER INSERT ON item BEGIN
 END;
 """
 
-TRANSACTIONS, PURCHASES, ITEMS, CUSTOMERS = 8, 4, 4, 60
+TRANSACTIONS, PURCHASES, ITEMS, CUSTOMERS = 12, 4, 4, 60
 
 
 def connect(database: str, pragmas: dict[str, object]) -> sqlite3.Connection:
