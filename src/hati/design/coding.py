@@ -1,0 +1,104 @@
+"""Configurations as numbers: the positions of their settings, and the columns of a linear model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import combinations
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hati.core import FloatArray, InputError, Setting
+from hati.stats import Index, Term
+
+if TYPE_CHECKING:  # a space is only looked at here; its solver need not be loaded
+    from hati.space import Space
+
+Levels = NDArray[np.int16]
+"""Shape (configurations, options): the position of each option's setting, ``INACTIVE`` where it has none."""
+
+INACTIVE = -1
+
+
+def levels(configurations: Sequence[Mapping[str, Setting]], space: Space) -> Levels:
+    """The positions of the configurations' settings, options in the space's order.
+
+    Raises:
+        InputError: for a setting that is none of its option's.
+    """
+    found = np.full((len(configurations), len(space.options)), INACTIVE, dtype=np.int16)
+    for column, option in enumerate(space.options):
+        positions = {(type(setting), setting): place for place, setting in enumerate(option.settings)}
+        for row, configuration in enumerate(configurations):
+            if option.name in configuration:
+                setting = configuration[option.name]
+                place = positions.get((type(setting), setting))
+                if place is None:
+                    raise InputError(f"{setting!r} is no setting of option {option.name!r}")
+                found[row, column] = place
+    return found
+
+
+@lru_cache(maxsize=64)
+def setting_contrasts(settings: int) -> FloatArray:
+    """The columns that code an option, shape (settings, settings - 1): Helmert's, orthogonal.
+
+    Each sums to zero over the settings and has mean square one; -1 and +1 for two settings. They span what sum coding
+    spans, so that sums of squares of type III, tests and fitted values are those of sum coding.
+    """
+    coded = np.zeros((settings, settings - 1))
+    for j in range(1, settings):
+        coded[:j, j - 1], coded[j, j - 1] = -1.0, j
+        coded[:, j - 1] *= np.sqrt(settings / (j * (j + 1.0)))
+    coded.flags.writeable = False
+    return coded
+
+
+@dataclass(frozen=True)
+class Model:
+    """A linear model of effects: an intercept, then ``terms`` over options with ``sizes`` settings each.
+
+    An interaction's columns are the products of its options' columns. Where an option is inactive its columns
+    are zero: an option that is active under a condition has its effect there, and none elsewhere, so that it and the
+    option that it depends on are modelled as one factor with a setting for each valid combination.
+    """
+
+    sizes: tuple[int, ...]
+    terms: tuple[Term, ...]
+
+    @classmethod
+    def of_order(cls, sizes: Sequence[int], order: int) -> Model:
+        """All effects up to an order: main effects first, then pairs, and so on."""
+        terms = [term for size in range(1, order + 1) for term in combinations(range(len(sizes)), size)]
+        return cls(tuple(sizes), tuple(terms))
+
+    @property
+    def parameters(self) -> int:
+        """The number of columns, the intercept's included."""
+        return len(self.owners)
+
+    @cached_property
+    def owners(self) -> Index:
+        """The position among ``terms`` that each column belongs to, shape (parameters,); -1 for the intercept."""
+        widths = [prod(self.sizes[option] - 1 for option in term) for term in self.terms]
+        return np.concatenate([[-1], np.repeat(np.arange(len(self.terms)), widths)]).astype(np.intp)
+
+    def matrix(self, levels: Levels) -> FloatArray:
+        """The model's columns for those configurations, shape (configurations, parameters)."""
+        coded = [_coded(levels[:, option], size) for option, size in enumerate(self.sizes)]
+        columns = [np.ones((len(levels), 1))]
+        for term in self.terms:
+            product = coded[term[0]]
+            for option in term[1:]:
+                product = (product[:, :, None] * coded[option][:, None, :]).reshape(len(levels), -1)
+            columns.append(product)
+        return np.hstack(columns)
+
+
+def _coded(positions: NDArray[np.int16], size: int) -> FloatArray:
+    table = np.vstack([setting_contrasts(size), np.zeros(size - 1)])  # the last row, -1, is that of the inactive
+    return np.asarray(table[positions])
