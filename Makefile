@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup components demo check format test accept bench docs clean
+.PHONY: help setup components demo study check format test accept bench docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "%-12s %s\n", $$1, $$2 }'
@@ -24,6 +24,9 @@ demo: setup ## which of SQLite's 14 options decide its speed: a minute
 	@$(BIN)/hati space count examples/sqlite
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/hati screen examples/sqlite --metric latency --budget 96 --seed 1 --fresh
 
+study: setup ## the feasibility study of seed 000 on SQLite (measured here, 15 minutes and more; resumable) and TAO
+	@$(BIN)/python -m examples.study
+
 check: setup ## lint, format, types, import contract
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -36,6 +39,9 @@ format: setup ## mend what ruff can mend
 
 test: setup ## unit, property, contract, statistical, documentation and short end-to-end tests: under 5 minutes
 	@$(PYTEST) -m "not acceptance" -n 2 --dist loadgroup
+
+# Several processes at once: threads of BLAS would only get in their way.
+test accept: export OPENBLAS_NUM_THREADS = 1
 
 accept: setup ## long campaigns with real components
 	@$(PYTEST) -m acceptance

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import designs, launching, starting, storing
+from benchmarks import designs, launching, optimal_designs, starting, storing
 
 
 def main() -> int:
     print("# Benchmarks\n")
     ok = True
-    for benchmark in (launching, storing, starting, designs):
+    for benchmark in (launching, storing, starting, designs, optimal_designs):
         text, held = benchmark.result()
         print(text, flush=True)
         ok = ok and held

@@ -142,10 +142,23 @@ def test_nothing_measured_is_exit_4_and_soon(hati: Hati, fake_project: Path) -> 
     assert len(hati("runs", ".", "--format", "json").json) == 5
 
 
-def test_unsuitable_spaces_are_refused_with_what_will_serve(hati: Hati, fake_project: Path) -> None:
+def test_budgets_too_small_for_a_space_are_refused_with_what_will_serve(hati: Hati, fake_project: Path) -> None:
     file = fake_project / "hati.toml"
     file.write_text(file.read_text() + '\n[options.g]\nsettings = [1, 2, 3]\nargument = "g={}"\n')
-    done = hati("screen", ".", "--metric", "latency", "--budget", "64")
+    done = hati("screen", ".", "--metric", "latency", "--budget", "11")
     assert done.status == 2
-    assert "g" in done.err
+    assert "11 runs are too few to screen 7 options" in done.err
+    assert "at least 12" in done.err
     assert len(done.err.strip().splitlines()) <= 3
+
+
+def test_options_with_several_settings_and_constraints_are_screened(hati: Hati, fake_project: Path) -> None:
+    file = fake_project / "hati.toml"
+    constraint = "\n[space]\nconstraints = [\"c == 'on' or d == 'on'\"]\n"
+    file.write_text(file.read_text() + '\n[options.g]\nsettings = [1, 2, 3]\nargument = "g={}"\n' + constraint)
+    done = hati("screen", ".", "--metric", "latency", "--budget", "40", "--format", "json")
+    assert done.status == 0, done.err
+    assert {"a", "b"} <= set(done.json["important"])
+    assert set(done.json["ranking"][:2]) == {"a", "b"}
+    assert sorted(done.json["ranking"]) == list("abcdefg")
+    assert done.json["runs"]["done"] == done.json["design"]["runs"] <= 40

@@ -65,7 +65,7 @@ def sqlite_screening() -> ScreeningConclusion:
     truth = math.log(0.0021) + sum(size / 2 * column[word] for word, size in TRUE_EFFECTS.items())
     values = np.exp(truth + 0.02 * random)
     options = tuple(
-        OptionSummary(n, letter, a, b, doc) for letter, (n, a, b, doc) in zip(LETTERS, OPTIONS, strict=True)
+        OptionSummary(n, letter, (a, b), doc) for letter, (n, a, b, doc) in zip(LETTERS, OPTIONS, strict=True)
     )
     configurations = [
         Configuration({o.name: o.second if column[o.letter][row] > 0 else o.first for o in options})
@@ -286,7 +286,7 @@ def hostile_screening() -> ScreeningConclusion:
         revision=HOSTILE[4],
         metric=Metric(HOSTILE[1], "<b>s</b>", Better.LOWER),
         options=tuple(
-            replace(o, name=new[o.name], doc=evil + HOSTILE[5], second=HOSTILE[0] if i == 2 else o.second)
+            replace(o, name=new[o.name], doc=evil + HOSTILE[5], settings=(o.first, HOSTILE[0] if i == 2 else o.second))
             for i, o in enumerate(whole.options)
         ),
         effects=tuple(

@@ -220,7 +220,7 @@ def test_main_effects_are_plain_means_in_a_balanced_design(whole: ScreeningConcl
     assert figure.unit == "ms"
     assert [option.option for option in figure.options] == list(whole.ranking)
     for option in figure.options:
-        for setting in (option.first, option.second):
+        for setting in option.settings:
             values = [p.value * 1000 for p in whole.points if str(p.configuration[option.option]) == setting.setting]
             assert setting.mean == pytest.approx(np.mean(values))
             assert setting.interval is not None
@@ -230,7 +230,7 @@ def test_main_effects_are_plain_means_in_a_balanced_design(whole: ScreeningConcl
 def test_options_without_an_estimate_have_no_means() -> None:
     figure = main_effects(incomplete_screening())
     assert figure.left_out == 14 - len(figure.options) > 0
-    assert all(option.first.interval is None for option in figure.options)
+    assert all(option.settings[0].interval is None for option in figure.options)
 
 
 def test_interactions_are_means_of_four_combinations(whole: ScreeningConclusion) -> None:

@@ -53,7 +53,7 @@ def test_interactions_are_found_and_false_ones_are_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("runs", "lost", "studies", "bound"), [(32, 3, 600, 43), (96, 12, 1000, 67)], ids=["unreplicated", "replicated"]
+    ("runs", "lost", "studies", "bound"), [(32, 3, 300, 24), (96, 12, 1000, 67)], ids=["unreplicated", "replicated"]
 )
 def test_studies_that_lost_runs_keep_to_five_per_cent(runs: int, lost: int, studies: int, bound: int) -> None:
     """By the 99 % binomial bound; each unreplicated study simulates its own critical values, hence fewer of them."""

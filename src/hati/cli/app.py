@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hati.cli import design, export, init, report, run, runs, screen, space
+from hati.cli import design, export, init, report, run, runs, screen, space, suite, validate
 
 app = typer.Typer(
     name="hati",
@@ -24,6 +24,8 @@ app.command("run")(run.run)
 app.command("runs")(runs.runs)
 app.command("forget")(runs.forget)
 app.command("screen")(screen.screen)
+app.command("suite")(suite.suite)
+app.command("validate")(validate.validate)
 app.command("report")(report.report)
 app.command("export")(export.export)
 

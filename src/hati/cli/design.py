@@ -1,4 +1,4 @@
-"""``hati design``: regular two-level designs, and what they can tell apart."""
+"""``hati design``: designs, and what they can tell apart."""
 
 from __future__ import annotations
 
@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.output import STDOUT, TableFormat, write
-from hati.cli.parameters import Output
-from hati.cli.tables import write_table
+from hati.cli.classical_design import (
+    BlockCount,
+    Changes,
+    Foldover,
+    OrthogonalArray,
+    PlackettBurman,
+    Replicates,
+    Semifold,
+    write_orthogonal_array,
+    write_two_level,
+)
+from hati.cli.optimal_design import Augment, EffectOrder, Optimal, write_optimal
+from hati.cli.output import STDOUT
+from hati.cli.parameters import Output, Seed
 from hati.core import InputError
 
 if TYPE_CHECKING:
@@ -46,28 +57,45 @@ def design(
     generators: _Generators = None,
     runs: _Runs = None,
     resolution: _Resolution = None,
+    plackett_burman: PlackettBurman = False,
+    orthogonal_array: OrthogonalArray = False,
+    foldover: Foldover = None,
+    semifold: Semifold = None,
+    replicates: Replicates = None,
+    blocks: BlockCount = None,
     read: _Read = None,
     alias_order: _Order = None,
+    optimal: Optimal = None,
+    order: EffectOrder = None,
+    augment: Augment = None,
+    seed: Seed = 1,
     output: Output = STDOUT,
     chosen: _Format = DesignFormat.TEXT,
 ) -> None:
-    """Print, check or export a two-level design; without a size the full factorial."""
-    from hati import render
-    from hati.design import describe, write_csv
-    from hati.report import design_table
-
+    """Print, check or export a design; without a size the full factorial of two-level factors."""
+    changes = Changes(foldover, semifold, replicates, blocks)
+    if optimal is not None:
+        others = (factors, generators, resolution, read, alias_order)
+        if changes or plackett_burman or orthogonal_array or any(choice is not None for choice in others):
+            raise InputError("--optimal goes with --runs, --order, --augment and --seed", fix="leave the others out")
+        write_optimal(path, optimal, runs, order, augment, seed, output, chosen.value)
+        return
+    if order is not None or augment is not None:
+        raise InputError("--order and --augment are of optimal designs", fix="add --optimal D, I or bayes")
+    if orthogonal_array:
+        if changes or plackett_burman or any(choice is not None for choice in (factors, generators, resolution, read)):
+            raise InputError("--orthogonal-array goes with --runs alone", fix="leave the other options out")
+        write_orthogonal_array(path, runs, chosen.value, output)
+        return
     if read is not None:
-        if any(choice is not None for choice in (path, factors, generators, runs, resolution)):
-            raise InputError("--read is a design already", fix="give --read alone")
+        if plackett_burman or any(choice is not None for choice in (path, factors, generators, runs, resolution)):
+            raise InputError("--read is a design already", fix="leave the size and the factors out")
         made = _from_file(read)
+    elif plackett_burman:
+        made = _plackett_burman(_names(path, factors), generators, runs, resolution)
     else:
         made = _made(_names(path, factors), generators, runs, resolution)
-    if chosen is DesignFormat.JSON:
-        write(render.to_json(describe(made, alias_order)), output)
-    elif chosen is DesignFormat.CSV:
-        write(write_csv(made), output)
-    else:
-        write_table(design_table(made, alias_order), TableFormat(chosen.value), output)
+    write_two_level(made, changes, alias_order, chosen.value, output)
 
 
 def _names(path: Path | None, factors: str | None) -> tuple[str, ...]:
@@ -96,6 +124,16 @@ def _made(names: tuple[str, ...], generators: str | None, runs: int | None, reso
     if resolution is not None:
         return by_resolution(names, resolution)
     return full_factorial(names)
+
+
+def _plackett_burman(
+    names: tuple[str, ...], generators: str | None, runs: int | None, resolution: int | None
+) -> Design:
+    from hati.design import plackett_burman
+
+    if generators is not None or resolution is not None:
+        raise InputError("--plackett-burman goes with --runs alone", fix="leave --generators and --resolution out")
+    return plackett_burman(names, runs)
 
 
 def _from_file(file: Path) -> Design:

@@ -1,19 +1,44 @@
-"""What ``--dry-run`` prints: the tasks, and the time that they would take."""
+"""What ``--dry-run`` prints: the tasks, the time that they would take, and what the design cannot tell apart."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hati.cli.output import Format, TableFormat
+from hati.cli.output import Format, TableFormat, write
 from hati.cli.tables import write_table
 
 if TYPE_CHECKING:
+    from hati.report import Table
     from hati.wiring import Rehearsal
 
 
 def write_rehearsal(rehearsal: Rehearsal, chosen: Format, output: str) -> None:
     """Write the tasks in the order in which they would be run."""
-    from hati.report import plan_table
+    write_table(_table(rehearsal), TableFormat(chosen.value), output)
 
-    table = plan_table(rehearsal.plan, rehearsal.reason, rehearsal.seconds, rehearsal.options)
-    write_table(table, TableFormat(chosen.value), output)
+
+def write_planned(rehearsal: Rehearsal, chosen: Format, output: str) -> None:
+    """The same of a screening that is planned for an effect: JSON has what follows from the design, and the tasks."""
+    if chosen is not Format.JSON:
+        write_rehearsal(rehearsal, chosen, output)
+        return
+    from hati import render
+    from hati.report import consequences
+
+    choice = rehearsal.choice
+    told = {
+        "reason": rehearsal.reason,
+        "runs": len(rehearsal.plan),
+        "seconds": rehearsal.seconds,
+        "design": None if choice is None else consequences(choice, rehearsal.options).to_json(),
+        "tasks": render.table_rows(_table(rehearsal)),
+    }
+    write(render.to_json(told), output)
+
+
+def _table(rehearsal: Rehearsal) -> Table:
+    from hati.report import consequences, plan_table
+
+    choice = rehearsal.choice
+    notes = () if choice is None else consequences(choice, rehearsal.options).sentences()
+    return plan_table(rehearsal.plan, rehearsal.reason, rehearsal.seconds, rehearsal.options, notes)

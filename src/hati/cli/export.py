@@ -36,9 +36,9 @@ def export(
     from hati import render
     from hati.report import measured_table, samples_json
     from hati.store import Selection
-    from hati.wiring import stored
+    from hati.wiring import existing_store
 
-    place = stored(path, store)
+    place = existing_store(path, store)
     selection = Selection(study, benchmark)
     if chosen is ExportFormat.SAMPLES:
         write(render.to_json(samples_json(place.samples(selection))), output)

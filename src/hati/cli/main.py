@@ -67,7 +67,7 @@ def _run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     if result == INTERRUPTED:
-        say("interrupted" + _GOES_ON if arguments[0] in {"run", "screen"} else "interrupted")
+        say("interrupted" + _GOES_ON if arguments[0] in {"run", "screen", "suite", "validate"} else "interrupted")
     return result if isinstance(result, int) else 0
 
 

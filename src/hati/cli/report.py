@@ -45,15 +45,18 @@ def report(
 ) -> None:
     """Report a study from the store, without measuring."""
     from hati import render
-    from hati.wiring import conclude_stored, workplace
+    from hati.wiring import conclude_stored, validation_of, workplace
 
-    conclusion = conclude_stored(workplace(path, store), study, metric, parse_share(relevant))
+    place = workplace(path, store)
+    conclusion = conclude_stored(place, study, metric, parse_share(relevant))
     if charts is not None:
         _write_charts(conclusion, charts)
     if chosen is ReportFormat.HTML:
         write(render.screening_html(conclusion), output)
     else:
-        write_screening(conclusion, Format(chosen.value), output)
+        asked = chosen is ReportFormat.JSON
+        validated = validation_of(place, conclusion.study, conclusion.metric.name) if asked else None
+        write_screening(conclusion, Format(chosen.value), output, validated=validated)
 
 
 def _write_charts(conclusion: ScreeningConclusion, folder: Path) -> None:

@@ -28,9 +28,9 @@ def runs(
     """List the runs in the store; show one whole with --task."""
     from hati.report import run_table, runs_table
     from hati.store import Selection
-    from hati.wiring import stored
+    from hati.wiring import existing_store
 
-    found = stored(path, store).runs(Selection(study, benchmark, task))
+    found = existing_store(path, store).runs(Selection(study, benchmark, task))
     if task is not None and not found:
         raise InputError(f"no run's task begins with {task!r}", fix="`hati runs` lists them")
     table = run_table(found[0]) if task is not None and len(found) == 1 else runs_table(found)
@@ -47,7 +47,7 @@ def forget(
 ) -> None:
     """Remove runs from the store, for good."""
     from hati.store import Selection
-    from hati.wiring import stored
+    from hati.wiring import existing_store
 
     selection = Selection(study, benchmark, task)
     if everything == (selection != Selection()):
@@ -55,5 +55,5 @@ def forget(
             "say which runs to forget",
             fix="give --study, --task or --benchmark, or --all by itself; `hati runs` lists them",
         )
-    removed = stored(path, store).forget(selection)
+    removed = existing_store(path, store).forget(selection)
     typer.echo(f"{removed:,} run{'' if removed == 1 else 's'} forgotten")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from hati.cli.dry_run import write_rehearsal
+import typer
+
+from hati.cli.dry_run import write_planned, write_rehearsal
 from hati.cli.output import STDOUT, Format, console, say, write
 from hati.cli.parameters import (
     HERE,
@@ -17,66 +19,130 @@ from hati.cli.parameters import (
     Fresh,
     MetricName,
     Output,
-    ProjectPath,
     RelevantShare,
     Seed,
     StorePlace,
 )
 from hati.cli.progress import progress
+from hati.cli.table import (
+    BetterOption,
+    DeviationText,
+    SpaceFile,
+    SubjectPath,
+    TableOptions,
+    UnitName,
+    Where,
+    open_subject,
+)
 from hati.core import InputError
 
 if TYPE_CHECKING:
+    from hati.studies.recommendation import RecommendationConclusion
     from hati.studies.screening import ScreeningConclusion
+    from hati.studies.validation import ValidationConclusion
+
+_Detect = Annotated[
+    str | None,
+    typer.Option(
+        "--detect",
+        metavar="SHARE",
+        help="The cheapest design that finds effects of 3% or 0.03 with 90 % power, or none.",
+    ),
+]
+_Recommend = Annotated[
+    bool,
+    typer.Option("--recommend", help="Say what to set, confirmed against the default by runs of the same budget."),
+]
 
 
 def screen(
-    path: ProjectPath = HERE,
+    path: SubjectPath = HERE,
     metric: MetricName = None,
     benchmark: BenchmarkName = None,
     budget: BudgetText = "2m",
     relevant: RelevantShare = "1%",
+    detect: _Detect = None,
+    recommend: _Recommend = False,
     seed: Seed = 1,
     fresh: Fresh = False,
     dry_run: DryRun = False,
+    space: SpaceFile = None,
+    where: Where = None,
+    unit: UnitName = None,
+    better: BetterOption = None,
+    deviation: DeviationText = None,
     store: StorePlace = None,
     output: Output = STDOUT,
     chosen: FormatOption = Format.TEXT,
 ) -> None:
     """Find out which options matter, by a designed experiment within a budget."""
-    from hati.wiring import ScreeningRequest, prepare_screening, rehearse, workplace
+    from hati.wiring import ScreeningRequest, prepare_screening, rehearse, split_budget, validation_of
+    from hati.wiring import recommend as make_recommendation
     from hati.wiring import screen as make_screening
 
-    place = workplace(path, store)
-    request = ScreeningRequest(metric, budget, seed, benchmark, parse_share(relevant))
+    table = TableOptions(space, tuple(where or ()), unit, better, deviation)
+    place = open_subject(path, store, metric, budget, table)
+    split = split_budget(budget) if recommend else None
+    request = ScreeningRequest(
+        metric if place.table is None else None,
+        split.screening if split else budget,
+        seed,
+        benchmark,
+        parse_share(relevant),
+        None if detect is None else parse_share(detect),
+    )
     prepared = prepare_screening(place, request, fresh=fresh)
+    if split:
+        say(f"{split.kept} of the budget, and what the screening leaves, are kept to confirm what is recommended")
     if dry_run:
-        write_rehearsal(rehearse(prepared), chosen, output)
+        (write_rehearsal if detect is None else write_planned)(rehearse(prepared), chosen, output)
         return
     if prepared.finished:
         say(f"{prepared.id.key} was measured before; --fresh measures again")
     with progress(prepared.benchmark.name) as observe:
         conclusion = make_screening(prepared, say, observe)
-    write_screening(conclusion, chosen, output)
+        advice = make_recommendation(prepared, split, say, observe) if split else None
+    validated = validation_of(place, conclusion.study, conclusion.metric.name) if chosen is Format.JSON else None
+    write_screening(conclusion, chosen, output, advice, validated)
     if chosen is Format.TEXT and output == STDOUT:
-        say(f"report: {write_report(conclusion, place.project.root / '.hati' / 'reports')}")
+        say(_reported(conclusion, place.project.root / ".hati" / "reports", advice))
 
 
-def write_screening(conclusion: ScreeningConclusion, chosen: Format, output: str) -> None:
-    """Write a conclusion in the format that was asked for."""
+def _reported(conclusion: ScreeningConclusion, folder: Path, advice: RecommendationConclusion | None) -> str:
+    """Where the HTML report is, or why there is none: the study has done its work either way."""
+    try:
+        return f"report: {write_report(conclusion, folder, advice)}"
+    except InputError as error:
+        return f"no report: {error.message}"
+
+
+def write_screening(
+    conclusion: ScreeningConclusion,
+    chosen: Format,
+    output: str,
+    advice: RecommendationConclusion | None = None,
+    validated: ValidationConclusion | None = None,
+) -> None:
+    """Write a conclusion, and what is recommended, in the format that was asked for; as JSON its validation too."""
     from hati import render
-    from hati.report import screening_json
+    from hati.report import recommendation_json, screening_json, validation_json
 
     if chosen is Format.JSON:
-        write(render.to_json(screening_json(conclusion)), output)
+        added = {"validation": validation_json(validated) if validated else None}
+        added |= {"recommendation": recommendation_json(advice)} if advice else {}
+        write(render.to_json({**screening_json(conclusion), **added}), output)
     elif chosen is Format.MARKDOWN:
-        write(render.screening_markdown(conclusion), output)
+        added_text = f"\n{render.recommendation_markdown(advice)}" if advice else ""
+        write(render.screening_markdown(conclusion) + added_text, output)
     elif output == STDOUT:
         render.print_screening(conclusion, console())
+        if advice:
+            render.print_recommendation(advice, console())
     else:
-        write(render.screening_text(conclusion), output)
+        write(render.screening_text(conclusion) + (render.recommendation_text(advice) if advice else ""), output)
 
 
-def write_report(conclusion: ScreeningConclusion, folder: Path) -> Path:
+def write_report(conclusion: ScreeningConclusion, folder: Path, advice: RecommendationConclusion | None = None) -> Path:
     """Write the HTML report of a conclusion into a folder; its path."""
     from hati import render
 
@@ -86,7 +152,7 @@ def write_report(conclusion: ScreeningConclusion, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder} cannot be made: {error.strerror}") from error
-    write(render.screening_html(conclusion), str(file))
+    write(render.screening_html(conclusion, advice), str(file))
     return file
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.output import STDOUT, TableFormat, write
+from hati.cli.output import STDOUT, TableFormat, say, write
 from hati.cli.parameters import HERE, Output, ProjectPath, Seed, TableFormatOption
 from hati.cli.tables import write_table
 from hati.core import Configuration, InputError, canonical_json, generator
@@ -21,7 +21,13 @@ app = typer.Typer(help="The options, their settings and constraints.", no_args_i
 _MOST_LISTED = 1_000_000
 
 _Count = Annotated[int, typer.Option("--count", min=1, help="How many.")]
-_Model = Annotated[Path, typer.Argument(metavar="FILE", help="A FeatureModel.xml of SPL Conqueror.")]
+_Source = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A FeatureModel.xml of SPL Conqueror, or a table of measurements.")
+]
+_Metrics = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="NAME", help="For a table: a column that is no option; may be given repeatedly."),
+]
 _Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Stop after so many.")]
 _Target = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The hati.toml to write; - is stdout.")]
 
@@ -93,12 +99,37 @@ def check(path: ProjectPath = HERE, output: Output = STDOUT, chosen: TableFormat
 
 
 @app.command("import")
-def import_model(model: _Model, output: _Target = STDOUT) -> None:
-    """Turn a feature model into a hati.toml."""
+def import_model(source: _Source, metric: _Metrics = None, output: _Target = STDOUT) -> None:
+    """Turn a feature model, or the columns of a table, into a hati.toml."""
     from hati.project import read_feature_model, write_project
+    from hati.subject.table import is_table
 
-    read = read_feature_model(model)
-    write(write_project(read.space, read.name), output)
+    if is_table(source):
+        space, name = _from_table(source, metric or []), source.name.partition(".")[0]
+    elif metric:
+        raise InputError(f"--metric is for a table, and {source} is none", fix="leave it out")
+    else:
+        read = read_feature_model(source)
+        space, name = read.space, read.name
+    write(write_project(space, name), output)
+
+
+def _from_table(file: Path, metrics: list[str]) -> Space:
+    """The space of a table's columns, of which it is said what was left out and what seems to be missing."""
+    from hati.space import count
+    from hati.subject.table import infer_space, read_sheet
+
+    sheet = read_sheet(file)
+    inferred = infer_space(sheet, metrics)
+    for column, reason in inferred.others:
+        say(f"no option: {column} ({reason})")
+    rows, configurations = inferred.configurations(sheet), count(inferred.space)
+    if rows < configurations:
+        say(
+            f"the table has {rows:,} of {configurations:,} configurations; "
+            "if others are not valid, write under [space] why"
+        )
+    return inferred.space
 
 
 def _space(path: Path) -> Space:

@@ -1,7 +1,8 @@
 """Which configurations to measure so that given effects can be estimated, and what they can tell apart.
 
 Full factorials and regular two-level fractions: by given generators, or of minimum aberration by runs or
-by resolution from a table. Every property of a design (word-length pattern, resolution, words, aliases,
+by resolution from a table. Plackett-Burman designs, foldovers, replicates, blocks; orthogonal arrays for factors with
+more than two settings. Every property of a design (word-length pattern, resolution, words, aliases,
 clear interactions) is recomputed from its matrix and never taken from its recipe, so it holds
 for designs that were read from a file or lost some runs as well.
 """
@@ -14,46 +15,126 @@ from hati.design.aliasing import (
     clear_interactions,
     partial_aliases,
 )
+from hati.design.augmentation import Augmentation, augment, entangled, runs_needed
+from hati.design.blocking import Blocks, blocked
+from hati.design.candidates import Candidates, Reach, candidates, from_levels
 from hati.design.catalogue import CatalogueEntry, by_resolution, by_runs, catalogue_sizes
+from hati.design.coding import INACTIVE, Levels, Model, levels, setting_contrasts
 from hati.design.configurations import check_two_level, configurations
 from hati.design.describe import describe
+from hati.design.discrimination import (
+    FollowUp,
+    Predictions,
+    Rival,
+    discriminating_runs,
+    discrimination,
+    predictions,
+)
+from hati.design.estimability import Estimability, Separation, estimability, separation
 from hati.design.exchange import read_csv, read_json, write_csv, write_json
+from hati.design.exchanging import Replication
 from hati.design.factorial import from_generators, full_factorial, parse_generators
+from hati.design.fit import Fit
+from hati.design.foldover import foldover, replicated, semifoldover, with_replicated_points
+from hati.design.given_runs import read_runs
+from hati.design.hadamard import hadamard
+from hati.design.level_design import (
+    LevelDesign,
+    LevelProperties,
+    check_unconstrained,
+    level_configurations,
+    level_properties,
+    strength,
+)
+from hati.design.level_exchange import describe_levels, write_level_csv, write_level_json
 from hati.design.matrix import Design
 from hati.design.names import letters, parse_factors
+from hati.design.optimal import Criterion, OptimalDesign, optimal_design
 from hati.design.order import run_order
+from hati.design.orthogonal import array_runs, orthogonal_array
+from hati.design.plackett_burman import plackett_burman, plackett_burman_sizes
 from hati.design.properties import DesignProperties, properties
-from hati.design.words import Word, resolution, word_length_pattern, words
+from hati.design.words import Word, resolution, shortest_words, word_length_pattern, words
 
 __all__ = [
+    "INACTIVE",
     "Alias",
+    "Augmentation",
+    "Blocks",
+    "Candidates",
     "CatalogueEntry",
+    "Criterion",
     "Design",
     "DesignProperties",
+    "Estimability",
+    "Fit",
+    "FollowUp",
+    "LevelDesign",
+    "LevelProperties",
+    "Levels",
+    "Model",
+    "OptimalDesign",
     "PartialAlias",
+    "Predictions",
+    "Reach",
+    "Replication",
+    "Rival",
+    "Separation",
     "Word",
     "alias_sets",
     "aliases",
+    "array_runs",
+    "augment",
+    "blocked",
     "by_resolution",
     "by_runs",
+    "candidates",
     "catalogue_sizes",
     "check_two_level",
+    "check_unconstrained",
     "clear_interactions",
     "configurations",
     "describe",
+    "describe_levels",
+    "discriminating_runs",
+    "discrimination",
+    "entangled",
+    "estimability",
+    "foldover",
     "from_generators",
+    "from_levels",
     "full_factorial",
+    "hadamard",
     "letters",
+    "level_configurations",
+    "level_properties",
+    "levels",
+    "optimal_design",
+    "orthogonal_array",
     "parse_factors",
     "parse_generators",
     "partial_aliases",
+    "plackett_burman",
+    "plackett_burman_sizes",
+    "predictions",
     "properties",
     "read_csv",
     "read_json",
+    "read_runs",
+    "replicated",
     "resolution",
     "run_order",
+    "runs_needed",
+    "semifoldover",
+    "separation",
+    "setting_contrasts",
+    "shortest_words",
+    "strength",
+    "with_replicated_points",
     "word_length_pattern",
     "words",
     "write_csv",
     "write_json",
+    "write_level_csv",
+    "write_level_json",
 ]

@@ -105,13 +105,12 @@ def partial_aliases(design: Design, effect: Sequence[str], order: int) -> tuple[
     chosen = indices(design, effect)
     others = [other for other, _ in effects(geometry.columns, order) if other != chosen]
     _check_products(len(others) * design.runs)
-    own = _product(design, chosen)
-    found: list[PartialAlias] = []
-    for other in others:
-        mean = float(own @ _product(design, other)) / design.runs
-        if 0 < abs(mean) < 1:
-            found.append(PartialAlias(named(design, other), mean))
-    return tuple(found)
+    means = _product(design, chosen) @ _products(design, others) / design.runs
+    return tuple(
+        PartialAlias(named(design, other), float(mean))
+        for other, mean in zip(others, means, strict=True)
+        if 0 < abs(mean) < 1
+    )
 
 
 def indices(design: Design, effect: Sequence[str]) -> Indices:
@@ -137,6 +136,15 @@ def named(design: Design, effect: Indices) -> tuple[str, ...]:
 def _product(design: Design, effect: Indices) -> NDArray[np.float64]:
     product: NDArray[np.float64] = design.matrix[:, list(effect)].prod(axis=1, dtype=np.float64)
     return product
+
+
+def _products(design: Design, chosen: list[Indices]) -> NDArray[np.float64]:
+    """The effects' products, shape (runs, effects)."""
+    products = np.ones((design.runs, len(chosen)))
+    for place in range(max(map(len, chosen), default=0)):
+        having = [at for at, effect in enumerate(chosen) if len(effect) > place]
+        products[:, having] *= design.matrix[:, [chosen[at][place] for at in having]]
+    return products
 
 
 def _orthogonal(design: Design, pairs: list[tuple[int, int]]) -> list[bool]:

@@ -11,7 +11,7 @@ from hati.design.exchange import FORMAT
 from hati.design.matrix import Design
 from hati.design.names import effect_name, separator_of
 from hati.design.structure import Indices, hull
-from hati.design.words import Word, word_length_pattern, words
+from hati.design.words import Word, shortest_words, word_length_pattern
 
 _USUAL_ORDER = 3
 _MOST_LISTED = 1_000_000
@@ -26,7 +26,7 @@ def describe(design: Design, alias_order: int | None = None) -> dict[str, object
     ``partial_aliases`` the main effects' partial ones up to second order, with the mean of their product.
     Without an order: third, or as far below it as keeps the listing to a million.
     ``words`` are all defining words, the shortest first, where there are at most 5,000 of them, otherwise the
-    shortest only; ``resolution`` is null for a full factorial.
+    shortest only, where a search finds them; ``resolution`` is null for a full factorial.
 
     Raises:
         InputError: for an order below one, or one whose listing would be too long.
@@ -60,7 +60,7 @@ def _words(design: Design) -> Iterable[Word]:
     geometry = hull(design)
     free = len(design.factors) - geometry.rank
     if 2**free - 1 > _MOST_WORDS:
-        return words(design)
+        return shortest_words(design)
     found: list[frozenset[int]] = [frozenset()]
     for j in set(range(len(design.factors))) - set(geometry.base):
         generator = {j, *(base for i, base in enumerate(geometry.base) if geometry.columns[j] >> i & 1)}

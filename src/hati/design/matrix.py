@@ -13,7 +13,7 @@ from hati.core import InputError
 Matrix = NDArray[np.int8]
 """Shape (runs, factors), entries -1 and +1."""
 
-Kind = Literal["full factorial", "regular fraction", "given"]
+Kind = Literal["full factorial", "regular fraction", "Plackett-Burman", "foldover", "semi-foldover", "given"]
 
 MOST_RUNS = 2**20
 MOST_FACTORS = 1024

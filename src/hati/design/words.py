@@ -16,6 +16,7 @@ from hati.design.structure import MOST_EFFECTS, Hull, Indices, hull
 
 _MOST_PAIRED = 2**14
 _CHUNK = 2**24
+_QUICK = 200_000
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,22 @@ def words(design: Design, length: int | None = None) -> tuple[Word, ...]:
     else:
         found = _constant(geometry, length)
     return tuple(Word(tuple(design.factors[j] for j in word), geometry.sign(word)) for word in sorted(found))
+
+
+def shortest_words(design: Design) -> tuple[Word, ...]:
+    """The shortest words as ``words`` finds them; none where these are too long to be found.
+
+    Of a design that is not regular, which seldom has short ones, they are looked for only while that is quick.
+    """
+    geometry = hull(design)
+    factors = len(design.factors)
+    quick = max((n for n in range(1, factors + 1) if comb(factors, n - n // 2) <= _QUICK), default=0)
+    if not geometry.regular and not any(_constant(geometry, n) for n in range(1, min(quick, geometry.rank + 1) + 1)):
+        return ()
+    try:
+        return words(design)
+    except InputError:
+        return ()
 
 
 def _constant(geometry: Hull, length: int) -> list[Indices]:

@@ -21,15 +21,20 @@ from hati.report import (
     cell_text,
     design_summary,
     detection,
+    recommendation_answer,
+    recommendation_table,
     run_summary,
     scale_sentence,
     screening_tables,
     space_size,
 )
+from hati.studies.recommendation import RecommendationConclusion
 from hati.studies.screening import ScreeningConclusion
 
 if TYPE_CHECKING:
     import jinja2
+
+    from hati.render.chart_style import Chart
 
 _CAPTIONS = {
     "pareto": "Effects by size. The table of effects has the same numbers.",
@@ -46,27 +51,39 @@ class _Figure(NamedTuple):
     caption: str
 
 
-def screening_html(conclusion: ScreeningConclusion) -> str:
-    """The report of a screening, as one file: HTML, style, charts and scripts."""
-    charts = {name: chart.to_dict() for name, chart in screening_charts(conclusion).items()}
+def screening_html(conclusion: ScreeningConclusion, advice: RecommendationConclusion | None = None) -> str:
+    """The report of a screening and of what it recommends, as one file: HTML, style, charts and scripts."""
+    return page(
+        "screening.html.j2",
+        screening_charts(conclusion),
+        _CAPTIONS,
+        conclusion=conclusion,
+        answer=answer(conclusion),
+        tables=screening_tables(conclusion),
+        facts=(
+            ("Subject", f"{conclusion.subject} {conclusion.revision}, benchmark {conclusion.benchmark}"),
+            ("Space", space_size(conclusion)),
+            ("Design", design_summary(conclusion)),
+            ("Runs", run_summary(conclusion)),
+            ("Scale", scale_sentence(conclusion)),
+            ("Study", conclusion.study),
+        ),
+        detection=detection(conclusion),
+        advice=advice and recommendation_answer(advice),
+        recommendation=advice and recommendation_table(advice),
+    )
+
+
+def page(template: str, drawn: Mapping[str, Chart], captions: Mapping[str, str], **values: object) -> str:
+    """A template's page with charts, each with its caption, and all that they need."""
+    charts = {name: chart.to_dict() for name, chart in drawn.items()}
     scripts = [chart_script(), _template_text("interactive.js")] if charts else []
     return (
         _environment()
-        .get_template("screening.html.j2")
+        .get_template(template)
         .render(
-            conclusion=conclusion,
-            answer=answer(conclusion),
-            tables=screening_tables(conclusion),
-            facts=(
-                ("Subject", f"{conclusion.subject} {conclusion.revision}, benchmark {conclusion.benchmark}"),
-                ("Space", space_size(conclusion)),
-                ("Design", design_summary(conclusion)),
-                ("Runs", run_summary(conclusion)),
-                ("Scale", scale_sentence(conclusion)),
-                ("Study", conclusion.study),
-            ),
-            detection=detection(conclusion),
-            figures=_figures(charts),
+            **values,
+            figures=_figures(charts, captions),
             specifications=_script_safe(charts),
             scripts=[_markup(script) for script in scripts],
             hashes=[_hash(script) for script in scripts],
@@ -75,9 +92,9 @@ def screening_html(conclusion: ScreeningConclusion) -> str:
     )
 
 
-def _figures(charts: Mapping[str, dict[str, Any]]) -> list[_Figure]:
+def _figures(charts: Mapping[str, dict[str, Any]], captions: Mapping[str, str]) -> list[_Figure]:
     drawings = {name: _own_ids(name, specification_svg(chart)) for name, chart in charts.items()}
-    return [_Figure(name, _markup(drawing), _CAPTIONS[name]) for name, drawing in drawings.items()]
+    return [_Figure(name, _markup(drawing), captions[name]) for name, drawing in drawings.items()]
 
 
 def _own_ids(name: str, svg: str) -> str:

@@ -22,7 +22,12 @@ def table_json(table: Table) -> str:
 
     A column's unit stands beside it, under its name and `` unit``.
     """
-    return to_json([_row(table, number) for number in range(len(table.rows))])
+    return to_json(table_rows(table))
+
+
+def table_rows(table: Table) -> list[dict[str, object]]:
+    """The objects of ``table_json``."""
+    return [_row(table, number) for number in range(len(table.rows))]
 
 
 def _row(table: Table, number: int) -> dict[str, object]:

@@ -13,11 +13,13 @@ from hati.studies.screening import Scale
 
 _PANEL = 170
 _COLUMNS = 3
-_SETTINGS = ("first setting", "second setting")
+_SETTINGS = ["first setting", "second setting", "further settings"]
+_SHAPES = ["circle", "square", "diamond"]
+_COLOURS = [palette.FIRST, palette.SECOND, palette.NOT_SHOWN]
 
 
 def main_effects_chart(figure: MainEffects) -> Chart:
-    """Each option's two means on a line of its own, with their intervals."""
+    """Each option's means on a line of its own, with their intervals."""
     names = labels([option.option for option in figure.options])
     title = titled(f"mean {figure.metric}", figure.unit)
     base = alt.Chart(data(_settings(figure, names))).encode(y=rows(names))
@@ -31,7 +33,7 @@ def main_effects_chart(figure: MainEffects) -> Chart:
     points = base.mark_point(filled=True, size=70, opacity=1).encode(
         x=x,
         color=_setting_colour(),
-        shape=alt.Shape("which:N", scale=alt.Scale(domain=_SETTINGS, range=["circle", "square"]), title=None),
+        shape=alt.Shape("which:N", scale=alt.Scale(domain=_SETTINGS, range=_SHAPES), title=None),
         tooltip=[
             alt.Tooltip("label:N", title="option"),
             alt.Tooltip("setting:N", title="setting"),
@@ -52,7 +54,7 @@ def main_effects_chart(figure: MainEffects) -> Chart:
     )
     return styled(
         alt.layer(centre, link, intervals, points, *texts).properties(width=WIDTH, height=(ROW + 4) * len(names)),
-        f"Mean {figure.metric} at the two settings of each option",
+        f"Mean {figure.metric} at the settings of each option",
         "Options as they rank; bands are 95 % intervals; the dashed line is the mean over the whole design.",
         "Options whose effect could not be estimated are left out." if figure.left_out else "",
     )
@@ -125,21 +127,20 @@ def run_order_chart(figure: RunOrder) -> Chart:
 def _settings(figure: MainEffects, names: list[str]) -> list[dict[str, Any]]:
     points = []
     for name, option in zip(names, figure.options, strict=True):
-        pair = (option.first, option.second)
-        lower = min(pair, key=lambda at: at.mean)
-        for which, at in zip(_SETTINGS, pair, strict=True):
+        lowest, highest = (extreme(option.settings, key=lambda at: at.mean) for extreme in (min, max))
+        for place, at in enumerate(option.settings):
             low, high = at.interval or (None, None)
-            end = low if at is lower else high
+            end = low if at is lowest else high
             points.append(
                 {
                     "label": name,
-                    "which": which,
+                    "which": _SETTINGS[min(place, len(_SETTINGS) - 1)],
                     "setting": plain(at.setting, 40),
                     "mean": at.mean,
                     "low": low,
                     "high": high,
                     "text_at": at.mean if end is None else end,
-                    "side": "low" if at is lower else "high",
+                    "side": "low" if at is lowest else "high" if at is highest else "between",
                 }
             )
     return points
@@ -147,7 +148,7 @@ def _settings(figure: MainEffects, names: list[str]) -> list[dict[str, Any]]:
 
 def _domain(figure: MainEffects) -> list[float]:
     """The axis that has room for the settings' names beside the points; not below zero for values that are not."""
-    settings = [at for option in figure.options for at in (option.first, option.second)]
+    settings = [at for option in figure.options for at in option.settings]
     ends = [end for at in settings for end in (at.mean, *(at.interval or ()))]
     low, high = min(ends), max(ends)
     room = 0.16 * (high - low) or 0.1 * abs(high) or 1.0
@@ -155,7 +156,7 @@ def _domain(figure: MainEffects) -> list[float]:
 
 
 def _setting_colour() -> alt.Color:
-    scale = alt.Scale(domain=_SETTINGS, range=[palette.FIRST, palette.SECOND])
+    scale = alt.Scale(domain=_SETTINGS, range=_COLOURS)
     return alt.Color("which:N", scale=scale, title=None, legend=alt.Legend(orient="top", symbolOpacity=1))
 
 
@@ -176,7 +177,7 @@ def _panel(pair: Interaction, title: str | None) -> alt.LayerChart | alt.FacetCh
             axis=alt.Axis(titleLimit=_PANEL, tickCount=5),
         ),
     )
-    colour = alt.Color("which:N", scale=alt.Scale(domain=_SETTINGS, range=[palette.FIRST, palette.SECOND]), legend=None)
+    colour = alt.Color("which:N", scale=alt.Scale(domain=_SETTINGS, range=_COLOURS), legend=None)
     lines = base.mark_line(strokeWidth=2.5).encode(color=colour)
     tooltip = [
         alt.Tooltip("x:N", title=plain(pair.x)),
@@ -185,7 +186,7 @@ def _panel(pair: Interaction, title: str | None) -> alt.LayerChart | alt.FacetCh
     ]
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(
         color=colour,
-        shape=alt.Shape("which:N", scale=alt.Scale(domain=_SETTINGS, range=["circle", "square"]), legend=None),
+        shape=alt.Shape("which:N", scale=alt.Scale(domain=_SETTINGS, range=_SHAPES), legend=None),
         tooltip=tooltip,
     )
     ends = [

@@ -29,6 +29,11 @@ def print_table(table: Table, console: Console) -> None:
     _print(layout.drawn, console, layout.width)
 
 
+def print_facts(lines: tuple[tuple[str, str], ...], console: Console) -> None:
+    """Print lines that each have a name."""
+    _print(_facts(lines, console), console, console.width)
+
+
 def table_text(table: Table) -> str:
     """The table as text, as it is printed where there is no terminal."""
     text = StringIO()

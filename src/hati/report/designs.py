@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hati.design import Design, describe, properties, words
+from hati.design import Design, describe, properties, shortest_words
 from hati.report.table import Align, Cell, Column, Table
 from hati.report.words import roman
 
@@ -31,9 +31,9 @@ def _notes(design: Design, alias_order: int | None) -> tuple[str, ...]:
         for name, good in (("balanced", known.balanced), ("orthogonal", known.orthogonal), ("regular", known.regular))
         if not good
     ]
-    pattern = ", ".join(f"A{length} = {count}" for length, count in _items(told["word_length_pattern"]))
+    pattern = ", ".join(f"A{length} = {_count(count)}" for length, count in _items(told["word_length_pattern"]))
     clear = _list(told["clear_interactions"])
-    shortest = _list(told["words"])[: len(words(design))]
+    shortest = _list(told["words"])[: len(shortest_words(design))]
     notes = [
         f"{known.factors} factors in {known.runs:,} runs; resolution {resolution}.",
         *((f"Not {' and not '.join(flaws)}.",) if flaws else ()),
@@ -41,9 +41,22 @@ def _notes(design: Design, alias_order: int | None) -> tuple[str, ...]:
         *((f"Shortest words: {_some(shortest)}.",) if shortest else ()),
         f"Clear two-factor interactions: {len(clear)}{f' ({_some(clear)})' if clear else ''}.",
     ]
+    largest = _largest_part(told["partial_aliases"], set(design.factors))
+    notes += (
+        [f"Main effects are aliased in part with two-factor interactions, by at most {largest:.2g}."] if largest else []
+    )
     aliases = {effect: _list(others) for effect, others in _items(told["aliases"]) if effect in design.factors}
     notes += [f"{effect} = {_some(others, ' = ')}" for effect, others in aliases.items() if others]
     return tuple(notes)
+
+
+def _count(count: object) -> str:
+    return f"{count:.2f}" if isinstance(count, float) else str(count)
+
+
+def _largest_part(told: object, mains: set[str]) -> float:
+    parts = [pair for _, partial in _items(told) for pair in _items(partial) if pair[0] not in mains]
+    return max((abs(part) for _, part in parts if isinstance(part, float)), default=0.0)
 
 
 def _some(names: list[str], between: str = ", ") -> str:

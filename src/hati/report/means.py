@@ -1,4 +1,4 @@
-"""Figure data of means: each option's two settings, the strongest pairs' four, and every run in order."""
+"""Figure data of means: each option's settings, the strongest pairs' four combinations, and every run in order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hati.core import Configuration, Setting, setting_text
 from hati.report.quantities import tidy
 from hati.report.words import effect_name, main_effect, option_summary
-from hati.studies.screening import Effect, Options, OptionSummary, Scale, ScreeningConclusion
+from hati.studies.screening import Effect, Options, OptionSummary, Scale, ScreeningConclusion, SettingEstimate
 
 
 class SettingMean(NamedTuple):
@@ -23,11 +23,10 @@ class SettingMean(NamedTuple):
 
 
 class MainEffect(NamedTuple):
-    """An option's means at its first and at its second setting."""
+    """An option's means at its settings, in their order."""
 
     option: str
-    first: SettingMean
-    second: SettingMean
+    settings: tuple[SettingMean, ...]
     important: bool
 
 
@@ -80,9 +79,10 @@ class RunOrder(NamedTuple):
 
 
 def main_effects(conclusion: ScreeningConclusion) -> MainEffects:
-    """Means at the first and second setting of each option whose effect was estimated, as ranked.
+    """Means at the settings of each option whose effect was estimated, as ranked.
 
-    They are the overall mean minus and plus half the effect: in a balanced design the plain means, otherwise
+    Of options with more than two settings they are those of the model; of the others
+    they are the overall mean minus and plus half the effect: in a balanced design the plain means, otherwise
     (runs failed, or are still to be made) free of the other options' effects, which plain means would not be.
     A mean of half the runs has the standard error of the effect divided by sqrt(2), which gives the intervals.
     """
@@ -95,16 +95,18 @@ def main_effects(conclusion: ScreeningConclusion) -> MainEffects:
     rows = []
     for effect in effects:
         option = option_summary(conclusion, effect.options[0])
-        first, second = (
+        found = tuple(_modelled(at, factor) for at in effect.settings) or tuple(
             _setting_mean(setting, centre + sign * effect.estimate / 2, effect.interval, factor)
             for setting, sign in ((option.first, -1), (option.second, +1))
         )
-        rows.append(MainEffect(option.name, first, second, effect.important))
+        rows.append(MainEffect(option.name, found, effect.important))
     return MainEffects(conclusion.metric.name, unit, centre * factor, tuple(rows), len(conclusion.ranking) - len(rows))
 
 
 def interactions(conclusion: ScreeningConclusion, most: int = 6) -> Interactions:
-    """Means of the four combinations of the strongest pairs; pairs of which a combination has no run are left out."""
+    """Means of the four combinations of the strongest pairs; left out are pairs of
+    which a combination has no run, and those of options with more than two settings.
+    """
     means = _configuration_means(conclusion)
     unit, factor = tidy(conclusion.metric.unit, means.values())
     pairs = []
@@ -137,6 +139,11 @@ def _configuration_means(conclusion: ScreeningConclusion) -> dict[Configuration,
     return {configuration: fmean(of) for configuration, of in values.items()}
 
 
+def _modelled(at: SettingEstimate, factor: float) -> SettingMean:
+    interval = None if at.interval is None else (at.interval[0] * factor, at.interval[1] * factor)
+    return SettingMean(setting_text(at.setting), at.estimate * factor, interval)
+
+
 def _setting_mean(
     setting: Setting, mean: float, effect_interval: tuple[float, float] | None, factor: float
 ) -> SettingMean:
@@ -150,6 +157,8 @@ def _interaction(
     conclusion: ScreeningConclusion, effect: Effect, means: Mapping[Configuration, float], factor: float
 ) -> Interaction | None:
     x, line = _by_influence(conclusion, effect.options)
+    if not (x.two_level and line.two_level):
+        return None
     cells = [
         [_mean_where(means, {x.name: a, line.name: b}) for b in (line.first, line.second)] for a in (x.first, x.second)
     ]

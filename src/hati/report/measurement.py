@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from hati.report.plain import Plain
 from hati.report.quantities import duration, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
-from hati.report.values import Plain
 from hati.studies.measurement import MeasurementConclusion, Summary
 
 _RIGHT = Align.RIGHT

@@ -9,10 +9,12 @@ from hati.report.quantities import duration
 from hati.report.table import Align, Column, Table
 
 
-def plan_table(plan: Plan, reason: str, seconds: float | None, options: Sequence[str]) -> Table:
+def plan_table(
+    plan: Plan, reason: str, seconds: float | None, options: Sequence[str], notes: Sequence[str] = ()
+) -> Table:
     """A row for each task in order, a column for each of the options.
 
-    ``seconds`` is the time that all tasks would take, None where unknown.
+    ``seconds`` is the time that all tasks would take, None where unknown; ``notes`` are more to be said.
     """
     tasks = plan.tasks
     columns = (Column("task"), Column("stage"), Column("repetition", None, Align.RIGHT), *(Column(o) for o in options))
@@ -22,4 +24,4 @@ def plan_table(plan: Plan, reason: str, seconds: float | None, options: Sequence
     )
     count = len(tasks)
     time = "how long they take is not known yet" if seconds is None else f"about {duration(seconds)}"
-    return Table("Plan", columns, rows, (f"{reason}.", f"{count:,} run{'' if count == 1 else 's'}: {time}."))
+    return Table("Plan", columns, rows, (f"{reason}.", f"{count:,} run{'' if count == 1 else 's'}: {time}.", *notes))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hati.report.quantities import percent
-from hati.studies.screening import Choice, expected_detectable, expected_detectable_deviations
+from hati.studies.screening import AnyChoice, expected_detectable, expected_detectable_deviations
 
 
-def promise(choice: Choice, noise: float | None, relevant: float) -> str:
+def promise(choice: AnyChoice, noise: float | None, relevant: float) -> str:
     """For a noise that a few pilot runs suggest: the standard deviation of a run as a fraction, None where unknown."""
     found = None if noise is None else expected_detectable(choice, noise, relevant=relevant)
     if found is None:
@@ -17,7 +17,7 @@ def promise(choice: Choice, noise: float | None, relevant: float) -> str:
     )
 
 
-def promise_in_deviations(choice: Choice) -> str:
+def promise_in_deviations(choice: AnyChoice) -> str:
     """For a noise that nothing is known of yet."""
     found = expected_detectable_deviations(choice)
     if found is None:

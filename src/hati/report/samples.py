@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hati.core import Observations, Run, Sample
-from hati.report.values import Plain
+from hati.report.plain import Plain
 
 
 def samples_json(samples: Iterable[Sample]) -> dict[str, Plain]:

@@ -150,13 +150,12 @@ def _options_table(conclusion: ScreeningConclusion) -> Table:
         (
             Column("letter"),
             Column("option"),
-            Column("first"),
-            Column("second"),
+            Column("settings"),
             Column("rank", None, _RIGHT),
             Column("meaning"),
         ),
         tuple(
-            (o.letter, o.name, setting_text(o.first), setting_text(o.second), ranks.get(o.name), o.doc)
+            (o.letter, o.name, ", ".join(map(setting_text, o.settings)), ranks.get(o.name), o.doc)
             for o in conclusion.options
         ),
         ("The rank is by the main effect and the interactions of an option.",) if conclusion.effects else (),
@@ -173,6 +172,8 @@ def _design_table(conclusion: ScreeningConclusion) -> Table:
         ("resolution", Shown(roman(design.resolution), design.resolution) if design.resolution else None),
         ("generators", ", ".join(design.generators)),
     ]
+    if design.d_efficiency is not None:
+        rows.append(("D-efficiency", Shown(fixed(design.d_efficiency, 3), design.d_efficiency)))
     return Table("Design", (Column("property"), Column("value")), tuple(rows))
 
 
@@ -238,6 +239,8 @@ def _effect_of(conclusion: ScreeningConclusion, effect: Effect) -> str:
     if len(effect.options) > 1:
         return effect_name(effect.options)
     (name,) = effect.options
+    if not option_summary(conclusion, name).two_level:
+        return name
     return f"{name}={setting_text(option_summary(conclusion, name).second)}"
 
 

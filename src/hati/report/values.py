@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
+from hati.report.plain import Plain
 from hati.report.words import estimated_by, verdict
-from hati.studies.screening import Dispersion, Effect, OptionSummary, Scale, ScreeningConclusion
-
-Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
-"""What JSON can say."""
+from hati.studies.screening import Dispersion, Effect, OptionSummary, Scale, ScreeningConclusion, SettingEstimate
 
 _BASES = {Scale.LOG: "first setting", Scale.RAW: "mean size"}
 """What a relative effect is a fraction of: exp(effect) - 1 is of the mean at the first setting."""
@@ -44,6 +42,7 @@ def screening_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
             "repetitions": design.repetitions,
             "resolution": design.resolution,
             "generators": list(design.generators),
+            **({} if design.d_efficiency is None else {"d_efficiency": _finite(design.d_efficiency)}),
         },
         "effects": [_effect(effect, unit) for effect in conclusion.effects],
         "ranking": list(conclusion.ranking),
@@ -60,7 +59,15 @@ def screening_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
         "failures": list(conclusion.failures),
         "seconds": _finite(conclusion.seconds),
         "warnings": list(conclusion.warnings),
+        "model": _model(conclusion),
     }
+
+
+def _model(conclusion: ScreeningConclusion) -> dict[str, Plain] | None:
+    model = conclusion.model
+    if model is None:
+        return None
+    return {"terms": [list(term) for term in model.terms], "r_squared": _finite(model.r_squared)}
 
 
 def _option(option: OptionSummary) -> dict[str, Plain]:
@@ -69,6 +76,7 @@ def _option(option: OptionSummary) -> dict[str, Plain]:
         "letter": option.letter,
         "first": option.first,
         "second": option.second,
+        "settings": list(option.settings),
         "doc": option.doc,
     }
 
@@ -89,6 +97,17 @@ def _effect(effect: Effect, unit: str) -> dict[str, Plain]:
         "important": effect.important,
         "verdict": verdict(effect),
         "aliases": [list(alias) for alias in effect.aliases],
+        "settings": [_setting(setting, unit) for setting in effect.settings],
+    }
+
+
+def _setting(found: SettingEstimate, unit: str) -> dict[str, Plain]:
+    return {
+        "setting": found.setting,
+        "estimate": _finite(found.estimate),
+        "unit": unit,
+        "interval": _pair(found.interval),
+        "relative": _finite(found.relative),
     }
 
 

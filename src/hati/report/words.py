@@ -16,6 +16,8 @@ _NAMED = 4
 _TOGETHER = 2
 """How many important interactions it names beside them."""
 _PAIR = 2
+_SHOWN = 4
+"""How many settings of an option a list names."""
 _CONFOUNDED = 3
 """The resolution in which a main effect cannot be told from interactions of two options."""
 
@@ -41,7 +43,9 @@ def option_summary(conclusion: ScreeningConclusion, name: str) -> OptionSummary:
 
 
 def step(option: OptionSummary) -> str:
-    """From its first setting to its second: ``FULL -> OFF``."""
+    """From its first setting to its second: ``FULL -> OFF``; of an option with more, how many there are."""
+    if not option.two_level:
+        return f"{len(option.settings)} settings"
     return f"{setting_text(option.first)} -> {setting_text(option.second)}"
 
 
@@ -94,8 +98,11 @@ def _influence(conclusion: ScreeningConclusion, name: str) -> str:
     effect = main_effect(conclusion, name)
     if effect is None:
         return name
+    option = option_summary(conclusion, name)
+    if not option.two_level:
+        return f"{name} {change(effect.relative)} from its lowest to its highest setting"
     good = (effect.relative < 0) is (conclusion.metric.better is Better.LOWER)
-    setting = setting_text(option_summary(conclusion, name).second)
+    setting = setting_text(option.second)
     return f"{name}={setting} {change(effect.relative)} ({'better' if good else 'worse'})"
 
 
@@ -120,6 +127,7 @@ def judgement(conclusion: ScreeningConclusion) -> str:
     noise = {
         Noise.PURE_ERROR: "the differences between repetitions",
         Noise.LENTH: "Lenth's pseudo standard error",
+        Noise.RESIDUALS: "permutations of what the model leaves",
     }[conclusion.judged_by]
     return (
         f"Important: significant at {level} over all effects together, judged by {noise}, and larger than {smallest}."
@@ -135,11 +143,19 @@ def scale_sentence(conclusion: ScreeningConclusion) -> str:
 
 def estimated_by(conclusion: ScreeningConclusion) -> str:
     """How effects are estimated: in a complete design as differences of means, in one that lost runs by a fit."""
-    return LEAST_SQUARES if conclusion.done < conclusion.design.runs else DIFFERENCE_OF_MEANS
+    fitted = conclusion.model is not None or conclusion.done < conclusion.design.runs
+    return LEAST_SQUARES if fitted else DIFFERENCE_OF_MEANS
 
 
 def estimate_meaning(conclusion: ScreeningConclusion) -> str:
     """What an estimate is, and which direction is good."""
+    if conclusion.model is not None:
+        several = any(len(option.settings) > 2 for option in conclusion.options)
+        more = ", of options with more settings the highest mean minus the lowest" if several else ""
+        return (
+            f"Effect = mean {conclusion.metric.name} at the second setting minus that at the first{more}, "
+            f"by least squares; {conclusion.metric.better.value} is better."
+        )
     lost = estimated_by(conclusion) == LEAST_SQUARES
     return (
         f"Effect = mean {conclusion.metric.name} at the second setting minus that at the first"
@@ -165,7 +181,9 @@ def design_summary(conclusion: ScreeningConclusion) -> str:
     """``2^(14-9) fraction, resolution IV: 32 configurations x 3 repetitions = 96 runs``."""
     design = conclusion.design
     factors = len(conclusion.options)
-    if design.generators:
+    if design.d_efficiency is not None:
+        size = f"{design.kind} design"
+    elif design.generators:
         size = f"2^({factors}-{len(design.generators)}) fraction"
     else:
         size = f"2^{factors} full factorial" if design.configurations == 2**factors else design.kind
@@ -183,9 +201,13 @@ def run_summary(conclusion: ScreeningConclusion) -> str:
 
 def settings_summary(conclusion: ScreeningConclusion, most: int = 24) -> str:
     """The options with their first and second setting: ``journal_mode DELETE/WAL, ...``."""
-    named = [f"{o.name} {setting_text(o.first)}/{setting_text(o.second)}" for o in conclusion.options[:most]]
+    named = [f"{o.name} {'/'.join(map(setting_text, o.settings[:_SHOWN]))}{_etc(o)}" for o in conclusion.options[:most]]
     rest = len(conclusion.options) - len(named)
     return ", ".join(named) + (f" and {rest:,} more" if rest else "")
+
+
+def _etc(option: OptionSummary) -> str:
+    return "/..." if len(option.settings) > _SHOWN else ""
 
 
 def aliased_with(effect: Effect, most: int) -> str:

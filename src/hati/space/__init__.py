@@ -14,6 +14,7 @@ from hati.space.formula import Formula, FormulaError
 from hati.space.kind import Kind
 from hati.space.option import Option, OptionError
 from hati.space.parser import parse_formula
+from hati.space.reading import read_setting
 from hati.space.sampling import count, enumerate_configurations, sample
 from hati.space.space import Space, SpaceError
 
@@ -33,5 +34,6 @@ __all__ = [
     "enumerate_configurations",
     "parse_feature_model",
     "parse_formula",
+    "read_setting",
     "sample",
 ]

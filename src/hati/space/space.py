@@ -14,6 +14,7 @@ from hati.space.fitting import check_formula
 from hati.space.formula import Formula, FormulaError
 from hati.space.kind import Kind
 from hati.space.option import Option
+from hati.space.reading import no_setting, read_setting
 
 
 class SpaceError(InputError):
@@ -48,7 +49,7 @@ class Space:
                 self._check(option.active_if, f"option {option.name!r}: active_if: ")
         for constraint in self.constraints:
             self._check(constraint, "")
-        _ = self._by_dependence
+        _ = self.by_dependence
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,7 +86,7 @@ class Space:
         """
         given = {name: self._setting(self.option(name), setting) for name, setting in assignment.items()}
         settings: dict[str, Setting] = {}
-        for option in self._by_dependence:
+        for option in self.by_dependence:
             if option.active_if is None or holds(option.active_if, settings):
                 settings[option.name] = given.get(option.name, option.default)
         return Configuration(settings)
@@ -114,7 +115,7 @@ class Space:
         """
         options = {name: self.option(name) for name in texts}
         blank = {name for name, text in texts.items() if not text and "" not in options[name].settings}
-        given = {name: _parsed(options[name], text) for name, text in texts.items() if name not in blank}
+        given = {name: read_setting(options[name], text) for name, text in texts.items() if name not in blank}
         configuration = self.canonical(given)
         missing = sorted(blank & set(configuration))
         if missing:
@@ -137,7 +138,7 @@ class Space:
         return digest([options, sorted(str(constraint) for constraint in self.constraints)])
 
     @cached_property
-    def _by_dependence(self) -> tuple[Option, ...]:
+    def by_dependence(self) -> tuple[Option, ...]:
         """The options, each after those that its condition mentions."""
         graph = {option.name: option.active_if.options if option.active_if else () for option in self.options}
         try:
@@ -163,33 +164,5 @@ class Space:
         wanted = float(setting) if option.kind is Kind.REAL and type(setting) is int else setting
         position = option.position(wanted)
         if position is None:
-            raise _no_setting(option, str(setting) if isinstance(setting, float) else setting_text(setting))
+            raise no_setting(option, str(setting) if isinstance(setting, float) else setting_text(setting))
         return option.settings[position]
-
-
-def _no_setting(option: Option, text: str) -> InputError:
-    return InputError(
-        f"{text!r} is no setting of option {option.name!r}",
-        fix=suggestion(text, [setting_text(setting) for setting in option.settings]),
-    )
-
-
-def _parsed(option: Option, text: str) -> Setting:
-    for setting in option.settings:
-        if setting_text(setting) == text:
-            return setting
-    for setting in option.settings:
-        if text.strip() == setting_text(setting) or _means(text.strip(), setting):
-            return setting
-    raise _no_setting(option, text)
-
-
-def _means(text: str, setting: Setting) -> bool:
-    if isinstance(setting, bool):
-        return text.lower() in ({"true", "1"} if setting else {"false", "0"})
-    if isinstance(setting, str):
-        return False
-    try:
-        return float(text) == setting
-    except ValueError:
-        return False

@@ -6,10 +6,24 @@ coordinates; the Box-Cox likelihood; ln s^2; rank trend; and the effect that a s
 the mean at the second setting (+) minus the mean at the first (-).
 """
 
+from hati.stats.agreement import (
+    Equivalence,
+    MannWhitney,
+    equivalence,
+    ks_distance,
+    mann_whitney,
+    quantile_pairs,
+    range_covered,
+)
+from hati.stats.anova import Anova, AnovaRow, SumOfSquares, anova
+from hati.stats.box_meyer import FactorModels, box_meyer
 from hati.stats.boxcox import BoxCox, box_cox
 from hati.stats.contrasts import ALIAS_ORDER, Contrasts, Signs, Term, contrasts
 from hati.stats.dispersion import log_variances
-from hati.stats.distributions import t_quantile, t_two_sided
+from hati.stats.distributions import f_above, f_quantile, t_quantile, t_two_sided
+from hati.stats.effect_models import EffectModels, likely_models
+from hati.stats.explained import explained, rank_by_explained
+from hati.stats.forward import forward_selection
 from hati.stats.half_normal import half_normal
 from hati.stats.least_squares import ALIASED, Index, LeastSquares, least_squares, pure_error, without_means
 from hati.stats.lenth import (
@@ -21,41 +35,93 @@ from hati.stats.lenth import (
     pseudo_standard_error,
     simultaneous_margin_of_error,
 )
+from hati.stats.marginal import Moments, block_columns, moments
+from hati.stats.model_terms import ModelTerms
 from hati.stats.multiple import holm
-from hati.stats.power import POWER, detectable_by_lenth, detectable_by_pure_error, step_critical
+from hati.stats.power import (
+    POWER,
+    detectable_by_lenth,
+    detectable_by_pure_error,
+    power_by_lenth,
+    power_by_pure_error,
+    step_critical,
+)
+from hati.stats.stability import stability
+from hati.stats.step_down import StepDown, step_down
+from hati.stats.stratified import MeanEstimate, StratumMean, assisted_mean, stratified_mean, stratum_means
 from hati.stats.student import t_margin
 from hati.stats.trend import rank_trend
+from hati.stats.unit_means import unit_means
+from hati.stats.weighted import Ecdf, Quantile, stratified_quantiles
 
 __all__ = [
     "ALIASED",
     "ALIAS_ORDER",
     "POWER",
+    "Anova",
+    "AnovaRow",
     "BoxCox",
     "Contrasts",
+    "Ecdf",
+    "EffectModels",
+    "Equivalence",
+    "FactorModels",
     "Index",
     "LeastSquares",
     "LenthReference",
+    "MannWhitney",
+    "MeanEstimate",
+    "ModelTerms",
+    "Moments",
+    "Quantile",
     "Signs",
+    "StepDown",
+    "StratumMean",
+    "SumOfSquares",
     "Term",
+    "anova",
+    "assisted_mean",
+    "block_columns",
     "box_cox",
+    "box_meyer",
     "contrasts",
     "correlated_reference",
     "degrees_of_freedom",
     "detectable_by_lenth",
     "detectable_by_pure_error",
+    "equivalence",
+    "explained",
+    "f_above",
+    "f_quantile",
+    "forward_selection",
     "half_normal",
     "holm",
+    "ks_distance",
     "least_squares",
     "lenth_reference",
+    "likely_models",
     "log_variances",
+    "mann_whitney",
     "margin_of_error",
+    "moments",
+    "power_by_lenth",
+    "power_by_pure_error",
     "pseudo_standard_error",
     "pure_error",
+    "quantile_pairs",
+    "range_covered",
+    "rank_by_explained",
     "rank_trend",
     "simultaneous_margin_of_error",
+    "stability",
     "step_critical",
+    "step_down",
+    "stratified_mean",
+    "stratified_quantiles",
+    "stratum_means",
     "t_margin",
     "t_quantile",
     "t_two_sided",
+    "unit_means",
     "without_means",
 ]

@@ -44,3 +44,31 @@ def chi_square_quantiles(probabilities: FloatArray, df: float) -> FloatArray:
     from scipy import special
 
     return np.asarray(special.chdtri(df, 1.0 - probabilities), dtype=np.float64)
+
+
+def beta_cdf(value: float, a: float, b: float) -> float:
+    """P(B <= value) of a beta distribution with parameters a, b > 0."""
+    from scipy import special
+
+    return float(special.betainc(a, b, value))
+
+
+def t_cdf(statistic: float, df: float) -> float:
+    """P(T <= statistic) of Student's t."""
+    from scipy import special
+
+    return float(special.stdtr(df, statistic))
+
+
+def f_above(statistics: FloatArray, df: float, residual_df: float) -> FloatArray:
+    """P(F > statistic) of the F distribution, infinite statistics included."""
+    from scipy import special
+
+    return np.asarray(special.fdtrc(df, residual_df, statistics), dtype=np.float64)
+
+
+def f_quantile(probability: float, df: float, residual_df: float) -> float:
+    """The F distribution's quantile of a probability in (0, 1)."""
+    from scipy import special
+
+    return float(special.fdtri(df, residual_df, probability))

@@ -3,30 +3,6 @@
 What the command line does is here as functions: open a workplace, then measure, screen, or conclude from the store.
 """
 
-from hati.wiring.measuring import measure, rehearse_measurement
-from hati.wiring.rehearsal import Rehearsal
-from hati.wiring.screening import (
-    PreparedScreening,
-    ScreeningRequest,
-    prepare_screening,
-    rehearse,
-    screen,
-)
-from hati.wiring.stored import conclude_stored
-from hati.wiring.workplace import Announce, Workplace, stored, workplace
+import lazy_loader
 
-__all__ = [
-    "Announce",
-    "PreparedScreening",
-    "Rehearsal",
-    "ScreeningRequest",
-    "Workplace",
-    "conclude_stored",
-    "measure",
-    "prepare_screening",
-    "rehearse",
-    "rehearse_measurement",
-    "screen",
-    "stored",
-    "workplace",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Configuration, Evidence, Plan, StudyId
-from hati.engine import LocalEngine
 from hati.studies.measurement import Measurement, MeasurementConclusion, measurement_id
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.workplace import Announce, Workplace, mute
@@ -49,7 +48,7 @@ def measure(
     elif latest:
         study = latest.id
     place.store.begin(study, benchmark.metrics, place.machine)
-    with LocalEngine(place.project.root, (benchmark,), place.machine, announce) as engine:
+    with place.engine(benchmark, announce) as engine:
         return campaign(made(study), engine, place.store, limit, observe)
 
 

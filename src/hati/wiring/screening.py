@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Evidence, InputError, Metric, Plan, StudyId
-from hati.engine import LocalEngine
+from hati.core import Benchmark, Budget, Engine, Evidence, InputError, Metric, Plan, StudyId, generator
 from hati.report import promise, promise_in_deviations
 from hati.studies.screening import (
     RELEVANT,
-    Choice,
+    AnyChoice,
+    AnyScreening,
     Pilot,
-    Screening,
     ScreeningConclusion,
     affordable_runs,
-    choose,
+    choose_design,
+    read_choice,
+    screening,
     study_id,
 )
+from hati.studies.screening.pilot import RUNS
+from hati.wiring.planning import Goal, pilot_runs, planned
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.workplace import Announce, Workplace, mute
 
@@ -32,6 +35,12 @@ class ScreeningRequest:
     seed: int
     benchmark: str | None = None
     relevant: float = RELEVANT
+    detect: float | None = None
+
+    @property
+    def goal(self) -> Goal | None:
+        """What has to be found, where that was asked for."""
+        return None if self.detect is None else Goal(self.detect, self.relevant)
 
 
 @dataclass(frozen=True)
@@ -43,7 +52,7 @@ class PreparedScreening:
     benchmark: Benchmark
     metric: Metric
     id: StudyId
-    choice: Choice | None
+    choice: AnyChoice | None
 
     @property
     def budget(self) -> Budget:
@@ -52,13 +61,14 @@ class PreparedScreening:
 
     @property
     def pilot(self) -> Pilot:
-        """The study that comes before the choice of a design where the budget is a time."""
-        return Pilot(self.id, self.benchmark, self.metric, self.place.revision, self.place.project.space)
+        """The study that comes before the choice of a design where the budget is a time or a goal is set."""
+        runs = RUNS if self.request.goal is None else pilot_runs(self.budget)
+        return Pilot(self.id, self.benchmark, self.metric, self.place.revision, self.place.project.space, runs)
 
-    def study(self, choice: Choice) -> Screening:
+    def study(self, choice: AnyChoice) -> AnyScreening:
         """The study with its design."""
-        return Screening(
-            id=self.id,
+        return screening(
+            study=self.id,
             subject=self.place.project.name,
             benchmark=self.benchmark,
             metric=self.metric,
@@ -85,7 +95,17 @@ class PreparedScreening:
         left = self._left(self.choice, evidence) if self.choice else self.pilot.plan(evidence)
         return bool(evidence.failed) and not evidence.done and not left
 
-    def _left(self, choice: Choice, evidence: Evidence) -> Plan:
+    def chosen(self, runs: int) -> AnyChoice:
+        """The design that so many runs buy."""
+        rng = generator(self.id.seed, "design")
+        return choose_design(self.place.project.space, runs, rng, self.place.repetitions)
+
+    def planned(self, goal: Goal) -> AnyChoice:
+        """The cheapest design that finds what the goal says, from the pilot runs that there are."""
+        rng = generator(self.id.seed, "design")
+        return planned(self.pilot, self.evidence(), self.budget, goal, self.place.repetitions, rng)
+
+    def _left(self, choice: AnyChoice, evidence: Evidence) -> Plan:
         return self.study(choice).plan(evidence).within(self.budget.left(evidence))
 
 
@@ -109,11 +129,12 @@ def prepare_screening(place: Workplace, request: ScreeningRequest, *, fresh: boo
         budget=request.budget,
         seed=request.seed,
         machine=place.machine.fingerprint,
+        planned_for=None if request.goal is None else {**asdict(request.goal), "metric": metric.name},
     )
     latest = place.store.latest(study)
     if latest is None:
         return PreparedScreening(place, request, benchmark, metric, study, None)
-    choice = Choice.from_json(latest.choice) if latest.choice else None
+    choice = read_choice(latest.choice) if latest.choice else None
     known = PreparedScreening(place, request, benchmark, metric, latest.id, choice)
     if fresh or known.in_vain:
         following = study.numbered(latest.id.campaign + 1)
@@ -131,16 +152,19 @@ def screen(prepared: PreparedScreening, announce: Announce = mute, observe: Obse
     if prepared.finished and prepared.choice:
         return prepared.study(prepared.choice).conclude(prepared.evidence())
     place.store.begin(prepared.id, prepared.benchmark.metrics, place.machine)
-    with LocalEngine(place.project.root, (prepared.benchmark,), place.machine, announce) as engine:
+    with place.engine(prepared.benchmark, announce) as engine:
         choice = prepared.choice or _choose(prepared, engine, announce, observe)
         return campaign(prepared.study(choice), engine, place.store, prepared.budget, observe)
 
 
 def rehearse(prepared: PreparedScreening) -> Rehearsal:
     """The next tasks of a screening campaign, without making or storing anything."""
-    choice, limit = prepared.choice, prepared.budget
-    if choice is None and math.isfinite(limit.runs):
-        choice = choose(len(prepared.place.project.space.options), int(limit.runs))
+    choice, limit, goal = prepared.choice, prepared.budget, prepared.request.goal
+    if choice is None and goal is not None:
+        made = prepared.evidence()
+        choice = prepared.planned(goal) if made.runs and not prepared.pilot.plan(made) else None
+    elif choice is None and math.isfinite(limit.runs):
+        choice = prepared.chosen(int(limit.runs))
     if choice is None:
         reason = "pilot runs; their cost and noise decide the design"
         plan = Plan(prepared.pilot.tasks)
@@ -148,7 +172,7 @@ def rehearse(prepared: PreparedScreening) -> Rehearsal:
         study, known = prepared.study(choice), prepared.evidence().known
         reason, plan = choice.reason, Plan(tuple(task for task in study.tasks if task.id not in known))
     seconds = estimate(prepared.place.store, prepared.benchmark, len(plan))
-    return Rehearsal(reason, plan, seconds, prepared.place.project.space.names)
+    return Rehearsal(reason, plan, seconds, prepared.place.project.space.names, choice)
 
 
 def chosen_metric(benchmark: Benchmark, name: str | None) -> Metric:
@@ -165,18 +189,23 @@ def chosen_metric(benchmark: Benchmark, name: str | None) -> Metric:
     return benchmark.metrics[0]
 
 
-def _choose(prepared: PreparedScreening, engine: LocalEngine, announce: Announce, observe: Observer) -> Choice:
+def _choose(prepared: PreparedScreening, engine: Engine, announce: Announce, observe: Observer) -> AnyChoice:
     """Choose the design, after pilot runs where the budget is a time, and keep the choice."""
-    factors, store = len(prepared.place.project.space.options), prepared.place.store
-    if math.isfinite(prepared.budget.runs):
-        choice = choose(factors, int(prepared.budget.runs))
+    goal = prepared.request.goal
+    if goal is not None:
+        announce(f"{len(prepared.pilot.tasks)} pilot runs, to learn how noisy a run is")
+        campaign(prepared.pilot, engine, prepared.place.store, prepared.budget, observe)
+        choice = prepared.planned(goal)
+        announce(f"design: {choice.reason}")
+    elif math.isfinite(prepared.budget.runs):
+        choice = prepared.chosen(int(prepared.budget.runs))
         announce(f"design: {choice.reason}")
         announce(promise_in_deviations(choice))
     else:
         announce("pilot runs, to learn what a run costs and how noisy it is")
-        pilot = campaign(prepared.pilot, engine, store, prepared.budget, observe)
-        choice = choose(factors, affordable_runs(prepared.budget, pilot))
+        pilot = campaign(prepared.pilot, engine, prepared.place.store, prepared.budget, observe)
+        choice = prepared.chosen(affordable_runs(prepared.budget, pilot))
         announce(f"a run takes {pilot.seconds_per_run:.3g} s; design: {choice.reason}")
         announce(promise(choice, pilot.noise, prepared.request.relevant))
-    store.keep_choice(prepared.id, choice.to_json())
+    prepared.place.store.keep_choice(prepared.id, choice.to_json())
     return choice

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from hati.core import InputError
+from hati.core import Benchmark, InputError
 from hati.store import StudyRecord
-from hati.studies.screening import RELEVANT, Choice, Screening, ScreeningConclusion
+from hati.studies.screening import RELEVANT, AnyScreening, ScreeningConclusion, read_choice, screening
 from hati.wiring.screening import chosen_metric
+from hati.wiring.table import BENCHMARK, table_benchmark
 from hati.wiring.workplace import Workplace
 
 
@@ -33,7 +34,7 @@ def conclude_stored(
     return study.conclude(place.store.evidence(study.id))
 
 
-def _study_of(place: Workplace, record: StudyRecord, metric: str | None, relevant: float) -> Screening:
+def _study_of(place: Workplace, record: StudyRecord, metric: str | None, relevant: float) -> AnyScreening:
     """The study of a record, for its own revision, as long as the project describes the same options."""
     parameters = json.loads(record.id.parameters)
     space = place.project.space
@@ -42,14 +43,21 @@ def _study_of(place: Workplace, record: StudyRecord, metric: str | None, relevan
             f"the options in {place.project.file} are not those of {record.id.key}",
             fix="report another study, or bring the options back",
         )
-    benchmark = replace(place.project.benchmark(parameters["benchmark"]), metrics=record.metrics)
-    return Screening(
-        id=record.id,
+    benchmark = _benchmark_of(place, record, parameters["benchmark"])
+    return screening(
+        study=record.id,
         subject=parameters["subject"],
         benchmark=benchmark,
         metric=chosen_metric(benchmark, metric),
         revision=parameters["revision"],
         space=space,
-        choice=Choice.from_json(record.choice or ""),
+        choice=read_choice(record.choice or ""),
         relevant=relevant,
     )
+
+
+def _benchmark_of(place: Workplace, record: StudyRecord, name: str) -> Benchmark:
+    """The project's benchmark with the metrics of then; a table's is in no project file."""
+    if name == BENCHMARK and all(benchmark.name != name for benchmark in place.project.benchmarks):
+        return table_benchmark(record.metrics)
+    return replace(place.project.benchmark(name), metrics=record.metrics)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hati.core import InputError, Machine
+from hati.core import Benchmark, InputError, Machine
+from hati.engine import LocalEngine, TableEngine
 from hati.project import Project, read_project
 from hati.store import SqlStore, open_store, read_store
 from hati.subject import directory_revision, machine
+from hati.subject.table import MeasuredTable
 
 Announce = Callable[[str], None]
 """Told in a sentence what happens before and between the runs."""
@@ -21,15 +24,27 @@ def mute(_: str) -> None:
 
 @dataclass(frozen=True)
 class Workplace:
-    """A project on this machine, with its store and its present revision."""
+    """A project on this machine, its store and its present revision; or a ``table`` in the place of its program."""
 
     project: Project
     store: SqlStore
     machine: Machine
     revision: str
+    table: MeasuredTable | None = None
+
+    @property
+    def repetitions(self) -> float:
+        """How many runs of each configuration can be had: without end, except from a table."""
+        return math.inf if self.table is None else self.table.repetitions
+
+    def engine(self, benchmark: Benchmark, announce: Announce = mute) -> LocalEngine | TableEngine:
+        """What runs the tasks of a benchmark: a context manager; ``announce`` is told when it has to wait."""
+        if self.table is not None:
+            return TableEngine(self.table, self.machine)
+        return LocalEngine(self.project.root, (benchmark,), self.machine, announce)
 
 
-def stored(path: Path, place: str | None) -> SqlStore:
+def existing_store(path: Path, place: str | None) -> SqlStore:
     """The store of the project at a path, which must be there already; the project file is not read."""
     root = path if path.is_dir() else path.parent
     return read_store(place or _default_store(root))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ from hati.core import (
     Task,
     generator,
 )
-from hati.studies.measurement.conclusion import MeasurementConclusion, Summary
+from hati.studies.measurement.conclusion import MeasurementConclusion
 from hati.studies.measurement.summary import summarise
 
 STAGE = "measurement"
@@ -68,10 +69,14 @@ class Measurement:
         """
         if not evidence.done:
             raise MeasurementError("nothing was measured", fix=_reason(evidence.failed))
+        made = defaultdict[Configuration, list[Run]](list)
+        for run in evidence.done:
+            made[run.task.configuration].append(run)
         summaries = tuple(
-            summary
+            summarise(metric, configuration, made[configuration])
             for configuration in self.configurations
-            for summary in self._summaries(configuration, evidence.done)
+            if configuration in made
+            for metric in self.benchmark.metrics
         )
         failures = tuple(sorted({run.detail for run in evidence.failed}))
         return MeasurementConclusion(
@@ -111,10 +116,6 @@ class Measurement:
             )
             for index in order
         ]
-
-    def _summaries(self, configuration: Configuration, runs: Sequence[Run]) -> list[Summary]:
-        mine = [run for run in runs if run.task.configuration == configuration]
-        return [summarise(metric, configuration, mine) for metric in self.benchmark.metrics if mine]
 
 
 def _reason(failed: Sequence[Run]) -> str:

@@ -12,6 +12,7 @@ from hati.studies.screening.conclusion import Noise, Scale
 from hati.studies.screening.estimated import Estimated
 from hati.studies.screening.heredity import named_by_heredity
 from hati.studies.screening.judgement import Judgement, judge, noise_source
+from hati.studies.screening.readable import Readable
 from hati.studies.screening.scale import choose_scale
 
 
@@ -30,27 +31,6 @@ class Analysis:
     detectable: tuple[float, float] | None
     missing: tuple[Term, ...]
     decided: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class _Decided:
-    """Values on the deciding scale, and how their differences read as fractions."""
-
-    values: FloatArray
-    scale: Scale
-    typical: float
-
-    def relative(self, difference: float) -> float:
-        if self.scale is Scale.LOG:
-            return float(np.expm1(min(difference, 700.0)))
-        return difference / self.typical if self.typical > 0.0 else 0.0
-
-    def difference(self, relative: float) -> float:
-        return float(np.log1p(relative)) if self.scale is Scale.LOG else relative * self.typical
-
-    def in_unit(self, difference: float) -> float:
-        """A difference as one of means: the two settings' means m and m exp(d) have the mean ``typical``."""
-        return 2.0 * self.typical * float(np.tanh(difference / 2.0)) if self.scale is Scale.LOG else difference
 
 
 def analyse(
@@ -74,7 +54,7 @@ def analyse(
     scale, reason = choose_scale(values, matrix[rows].astype(np.float64), blocks)
     decided = np.log(values) if scale is Scale.LOG else values
     fit = least_squares(contrasts, rows, blocks)
-    readable = _Decided(decided, scale, float(np.mean(np.abs(values))))
+    readable = Readable(decided, scale, float(np.mean(np.abs(values))))
     return _analysis(fit, values, readable, reason, rows, blocks, matrix=matrix, alpha=alpha, relevant=relevant)
 
 
@@ -83,7 +63,7 @@ def analyse_log_variance(
 ) -> Analysis:
     """The same for ln s^2, which is a logarithm already: fractions are of the variance s^2."""
     fit = least_squares(contrasts, rows, blocks)
-    readable = _Decided(log_variances, Scale.LOG, 0.0)
+    readable = Readable(log_variances, Scale.LOG, 0.0)
     matrix = contrasts.main_effects
     return _analysis(
         fit, log_variances, readable, "ln s^2", rows, blocks, matrix=matrix, alpha=alpha, relevant=relevant
@@ -93,7 +73,7 @@ def analyse_log_variance(
 def _analysis(
     fit: LeastSquares,
     values: FloatArray,
-    decided: _Decided,
+    decided: Readable,
     reason: str,
     rows: Index,
     blocks: Index,
@@ -126,7 +106,7 @@ def _analysis(
 def _effects(
     fit: LeastSquares,
     values: FloatArray,
-    decided: _Decided,
+    decided: Readable,
     judgement: Judgement,
     raw: Judgement,
     rows: Index,
@@ -174,7 +154,7 @@ def _around(middle: float, margins: FloatArray | None, i: int) -> tuple[float, f
 
 
 def _relative_interval(
-    decided: _Decided, difference: float, margins: FloatArray | None, i: int
+    decided: Readable, difference: float, margins: FloatArray | None, i: int
 ) -> tuple[float, float] | None:
     around = _around(difference, margins, i)
     return None if around is None else (decided.relative(around[0]), decided.relative(around[1]))

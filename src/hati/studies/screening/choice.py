@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
@@ -72,7 +73,7 @@ class Choice:
             raise InputError(f"no stored choice of a design: {text[:60]!r}", fix="start afresh with --fresh") from error
 
 
-def choose(factors: int, runs: int) -> Choice:
+def choose(factors: int, runs: int, most: float = math.inf) -> Choice:
     """The design and the repetitions that so many runs buy.
 
     The smallest design of minimum aberration with resolution IV comes first, for it keeps main effects clear of
@@ -80,6 +81,7 @@ def choose(factors: int, runs: int) -> Choice:
     fit: main effects are estimated as well from as many runs, fewer interactions share an alias set, and there is pure
     error still. Nothing larger than the smallest of resolution V is taken, where nothing reported is aliased with
     anything else reported. So 14 options get 32 x 1 from 32 runs, 32 x 3 from 96, 64 x 2 from 128.
+    Where a configuration has at ``most`` one run, as in a table, the larger one has to fit once: 128 x 1.
 
     Raises:
         InputError: where even the smallest design of resolution III needs more runs.
@@ -95,12 +97,12 @@ def choose(factors: int, runs: int) -> Choice:
         )
     good = [entry for entry in affordable if _strength(entry) >= 4]
     if not good:
-        return _repeated(affordable[-1], runs, _why_weak(factors, sizes, affordable[-1], runs))
+        return _repeated(affordable[-1], runs, most, _why_weak(factors, sizes, affordable[-1], runs))
     enough = [entry for entry in good if _strength(entry) >= 5][:1]
     useful = [entry for entry in good if not enough or entry.runs <= enough[0].runs]
-    twice = [entry for entry in useful if 2 * entry.runs <= runs]
-    chosen = twice[-1] if twice else useful[0]
-    return _repeated(chosen, runs, _why(sizes, chosen, runs))
+    roomy = [entry for entry in useful if min(2, most) * entry.runs <= runs]
+    chosen = roomy[-1] if roomy else useful[0]
+    return _repeated(chosen, runs, most, _why(sizes, chosen, runs, most))
 
 
 def design_summary(choice: Choice, design: Design) -> DesignSummary:
@@ -124,21 +126,24 @@ def _strength(entry: CatalogueEntry) -> int:
     return entry.resolution if entry.resolution is not None else _FULL
 
 
-def _repeated(entry: CatalogueEntry, runs: int, reason: str) -> Choice:
+def _repeated(entry: CatalogueEntry, runs: int, most: float, reason: str) -> Choice:
     design = by_runs(_positions(entry.factors), entry.runs)
     return Choice(
         factors=entry.factors,
         configurations=entry.runs,
-        repetitions=runs // entry.runs,
+        repetitions=int(min(runs // entry.runs, most)),
         resolution=entry.resolution,
         generators=design.generators,
         reason=reason,
     )
 
 
-def _why(sizes: Sequence[CatalogueEntry], chosen: CatalogueEntry, runs: int) -> str:
+def _why(sizes: Sequence[CatalogueEntry], chosen: CatalogueEntry, runs: int, most: float) -> str:
     what = _named(chosen)
     repetitions = runs // chosen.runs
+    if repetitions >= most:
+        times = "once: there is one run" if most == 1 else f"{most:g} times: there are no more runs"
+        return f"{what}, {times} of each configuration"
     larger = next((entry for entry in sizes if entry.runs > chosen.runs), None)
     if repetitions == 1:
         return f"{what}, once: {runs} runs do not fit it twice"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hati.core import Configuration, Metric, Setting
+from hati.studies.screening.option_summary import OptionSummary
 
 
 class Scale(StrEnum):
@@ -20,11 +21,33 @@ class Noise(StrEnum):
 
     PURE_ERROR = "pure error"
     LENTH = "pseudo standard error"
+    RESIDUALS = "residuals"
     NONE = "none"
 
 
 Options = tuple[str, ...]
 """The options of an effect: one for a main effect, two for an interaction."""
+
+
+@dataclass(frozen=True)
+class SettingEstimate:
+    """The metric's mean at one setting of an option, in its unit, as a model has it; ``interval`` of 95 %.
+
+    ``relative`` is a fraction on the deciding scale, of the mean over the option's settings.
+    """
+
+    setting: Setting
+    estimate: float
+    interval: tuple[float, float] | None
+    relative: float
+
+
+@dataclass(frozen=True)
+class ModelSummary:
+    """The model that predicts: its terms, and ``r_squared``, which it explains of the runs on the deciding scale."""
+
+    terms: tuple[Options, ...]
+    r_squared: float
 
 
 @dataclass(frozen=True)
@@ -38,6 +61,10 @@ class Effect:
     on that scale. ``p_value`` is study-wise (already corrected). ``half_normal`` is the coordinate of seed
     000's equation 4 among all contrasts. ``aliases`` are the other members of the alias set up to third order.
     None where nothing could be said.
+
+    Where an option has more than two settings, the effect is the difference between the highest and the lowest of its
+    ``settings``' means (of the combinations' for an interaction), and ``interval`` allows for their having been
+    chosen (Scheffe 1953).
     """
 
     options: Options
@@ -52,6 +79,7 @@ class Effect:
     important: bool
     half_normal: float
     aliases: tuple[Options, ...]
+    settings: tuple[SettingEstimate, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,7 +92,10 @@ class Detectable:
 
 @dataclass(frozen=True)
 class DesignSummary:
-    """The design as it was planned. ``runs`` = ``configurations`` x ``repetitions``."""
+    """The design as it was planned. ``runs`` = ``configurations`` x ``repetitions``.
+
+    ``d_efficiency`` is that of the main effects, None where the design is orthogonal by construction.
+    """
 
     kind: str
     runs: int
@@ -72,17 +103,7 @@ class DesignSummary:
     repetitions: int
     resolution: int | None
     generators: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class OptionSummary:
-    """An option and its two settings, the first of which is the effect's base; ``letter`` names it in the design."""
-
-    name: str
-    letter: str
-    first: Setting
-    second: Setting
-    doc: str
+    d_efficiency: float | None = None
 
 
 @dataclass(frozen=True)
@@ -143,3 +164,4 @@ class ScreeningConclusion:
     failures: tuple[str, ...]
     seconds: float
     warnings: tuple[str, ...]
+    model: ModelSummary | None = None

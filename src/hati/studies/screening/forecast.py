@@ -3,29 +3,65 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
 from hati.stats import (
+    POWER,
     contrasts,
     degrees_of_freedom,
     detectable_by_lenth,
     detectable_by_pure_error,
     lenth_reference,
+    power_by_lenth,
+    power_by_pure_error,
     step_critical,
 )
 from hati.studies.screening.choice import Choice
 from hati.studies.screening.judgement import FEWEST_CONTRASTS
+from hati.studies.screening.model_choice import ModelChoice
 
 ALPHA = 0.05
 RELEVANT = 0.01
 
 
+@dataclass(frozen=True)
+class Precision:
+    """How well a design knows main effects, and by what they are judged.
+
+    ``error`` is the standard error of a main effect in standard deviations of a run, ``critical`` the statistic that is
+    needed; judged with ``df`` degrees of freedom, or by Lenth's method over ``contrasts`` where ``df`` is 0.
+    """
+
+    error: float
+    critical: float
+    df: int
+    contrasts: int = 0
+
+    def detectable(self, noise: float, least: float, power: float = POWER) -> float:
+        """The effect that is found with that power, in the unit of ``noise``; none below ``least`` is important."""
+        if self.df:
+            return detectable_by_pure_error(noise * self.error, self.df, self.critical, least, power)
+        return detectable_by_lenth(noise * self.error, self.contrasts, self.critical, least, power)
+
+    def power(self, effect: float, noise: float, least: float) -> float:
+        """The probability that an effect is found."""
+        if self.df:
+            return power_by_pure_error(effect, noise * self.error, self.df, self.critical, least)
+        return power_by_lenth(effect, noise * self.error, self.contrasts, self.critical, least)
+
+
 def expected_detectable(
-    choice: Choice, noise: float, *, alpha: float = ALPHA, relevant: float = RELEVANT
+    choice: Choice | ModelChoice,
+    noise: float,
+    *,
+    alpha: float = ALPHA,
+    relevant: float = RELEVANT,
+    power: float = POWER,
 ) -> float | None:
-    """The smallest main effect, as a fraction, that the design will find with 80 % power.
+    """The smallest main effect, as a fraction, that the design will find with 80 % power, or another.
 
     None where the design is too small to tell effects from noise at all. Supposes that all runs work, that effects
     multiply, and without repetitions that most effects do nothing.
@@ -35,29 +71,50 @@ def expected_detectable(
         noise: the standard deviation of a run as a fraction of the mean, as a pilot finds it.
         alpha: the study-wise error.
         relevant: the fraction below which no effect is important.
+        power: the probability of finding it.
     """
-    effect = _detectable(choice, noise, alpha, math.log1p(relevant))
-    return None if effect is None else math.expm1(effect)
+    found = precision(choice, alpha=alpha)
+    return None if found is None else math.expm1(found.detectable(noise, math.log1p(relevant), power))
 
 
-def expected_detectable_deviations(choice: Choice, *, alpha: float = ALPHA) -> float | None:
+def expected_detectable_deviations(
+    choice: Choice | ModelChoice, *, alpha: float = ALPHA, power: float = POWER
+) -> float | None:
     """The same in standard deviations of a run, for when nothing is known of the noise yet."""
-    return _detectable(choice, 1.0, alpha, 0.0)
+    found = precision(choice, alpha=alpha)
+    return None if found is None else found.detectable(1.0, 0.0, power)
 
 
-def _detectable(choice: Choice, noise: float, alpha: float, least: float) -> float | None:
-    """The effect that is found with 80 % power, in the unit of ``noise``; none below ``least`` is important."""
-    total, reported = _sizes(choice)
-    error = noise * 2.0 / math.sqrt(choice.runs)
+def precision(choice: Choice | ModelChoice, *, alpha: float = ALPHA) -> Precision | None:
+    """How well the design will know main effects; None where it is too small to tell them from noise."""
+    if isinstance(choice, ModelChoice):
+        return model_precision(choice.runs, choice.repetitions, choice.parameters, choice.standard_error, alpha)
+    total, reported = _sizes(replace(choice, repetitions=1, reason=""))
+    error = 2.0 / math.sqrt(choice.runs)
     df = (choice.configurations - 1) * (choice.repetitions - 1)
     if df and df >= degrees_of_freedom(total):
-        return detectable_by_pure_error(error, df, step_critical(alpha, reported, df), least)
+        return Precision(error, step_critical(alpha, reported, df), df)
     if total < FEWEST_CONTRASTS:
         return None
-    return detectable_by_lenth(error, total, lenth_reference(total).critical(alpha), least)
+    return Precision(error, lenth_reference(total).critical(alpha), 0, total)
 
 
-@lru_cache(maxsize=16)
+def model_precision(
+    runs: int, repetitions: int, parameters: int, standard_error: float, alpha: float = ALPHA
+) -> Precision | None:
+    """That of an optimal design: of the main effect with the largest error, supposing no interactions.
+
+    Half of ``alpha`` goes to main effects. ``standard_error`` is the largest of their coefficients', were every
+    configuration run once.
+    """
+    df = runs - parameters - (repetitions - 1)
+    if df < 1:
+        return None
+    tests = 2 * max(1, parameters - 1)
+    return Precision(2.0 * standard_error / math.sqrt(repetitions), step_critical(alpha, tests, df), df)
+
+
+@lru_cache(maxsize=64)
 def _sizes(choice: Choice) -> tuple[int, int]:
     """The numbers of all contrasts, and of those that are reported."""
     names = tuple(f"x{i}" for i in range(1, choice.factors + 1))

@@ -21,8 +21,8 @@ from hati.core import (
     Plan,
     StudyId,
     Task,
+    generator,
 )
-from hati.design import Design, configurations
 from hati.studies.screening.measured import measured
 from hati.studies.screening.wording import counted
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hati.space import Space
 
 STAGE = "pilot"
+_DRAWN = 3
 RUNS = 5
 FEWEST = 3
 RESERVE = 0.05
@@ -55,7 +56,8 @@ class PilotResult:
 class Pilot:
     """Runs of the default configuration, for the noise, in turn with spread ones, for the cost.
 
-    The spread ones have all options at their first settings, all at their second, and every other one at its second.
+    The spread ones have all options at their first settings, all at their last, and every other one at its last, as far
+    as that is valid; else they are drawn.
     The pilot shares its id, and so its evidence and its budget, with the screening study that follows.
     """
 
@@ -125,10 +127,19 @@ class Pilot:
 
     @cached_property
     def _spread(self) -> tuple[Configuration, ...]:
-        names = tuple(option.name for option in self.space.options)
-        alternating = [1 if i % 2 else -1 for i in range(len(names))]
-        matrix = np.array([[1] * len(names), alternating, [-1] * len(names)], dtype=np.int8)
-        found = configurations(Design("given", names, matrix), self.space)
+        last = {option.name: option.settings[-1] for option in self.space.options}
+        first = {option.name: option.settings[0] for option in self.space.options}
+        alternating = {name: (last if i % 2 else first)[name] for i, name in enumerate(first)}
+        found = [self.space.canonical(assignment) for assignment in (last, alternating, first)]
+        valid = [c for c in dict.fromkeys(found) if self.space.valid(c) and c != self.space.default]
+        return tuple(valid) or self._drawn
+
+    @cached_property
+    def _drawn(self) -> tuple[Configuration, ...]:
+        """Valid configurations where constraints forbid the spread ones."""
+        from hati.space import sample
+
+        found = sample(self.space, _DRAWN, generator(self.id.seed, "pilot"))
         return tuple(c for c in dict.fromkeys(found) if c != self.space.default)
 
 

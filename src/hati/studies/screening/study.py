@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,9 +16,8 @@ from hati.core import (
     Plan,
     StudyId,
     Task,
-    generator,
 )
-from hati.design import Design, configurations, letters, run_order
+from hati.design import Design, configurations
 from hati.stats import Contrasts, Term, contrasts
 from hati.studies.screening.analysis import Analysis, analyse
 from hati.studies.screening.cautions import Situation, warnings
@@ -26,7 +26,6 @@ from hati.studies.screening.conclusion import (
     Detectable,
     Dispersion,
     Effect,
-    OptionSummary,
     Point,
     Scale,
     ScreeningConclusion,
@@ -34,16 +33,14 @@ from hati.studies.screening.conclusion import (
 from hati.studies.screening.estimated import Estimated
 from hati.studies.screening.forecast import ALPHA, RELEVANT
 from hati.studies.screening.measured import Measured, measured
+from hati.studies.screening.option_summary import OptionSummary, option_summaries
 from hati.studies.screening.pilot import nothing_measured
 from hati.studies.screening.ranking import rank
 from hati.studies.screening.spread import analyse_spread
+from hati.studies.screening.tasks import STAGE, design_tasks, tasks_left
 
 if TYPE_CHECKING:
     from hati.space import Space
-
-STAGE = "design"
-GIVE_UP_AFTER = 5
-"""So many runs are made first; where all of them fail, the study ends: it would only spend the budget on failures."""
 
 
 def study_id(
@@ -55,10 +52,12 @@ def study_id(
     budget: str,
     seed: int,
     machine: str,
+    planned_for: Mapping[str, object] | None = None,
 ) -> StudyId:
     """The identity of a screening study, with all that decides its tasks; ``budget`` as it was written.
 
-    The metric is not part of it: the same runs measure all metrics of the benchmark.
+    The metric is not part of it: the same runs measure all metrics of the benchmark. ``planned_for`` is what has to be
+    found, where the design was planned for that.
     """
     parameters = {
         "subject": subject,
@@ -68,6 +67,7 @@ def study_id(
         "space": space.digest,
         "options": [option.name for option in space.options],  # their order decides who is which factor
         "budget": budget,
+        **({} if planned_for is None else {"planned_for": dict(planned_for)}),
     }
     return StudyId.of("screening", parameters, seed, machine)
 
@@ -111,29 +111,12 @@ class Screening:
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """All runs of the study in order: each repetition is a block of all configurations, shuffled anew."""
-        count = len(self.configurations)
-        order = run_order(count, self.choice.repetitions, generator(self.id.seed, "order"))
-        return tuple(
-            Task(
-                study=self.id.key,
-                stage=STAGE,
-                benchmark=self.benchmark.name,
-                configuration=self.configurations[int(row)],
-                revision=self.revision,
-                workload=self.benchmark.workload,
-                repetition=place // count,
-            )
-            for place, row in enumerate(order)
-        )
+        """All runs of the study in order."""
+        return design_tasks(self.id, self.benchmark, self.revision, self.configurations, self.choice.repetitions)
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The tasks that are left; no more than five before a first run has worked, so that a hopeless study ends."""
-        made = evidence.stage(STAGE)
-        left = tuple(task for task in self.tasks if task.id not in made.known)
-        if made.done:
-            return Plan(left)
-        return Plan(left).at_most(max(0, GIVE_UP_AFTER - len(made.runs)))
+        """The tasks that are left."""
+        return tasks_left(self.tasks, evidence)
 
     def conclude(self, evidence: Evidence) -> ScreeningConclusion:
         """What the runs say, complete or not.
@@ -227,12 +210,4 @@ class Screening:
 
     @cached_property
     def _options(self) -> tuple[OptionSummary, ...]:
-        return tuple(
-            OptionSummary(option.name, letter, option.settings[0], option.settings[1], option.doc)
-            for option, letter in zip(self.space.options, _letters(len(self._names)), strict=True)
-        )
-
-
-def _letters(count: int) -> tuple[str, ...]:
-    """What names each option in the design: a letter, or its position where letters do not suffice."""
-    return letters(count) if count <= len(letters(52)) else tuple(f"x{i}" for i in range(1, count + 1))
+        return option_summaries(self.space)

@@ -1,0 +1,271 @@
+"""``python -m benchmarks.accuracy``: screening and suites on real systems, all of whose configurations were measured.
+
+Per system and seed: a screening by the tool's own choice of design from a budget of four runs per main-effect
+parameter, the captured share of its ranking's first three options, and a screening suite of the same size against
+random samples; per system 400 screenings of shuffled values. The tables are looked for in ``HATI_DATA``, else in
+``../shared/data``; systems can be named as arguments.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.markdown import table
+from hati.campaign import campaign
+from hati.core import Budget, FloatArray, InputError, Plan, StudyId, generator
+from hati.design import Levels, levels
+from hati.design.suite import leading_options, screening_suite
+from hati.engine import TableEngine
+from hati.stats import explained, ks_distance, stratified_mean
+from hati.studies.screening import AnyChoice, AnyScreening, Screening, ScreeningConclusion, choose_design, screening
+from hati.subject.table import MeasuredTable
+from hati.testing import MemoryStore
+from hati.wiring.table import TableRequest, table_workplace
+from hati.wiring.workplace import Workplace
+
+SEEDS = range(1, 21)
+SHUFFLES = 400
+RANDOM = 400
+PER_PARAMETER = 4
+FIRST = 3
+DATA = Path(os.environ.get("HATI_DATA", Path(__file__).parents[2] / "shared" / "data")) / "configurable-systems"
+MODELS = {"llvm": "Performance", "lrzip": "Performance", "hipacc": "Performance", "hsqldb": "performance"}
+PLAIN = {
+    "llvm-passes": ("Performance-", ("Performance-", "Cpu-")),
+    "llvm-passes Cpu": ("Cpu-", ("Performance-", "Cpu-")),
+    "tao": ("latency_us", ("latency_us", "order")),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """A table of all valid configurations, with what is computed once for it."""
+
+    name: str
+    place: Workplace
+    metric: str
+
+    @property
+    def table(self) -> MeasuredTable:
+        """The measured configurations."""
+        assert self.place.table is not None
+        return self.place.table
+
+    @cached_property
+    def levels(self) -> Levels:
+        """Their settings."""
+        return levels(self.table.configurations, self.place.project.space)
+
+    @cached_property
+    def logs(self) -> FloatArray:
+        """The logarithms of their values."""
+        return np.asarray(np.log(self.table.means(self.metric)))
+
+    @property
+    def parameters(self) -> int:
+        """The main effects' and the intercept."""
+        return 1 + sum(len(option.settings) - 1 for option in self.place.project.space.options)
+
+    @cached_property
+    def best(self) -> float:
+        """What the best three options explain together."""
+        count = self.levels.shape[1]
+        return max(explained(self.levels, self.logs, three) for three in combinations(range(count), FIRST))
+
+    def captured(self, ranking: tuple[str, ...]) -> float:
+        """What the first three explain, as a part of that."""
+        names = self.place.project.space.names
+        return explained(self.levels, self.logs, [names.index(name) for name in ranking[:FIRST]]) / self.best
+
+    def shuffled(self, seed: int) -> MeasuredTable:
+        """The table with its rows' values in another order."""
+        values = self.table.values[self.metric]
+        order = np.random.default_rng(seed).permutation(len(values))
+        return replace(self.table, values={self.metric: tuple(values[i] for i in order)})
+
+
+def systems(folder: Path, wanted: list[str]) -> Iterator[tuple[System, int]]:
+    """The systems, each with the number of its releases."""
+    for name, metric in MODELS.items():
+        if wanted and name not in wanted:
+            continue
+        file = next(DATA.joinpath(name).glob("measurements.csv*"))
+        space = imported(folder / name, DATA / name / "FeatureModel.xml")
+        releases = revisions(file) if name == "hsqldb" else [None]
+        for revision in releases:
+            where = () if revision is None else (f"revision={revision}",)
+            request = TableRequest(file, space, (metric,), where)
+            yield System(" ".join(filter(None, (name, revision))), table_workplace(request), metric), len(releases)
+    for name, (metric, left_out) in PLAIN.items():
+        if wanted and name not in wanted:
+            continue
+        file = DATA / name.split()[0] / "measurements.csv.gz"
+        space = imported(folder / name, file, *(f"--metric={m}" for m in left_out))
+        yield System(name, table_workplace(TableRequest(file, space, (metric,))), metric), 1
+
+
+def imported(folder: Path, file: Path, *more: str) -> Path:
+    folder.mkdir()
+    hati = str(Path(sys.executable).with_name("hati"))
+    space = folder / "hati.toml"
+    subprocess.run([hati, "space", "import", str(file), *more, "--output", str(space)], check=True, capture_output=True)
+    return space
+
+
+def revisions(file: Path) -> list[str]:
+    import csv
+    import gzip
+
+    with gzip.open(file, "rt") as text:
+        return list(dict.fromkeys(row["revision"] for row in csv.DictReader(text, delimiter=";")))
+
+
+class Designs:
+    """Designs by space and seed: releases of a system share theirs."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[str, int], AnyChoice] = {}
+        self.seconds = 0.0
+
+    def choice(self, system: System, seed: int) -> AnyChoice:
+        """The design that the tool chooses."""
+        space = system.place.project.space
+        key = (space.digest, seed)
+        if key not in self._made:
+            start = time.perf_counter()
+            runs = PER_PARAMETER * system.parameters
+            self._made[key] = choose_design(space, runs, generator(seed, "design"), most=1)
+            self.seconds += time.perf_counter() - start
+        return self._made[key]
+
+
+def screened(system: System, choice: AnyChoice, seed: int) -> ScreeningConclusion:
+    study = study_of(system, choice, seed)
+    return campaign(study, TableEngine(system.table, system.place.machine), MemoryStore(), Budget())
+
+
+def alarmed(system: System, choice: AnyChoice, seed: int) -> bool:
+    """Whether a screening calls anything important where values belong to no configuration."""
+    study, store = study_of(system, choice, seed), MemoryStore()
+    for run in TableEngine(system.shuffled(seed), system.place.machine).run(Plan(study.tasks)):
+        store.record(run)
+    evidence = store.evidence(study.id)
+    found = study.conclude(evidence) if isinstance(study, Screening) else study.analysis(study.measured(evidence))
+    return any(effect.important for effect in found.effects)
+
+
+def study_of(system: System, choice: AnyChoice, seed: int) -> AnyScreening:
+    place = system.place
+    (benchmark,) = place.project.benchmarks
+    return screening(
+        study=StudyId.of("screening", {"system": system.name}, seed, place.machine.fingerprint),
+        subject=system.name,
+        benchmark=benchmark,
+        metric=benchmark.metric(system.metric),
+        revision=place.revision,
+        space=place.project.space,
+        choice=choice,
+    )
+
+
+@dataclass(frozen=True)
+class Suite:
+    """How far a suite and equal-size random samples (in the mean) are from the whole."""
+
+    runs: int
+    ks: float
+    random_ks: float
+    error: float
+    random_error: float
+
+
+def suite(system: System, conclusion: ScreeningConclusion, runs: int, seed: int) -> Suite:
+    space = system.place.project.space
+    values = dict(zip(system.table.configurations, system.logs.tolist(), strict=True))
+    matters = [name for name in conclusion.ranking if name in involved(conclusion)]
+    chosen = leading_options(space, matters or conclusion.ranking[:1], runs)
+    made = screening_suite(space, chosen, runs, generator(seed, "suite"), conclusion.ranking)
+    found = np.array([values[configuration] for configuration in made.configurations])
+    estimate = stratified_mean(found, made.owners, made.shares).estimate
+    rng = np.random.default_rng(seed)
+    whole, size = system.logs, len(found)
+    drawn = [rng.choice(whole, size, replace=False) for _ in range(RANDOM // len(SEEDS))]
+    even = np.full(size, 1.0 / size)
+    return Suite(
+        size,
+        ks_distance(found, made.weights, whole),
+        float(np.mean([ks_distance(sample, even, whole) for sample in drawn])),
+        (estimate - whole.mean()) ** 2,
+        float(np.mean([(sample.mean() - whole.mean()) ** 2 for sample in drawn])),
+    )
+
+
+def involved(conclusion: ScreeningConclusion) -> set[str]:
+    """The options that any important effect speaks of."""
+    return {name for effect in conclusion.effects if effect.important for name in effect.options}
+
+
+def measured(system: System, designs: Designs, numbers: range) -> tuple[list[object], Mapping[str, list[float]]]:
+    choices = {seed: designs.choice(system, seed) for seed in SEEDS}
+    conclusions = {seed: screened(system, choices[seed], seed) for seed in SEEDS}
+    shares = [system.captured(conclusion.ranking) for conclusion in conclusions.values()]
+    alarms = sum(alarmed(system, choices[SEEDS[number % len(SEEDS)]], number) for number in numbers)
+    suites = [suite(system, conclusion, choices[seed].runs, seed) for seed, conclusion in conclusions.items()]
+    ks = float(np.mean([s.ks for s in suites]) / np.mean([s.random_ks for s in suites]))
+    error = float(np.sqrt(np.mean([s.error for s in suites]) / np.mean([s.random_error for s in suites])))
+    row = [
+        system.name,
+        system.parameters,
+        choices[SEEDS[0]].runs,
+        f"{np.mean(shares):.4f}",
+        f"{np.quantile(shares, 0.05):.4f}",
+        f"{alarms} of {len(numbers)}",
+        f"{ks:.2f}",
+        f"{error:.2f}",
+    ]
+    return row, {"shares": shares, "alarms": [alarms], "ks": [ks], "error": [error]}
+
+
+def main(wanted: list[str]) -> int:
+    if not DATA.is_dir():
+        raise InputError(f"there is no {DATA}", fix="name the folder of the data by HATI_DATA")
+    rows, found, designs = list[list[object]](), dict[str, Mapping[str, list[float]]](), Designs()
+    with tempfile.TemporaryDirectory() as name:
+        for system, releases in systems(Path(name), wanted):
+            offset, shuffles = 1000 * (1 + len(rows)), SHUFFLES // releases
+            row, found[system.name] = measured(system, designs, range(offset, offset + shuffles))
+            rows.append(row)
+            print(*row, sep=" | ", file=sys.stderr, flush=True)
+    header = ["system", "p", "runs", "captured", "5th percentile", "false alarms", "KS", "error"]
+    first = [f for name, f in found.items() if name.split()[0] in MODELS]
+    shares = [share for f in first for share in f["shares"]]
+    by_system = [
+        np.mean([s for n, f in found.items() if n.split()[0] == m for s in f["shares"]])
+        for m in MODELS
+        if any(n.split()[0] == m for n in found)
+    ]
+    errors = [f["error"][0] for f in found.values()]
+    note = (
+        f"Seeds {SEEDS[0]} to {SEEDS[-1]}. KS: distance of the suite's distribution from the whole's over that of "
+        f"random samples of the same size; error: the same for the root mean square error of the mean log. "
+        f"Captured share on {len(shares)} screenings of llvm, lrzip, hipacc and hsqldb: mean {np.mean(shares):.4f} "
+        f"(mean of the systems {np.mean(by_system):.4f}), 5th percentile {np.quantile(shares, 0.05):.4f}. "
+        f"Errors on average {np.mean(errors):.2f} of random's. Designs took {designs.seconds:.0f} s."
+    )
+    print(table("Screening and suites on real systems", header, rows, note))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

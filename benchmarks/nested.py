@@ -1,0 +1,201 @@
+"""How often an option that does nothing is called important where two options act only under a third.
+
+``python -m benchmarks.nested`` prints a table as Markdown, in a few minutes. A program has 9 to 14 options of two
+settings. Two of them act, alone and together, only where a third has its second setting, which acts too; the others do
+nothing. One row screens it as the tool does when the space says so (``active_if``); the other is what a two-level
+fraction makes of it when the space does not, so that the two are set but ignored.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from benchmarks.markdown import table
+from hati.core import Benchmark, Metric, Plan, Reader, ReaderKind, Setting, StudyId, Task, generator
+from hati.space import Option, Space, parse_formula
+from hati.studies.screening import ALPHA, AnyChoice, ModelScreening, choose_design, screening
+from hati.testing import FakeEngine, MemoryStore
+
+STUDIES = 1_000
+OPTIONS = range(9, 15)
+NOISE = 0.02
+PER_PARAMETER = 4
+SHARING = 20
+"""So many studies have the same space and designs."""
+_METRIC = Metric("latency", "s")
+_BENCHMARK = Benchmark("simulated", ("true",), Reader(ReaderKind.HATI), (_METRIC,))
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program: the parent option, the two nested ones, and the effects of the three and of the two together.
+
+    Effects are differences of logarithms between an option's settings; the last three are those where the parent has
+    its second setting.
+    """
+
+    options: int
+    parent: str
+    nested: tuple[str, str]
+    effects: tuple[float, float, float, float]
+
+    @property
+    def declared(self) -> Space:
+        """The space that says on what the nested options depend."""
+        return self._space(dict.fromkeys(self.nested, self.parent))
+
+    @property
+    def plain(self) -> Space:
+        """The space that does not."""
+        return self._space({})
+
+    @property
+    def active(self) -> frozenset[str]:
+        """The options that do something."""
+        return frozenset((self.parent, *self.nested))
+
+    def log(self, configuration: Mapping[str, Setting]) -> float:
+        """The logarithm of the mean latency."""
+        if not configuration[self.parent]:
+            return 0.0
+        first, second = (1.0 if configuration[name] else -1.0 for name in self.nested)
+        parent, one, other, both = self.effects
+        return parent + (one * first + other * second + both * first * second) / 2.0
+
+    def _space(self, conditions: Mapping[str, str]) -> Space:
+        names = [f"x{i}" for i in range(1, self.options + 1)]
+        return Space(
+            tuple(
+                Option(
+                    name,
+                    (False, True),
+                    default=False,
+                    active_if=parse_formula(conditions[name]) if name in conditions else None,
+                )
+                for name in names
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Of so many studies: the shares that called an inert option important, or any effect of one; that found the
+    parent, and the nested options; runs, configurations and seconds in the mean.
+    """
+
+    studies: int
+    inert_option: float
+    inert_effect: float
+    parent: float
+    nested: float
+    runs: float
+    seconds: float
+
+    @property
+    def credible(self) -> bool:
+        """Whether the 99 % binomial bound leaves it open that false alarms are at the study-wise level or below."""
+        worst = max(self.inert_option, self.inert_effect)
+        return worst * self.studies <= stats.binom.ppf(0.99, self.studies, ALPHA)
+
+
+def program(rng: np.random.Generator) -> Program:
+    """A random program: effects of 4 to 12 % in either direction."""
+    options = int(rng.choice(OPTIONS))
+    parent, one, other = (f"x{i + 1}" for i in rng.permutation(options)[:3])
+    effects = rng.uniform(0.04, 0.12, 4) * rng.choice([-1.0, 1.0], 4)
+    return Program(options, parent, (one, other), (effects[0], effects[1], effects[2], effects[3]))
+
+
+def important_effects(
+    of: Program, space: Space, choice: AnyChoice, rng: np.random.Generator, noise: float = NOISE
+) -> set[tuple[str, ...]]:
+    """What one screening of a program calls important."""
+    study = screening(
+        study=StudyId.of("screening", {}, int(rng.integers(2**31)), "simulated"),
+        subject="simulated",
+        benchmark=_BENCHMARK,
+        metric=_METRIC,
+        revision="1",
+        space=space,
+        choice=choice,
+    )
+
+    def measure(task: Task) -> dict[str, list[float]]:
+        return {"latency": [float(np.exp(of.log(task.configuration) + noise * rng.standard_normal()))]}
+
+    store = MemoryStore()
+    for run in FakeEngine(measure).run(Plan(study.tasks)):
+        store.record(run)
+    evidence = store.evidence(study.id)
+    if isinstance(study, ModelScreening):  # the analysis alone: a conclusion would predict the whole space as well
+        found = study.analysis(study.measured(evidence)).effects
+        return {tuple(space.names[option] for option in effect.term) for effect in found if effect.important}
+    return {effect.options for effect in study.conclude(evidence).effects if effect.important}
+
+
+def simulate(*, declared: bool, studies: int = STUDIES, per_parameter: int = PER_PARAMETER) -> Rates:
+    """Screen many programs, on the space that says which options are nested or on the one that does not."""
+    rng = generator(2026, "nested", str(per_parameter))
+    counts, runs, started = np.zeros(4), 0, time.perf_counter()
+    for number in range(studies):
+        if number % SHARING == 0:
+            of = program(rng)
+            space = of.declared if declared else of.plain
+            choice = choose_design(space, per_parameter * (of.options + 1), rng)
+        found = important_effects(of, space, choice, rng)
+        inert = set(space.names) - of.active
+        counts += (
+            any((name,) in found for name in inert),
+            any(inert & set(options) for options in found),
+            (of.parent,) in found,
+            sum((name,) in found for name in of.nested) / 2.0,
+        )
+        runs += choice.runs
+    inert_option, inert_effect, parent, nested = (float(count) / studies for count in counts)
+    seconds = (time.perf_counter() - started) / studies
+    return Rates(studies, inert_option, inert_effect, parent, nested, runs / studies, seconds)
+
+
+def result(studies: int = STUDIES) -> tuple[str, bool]:
+    """The table, and whether the screening that knows of the nesting keeps to the study-wise level."""
+    rows, held = [], True
+    for per_parameter in (PER_PARAMETER, 3 * PER_PARAMETER):
+        for name, declared in (
+            ("active_if declared, optimal design", True),
+            ("not declared, two-level fraction", False),
+        ):
+            found = simulate(declared=declared, studies=studies, per_parameter=per_parameter)
+            held = held and (found.credible or not declared)
+            shares = (found.inert_option, found.inert_effect, found.parent, found.nested)
+            rows.append([name, f"{found.runs:.0f}", *(f"{100 * share:.1f} %" for share in shares)])
+            print(*rows[-1], f"{found.seconds:.3f} s a study", sep=" | ", file=sys.stderr, flush=True)
+    header = [
+        "space and design",
+        "runs",
+        "studies that call an inert option important",
+        "or any effect of one",
+        "find the parent",
+        "find a nested option",
+    ]
+    note = (
+        f"{studies} simulated studies per row, {OPTIONS[0]} to {OPTIONS[-1]} options, log-normal noise of "
+        f"{100 * NOISE:g} %, effects of 4 to 12 %, study-wise level {100 * ALPHA:g} %, seed 2026. An effect that is "
+        "named for its alias set counts as one of the options in its name."
+    )
+    return table("Nested options", header, rows, note), held
+
+
+def main() -> int:
+    text, held = result()
+    print(text)
+    return 0 if held else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""Optimal designs: D-efficiency and time, beside peers where an interpreter that has them is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.markdown import table
+from hati.core import InputError, generator
+from hati.design import Criterion, OptimalDesign, from_generators, letters, optimal_design
+from hati.design.coding import Levels, Model
+from hati.project import read_feature_model
+from hati.space import Option, Space
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = Path(os.environ.get("HATI_DATA", ROOT.parent / "shared" / "data"))
+PEERS = ("process-improve", "pyoptex")
+PEERS_LIMIT = 300
+SCR_128 = ("H=ABC", "I=ABDE", "J=ABDF", "K=ACEF", "L=ACDG", "M=ABEFG", "N=BCDEFG")
+SEED = 1
+
+
+@dataclass(frozen=True)
+class Case:
+    """A design of two-level factors, and the efficiency it must reach in so many seconds."""
+
+    name: str
+    factors: int
+    runs: int
+    order: int
+    efficiency: float
+    seconds: float
+    augment: bool = False
+    starts: int | None = None
+
+    def given(self) -> Levels:
+        """The fraction that is augmented, or no runs."""
+        if not self.augment:
+            return np.empty((0, self.factors), dtype=np.int16)
+        return ((from_generators(letters(self.factors), SCR_128).matrix + 1) // 2).astype(np.int16)
+
+
+CASES = (
+    Case("14 factors, all pairs (106 terms), 128 runs", 14, 128, 2, 0.827, 3.0),
+    Case("the same, three starts", 14, 128, 2, 0.82, 1.0, starts=3),
+    Case("128 runs + 64, 106 terms", 14, 64, 2, 0.937, 1.0, augment=True),
+    Case("128 runs + 381, all 470 terms to third order", 14, 381, 3, 0.65, 10.0, augment=True),
+    Case("7 factors, all pairs (29 terms), 29 runs", 7, 29, 2, 0.823, 3.0),
+)
+
+
+def efficiency(rows: Levels, order: int) -> float:
+    """|X'X / n|^(1 / p), recomputed for every tool from its runs."""
+    matrix = Model.of_order([2] * rows.shape[1], order).matrix(rows)
+    return float(np.exp(np.linalg.slogdet(matrix.T @ matrix / len(matrix))[1] / matrix.shape[1]))
+
+
+def made(case: Case) -> tuple[OptimalDesign, float]:
+    space = Space(tuple(Option(name, (0, 1), 0) for name in letters(case.factors)))
+    start = time.perf_counter()
+    design = optimal_design(
+        space, case.runs, generator(SEED, "benchmark"), order=case.order, fixed=case.given(), starts=case.starts
+    )
+    return design, time.perf_counter() - start
+
+
+def peers(case: Case) -> dict[str, str]:
+    """What each peer makes of a case; their models end at pairs."""
+    interpreter = os.environ.get("HATI_PEERS_PYTHON")
+    if interpreter is None or case.order > 2 or case.starts is not None:
+        return {}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "case.json"
+        given = (2 * case.given().astype(int) - 1).tolist()
+        file.write_text(json.dumps({"factors": letters(case.factors), "runs": case.runs, "given": given}))
+        command = [interpreter, str(ROOT / "benchmarks" / "optimal_peers.py"), str(file)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PEERS_LIMIT)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return dict.fromkeys(PEERS, type(error).__name__)
+    answers = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"peer"')]
+    return {answer["peer"]: _told(answer, case.order) for answer in answers}
+
+
+def _told(answer: dict[str, object], order: int) -> str:
+    if "problem" in answer:
+        return str(answer["problem"])
+    rows = ((np.array(answer["runs"]) + 1) // 2).astype(np.int16)
+    return f"{efficiency(rows, order):.4f} ({answer['seconds']:.1f} s)"
+
+
+def real_rows() -> list[list[object]]:
+    """Designs for hipacc's 13,485 valid configurations."""
+    space = read_feature_model(DATA / "configurable-systems" / "hipacc" / "FeatureModel.xml").space
+    rows: list[list[object]] = []
+    for criterion, order in ((Criterion.D, 1), (Criterion.I, 1), (Criterion.BAYES, 2)):
+        start = time.perf_counter()
+        design = optimal_design(space, 120, generator(SEED, "benchmark"), criterion=criterion, order=order)
+        took = time.perf_counter() - start
+        rows.append([criterion.value, len(design.potential), f"{design.fit.d_efficiency:.4f}", f"{took:.1f}", 20])
+    return rows
+
+
+def result() -> tuple[str, bool]:
+    rows, held = [], True
+    for case in CASES:
+        design, took = made(case)
+        found = efficiency(design.levels, case.order)
+        held = held and found >= case.efficiency
+        others = peers(case)
+        wanted = f"{case.efficiency} in {case.seconds:.0f} s"
+        rows.append([case.name, wanted, f"{found:.4f} ({took:.1f} s)", *(others.get(peer, "-") for peer in PEERS)])
+    named = "HATI_PEERS_PYTHON" in os.environ
+    missing = "" if named else " Peers: HATI_PEERS_PYTHON names an interpreter with pyoptex and process-improve."
+    note = f"D-efficiency |X'X/n|^(1/p), recomputed from each tool's runs; seed {SEED}; peers' models end at pairs."
+    text = table("D-optimal designs", ["case", "wanted", "Hati", *PEERS], rows, note + missing)
+    try:
+        header = ["criterion", "potential terms", "D-efficiency of main effects", "seconds", "at most"]
+        text += "\n" + table("hipacc, 13,485 valid configurations, 120 runs", header, real_rows())
+    except (InputError, OSError) as error:
+        text += f"\nhipacc: skipped, {error}; HATI_DATA names the folder with the data.\n"
+    return text, held
+
+
+if __name__ == "__main__":
+    print(result()[0])

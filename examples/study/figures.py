@@ -1,0 +1,51 @@
+"""The study's figures, by the tool's own charts, as SVG documents."""
+
+from __future__ import annotations
+
+import numpy as np
+from examples.study.effects import Effects, effects, pair_designs
+from examples.study.screenings import Screened
+from examples.study.suites import Sample
+from examples.study.systems import System
+
+from hati.core import conversion
+from hati.render import chart_svg
+from hati.render.effect_charts import half_normal_chart
+from hati.render.suite_drawings import box_chart, quantile_chart
+from hati.report import SuiteBox, SuiteFigure, half_normal
+
+BOXES = 5
+"""So many random samples are drawn beside a suite, as in the seed's Fig. 11."""
+
+
+def effect_figures(system: System, full: Effects, fractions: list[Screened]) -> dict[str, str]:
+    """Half-normal plots (seed 000, Figs. 5 to 7), by name."""
+    what, size = system.metric.name, len(system.logs)
+    design = next(iter(pair_designs().values()))
+    pairs = effects(design.matrix, system.of(design.matrix))
+    figures = {
+        "full": full.figure(system.names, f"{what}: {size:,} configurations", 1),
+        "pairs-full": full.figure(system.names, f"{what} of two options: {size:,} configurations", 2),
+        "pairs-2048": pairs.figure(system.names, f"{what} of two options: {design.runs:,} configurations", 2),
+    }
+    for found in fractions:
+        figure = half_normal(found.conclusion)
+        figures[found.name] = figure._replace(metric=f"{what}: {found.name}, {found.runs} configurations")
+    return {name.lower(): chart_svg(half_normal_chart(figure)) for name, figure in figures.items()}
+
+
+def quantile_figure(figure: SuiteFigure) -> str:
+    """The Q-Q plot of a suite and full data (seed 000, Fig. 10)."""
+    return chart_svg(quantile_chart(figure))
+
+
+def box_figure(system: System, figure: SuiteFigure, samples: list[Sample]) -> str:
+    """Box plots of a suite, full data, and random samples (seed 000, Fig. 11)."""
+    factor = conversion(system.metric.unit, figure.unit)
+    boxes = tuple(_box(f"random sample {n}", np.exp(s.logs) * factor) for n, s in enumerate(samples, 1))
+    return chart_svg(box_chart(figure._replace(boxes=(*figure.boxes, *boxes), other="full data, random samples")))
+
+
+def _box(name: str, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> SuiteBox:
+    lower, median, upper = np.quantile(values, [0.25, 0.5, 0.75], method="hazen").tolist()
+    return SuiteBox(name, float(values.min()), lower, median, upper, float(values.max()))

@@ -1,0 +1,154 @@
+"""``hati suite``: the metric over the whole space, from few configurations."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hati.cli.dry_run import write_rehearsal
+from hati.cli.output import STDOUT, Format, console, say, write
+from hati.cli.parameters import (
+    HERE,
+    BenchmarkName,
+    DryRun,
+    FormatOption,
+    Fresh,
+    MetricName,
+    Output,
+    Seed,
+    StorePlace,
+)
+from hati.cli.progress import progress
+from hati.cli.screen import parse_share
+from hati.cli.table import (
+    BetterOption,
+    DeviationText,
+    SpaceFile,
+    SubjectPath,
+    TableOptions,
+    UnitName,
+    Where,
+    open_subject,
+)
+from hati.core import InputError
+
+if TYPE_CHECKING:
+    from hati.studies.suite import SuiteConclusion
+
+_Options = Annotated[
+    str | None,
+    typer.Option(
+        "--options", metavar="A,B,..", help="The options of the strata [default: the important ones last screened]."
+    ),
+]
+_Runs = Annotated[int | None, typer.Option("--runs", min=1, help="How many configurations [default: 32].")]
+_Budget = Annotated[
+    str | None,
+    typer.Option(
+        "--budget", metavar="RUNS|TIME", help="What the runs may cost; more runs than configurations repeat them all."
+    ),
+]
+_Against = Annotated[
+    str | None,
+    typer.Option(
+        "--against", metavar="TABLE|random", help="Compare with a full data set, or with a random sample run beside it."
+    ),
+]
+_Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="Means this near are equivalent.")]
+_Quantiles = Annotated[
+    str, typer.Option("--quantiles", metavar="Q,..", help="Quantiles to estimate, as fractions or percentages.")
+]
+
+
+def suite(
+    path: SubjectPath = HERE,
+    options: _Options = None,
+    runs: _Runs = None,
+    budget: _Budget = None,
+    metric: MetricName = None,
+    against: _Against = None,
+    margin: _Margin = "5%",
+    quantiles: _Quantiles = "5%,25%,50%,75%,95%",
+    benchmark: BenchmarkName = None,
+    seed: Seed = 1,
+    fresh: Fresh = False,
+    dry_run: DryRun = False,
+    space: SpaceFile = None,
+    where: Where = None,
+    unit: UnitName = None,
+    better: BetterOption = None,
+    deviation: DeviationText = None,
+    store: StorePlace = None,
+    output: Output = STDOUT,
+    chosen: FormatOption = Format.TEXT,
+) -> None:
+    """Estimate a metric's distribution over the whole space, by all combinations of its important options."""
+    from hati.wiring import SuiteRequest, prepare_suite, rehearse_suite
+    from hati.wiring import suite as make_suite
+
+    conditions = tuple(where or ())
+    table = TableOptions(space, () if _for_the_other(path, space, against) else conditions, unit, better, deviation)
+    place = open_subject(path, store, metric, budget or "1", table)
+    request = SuiteRequest(
+        metric=metric if place.table is None else None,
+        seed=seed,
+        benchmark=benchmark,
+        options=None if options is None else tuple(filter(None, (name.strip() for name in options.split(",")))),
+        runs=runs,
+        budget=budget,
+        against=against,
+        where=conditions,
+        levels=tuple(dict.fromkeys(parse_share(text) for text in quantiles.split(","))),
+        margin=parse_share(margin),
+    )
+    prepared = prepare_suite(place, request, path if space is None else space, fresh=fresh)
+    if dry_run:
+        write_rehearsal(rehearse_suite(prepared), chosen, output)
+        return
+    if prepared.finished:
+        say(f"{prepared.study.id.key} was measured before; --fresh measures again")
+    with progress(prepared.benchmark.name) as observe:
+        conclusion = make_suite(prepared, say, observe)
+    _write(conclusion, chosen, output)
+    if chosen is Format.TEXT and output == STDOUT:
+        say(_reported(conclusion, place.project.root / ".hati" / "reports"))
+
+
+def _for_the_other(path: Path, space: Path | None, against: str | None) -> bool:
+    """Whether --where is for the table to compare with: the subject is a project, and has no rows."""
+    from hati.subject.table import is_table
+
+    return space is None and not is_table(path) and against not in {None, "random"}
+
+
+def _write(conclusion: SuiteConclusion, chosen: Format, output: str) -> None:
+    from hati import render
+    from hati.report import suite_json
+
+    if chosen is Format.JSON:
+        write(render.to_json(suite_json(conclusion)), output)
+    elif chosen is Format.MARKDOWN:
+        write(render.suite_markdown(conclusion), output)
+    elif output == STDOUT:
+        render.print_suite(conclusion, console())
+    else:
+        write(render.suite_text(conclusion), output)
+
+
+def _reported(conclusion: SuiteConclusion, folder: Path) -> str:
+    """Where the HTML report is, or why there is none: the study has done its work either way."""
+    from hati import render
+
+    metric = re.sub(r"[^\w.-]", "_", conclusion.metric.name)
+    file = folder / f"{conclusion.study}-{metric}.html"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write(render.suite_html(conclusion), str(file))
+    except OSError as error:
+        return f"no report: {folder} cannot be made: {error.strerror}"
+    except InputError as error:
+        return f"no report: {error.message}"
+    return f"report: {file}"

@@ -1,0 +1,90 @@
+"""A table of measured configurations where a project could stand: its options, and opening either."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hati.cli.output import say
+from hati.core import Better, InputError
+
+if TYPE_CHECKING:
+    from hati.wiring import Workplace
+
+SubjectPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="PATH", help="A folder with hati.toml, the file, or a table (CSV, Parquet) of measurements."
+    ),
+]
+SpaceFile = Annotated[
+    Path | None, typer.Option("--space", metavar="FILE", help="For a table: the hati.toml with its options.")
+]
+Where = Annotated[
+    list[str] | None,
+    typer.Option("--where", metavar="COLUMN=VALUE", help="For a table: only these rows; may be given repeatedly."),
+]
+UnitName = Annotated[
+    str | None, typer.Option("--unit", metavar="UNIT", help="For a table: the metric's unit [default: 1].")
+]
+BetterOption = Annotated[
+    Better | None, typer.Option("--better", help="For a table: which direction is good [default: lower].")
+]
+DeviationText = Annotated[
+    str | None,
+    typer.Option(
+        "--deviation",
+        metavar="SHARE|COLUMN|FILE",
+        help="For a table: draw noise of this relative standard deviation (2%, a column, or another table).",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """What a command line says of a table."""
+
+    space: Path | None = None
+    where: tuple[str, ...] = ()
+    unit: str | None = None
+    better: Better | None = None
+    deviation: str | None = None
+
+
+def open_subject(path: Path, store: str | None, metric: str | None, budget: str, options: TableOptions) -> Workplace:
+    """The workplace of a project, or of a table, of which it is said what was found.
+
+    Raises:
+        InputError: for what is wrong with either, a table without a space, or a project with options of tables.
+    """
+    from hati.subject.table import is_table
+    from hati.wiring import TableRequest, check_table_budget, described, table_workplace, workplace
+
+    if options.space is None and not is_table(path):
+        _refuse(path, options)
+        return workplace(path, store)
+    if options.space is None:
+        raise InputError(
+            f"{path} is a table, and nothing says what its options are",
+            fix=f"name their hati.toml by --space; make one with: hati space import {path} --output hati.toml",
+        )
+    if path.is_dir():
+        raise InputError(f"{path} is a folder, and --space is for a table", fix="name the table")
+    check_table_budget(budget)
+    metrics = () if metric is None else (metric,)
+    request = TableRequest(path, options.space, metrics, options.where, options.unit, options.better, options.deviation)
+    place = table_workplace(request, store)
+    for line in described(place):
+        say(line)
+    return place
+
+
+def _refuse(path: Path, options: TableOptions) -> None:
+    given = [field.name for field in fields(options) if getattr(options, field.name)]
+    if given:
+        raise InputError(
+            f"--{given[0]} is for a table, and {path} is none", fix="name a CSV or Parquet file, and its --space"
+        )

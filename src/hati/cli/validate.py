@@ -1,0 +1,126 @@
+"""``hati validate``: whether what a screening found is right."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hati.cli.dry_run import write_rehearsal
+from hati.cli.output import STDOUT, Format, console, say, write
+from hati.cli.parameters import (
+    HERE,
+    DryRun,
+    FormatOption,
+    Fresh,
+    MetricName,
+    Output,
+    RelevantShare,
+    Seed,
+    StorePlace,
+)
+from hati.cli.progress import progress
+from hati.cli.screen import parse_share
+from hati.cli.table import (
+    BetterOption,
+    DeviationText,
+    SpaceFile,
+    SubjectPath,
+    TableOptions,
+    UnitName,
+    Where,
+    open_subject,
+)
+
+if TYPE_CHECKING:
+    from hati.studies.validation import ValidationConclusion
+
+_Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Which screening [default: the last one].")]
+
+
+class ValidateMode(StrEnum):
+    """What is validated."""
+
+    CONFIRM = "confirm"
+    DISCRIMINATE = "discriminate"
+    DEALIAS = "dealias"
+    CHECK = "check"
+
+
+_Mode = Annotated[
+    ValidateMode | None,
+    typer.Option(
+        "--mode",
+        help="Confirm the model by predicting; or tell rival models apart; or important effects from their aliases; "
+        "or check all effects up to an order [default: discriminate; confirm where no two-level fraction was run].",
+    ),
+]
+_Order = Annotated[
+    int | None, typer.Option("--order", min=1, help="Effects up to that order [default: 3; discriminate: 2].")
+]
+_Budget = Annotated[
+    str | None, typer.Option("--budget", metavar="RUNS", help="How many runs may be made [default: 16].")
+]
+
+
+def validate(
+    path: SubjectPath = HERE,
+    study: _Study = None,
+    mode: _Mode = None,
+    order: _Order = None,
+    budget: _Budget = None,
+    metric: MetricName = None,
+    relevant: RelevantShare = "1%",
+    seed: Seed = 1,
+    fresh: Fresh = False,
+    dry_run: DryRun = False,
+    space: SpaceFile = None,
+    where: Where = None,
+    unit: UnitName = None,
+    better: BetterOption = None,
+    deviation: DeviationText = None,
+    store: StorePlace = None,
+    output: Output = STDOUT,
+    chosen: FormatOption = Format.TEXT,
+) -> None:
+    """Find out whether what a screening found is right, by the few runs that tell most."""
+    from hati.studies.validation import Mode
+    from hati.wiring import ValidationRequest, prepare_validation, rehearse_validation
+    from hati.wiring import validate as make_validation
+
+    limit = budget or "16"
+    table = TableOptions(space, tuple(where or ()), unit, better, deviation)
+    place = open_subject(path, store, metric, limit, table)
+    request = ValidationRequest(
+        study=study,
+        metric=metric,
+        mode=None if mode is None else Mode(mode),
+        order=order,
+        budget=limit,
+        seed=seed,
+        relevant=parse_share(relevant),
+    )
+    prepared = prepare_validation(place, request, fresh=fresh)
+    if dry_run:
+        write_rehearsal(rehearse_validation(prepared), chosen, output)
+        return
+    if prepared.finished and prepared.evidence().runs:
+        say(f"{prepared.study.id.key} was measured before; --fresh measures again")
+    with progress(prepared.benchmark.name) as observe:
+        conclusion = make_validation(prepared, say, observe)
+    _write(conclusion, chosen, output)
+
+
+def _write(conclusion: ValidationConclusion, chosen: Format, output: str) -> None:
+    from hati import render
+    from hati.report import validation_json
+
+    if chosen is Format.JSON:
+        write(render.to_json(validation_json(conclusion)), output)
+    elif chosen is Format.MARKDOWN:
+        write(render.validation_markdown(conclusion), output)
+    elif output == STDOUT:
+        render.print_validation(conclusion, console())
+    else:
+        write(render.validation_text(conclusion), output)

@@ -1,0 +1,35 @@
+"""A recommendation on a console and as Markdown."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+from rich.console import Console
+
+from hati.render.markdown import escaped, table_markdown
+from hati.render.terminal import print_facts, print_table
+from hati.report import recommendation_answer, recommendation_table
+from hati.studies.recommendation import RecommendationConclusion
+
+_WIDTH = 80
+
+
+def print_recommendation(conclusion: RecommendationConclusion, console: Console) -> None:
+    """Print what to set, and what confirmed it."""
+    console.print()
+    if conclusion.recommended:
+        print_table(recommendation_table(conclusion), console)
+        console.print()
+    print_facts((("recommended", recommendation_answer(conclusion)),), console)
+
+
+def recommendation_text(conclusion: RecommendationConclusion) -> str:
+    """A recommendation as text, as it is printed where there is no terminal."""
+    text = StringIO()
+    print_recommendation(conclusion, Console(file=text, width=_WIDTH, force_terminal=False, color_system=None))
+    return text.getvalue()
+
+
+def recommendation_markdown(conclusion: RecommendationConclusion) -> str:
+    """A recommendation, for a pull request or an issue."""
+    return f"{table_markdown(recommendation_table(conclusion))}\n**{escaped(recommendation_answer(conclusion))}**\n"

@@ -1,0 +1,152 @@
+"""What a recommendation concludes: a table, sentences and exchanged values."""
+
+from __future__ import annotations
+
+from hati.core import Better, setting_text
+from hati.report.plain import Plain
+from hati.report.quantities import change_number, general, percent, tidy
+from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.studies.recommendation import MetricChange, RecommendationConclusion, Recommended
+
+_RIGHT = Align.RIGHT
+
+
+def recommendation_table(conclusion: RecommendationConclusion) -> Table:
+    """A row for each recommended configuration and metric; the warnings and failures are its notes."""
+    notes = (
+        *((_pairs(conclusion),) if conclusion.recommended else (f"{_nothing(conclusion)}.",)),
+        *(f"Failed: {text}." for text in conclusion.failures),
+        *(f"{text[0].upper()}{text[1:]}." for text in conclusion.warnings),
+    )
+    rows = tuple(
+        _row(one, change, looked_up=conclusion.looked_up)
+        for one in conclusion.recommended
+        for change in sorted(one.changes, key=lambda change: change.metric.name != one.metric)
+    )
+    columns = (
+        Column("set"),
+        Column("metric"),
+        Column("predicted", "%", _RIGHT),
+        Column("measured", "%", _RIGHT),
+        Column("95 % interval", "%", _RIGHT),
+        Column("verdict"),
+    )
+    return Table("Recommendation", columns, rows, notes)
+
+
+def recommendation_answer(conclusion: RecommendationConclusion) -> str:
+    """What to set, in a sentence for each configuration; never more than was confirmed."""
+    if not conclusion.recommended:
+        return f"{_nothing(conclusion)}."
+    return " ".join(f"{_sentence(one, conclusion)}." for one in conclusion.recommended)
+
+
+def recommendation_json(conclusion: RecommendationConclusion) -> dict[str, Plain]:
+    """The conclusion under the names that programs rely on; every number unrounded."""
+    return {
+        "study": conclusion.study,
+        "screening": conclusion.screening,
+        "metric": conclusion.metric.name,
+        "baseline": dict(conclusion.baseline),
+        "configurations": [_recommended(one, looked_up=conclusion.looked_up) for one in conclusion.recommended],
+        "pairs": conclusion.pairs,
+        "looked_up": conclusion.looked_up,
+        "runs": {"planned": conclusion.planned, "done": conclusion.done, "failed": conclusion.failed},
+        "failures": list(conclusion.failures),
+        "seconds": conclusion.seconds,
+        "warnings": list(conclusion.warnings),
+    }
+
+
+def _recommended(one: Recommended, *, looked_up: bool) -> dict[str, Plain]:
+    return {
+        "configuration": dict(one.configuration),
+        "set": dict(one.set),
+        **_change(one.leading, looked_up=looked_up),
+        "metrics": [_change(change, looked_up=looked_up) for change in one.changes],
+    }
+
+
+def _change(change: MetricChange, *, looked_up: bool) -> dict[str, Plain]:
+    return {
+        "metric": change.metric.name,
+        "unit": change.metric.unit,
+        "predicted": change.predicted,
+        "predicted_change": change.predicted_change,
+        "measured": change.measured,
+        "baseline": change.baseline,
+        "change": change.change,
+        "interval": None if change.interval is None else list(change.interval),
+        "pairs": change.pairs,
+        "confirmed": change.confirmed,
+        "verdict": _verdict(change, looked_up=looked_up),
+    }
+
+
+def _row(one: Recommended, change: MetricChange, *, looked_up: bool) -> tuple[Cell, ...]:
+    interval = change.interval and f"{change_number(change.interval[0])} to {change_number(change.interval[1])}"
+    return (
+        _settings(one),
+        change.metric.name,
+        _number(change.predicted_change),
+        _number(change.change),
+        None if interval is None else Shown(interval, interval),
+        _verdict(change, looked_up=looked_up),
+    )
+
+
+def _number(fraction: float | None) -> Cell:
+    return None if fraction is None else Shown(change_number(fraction), 100 * fraction)
+
+
+def _verdict(change: MetricChange, *, looked_up: bool) -> str:
+    if change.confirmed:
+        return "better"
+    if change.change is None:
+        return "not measured"
+    if change.interval is None:
+        return "looked up" if looked_up else "not confirmed"
+    low, high = change.interval
+    worse = low > 0.0 if change.metric.better is Better.LOWER else high < 0.0
+    return "worse" if worse else "not confirmed"
+
+
+def _sentence(one: Recommended, conclusion: RecommendationConclusion) -> str:
+    change, name = one.leading, one.metric
+    start = f"Set {_settings(one)}"
+    if change.change is None:
+        foreseen = "" if change.predicted_change is None else f" of {change_number(change.predicted_change)} %"
+        return f"{start}? Not confirmed: the predicted change{foreseen} in {name} was not measured"
+    if change.interval is None:
+        seen = f"{name} {change_number(change.change)} %"
+        where = "as looked up in the table, one run each" if conclusion.looked_up else "in one pair of runs"
+        return f"{start}? Not confirmed: {seen} {where}, which says nothing of the noise"
+    low, high = sorted(abs(bound) for bound in change.interval)
+    if change.confirmed:
+        size, around = percent(abs(change.change)), f"{percent(low)} to {percent(high)}"
+        return f"{start}: {name} is better by {size} ({around}) than by default, {_how(change, conclusion)}"
+    around = f"{change_number(change.interval[0])} % to {change_number(change.interval[1])} %"
+    what = "it is worse" if _verdict(change, looked_up=False) == "worse" else "not confirmed"
+    return f"{start}? {what[0].upper()}{what[1:]}: {name} {change_number(change.change)} % ({around})"
+
+
+def _how(change: MetricChange, conclusion: RecommendationConclusion) -> str:
+    return f"in {change.pairs} pairs of {'runs of the table' if conclusion.looked_up else 'fresh, interleaved runs'}"
+
+
+def _settings(one: Recommended) -> str:
+    return ", ".join(f"{name}={setting_text(setting)}" for name, setting in one.set) or "the default"
+
+
+def _pairs(conclusion: RecommendationConclusion) -> str:
+    base = ""
+    changes = [one.leading for one in conclusion.recommended if one.leading.baseline is not None]
+    if changes:
+        first = changes[0]
+        unit, factor = tidy(first.metric.unit, [first.baseline or 0.0])
+        base = f"; {first.metric.name} by default: {general((first.baseline or 0.0) * factor)} {unit}".rstrip()
+    return f"Changes against the default; {conclusion.done} of {conclusion.planned} runs, in random order{base}."
+
+
+def _nothing(conclusion: RecommendationConclusion) -> str:
+    return f"Nothing to set for {conclusion.metric.name}: no configuration is predicted to be better than the default"

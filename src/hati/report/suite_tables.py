@@ -1,0 +1,152 @@
+"""What a suite found, in words and tables."""
+
+from __future__ import annotations
+
+import math
+
+from hati.core import setting_text
+from hati.report.quantities import change, general, percent, quantity
+from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.studies.suite import Agreement, SpaceMean, SuiteConclusion, SuiteScale
+
+_RIGHT = Align.RIGHT
+
+
+def suite_tables(conclusion: SuiteConclusion) -> tuple[Table, ...]:
+    """The distribution over the space, the strata, and what agrees with what."""
+    tables = [_distribution_table(conclusion), _strata_table(conclusion)]
+    if conclusion.against is not None:
+        tables.append(_against_table(conclusion, conclusion.against))
+    return tuple(tables)
+
+
+def suite_answer(conclusion: SuiteConclusion) -> str:
+    """What was found, in one or two sentences."""
+    unit = conclusion.metric.unit
+    mean = f"mean {conclusion.metric.name} over the whole space: {_with_interval(conclusion.mean, unit)}"
+    middle = next((q for q in conclusion.quantiles if q.level == 0.5), None)
+    median = "" if middle is None else f"; median {quantity(middle.estimate, unit)}"
+    return f"{mean}{median}.{_agreement_sentence(conclusion)}"
+
+
+def suite_facts(conclusion: SuiteConclusion) -> tuple[tuple[str, str], ...]:
+    """What was studied and how, line by line."""
+    sizes = f"{conclusion.size:,} configurations in {len(conclusion.strata):,} strata"
+    repeated = f", {conclusion.repetitions} times each" if conclusion.repetitions > 1 else ""
+    sampled = "; a random sample of as many beside it" if _is_sampled(conclusion) else ""
+    scale = "logarithms: ratios are compared" if conclusion.scale is SuiteScale.LOG else "values as they are"
+    return (
+        ("subject", f"{conclusion.subject} {conclusion.revision}, benchmark {conclusion.benchmark}"),
+        ("space", f"{conclusion.configurations:,} valid configurations"),
+        ("strata", f"of {', '.join(conclusion.options) or 'no option'} ({conclusion.options_from})"),
+        ("suite", f"{sizes}{repeated}{sampled}"),
+        ("runs", f"{conclusion.done:,} done, {conclusion.failed:,} failed"),
+        ("scale", scale),
+    )
+
+
+def _is_sampled(conclusion: SuiteConclusion) -> bool:
+    return conclusion.planned > conclusion.size * conclusion.repetitions
+
+
+def _agreement_sentence(conclusion: SuiteConclusion) -> str:
+    found = conclusion.against
+    if found is None or found.equivalence is None:
+        return ""
+    verdict = "equivalent" if found.equivalence.equivalent else "not shown to be equivalent"
+    return f" The means of the suite and of the {found.kind} are {verdict} within {_margin(conclusion, found)}."
+
+
+def _margin(conclusion: SuiteConclusion, found: Agreement) -> str:
+    assert found.equivalence is not None
+    if conclusion.scale is SuiteScale.LOG:
+        return percent(math.expm1(found.equivalence.margin))
+    return quantity(found.equivalence.margin, conclusion.metric.unit)
+
+
+def _distribution_table(conclusion: SuiteConclusion) -> Table:
+    unit = conclusion.metric.unit
+    rows: list[tuple[Cell, ...]] = [
+        (f"{general(100 * q.level)} %", Shown(quantity(q.estimate, unit), q.estimate), _bounds(q.low, q.high, unit))
+        for q in conclusion.quantiles
+    ]
+    for name, mean in (("mean", conclusion.mean), ("geometric mean", conclusion.geometric_mean)):
+        if mean is not None:
+            low, high = mean.interval or (None, None)
+            rows.append((name, Shown(quantity(mean.estimate, unit), mean.estimate), _bounds(low, high, unit)))
+    return Table(
+        f"{conclusion.metric.name} over the whole space",
+        (Column("quantile"), Column("estimate", None, _RIGHT), Column("95 % interval", None, _RIGHT)),
+        tuple(rows),
+        ("Strata are weighted by their numbers of valid completions.",),
+    )
+
+
+def _strata_table(conclusion: SuiteConclusion) -> Table:
+    unit = conclusion.metric.unit
+    total = sum(stratum.weight for stratum in conclusion.strata)
+    rows = []
+    for stratum in conclusion.strata:
+        low, high = stratum.interval or (None, None)
+        settings = tuple(
+            setting_text(stratum.setting[name]) if name in stratum.setting else "inactive"
+            for name in conclusion.options
+        )
+        mean = None if stratum.estimate is None else Shown(quantity(stratum.estimate, unit), stratum.estimate)
+        share = Shown(percent(stratum.weight / total), stratum.weight / total)
+        rows.append((*settings, stratum.weight, share, mean, _bounds(low, high, unit), stratum.runs))
+    return Table(
+        f"Mean {conclusion.metric.name} in each stratum",
+        (
+            *(Column(name) for name in conclusion.options),
+            Column("weight", None, _RIGHT),
+            Column("share", None, _RIGHT),
+            Column("mean", None, _RIGHT),
+            Column("95 % interval", None, _RIGHT),
+            Column("runs", None, _RIGHT),
+        ),
+        tuple(rows),
+        ("Weight: how many valid configurations the stratum has. Intervals: from the variation within all strata.",),
+    )
+
+
+def _against_table(conclusion: SuiteConclusion, found: Agreement) -> Table:
+    test, unit = found.mann_whitney, conclusion.metric.unit
+    rows: list[tuple[Cell, ...]] = [
+        ("values", found.values),
+        (f"mean of the {found.kind}", Shown(quantity(found.mean, unit), found.mean)),
+        ("Kolmogorov-Smirnov distance", Shown(general(found.ks, 3), found.ks)),
+        ("share within the suite's range", Shown(percent(found.range), found.range)),
+        ("Mann-Whitney p", Shown(general(test.p_value, 3), test.p_value)),
+        (f"its power for a shift of {general(test.shift, 2)} sd", Shown(percent(test.power, 2), test.power)),
+        ("shift that it finds with 80 % power, in sd", _deviations(test.detectable)),
+    ]
+    if found.equivalence is not None:
+        low, high = found.equivalence.interval
+        log = conclusion.scale is SuiteScale.LOG
+        shown = [change(math.expm1(v)) if log else quantity(v, unit) for v in (low, high)]
+        provable = found.equivalence.provable
+        rows += [
+            ("difference of the means, 90 % interval", f"{shown[0]} to {shown[1]}"),
+            (f"equivalent within {_margin(conclusion, found)}", "yes" if found.equivalence.equivalent else "not shown"),
+            ("smallest margin that can be shown", percent(math.expm1(provable)) if log else quantity(provable, unit)),
+        ]
+    return Table(f"Against the {found.kind}", (Column("comparison"), Column("result", None, _RIGHT)), tuple(rows))
+
+
+def _bounds(low: float | None, high: float | None, unit: str) -> Cell:
+    if low is None and high is None:
+        return None
+    ends = ["?" if end is None else quantity(end, unit) for end in (low, high)]
+    return Shown(" to ".join(ends), " to ".join(ends))
+
+
+def _with_interval(mean: SpaceMean, unit: str) -> str:
+    text = quantity(mean.estimate, unit)
+    if mean.interval is None:
+        return text
+    return f"{text} ({quantity(mean.interval[0], unit)} to {quantity(mean.interval[1], unit)})"
+
+
+def _deviations(value: float) -> Cell:
+    return Shown(general(value, 2), value) if math.isfinite(value) else None

@@ -1,0 +1,231 @@
+"""What a validation concludes: tables, sentences and exchanged values."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from hati.report.plain import Plain
+from hati.report.quantities import change_number, fixed
+from hati.report.table import Align, Column, Shown, Table
+from hati.studies.validation import Mode, Outcome, PredictionCheck, Result, RivalModel, ValidationConclusion
+
+_SHOWN = 8
+SIGNIFICANT = 0.05
+
+
+def validation_facts(conclusion: ValidationConclusion) -> tuple[tuple[str, str], ...]:
+    """What was validated, how, and at which cost, as pairs of a name and a sentence."""
+    rivals = _models if conclusion.mode is Mode.DISCRIMINATE else _effects
+    rounds = [f"{r.done} of {len(r.configurations)} runs for {rivals(r.rivals)}" for r in conclusion.rounds]
+    return (
+        ("subject", f"{conclusion.subject} ({conclusion.revision}), benchmark {conclusion.benchmark}"),
+        ("screening", f"{conclusion.screening}, {conclusion.screening_runs} runs"),
+        ("validated", _asked(conclusion)),
+        *_predicted(conclusion),
+        ("runs", f"{conclusion.done} done, {conclusion.failed} failed, of at most {conclusion.budget}"),
+        *((("follow-ups", "; ".join(rounds)),) if rounds else ()),
+    )
+
+
+def validation_answer(conclusion: ValidationConclusion) -> str:
+    """The answer in one sentence."""
+    if conclusion.mode is Mode.CONFIRM:
+        return _answer_of_confirmation(conclusion)
+    if conclusion.mode is not Mode.DISCRIMINATE:
+        return _answer_of_terms(conclusion)
+    best = effects_text(conclusion.models[0].effects)
+    if conclusion.outcome is Outcome.DECIDED:
+        return f"decided: one model is left, of {best}"
+    least = conclusion.models[1].odds if len(conclusion.models) > 1 else math.nan
+    return (
+        f"undecided: {_models(len(conclusion.models))} are left; the most probable, of {best}, "
+        f"has odds of {least:.3g} to 1 against the next"
+    )
+
+
+def validation_tables(conclusion: ValidationConclusion) -> tuple[Table, ...]:
+    """The models that are left, where there are several, and the effects."""
+    models = (_models_table(conclusion),) if len(conclusion.models) > 1 else ()
+    return (*models, _effects_table(conclusion))
+
+
+def validation_assumptions(conclusion: ValidationConclusion) -> tuple[tuple[str, str], ...]:
+    """What the screening took for granted: pairs of what became of it, and a sentence."""
+    return tuple((a.result.value, f"{a.statement}: {a.detail}") for a in conclusion.assumptions)
+
+
+def validation_json(conclusion: ValidationConclusion) -> dict[str, Plain]:
+    """The conclusion under the names that programs rely on; every number unrounded."""
+    return {
+        "study": conclusion.study,
+        "screening": conclusion.screening,
+        "subject": conclusion.subject,
+        "benchmark": conclusion.benchmark,
+        "revision": conclusion.revision,
+        "metric": conclusion.metric.name,
+        "unit": conclusion.metric.unit,
+        "scale": conclusion.scale,
+        "mode": conclusion.mode.value,
+        "order": conclusion.order,
+        "bound": conclusion.bound,
+        "gamma": conclusion.gamma,
+        "outcome": conclusion.outcome.value,
+        "model": [list(effect.options) for effect in conclusion.effects],
+        "models": [
+            {
+                "effects": [list(effect) for effect in model.effects],
+                "probability": model.probability,
+                "odds_against": model.odds,
+            }
+            for model in conclusion.models
+        ],
+        "effects": [
+            {
+                "options": list(effect.options),
+                "contrast": effect.contrast,
+                "standard_error": effect.standard_error,
+                "relative": effect.relative,
+                "important": effect.important,
+                "in_all_models": effect.in_all,
+                "screened": effect.screened,
+                "result": None if effect.result is None else effect.result.value,
+            }
+            for effect in conclusion.effects
+        ],
+        "prediction": _prediction(conclusion.prediction),
+        "rounds": [
+            {
+                "stage": r.stage,
+                "models": r.rivals,
+                "done": r.done,
+                "configurations": [dict(configuration) for configuration in r.configurations],
+            }
+            for r in conclusion.rounds
+        ],
+        "assumptions": [
+            {"statement": a.statement, "result": a.result.value, "detail": a.detail} for a in conclusion.assumptions
+        ],
+        "runs": {
+            "screening": conclusion.screening_runs,
+            "done": conclusion.done,
+            "failed": conclusion.failed,
+            "budget": conclusion.budget,
+        },
+        "failures": list(conclusion.failures),
+        "seconds": conclusion.seconds,
+        "warnings": list(conclusion.warnings),
+    }
+
+
+def effects_text(effects: tuple[tuple[str, ...], ...]) -> str:
+    """The effects of a model in one line."""
+    return ", ".join(":".join(effect) for effect in effects) or "no effect"
+
+
+def _prediction(found: PredictionCheck | None) -> dict[str, Plain] | None:
+    if found is None:
+        return None
+    return {
+        "runs": found.runs,
+        "random": found.random,
+        "p_value": found.p_value,
+        "df": None if found.df is None else list(found.df),
+        "noise": found.noise,
+        "ratio": found.ratio,
+        "median": found.median,
+        "largest": found.largest,
+        "deviation": found.deviation,
+        "unseen": found.unseen,
+    }
+
+
+def _predicted(conclusion: ValidationConclusion) -> tuple[tuple[str, str], ...]:
+    found = conclusion.prediction
+    if found is None or found.median is None or found.largest is None:
+        return ()
+    text = (
+        f"{found.runs} of {found.random} random configurations, with a median error of {100 * found.median:.2g} %, "
+        f"the largest {100 * found.largest:.2g} %; noise from {found.noise}"
+    )
+    return (("predicted", text),)
+
+
+def _answer_of_confirmation(conclusion: ValidationConclusion) -> str:
+    found = conclusion.prediction
+    if found is None or found.p_value is None:
+        holds = "too few runs to say whether the predictions hold"
+    else:
+        holds = "the predictions hold" if found.p_value > SIGNIFICANT else "the predictions do not hold"
+    claims = [effect for effect in conclusion.effects if effect.result is not None]
+    counts = Counter(effect.result for effect in claims)
+    said = [f"{counts[result]} {result.value}" for result in Result if counts[result]]
+    told = f"of {len(claims)} important effects {', '.join(said)}" if claims else "no important effect to confirm"
+    new = tuple(effect.options for effect in conclusion.effects if effect.important and not effect.screened)
+    return f"{conclusion.outcome.value}: {holds}; {told}" + (f"; new: {effects_text(new)}" if new else "")
+
+
+def _asked(conclusion: ValidationConclusion) -> str:
+    if conclusion.mode is Mode.CONFIRM:
+        return f"predictions of new configurations, and the effects up to order {conclusion.order} with these"
+    if conclusion.mode is Mode.DEALIAS:
+        return f"important effects against their aliases up to order {conclusion.order}"
+    if conclusion.mode is Mode.CHECK:
+        return f"all effects up to order {conclusion.order}"
+    return f"models of effects up to order {conclusion.order}, given up at odds of {conclusion.bound or 0:g} to 1"
+
+
+def _answer_of_terms(conclusion: ValidationConclusion) -> str:
+    if conclusion.outcome is Outcome.UNDECIDED:
+        return "undecided: the runs cannot tell the effects apart"
+    real = tuple(effect.options for effect in conclusion.effects if effect.important)
+    return f"decided: important are {effects_text(real)}"
+
+
+def _models(number: int) -> str:
+    return "1 model" if number == 1 else f"{number} models"
+
+
+def _effects(number: int) -> str:
+    return "1 effect" if number == 1 else f"{number} effects"
+
+
+def _models_table(conclusion: ValidationConclusion) -> Table:
+    shown = conclusion.models[:_SHOWN]
+    more = len(conclusion.models) - len(shown)
+    every = set(shown[0].effects).intersection(*(model.effects for model in shown))
+
+    def own(model: RivalModel) -> str:
+        return effects_text(tuple(effect for effect in model.effects if effect not in every))
+
+    return Table(
+        "Models that are left",
+        (Column("effects"), Column("probability", None, Align.RIGHT), Column("odds against", None, Align.RIGHT)),
+        tuple(
+            (own(model), Shown(fixed(model.probability, 3), model.probability), Shown(f"{model.odds:.3g}", model.odds))
+            for model in shown
+        ),
+        (
+            f"All of them have {effects_text(tuple(e for e in shown[0].effects if e in every))}.",
+            *((f"{more} more are not listed.",) if more else ()),
+        ),
+    )
+
+
+def _effects_table(conclusion: ValidationConclusion) -> Table:
+    verdicts = {(True, True): "confirmed", (False, True): "new", (True, False): "in some models"}
+    shown = [effect for effect in conclusion.effects if effect.important or effect.screened]
+    return Table(
+        f"Effects on {conclusion.metric.name}",
+        (Column("effect of"), Column("change", "%", Align.RIGHT), Column("verdict")),
+        tuple(
+            (
+                ":".join(effect.options),
+                Shown(change_number(effect.relative), 100 * effect.relative),
+                effect.result.value
+                if effect.result is not None
+                else verdicts.get((effect.screened, effect.in_all and effect.important), "not shown"),
+            )
+            for effect in shown
+        ),
+    )

@@ -1,0 +1,95 @@
+"""From a screening's runs to predictions for configurations that were not run."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from hati.core import Better, FloatArray
+from hati.design import Levels, Model, levels
+from hati.space import Space
+from hati.stats import Index, ModelTerms, Term, forward_selection
+from hati.studies.recommendation.findings import ChangeScale, Findings
+
+_TINY = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """A fitted model of a metric, of the options that matter: ``movable`` are their positions.
+
+    Of the model's terms only those of movable options predict: what the others do was not shown.
+    """
+
+    findings: Findings
+    model: Model
+    coefficients: FloatArray
+
+    @property
+    def movable(self) -> frozenset[int]:
+        """The options in an important effect."""
+        return frozenset(option for term in self.model.terms for option in term)
+
+    def values(self, rows: Levels) -> FloatArray:
+        """What is predicted on the deciding scale for those configurations."""
+        return np.asarray(self.model.matrix(rows) @ self.coefficients)
+
+    def in_unit(self, row: Levels) -> float:
+        """What is predicted for a configuration, in the metric's unit; from logarithms the geometric mean."""
+        value = float(self.values(row[None, :])[0])
+        return math.exp(value) if self.findings.scale is ChangeScale.LOG else value
+
+    def gains(self, rows: Levels, baseline: Levels) -> FloatArray:
+        """How much better than the baseline: a difference of logarithms, or a part of the mean size; good above 0."""
+        found = np.asarray(self.values(rows) - self.values(baseline[None, :])[0])
+        if self.findings.scale is ChangeScale.RAW:
+            found = found / (self.findings.typical or 1.0)
+        return -found if self.findings.metric.better is Better.LOWER else found
+
+
+def predict(findings: Findings, space: Space) -> Prediction:
+    """Fit the important effects, their options' main effects, and what forward selection adds of those offered.
+
+    Least squares on the deciding scale; each repetition of the configurations has a mean of its own.
+    """
+    sizes = tuple(len(option.settings) for option in space.options)
+    places = {name: place for place, name in enumerate(space.names)}
+
+    def term(options: tuple[str, ...]) -> Term:
+        return tuple(sorted(places[name] for name in options))
+
+    movable = {name for options in findings.important for name in options}
+    needed: dict[Term, None] = dict.fromkeys((places[name],) for name in space.names if name in movable)
+    needed |= dict.fromkeys(term(options) for options in findings.important)
+    known = dict.fromkeys(sorted({*needed, *map(term, findings.offered)}, key=lambda t: (len(t), t)))
+    offered = Model(sizes, tuple(known))
+    matrix, blocks = offered.matrix(levels(findings.configurations, space)), _blocks(findings)
+    means = np.asarray(blocks[:, None] == np.unique(blocks)[None, :], dtype=np.float64)
+    terms = ModelTerms(means, {t: matrix[:, offered.owners == i] for i, t in enumerate(offered.terms)})
+    chosen = tuple(dict.fromkeys([*needed, *forward_selection(terms, findings.decided)]))
+    fitted = _least_squares(np.hstack([means, *(terms.columns[t] for t in chosen)]), findings.decided)
+    predicting = tuple(t for t in chosen if all(space.names[option] in movable for option in t))
+    starts = np.cumsum([means.shape[1], *(terms.columns[t].shape[1] for t in chosen)])
+    parts = [
+        fitted[start:stop] for t, start, stop in zip(chosen, starts[:-1], starts[1:], strict=True) if t in predicting
+    ]
+    centre = float(fitted[: means.shape[1]].mean())
+    return Prediction(findings, Model(sizes, predicting), np.concatenate([[centre], *parts]))
+
+
+def _blocks(findings: Findings) -> Index:
+    """The repetition of each run: how often its configuration came before."""
+    seen = Counter[object]()
+    found = []
+    for configuration in findings.configurations:
+        found.append(seen[configuration])
+        seen[configuration] += 1
+    return np.array(found, dtype=np.intp)
+
+
+def _least_squares(columns: FloatArray, values: FloatArray) -> FloatArray:
+    """The smallest solution where columns depend on each other."""
+    return np.asarray(np.linalg.pinv(columns, rcond=_TINY) @ values)

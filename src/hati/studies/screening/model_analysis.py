@@ -1,0 +1,222 @@
+"""From the values of any design's runs to effects: the part of screening such spaces that is only arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hati.core import FloatArray
+from hati.design import Levels, Model
+from hati.stats import (
+    Index,
+    ModelTerms,
+    StepDown,
+    SumOfSquares,
+    Term,
+    anova,
+    detectable_by_pure_error,
+    forward_selection,
+    half_normal,
+    rank_by_explained,
+    step_down,
+    t_quantile,
+)
+from hati.studies.screening.conclusion import Noise, Scale
+from hati.studies.screening.model_fit import Contrast, ModelFit
+from hati.studies.screening.model_units import Units, model_units
+from hati.studies.screening.readable import Readable
+from hati.studies.screening.scale import choose_scale
+
+
+@dataclass(frozen=True, eq=False)
+class ModelEffect:
+    """An effect of a model: on the deciding scale, and in the values' own unit."""
+
+    term: Term
+    decided: Contrast
+    own: Contrast
+    share: float
+    p_value: float | None
+    important: bool
+    half_normal: float
+
+
+@dataclass(frozen=True, eq=False)
+class ModelAnalysis:
+    """Everything that the values of any design say; effects are sorted by their size, the largest first.
+
+    ``predicting`` are the terms of the model that predicts, ``prediction`` its fit on the deciding scale, ``judged``
+    the fit that effects are told from, ``own`` the same of the values; they are fits of the ``units``' values.
+    ``readable`` holds the runs'.
+    """
+
+    readable: Readable
+    scale_reason: str
+    judged_by: Noise
+    effects: tuple[ModelEffect, ...]
+    threshold: float | None
+    detectable: tuple[float, float] | None
+    missing: tuple[Term, ...]
+    predicting: tuple[Term, ...]
+    prediction: ModelFit
+    judged: ModelFit
+    own: ModelFit
+    units: Units
+
+
+def model_terms(model: Model, levels: Levels, blocks: Index) -> ModelTerms:
+    """The model's columns for those runs; the means of blocks are in every model."""
+    matrix = model.matrix(levels)
+    means = np.asarray(blocks[:, None] == np.unique(blocks)[None, :], dtype=np.float64)
+    return ModelTerms(means, {term: matrix[:, model.owners == i] for i, term in enumerate(model.terms)})
+
+
+def analyse_model(
+    model: Model,
+    levels: Levels,
+    values: FloatArray,
+    blocks: Index,
+    rng: np.random.Generator,
+    *,
+    alpha: float,
+    relevant: float,
+) -> ModelAnalysis:
+    """Estimate and judge the effects on the mean, from the runs of any design.
+
+    What is significant is decided by a step-down permutation test over all main effects and interactions as one family;
+    what predicts by forward selection, to which the significant terms are added.
+
+    Args:
+        model: the effects to look for.
+        levels: each run's, shape (runs, options).
+        values: one per run.
+        blocks: the repetition of each run.
+        rng: for the permutations.
+        alpha: the study-wise error.
+        relevant: the fraction that matters.
+    """
+    everything = model_terms(model, levels, blocks)
+    mains = np.hstack([everything.columns[term] for term in everything.main_effects])
+    scale, reason = choose_scale(values, mains, blocks)
+    decided = np.log(values) if scale is Scale.LOG else values
+    readable = Readable(decided, scale, float(np.mean(np.abs(values))))
+    return _analysis(
+        model, model_units(model, levels, blocks), values, readable, reason, rng, alpha=alpha, relevant=relevant
+    )
+
+
+def analyse_model_variance(
+    model: Model,
+    levels: Levels,
+    log_variances: FloatArray,
+    blocks: Index,
+    rng: np.random.Generator,
+    *,
+    alpha: float,
+    relevant: float,
+) -> ModelAnalysis:
+    """The same for ln s^2, which is a logarithm already: main effects only; fractions are of the variance s^2."""
+    alone = Model(model.sizes, tuple(term for term in model.terms if len(term) == 1))
+    units = model_units(alone, levels, blocks)
+    readable = Readable(log_variances, Scale.LOG, 0.0)
+    return _analysis(alone, units, log_variances, readable, "ln s^2", rng, alpha=alpha, relevant=relevant)
+
+
+def _analysis(
+    model: Model,
+    units: Units,
+    values: FloatArray,
+    readable: Readable,
+    reason: str,
+    rng: np.random.Generator,
+    *,
+    alpha: float,
+    relevant: float,
+) -> ModelAnalysis:
+    terms = model_terms(model, units.levels, units.blocks)
+    decided = units.values(readable.values)
+    tested = step_down(terms, decided, alpha, rng)
+    predicting = tuple(dict.fromkeys([*forward_selection(terms, decided), *tested.significant]))
+    told = tuple(dict.fromkeys([*tested.model, *tested.significant]))
+    judged, own = (ModelFit.of(terms, told, model.sizes, of) for of in (decided, units.values(values)))
+    limit = readable.difference(relevant)
+    found = _effects(terms, told, tested, judged, own, alpha, limit)
+    threshold, detectable = _power(tested, judged, limit)
+    return ModelAnalysis(
+        readable=readable,
+        scale_reason=reason,
+        judged_by=Noise.RESIDUALS if judged.df > 0 and tested.p_values else Noise.NONE,
+        effects=tuple(sorted(found, key=lambda e: (-abs(e.decided.estimate), len(e.term), e.term))),
+        threshold=threshold,
+        detectable=None if detectable is None else (readable.in_unit(detectable), readable.relative(detectable)),
+        missing=tuple(t for t in terms.main_effects if t not in tested.p_values and terms.columns[t].shape[1]),
+        predicting=predicting,
+        prediction=ModelFit.of(terms, predicting, model.sizes, decided),
+        judged=judged,
+        own=own,
+        units=units,
+    )
+
+
+def _effects(
+    terms: ModelTerms,
+    told: Sequence[Term],
+    tested: StepDown,
+    judged: ModelFit,
+    own: ModelFit,
+    alpha: float,
+    limit: float,
+) -> list[ModelEffect]:
+    values = judged.values - judged.values[0]  # equal values are zero then, without what rounding leaves
+    tables = [anova(terms, told, values, kind).rows for kind in (SumOfSquares.TYPE_2, SumOfSquares.TYPE_3)]
+    squares = {row.term: row.sum_of_squares for rows in tables for row in rows if row.df}
+    shown = list(squares)
+    contrasts = [judged.effect(term) for term in shown]
+    places = half_normal(np.array([abs(contrast.estimate) for contrast in contrasts]))
+    total = max(float(np.sum((values - values.mean()) ** 2)), sum(squares.values()))
+    return [
+        ModelEffect(
+            term=term,
+            decided=contrast,
+            own=own.effect(term),
+            share=squares[term] / total if total > 0.0 else 0.0,
+            p_value=tested.p_values.get(term),
+            important=tested.p_values.get(term, 1.0) <= alpha and abs(contrast.estimate) > limit,
+            half_normal=float(place),
+        )
+        for term, contrast, place in zip(shown, contrasts, places, strict=True)
+    ]
+
+
+def _power(tested: StepDown, judged: ModelFit, limit: float) -> tuple[float | None, float | None]:
+    """The size above which a typical main effect is significant, and the size that is found with 80 % power."""
+    errors = [
+        error
+        for term in tested.model
+        if len(term) == 1 and judged.sizes[term[0]] > 1 and (error := judged.effect(term).standard_error) is not None
+    ]
+    if not errors or judged.df < 1 or not 0.0 < tested.critical < 1.0:
+        return None, None
+    typical, critical = float(np.median(errors)), t_quantile(1.0 - tested.critical / 2.0, judged.df)
+    return critical * typical, detectable_by_pure_error(typical, judged.df, critical, limit)
+
+
+def ranking(analysis: ModelAnalysis, model: Model, population: Levels) -> tuple[int, ...]:
+    """All options, each next one that which explains most of what the model predicts, with those before it.
+
+    Args:
+        analysis: that of the runs.
+        model: the effects that were looked for.
+        population: valid configurations, all or a uniform sample.
+    """
+    chosen = Model(model.sizes, analysis.predicting)
+    return rank_by_explained(population, predicted(analysis, chosen, population))
+
+
+def predicted(analysis: ModelAnalysis, chosen: Model, population: Levels) -> FloatArray:
+    """What the model predicts for configurations on the deciding scale, in the mean of the blocks."""
+    fit = analysis.prediction
+    blocks = fit.columns.shape[1] - (chosen.parameters - 1)
+    return np.asarray(chosen.matrix(population)[:, 1:] @ fit.coefficients[blocks:] + fit.coefficients[:blocks].mean())

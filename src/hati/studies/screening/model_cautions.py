@@ -1,0 +1,84 @@
+"""What is wrong with a screening by a model, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from hati.stats import rank_trend
+from hati.studies.screening.cautions import COARSE, DRIFT, NOTABLE, common_settings
+from hati.studies.screening.conclusion import DesignSummary, Noise
+from hati.studies.screening.measured import Measured
+from hati.studies.screening.model_analysis import ModelAnalysis
+from hati.studies.screening.wording import listed
+
+
+def model_warnings(
+    names: Sequence[str], design: DesignSummary, found: Measured, analysis: ModelAnalysis, relevant: float
+) -> tuple[str, ...]:
+    """Every warning that holds, the gravest first."""
+    return (
+        *_missing_runs(design, found),
+        *_lost(names, analysis),
+        *_drift(found, analysis),
+        *_coarse(analysis, relevant),
+        *_mixed_signs(found),
+    )
+
+
+def _missing_runs(design: DesignSummary, found: Measured) -> Iterator[str]:
+    done, failed = len(found.values), len(found.failed)
+    if failed:
+        yield (
+            f"{failed} of {done + failed} runs failed, most often because: {found.reasons[0]}; "
+            "effects are estimated from the others, and less surely; see `hati runs`"
+        )
+    shared = common_settings(found.failed, found.runs)
+    if shared:
+        yield (
+            f"all {failed} failed runs have {listed(shared)}; "
+            "mend or drop that setting, or forbid it by a constraint, then start afresh with --fresh"
+        )
+    unmade = design.runs - done - failed
+    if unmade > 0:
+        yield (
+            f"{unmade} of {design.runs} planned runs {'was' if unmade == 1 else 'were'} not made; "
+            "if the budget is spent, give a larger one, else run the same command again"
+        )
+
+
+def _lost(names: Sequence[str], analysis: ModelAnalysis) -> Iterator[str]:
+    if analysis.judged_by is Noise.NONE:
+        yield "too few runs to tell effects from noise, so none is called important; give a larger budget"
+    elif analysis.missing:
+        lost = [":".join(names[option] for option in term) for term in analysis.missing]
+        yield f"the runs that there are cannot tell the effect of {listed(lost)} from those of other options"
+
+
+def _drift(found: Measured, analysis: ModelAnalysis) -> Iterator[str]:
+    """Taken out are the configurations' means where they are the units, else what the model predicts."""
+    units, columns = analysis.units, analysis.prediction.columns
+    rows = np.zeros_like(units.places) if units.are_runs else units.places
+    taken = columns if units.are_runs else columns[:, :0][units.places]
+    correlation, p_value = rank_trend(analysis.readable.values, found.order.astype(np.float64), taken, rows)
+    if p_value < DRIFT:
+        way = "rise" if correlation > 0 else "fall"
+        yield (
+            f"values {way} over the order of runs (rank correlation {correlation:.2f}, p = {p_value:.2g}); "
+            "let the machine come to rest, or do less besides"
+        )
+
+
+def _coarse(analysis: ModelAnalysis, relevant: float) -> Iterator[str]:
+    found = analysis.detectable
+    if found is not None and found[1] > max(COARSE * relevant, NOTABLE):
+        yield (
+            f"the noise hides effects below {100 * found[1]:.2g} %, the smallest that is found with 80 % power; "
+            "four times as many runs, or longer ones, halve that"
+        )
+
+
+def _mixed_signs(found: Measured) -> Iterator[str]:
+    if np.min(found.values) < 0.0 < np.max(found.values):
+        yield "values are below and above zero: fractions are of their mean size, and say little; look at the unit"

@@ -1,0 +1,55 @@
+"""What a screening by a model takes for independent: its runs, or its configurations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hati.core import FloatArray
+from hati.design import Levels, Model
+from hati.stats import Index, unit_means
+
+_PER_PARAMETER = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The units' ``levels`` and ``blocks``; of each run its unit, ``places``, and its block, ``run_blocks``."""
+
+    levels: Levels
+    blocks: Index
+    places: Index
+    run_blocks: Index
+
+    @property
+    def are_runs(self) -> bool:
+        """Whether every run is a unit."""
+        return len(self.levels) == len(self.places)
+
+    def values(self, of_runs: FloatArray) -> FloatArray:
+        """The units' values, from those of the runs."""
+        return of_runs if self.are_runs else unit_means(of_runs, self.places, self.run_blocks)
+
+
+def configurations_are_units(configurations: int, parameters: int) -> bool:
+    """Whether so many configurations tell of their own variation beside so many parameters of main effects."""
+    return configurations >= _PER_PARAMETER * parameters
+
+
+def model_units(model: Model, levels: Levels, blocks: Index) -> Units:
+    """The configurations where they are three times as many as the main effects' parameters, else the runs.
+
+    What a model leaves out belongs to configurations: repetitions would make it look like a certain effect of something
+    else. Fewer configurations that are repeated are all valid ones, among which next to nothing is aliased.
+
+    Args:
+        model: the effects to look for.
+        levels: each run's, shape (runs, options).
+        blocks: the repetition of each run.
+    """
+    different, places = np.unique(levels, axis=0, return_inverse=True)
+    parameters = 1 + sum(size - 1 for size in model.sizes)
+    if configurations_are_units(len(different), parameters) and len(different) < len(levels):
+        return Units(different, np.zeros(len(different), dtype=np.intp), places.reshape(-1), blocks)
+    return Units(levels, blocks, np.arange(len(levels)), blocks)

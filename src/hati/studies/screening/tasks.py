@@ -1,0 +1,41 @@
+"""The runs of a design: which there are, in which order, and what is left of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hati.core import Benchmark, Configuration, Evidence, Plan, StudyId, Task, generator
+from hati.design import run_order
+
+STAGE = "design"
+GIVE_UP_AFTER = 5
+"""So many runs are made first; where all of them fail, the study ends: it would only spend the budget on failures."""
+
+
+def design_tasks(
+    study: StudyId, benchmark: Benchmark, revision: str, configurations: Sequence[Configuration], repetitions: int
+) -> tuple[Task, ...]:
+    """All runs of a design in order: each repetition is a block of all configurations, shuffled anew."""
+    count = len(configurations)
+    order = run_order(count, repetitions, generator(study.seed, "order"))
+    return tuple(
+        Task(
+            study=study.key,
+            stage=STAGE,
+            benchmark=benchmark.name,
+            configuration=configurations[int(row)],
+            revision=revision,
+            workload=benchmark.workload,
+            repetition=place // count,
+        )
+        for place, row in enumerate(order)
+    )
+
+
+def tasks_left(tasks: Sequence[Task], evidence: Evidence) -> Plan:
+    """The tasks that are left; no more than five before a first run has worked, so that a hopeless study ends."""
+    made = evidence.stage(STAGE)
+    left = tuple(task for task in tasks if task.id not in made.known)
+    if made.done:
+        return Plan(left)
+    return Plan(left).at_most(max(0, GIVE_UP_AFTER - len(made.runs)))

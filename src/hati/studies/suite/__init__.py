@@ -1,0 +1,29 @@
+"""Screening suites: the metric's distribution over a whole space, estimated from its important options' strata."""
+
+from hati.studies.suite.comparison import FULL, RANDOM
+from hati.studies.suite.conclusion import (
+    Agreement,
+    Box,
+    SpaceMean,
+    StratumEstimate,
+    SuiteConclusion,
+    SuiteScale,
+)
+from hati.studies.suite.planned import SuitePlan, suite_id
+from hati.studies.suite.study import LEVELS, MARGIN, SuiteStudy
+
+__all__ = [
+    "FULL",
+    "LEVELS",
+    "MARGIN",
+    "RANDOM",
+    "Agreement",
+    "Box",
+    "SpaceMean",
+    "StratumEstimate",
+    "SuiteConclusion",
+    "SuitePlan",
+    "SuiteScale",
+    "SuiteStudy",
+    "suite_id",
+]

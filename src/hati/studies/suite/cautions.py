@@ -1,0 +1,57 @@
+"""What to be told before a suite's numbers are relied on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hati.studies.suite.conclusion import Agreement, StratumEstimate
+from hati.studies.suite.measured import Measured
+
+_LOW_POWER = 0.8
+_ALPHA = 0.05
+
+
+def warnings(
+    strata: Sequence[StratumEstimate], planned: int, found: Measured, beside: Measured, against: Agreement | None
+) -> tuple[str, ...]:
+    """Sentences, each with its remedy."""
+    told = [_missing(strata), _single(strata), _unfinished(planned, found, beside), _weak(against)]
+    return tuple(sentence for sentence in told if sentence)
+
+
+def _missing(strata: Sequence[StratumEstimate]) -> str:
+    empty = [stratum for stratum in strata if stratum.estimate is None]
+    if not empty:
+        return ""
+    share = sum(s.weight for s in empty) / sum(s.weight for s in strata)
+    names = ", ".join(str(stratum.setting) or "all" for stratum in empty[:3])
+    return (
+        f"{len(empty)} of {len(strata)} strata ({names}{', ...' if len(empty) > 3 else ''}) have no value, "
+        f"{100 * share:.3g} % of the space: the estimates are for the rest; see why their runs failed"
+    )
+
+
+def _single(strata: Sequence[StratumEstimate]) -> str:
+    single = sum(stratum.configurations == 1 and stratum.weight > 1 for stratum in strata)
+    if not single:
+        return ""
+    return (
+        f"{single} of {len(strata)} strata have one configuration only, and were collapsed with their neighbours to "
+        f"judge the error: give --runs {2 * len(strata)} or more, or fewer --options"
+    )
+
+
+def _unfinished(planned: int, found: Measured, beside: Measured) -> str:
+    made = int(found.runs.sum() + beside.runs.sum()) + found.failed + beside.failed
+    if made >= planned:
+        return ""
+    return f"{made} of {planned} runs were made before the budget was spent: give a larger --budget"
+
+
+def _weak(against: Agreement | None) -> str:
+    if against is None or against.mann_whitney.power >= _LOW_POWER or against.mann_whitney.p_value < _ALPHA:
+        return ""
+    return (
+        f"the Mann-Whitney test finds a shift of the equivalence margin with a probability of "
+        f"{against.mann_whitney.power:.2g} only: that it found none shows nothing; rely on the equivalence test"
+    )

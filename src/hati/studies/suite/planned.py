@@ -1,0 +1,48 @@
+"""What decides a suite study's tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hati.core import Benchmark, InputError, StudyId
+from hati.space import Space
+
+
+@dataclass(frozen=True)
+class SuitePlan:
+    """What decides a suite: its important options, the ranking of all, its size, and what runs beside it.
+
+    ``size`` is the number of configurations, ``repetitions`` how often each is run; ``sampled`` configurations of a
+    uniform random sample run interleaved with it (0: none). ``options_from`` says in words where the options are from.
+    """
+
+    options: tuple[str, ...]
+    ranking: tuple[str, ...]
+    size: int
+    repetitions: int = 1
+    sampled: int = 0
+    options_from: str = "given"
+
+    def __post_init__(self) -> None:
+        if self.size < 1 or self.repetitions < 1 or self.sampled < 0:
+            raise InputError(f"a suite of {self.size} configurations x {self.repetitions} is nothing to run")
+
+
+def suite_id(
+    *, subject: str, revision: str, benchmark: Benchmark, space: Space, plan: SuitePlan, seed: int, machine: str
+) -> StudyId:
+    """The identity of a suite study, with all that decides its tasks; the metric does not."""
+    parameters = {
+        "subject": subject,
+        "revision": revision,
+        "benchmark": benchmark.name,
+        "definition": benchmark.definition,
+        "space": space.digest,
+        "names": list(space.names),
+        "options": list(plan.options),
+        "ranking": list(plan.ranking),
+        "size": plan.size,
+        "repetitions": plan.repetitions,
+        "sampled": plan.sampled,
+    }
+    return StudyId.of("suite", parameters, seed, machine)

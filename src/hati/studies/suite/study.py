@@ -1,0 +1,178 @@
+"""The screening suite: how a program performs over its whole space, from few configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from hati.core import (
+    Benchmark,
+    Configuration,
+    Evidence,
+    FloatArray,
+    InputError,
+    MeasurementError,
+    Metric,
+    Plan,
+    StudyId,
+    Task,
+    generator,
+)
+from hati.design.order import run_order
+from hati.design.suite import Suite, screening_suite
+from hati.design.suite_columns import centred_columns
+from hati.space import Space, count
+from hati.studies.suite.cautions import warnings
+from hati.studies.suite.comparison import FULL, PARTIAL, RANDOM, agreement
+from hati.studies.suite.conclusion import Agreement, SuiteConclusion, SuiteScale
+from hati.studies.suite.estimates import (
+    Weighted,
+    geometric_mean,
+    quantiles,
+    space_mean,
+    stratum_estimates,
+    weighted,
+)
+from hati.studies.suite.measured import Measured, measured
+from hati.studies.suite.planned import SuitePlan
+from hati.studies.suite.sampled import random_sample
+
+STAGE = "suite"
+RANDOM_STAGE = "random"
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+MARGIN = 0.05
+GIVE_UP_AFTER = 5
+"""So many runs are tried first; where all of them fail, the campaign ends: it would only fail again."""
+
+
+@dataclass(frozen=True)
+class SuiteStudy:
+    """Measures a suite's configurations, and a random sample's beside them where asked, in random order.
+
+    ``population`` holds the metric's values of all or many configurations, where they are known from a data set.
+
+    Raises:
+        InputError: where the space has no such options, or the size does not cover the strata.
+    """
+
+    id: StudyId
+    subject: str
+    benchmark: Benchmark
+    metric: Metric
+    revision: str
+    space: Space
+    wanted: SuitePlan
+    levels: tuple[float, ...] = LEVELS
+    margin: float = MARGIN
+    population: FloatArray | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if not all(0.0 < level < 1.0 for level in self.levels):
+            raise InputError("the level of a quantile is a fraction between 0 and 1", fix="write 0.99 for 99 %")
+        if not 0.0 < self.margin < float("inf"):
+            raise InputError(f"the margin is a fraction above 0, not {self.margin}", fix="write 0.05 for 5 %")
+        _ = self.suite
+
+    @cached_property
+    def suite(self) -> Suite:
+        """The suite, the same for the same seed."""
+        rng = generator(self.id.seed, "suite")
+        return screening_suite(self.space, self.wanted.options, self.wanted.size, rng, self.wanted.ranking)
+
+    @cached_property
+    def sampled(self) -> tuple[Configuration, ...]:
+        """The random sample's configurations, all different."""
+        return random_sample(self.space, self.wanted.sampled, generator(self.id.seed, "random sample"))
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """All runs in order: each repetition is a block of all configurations, shuffled anew."""
+        staged = [(STAGE, c) for c in self.suite.configurations] + [(RANDOM_STAGE, c) for c in self.sampled]
+        order = run_order(len(staged), self.wanted.repetitions, generator(self.id.seed, "order"))
+        return tuple(self._task(*staged[int(row)], place // len(staged)) for place, row in enumerate(order))
+
+    def plan(self, evidence: Evidence) -> Plan:
+        """The tasks that are left; no more than five before a first run has worked, so that a hopeless study ends."""
+        left = Plan(tuple(task for task in self.tasks if task.id not in evidence.known))
+        return left if evidence.done else left.at_most(max(0, GIVE_UP_AFTER - len(evidence.runs)))
+
+    def conclude(self, evidence: Evidence) -> SuiteConclusion:
+        """What the runs say of the whole space, complete or not.
+
+        Raises:
+            MeasurementError: where not one run of the suite yielded a value, with the reason of the failures.
+        """
+        found = measured(evidence.stage(STAGE), self.metric, self.suite.configurations)
+        beside = measured(evidence.stage(RANDOM_STAGE), self.metric, self.sampled)
+        if not len(found.values):
+            reasons = "; ".join(found.reasons) or "the budget was spent before the first run"
+            raise MeasurementError("nothing was measured", fix=reasons)
+        others, kind = self._others(beside)
+        scale = _scale(found.values, others)
+        given = weighted(self.suite, found, self._columns)
+        against = None if others is None else agreement(given, others, kind, scale, self.margin)
+        return self._conclusion(evidence, found, beside, given, scale, against)
+
+    def _conclusion(
+        self,
+        evidence: Evidence,
+        found: Measured,
+        beside: Measured,
+        given: Weighted,
+        scale: SuiteScale,
+        against: Agreement | None,
+    ) -> SuiteConclusion:
+        strata = stratum_estimates(self.suite, found, given, scale)
+        return SuiteConclusion(
+            study=self.id.key,
+            subject=self.subject,
+            benchmark=self.benchmark.name,
+            revision=self.revision,
+            metric=self.metric,
+            scale=scale,
+            options=self.suite.options,
+            options_from=self.wanted.options_from,
+            configurations=count(self.space),
+            size=len(self.suite.configurations),
+            repetitions=self.wanted.repetitions,
+            strata=strata,
+            quantiles=quantiles(given, self.levels),
+            mean=space_mean(given),
+            geometric_mean=geometric_mean(given) if scale is SuiteScale.LOG else None,
+            against=against,
+            planned=len(self.tasks),
+            done=int(found.runs.sum() + beside.runs.sum()),
+            failed=found.failed + beside.failed,
+            failures=tuple(dict.fromkeys((*found.reasons, *beside.reasons))),
+            seconds=evidence.seconds,
+            warnings=warnings(strata, len(self.tasks), found, beside, against),
+        )
+
+    def _others(self, beside: Measured) -> tuple[FloatArray | None, str]:
+        """The values to compare with, and what they are."""
+        if self.population is not None:
+            return self.population, FULL if len(self.population) >= count(self.space) else PARTIAL
+        return (beside.values, RANDOM) if len(beside.values) else (None, RANDOM)
+
+    @cached_property
+    def _columns(self) -> FloatArray:
+        return centred_columns(self.suite, self.space, generator(self.id.seed, "columns"), self.wanted.ranking)
+
+    def _task(self, stage: str, configuration: Configuration, repetition: int) -> Task:
+        return Task(
+            study=self.id.key,
+            stage=stage,
+            benchmark=self.benchmark.name,
+            configuration=configuration,
+            revision=self.revision,
+            workload=self.benchmark.workload,
+            repetition=repetition,
+        )
+
+
+def _scale(values: FloatArray, others: FloatArray | None) -> SuiteScale:
+    parts: Sequence[FloatArray] = (values,) if others is None else (values, others)
+    return SuiteScale.LOG if all(np.all(part > 0.0) for part in parts) else SuiteScale.RAW

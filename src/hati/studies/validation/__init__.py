@@ -1,0 +1,44 @@
+"""Validation: whether a screening's assumptions hold, at the least cost.
+
+``Validation`` finds the models that a screening's runs cannot tell apart, plans the few runs that tell them apart best,
+and concludes which model is left, or that it is undecided. ``Augmenting`` is the dearer way: it estimates important
+effects apart from their aliases, or all effects up to an order. ``Confirming`` is for screenings by a model: whether it
+predicts configurations that it has not seen, and whether its effects hold with these.
+"""
+
+from hati.studies.validation.augmenting import Augmenting
+from hati.studies.validation.conclusion import (
+    Assumption,
+    Mode,
+    Outcome,
+    PredictionCheck,
+    Result,
+    RivalModel,
+    Round,
+    ValidatedEffect,
+    ValidationConclusion,
+)
+from hati.studies.validation.confirming import Confirming
+from hati.studies.validation.screened import Runs, Screened, ValueScale, screened_runs
+from hati.studies.validation.study import MOST_RUNS, Validation, validation_id
+
+__all__ = [
+    "MOST_RUNS",
+    "Assumption",
+    "Augmenting",
+    "Confirming",
+    "Mode",
+    "Outcome",
+    "PredictionCheck",
+    "Result",
+    "RivalModel",
+    "Round",
+    "Runs",
+    "Screened",
+    "ValidatedEffect",
+    "Validation",
+    "ValidationConclusion",
+    "ValueScale",
+    "screened_runs",
+    "validation_id",
+]

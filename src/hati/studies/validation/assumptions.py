@@ -1,0 +1,140 @@
+"""What a screening took for granted, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from math import floor
+
+from hati.studies.validation.conclusion import Assumption, Options, Outcome, Result, RivalModel
+
+_MOST_NAMED = 6
+NO_CANCELLING = Assumption(
+    "no two active effects that share an estimate cancel each other",
+    Result.ASSUMED,
+    "then neither was called important; --mode check tells all of them apart",
+)
+ONE_SHIFT = Assumption(
+    "the time between screening and follow-up shifts all configurations alike",
+    Result.ASSUMED,
+    "the runs of each time are a block with a shift of its own",
+)
+
+
+class Sharing(Enum):
+    """Whether effects share estimates."""
+
+    NONE = "none"
+    SOME = "some"
+
+
+def assumptions(
+    important: Sequence[Options],
+    models: Sequence[RivalModel],
+    outcome: Outcome,
+    *,
+    aliases: Sequence[Sequence[Options]],
+    shared: Sharing,
+    order: int,
+    first_rivals: int,
+    runs: int,
+    bound: float,
+    untouched: Sequence[str],
+    scale: str,
+) -> tuple[Assumption, ...]:
+    """The assumptions of a screening after its models were told apart.
+
+    Args:
+        important: the effects that the screening called important, as it named them.
+        models: those that are left.
+        outcome: whether one is left.
+        aliases: those of each important effect's, which the screening's runs cannot tell from it.
+        shared: whether effects up to that order share estimates in the screening.
+        order: effects up to this order were thought of.
+        first_rivals: how many models the screening's own runs left.
+        runs: how many were made since.
+        bound: the odds at which a model is given up.
+        untouched: the options that no model speaks of.
+        scale: on which effects add up.
+    """
+    named = tuple(_of_important(effect, rivals, models) for effect, rivals in zip(important, aliases, strict=True))
+    return (
+        _no_others(important, models, outcome, order, first_rivals, runs, bound),
+        *named,
+        *_still(order, untouched, scale, runs),
+        *((NO_CANCELLING,) if shared is Sharing.SOME else ()),
+    )
+
+
+def _of_important(effect: Options, aliases: Sequence[Options], models: Sequence[RivalModel]) -> Assumption:
+    """Refuted only where another explanation of the same runs took its place in every model that is left.
+
+    Models are of effects of one size, roughly; a small effect beside large ones may be in none of them and yet be real.
+    """
+    statement = f"the important effect is that of {_word(effect)}, and of none that the design could not tell from it"
+    own = [{frozenset(other) for other in model.effects} for model in models]
+    share = [frozenset(effect) in effects for effects in own]
+    if all(share):
+        return Assumption(statement, Result.CONFIRMED, "every model that is left has it")
+    if any(share):
+        return Assumption(statement, Result.UNDECIDED, f"{sum(share)} of {len(share)} models that are left have it")
+    instead = [alias for alias in aliases if any(frozenset(alias) in effects for effects in own)]
+    if instead and all(any(frozenset(alias) in effects for alias in instead) for effects in own):
+        told = f"every model that is left has {' or '.join(_word(alias) for alias in instead)} instead"
+        return Assumption(statement, Result.REFUTED, told)
+    return Assumption(
+        statement, Result.UNDECIDED, "the models that are left have neither it nor, all of them, what looks like it"
+    )
+
+
+def _no_others(
+    important: Sequence[Options],
+    models: Sequence[RivalModel],
+    outcome: Outcome,
+    order: int,
+    first_rivals: int,
+    runs: int,
+    bound: float,
+) -> Assumption:
+    statement = f"up to order {order}, no effects are active but the important ones"
+    known = {frozenset(effect) for effect in important}
+    more = [effect for effect in models[0].effects if frozenset(effect) not in known]
+    first = "1 model was" if first_rivals == 1 else f"{first_rivals} models were"
+    cost = f"{first} left after the screening" + (f", {len(models)} after {runs} runs more" if runs else "")
+    if outcome is Outcome.UNDECIDED:
+        return Assumption(statement, Result.UNDECIDED, f"{cost}: odds of {bound:g} to 1 were not reached")
+    if more:
+        return Assumption(statement, Result.REFUTED, f"{cost}; also active: {listed([_word(e) for e in more])}")
+    return Assumption(statement, Result.CONFIRMED, f"{cost}, by odds of {floor(bound)} to 1 or more")
+
+
+def _still(order: int, untouched: Sequence[str], scale: str, runs: int) -> tuple[Assumption, ...]:
+    found = [
+        Assumption(f"effects of more than {order} options are negligible", Result.ASSUMED, f"see --order {order + 1}"),
+        Assumption(
+            f"effects add up on the {'logarithmic scale' if scale == 'log' else 'scale of the values'}",
+            Result.ASSUMED,
+            "chosen by the screening",
+        ),
+    ]
+    if runs:
+        found.append(ONE_SHIFT)
+        if untouched:
+            found.append(
+                Assumption(
+                    f"{listed(untouched)}: no effect",
+                    Result.ASSUMED,
+                    "so say the screening's runs; in the follow-ups they kept their default",
+                )
+            )
+    return tuple(found)
+
+
+def _word(effect: Options) -> str:
+    return ":".join(effect)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in one line, the first of many."""
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,263 @@
+"""Validation by estimating: important effects apart from their aliases, or all effects up to an order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+
+import numpy as np
+
+from hati.core import Benchmark, Configuration, Evidence, InputError, Metric, Plan, StudyId, Task, generator
+from hati.design.augmentation import Augmentation, augment, confounded
+from hati.design.candidates import from_levels
+from hati.design.coding import levels
+from hati.design.exchanging import Replication
+from hati.space import Space, count
+from hati.stats import Term
+from hati.studies.validation.assumptions import NO_CANCELLING, ONE_SHIFT, listed
+from hati.studies.validation.conclusion import (
+    Assumption,
+    Mode,
+    Outcome,
+    Result,
+    Round,
+    ValidatedEffect,
+    ValidationConclusion,
+)
+from hati.studies.validation.screened import Runs, Screened
+from hati.studies.validation.term_tests import TermTest, term_tests, within
+from hati.studies.validation.terms import Terms, terms_within
+from hati.studies.validation.values import failure_reasons, metric_values
+
+STAGE = "augmentation"
+ALPHA = 0.05
+_STARTS = 8
+
+
+@dataclass(frozen=True)
+class Augmenting:
+    """Adds D-optimal runs to a screening's and estimates the effects that it could not tell apart.
+
+    ``mode`` says which: DEALIAS the important effects and their aliases up to ``order`` (seed 000, 4.5.1), CHECK all
+    effects up to ``order`` (4.5.2). Where ``budget`` does not suffice, the order is lowered, and that is said.
+
+    Raises:
+        InputError: where the budget suffices for nothing, or the runs cannot be chosen.
+    """
+
+    id: StudyId
+    subject: str
+    benchmark: Benchmark
+    metric: Metric
+    revision: str
+    space: Space
+    screened: Screened
+    mode: Mode
+    order: int = 3
+    budget: int = 64
+    repeats: float = inf
+
+    def __post_init__(self) -> None:
+        if self.mode is Mode.DISCRIMINATE:
+            raise InputError("models are told apart by another study")
+        if self.order < 1:
+            raise InputError(f"effects have an order of 1 or more, not {self.order}")
+        _ = self.terms
+
+    @cached_property
+    def terms(self) -> Terms:
+        """The effects that are estimated."""
+        important = tuple(self._term(effect) for effect in self.screened.important)
+        return terms_within(self.mode, self.screened.runs, self.space, important, self.order, self._runs, self.id.seed)
+
+    @cached_property
+    def augmentation(self) -> Augmentation:
+        """The runs to add."""
+        again = Replication.NONE if self.repeats <= 1 else Replication.ALLOWED
+        random = generator(self.id.seed, STAGE)
+        return augment(self.space, self.screened.runs.levels, self.terms.terms, self._runs, random, again, _STARTS)
+
+    @cached_property
+    def _runs(self) -> int:
+        """As many as the budget allows; no more than there are configurations left, where each can be run once."""
+        if self.repeats > 1:
+            return self.budget
+        return min(self.budget, count(self.space) - len(np.unique(self.screened.runs.levels, axis=0)))
+
+    @property
+    def described(self) -> str:
+        """What is about to be measured, and why."""
+        found = self.terms
+        runs = f"{self.budget} runs more" if found.needed else "the screening's own runs"
+        apart = f"{len(found.terms)} effects up to order {found.order} from {runs}"
+        if found.order == found.wanted:
+            return apart
+        return f"{apart}: order {found.wanted} needs at least {found.wanted_needed:,}"
+
+    def plan(self, evidence: Evidence) -> Plan:
+        """The tasks that are left, in random order; no more than five before a first run has worked."""
+        left = Plan(tuple(task for task in self.tasks if task.id not in evidence.known))
+        return left if evidence.done else left.at_most(max(0, 5 - len(evidence.runs)))
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """All runs to add; none where the screening's runs tell the effects apart by themselves."""
+        if not self.terms.needed:
+            return ()
+        added = from_levels(self.augmentation.levels[len(self.screened.runs) :], self.space)
+        made = Counter(from_levels(self.screened.runs.levels, self.space))
+        tasks = list[Task]()
+        for place in generator(self.id.seed, STAGE, "order").permutation(len(added)):
+            configuration = added[int(place)]
+            tasks.append(self._task(configuration, made[configuration]))
+            made[configuration] += 1
+        return tuple(tasks)
+
+    def conclude(self, evidence: Evidence) -> ValidationConclusion:
+        """The effects, which of them are important, and what that says of the screening."""
+        configurations, values = metric_values(evidence, self.metric)
+        runs = self.screened.runs
+        if configurations:
+            runs = runs.and_block(levels(configurations, self.space), self.screened.scale.decided(values))
+        effects = self._effects(runs)
+        outcome = Outcome.DECIDED if effects else Outcome.UNDECIDED
+        done = len(values)
+        return ValidationConclusion(
+            study=self.id.key,
+            screening=self.screened.study,
+            subject=self.subject,
+            benchmark=self.benchmark.name,
+            revision=self.revision,
+            metric=self.metric,
+            scale=self.screened.scale.value,
+            mode=self.mode,
+            order=self.terms.order,
+            bound=None,
+            gamma=None,
+            outcome=outcome,
+            models=(),
+            effects=effects,
+            rounds=self._rounds(done),
+            assumptions=self._assumptions(effects, runs),
+            screening_runs=len(self.screened.runs),
+            budget=self.budget,
+            done=done,
+            failed=len(evidence.runs) - done,
+            failures=failure_reasons(evidence, self.metric),
+            seconds=evidence.seconds,
+            warnings=self._warnings(),
+        )
+
+    def _rounds(self, done: int) -> tuple[Round, ...]:
+        configurations = tuple(task.configuration for task in self.tasks)
+        return (Round(STAGE, len(self.terms.terms), configurations, done),) if configurations else ()
+
+    def _effects(self, runs: Runs) -> tuple[ValidatedEffect, ...]:
+        """Least squares with a shift for each block; F tests with Holm's correction over all effects."""
+        screened = {frozenset(effect) for effect in self.screened.important}
+        found = [
+            ValidatedEffect(
+                options=self._named(term),
+                contrast=test.contrast.estimate,
+                standard_error=test.contrast.standard_error,
+                relative=self.screened.relative(test.contrast.estimate),
+                important=test.p_value <= ALPHA and abs(test.contrast.estimate) > self.screened.relevant,
+                in_all=True,
+                screened=frozenset(self._named(term)) in screened,
+            )
+            for term, test in term_tests(self.terms.known, runs).items()
+        ]
+        return tuple(sorted(found, key=lambda effect: -abs(effect.contrast)))
+
+    def _assumptions(self, effects: tuple[ValidatedEffect, ...], runs: Runs) -> tuple[Assumption, ...]:
+        terms = self.terms
+        what = "its aliases" if self.mode is Mode.DEALIAS else "all other effects"
+        tests = term_tests(terms.known, runs)
+        own = tuple(self._of_important(effect, effects, tests, what) for effect in self.screened.important)
+        new = [":".join(e.options) for e in effects if e.important and not e.screened]
+        result = Result.UNDECIDED if not effects else Result.REFUTED if new else Result.CONFIRMED
+        others = Assumption(
+            f"no alias of an important effect up to order {terms.order} is active"
+            if self.mode is Mode.DEALIAS
+            else f"no other effect up to order {terms.order} is active",
+            result,
+            f"active: {', '.join(new)}" if new else f"{len(terms.terms)} effects were estimated",
+        )
+        higher = f"effects of more than {terms.order} options are negligible"
+        cost = f"order {terms.order + 1} was not asked for"
+        if terms.wanted > terms.order:
+            cost = f"order {terms.wanted} needs at least {terms.wanted_needed:,} runs; the budget was {self.budget}"
+        return (
+            *own,
+            others,
+            Assumption(higher, Result.ASSUMED, cost),
+            *((NO_CANCELLING,) if self.mode is Mode.DEALIAS else ()),
+            ONE_SHIFT,
+        )
+
+    def _of_important(
+        self,
+        options: tuple[str, ...],
+        effects: tuple[ValidatedEffect, ...],
+        tests: Mapping[Term, TermTest],
+        what: str,
+    ) -> Assumption:
+        statement = f"the effect of {':'.join(options)} is important apart from {what}"
+        found = next((e for e in effects if frozenset(e.options) == frozenset(options)), None)
+        if found is None:
+            same = [":".join(e.options) for e in effects if e.important and set(e.options) < set(options)]
+            if self._term(options) in self.terms.known.dropped:
+                also = f"; of these {', '.join(same)} is important" if same else ""
+                detail = f"the space itself cannot tell it from effects of fewer of these options{also}"
+                return Assumption(statement, Result.UNDECIDED, detail)
+            return Assumption(statement, Result.UNDECIDED, "the runs cannot tell them apart")
+        error = "" if found.standard_error is None else f" with a standard error of {found.standard_error:.3g}"
+        estimated = f"estimated as {found.contrast:.3g}{error} on the scale that decides"
+        if found.important:
+            return Assumption(statement, Result.CONFIRMED, estimated)
+        active = [self._term(e.options) for e in effects if e.important]
+        term = self._term(options)
+        meant = confounded(self.screened.runs.levels, self.terms.known.model.sizes, term, active)
+        if meant:
+            instead = ", ".join(":".join(self._named(other)) for other in meant)
+            return Assumption(statement, Result.REFUTED, f"{estimated}; what looked like it is that of {instead}")
+        if within(tests[term].contrast, self.screened.relevant):
+            return Assumption(statement, Result.REFUTED, f"{estimated}: smaller than what matters")
+        return Assumption(statement, Result.UNDECIDED, f"{estimated}: neither shown nor smaller than what matters")
+
+    def _warnings(self) -> tuple[str, ...]:
+        found, known = self.terms, self.terms.known
+        lost = [":".join(self._named(term)) for term in known.dropped]
+        part = [":".join(self._named(term)) for term in known.reduced]
+        return (
+            *(
+                (
+                    f"effects up to order {found.wanted} need at least {found.wanted_needed:,} runs more; "
+                    f"with {self.budget} they were estimated up to order {found.order}",
+                )
+                if found.order < found.wanted
+                else ()
+            ),
+            *((f"no run can tell apart in this space, and so not tested: {listed(lost)}",) if lost else ()),
+            *((f"tested as far as the space can tell them apart: {listed(part)}",) if part else ()),
+        )
+
+    def _task(self, configuration: Configuration, repetition: int) -> Task:
+        return Task(
+            study=self.id.key,
+            stage=STAGE,
+            benchmark=self.benchmark.name,
+            configuration=configuration,
+            revision=self.revision,
+            workload=self.benchmark.workload,
+            repetition=repetition,
+        )
+
+    def _named(self, term: Term) -> tuple[str, ...]:
+        return tuple(self.space.names[option] for option in term)
+
+    def _term(self, options: tuple[str, ...]) -> Term:
+        return tuple(sorted(self.space.names.index(name) for name in options))

@@ -1,0 +1,150 @@
+"""What a validation concludes, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hati.core import Configuration, Metric
+
+Options = tuple[str, ...]
+"""The options of an effect: one for a main effect, two for an interaction."""
+
+
+class Mode(StrEnum):
+    """What is validated.
+
+    CONFIRM: whether a model predicts new configurations, and its effects hold with these; DISCRIMINATE: which model is
+    right; DEALIAS: what important effects may be instead; CHECK: what else there is.
+    """
+
+    CONFIRM = "confirm"
+    DISCRIMINATE = "discriminate"
+    DEALIAS = "dealias"
+    CHECK = "check"
+
+
+class Outcome(StrEnum):
+    """How it ended."""
+
+    DECIDED = "decided"
+    UNDECIDED = "undecided"
+
+
+class Result(StrEnum):
+    """What became of an assumption."""
+
+    CONFIRMED = "confirmed"
+    REFUTED = "refuted"
+    UNDECIDED = "undecided"
+    ASSUMED = "still assumed"
+
+
+@dataclass(frozen=True)
+class RivalModel:
+    """A model that is left: its effects, its probability among those that are left, the odds of the best against it."""
+
+    effects: tuple[Options, ...]
+    probability: float
+    odds: float
+
+
+@dataclass(frozen=True)
+class ValidatedEffect:
+    """An effect of the most probable model, on the scale that decides.
+
+    ``contrast`` is the second setting's mean minus the first's (of an option with more settings: the largest
+    difference of settings' means), ``relative`` the same as a fraction; ``important`` whether it is larger than what
+    matters; ``in_all`` whether all models that are left have it; ``screened`` whether the screening called it
+    important; ``result`` what became of that, None where it had not.
+    """
+
+    options: Options
+    contrast: float
+    standard_error: float | None
+    relative: float
+    important: bool
+    in_all: bool
+    screened: bool
+    result: Result | None = None
+
+
+@dataclass(frozen=True)
+class PredictionCheck:
+    """How well the screening's model predicts random configurations that it had not seen.
+
+    ``runs`` are those predicted, of so many ``random`` ones: a model says nothing of combinations of settings that its
+    runs had not, if it has them. ``p_value`` is of the test that the errors are no larger than noise and the model's
+    own uncertainty make them, ``df`` its degrees of freedom, ``noise`` what the noise is known from; ``ratio`` the mean
+    squared error as a multiple of what is expected. ``median`` and ``largest`` are sizes of errors as fractions,
+    ``deviation`` the noise's standard deviation as one, and ``unseen`` that, over configurations, of what is not
+    modelled and is seen with 80 % power: where repetitions tell the noise, as else it is in the noise as well. None
+    where there are too few runs.
+    """
+
+    runs: int
+    random: int
+    p_value: float | None
+    df: tuple[int, int] | None
+    noise: str
+    ratio: float | None
+    median: float | None
+    largest: float | None
+    deviation: float | None
+    unseen: float | None
+
+
+@dataclass(frozen=True)
+class Round:
+    """A follow-up: how many models there were before it, and what was measured. ``done`` of ``configurations``."""
+
+    stage: str
+    rivals: int
+    configurations: tuple[Configuration, ...]
+    done: int
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """What a screening took for granted, what became of it, and in words what was seen."""
+
+    statement: str
+    result: Result
+    detail: str
+
+
+@dataclass(frozen=True)
+class ValidationConclusion:
+    """What is known after a validation campaign, complete or not.
+
+    ``models`` are those that are left, the most probable first; ``effects`` those of the first, the largest first.
+    ``screening_runs`` had been made before; ``done`` and ``failed`` count the runs made for the validation, which cost
+    ``seconds``. ``bound`` is the odds at which a model is given up, ``gamma`` the size of coefficients in standard
+    deviations of a run. Only where models were told apart are there ``models``, ``bound`` and ``gamma``; only where
+    effects were confirmed is there a ``prediction``.
+    """
+
+    study: str
+    screening: str
+    subject: str
+    benchmark: str
+    revision: str
+    metric: Metric
+    scale: str
+    mode: Mode
+    order: int
+    bound: float | None
+    gamma: float | None
+    outcome: Outcome
+    models: tuple[RivalModel, ...]
+    effects: tuple[ValidatedEffect, ...]
+    rounds: tuple[Round, ...]
+    assumptions: tuple[Assumption, ...]
+    screening_runs: int
+    budget: int
+    done: int
+    failed: int
+    failures: tuple[str, ...]
+    seconds: float
+    warnings: tuple[str, ...]
+    prediction: PredictionCheck | None = None

@@ -1,0 +1,128 @@
+"""What a screening by a model took for granted, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hati.design.identified import Identified
+from hati.stats import Term
+from hati.studies.validation.assumptions import ONE_SHIFT, listed
+from hati.studies.validation.conclusion import Assumption, PredictionCheck, Result
+from hati.studies.validation.confirmed import ConfirmedEffect
+from hati.studies.validation.prediction import ALPHA
+from hati.studies.validation.screened import Screened, ValueScale
+
+_Word = Callable[[Term], str]
+
+
+def confirmation_assumptions(
+    names: Sequence[str],
+    known: Identified,
+    important: Sequence[Term],
+    found: Sequence[ConfirmedEffect],
+    prediction: PredictionCheck,
+    screened: Screened,
+    *,
+    wanted: int,
+) -> tuple[Assumption, ...]:
+    """The assumptions of a screening by a model after its follow-up.
+
+    Args:
+        names: of the options.
+        known: the effects that were thought of.
+        important: those that the screening called so.
+        found: what all runs say.
+        prediction: how well the model predicts.
+        screened: the screening.
+        wanted: effects up to this order were asked for.
+    """
+
+    def word(term: Term) -> str:
+        return ":".join(names[option] for option in term)
+
+    order = max((len(term) for term in known.model.terms), default=1)
+    own = tuple(_of_important(term, known, found, word) for term in important)
+    stood_for = {sub for term in important if term in known.dropped for sub in _within(term, known)}
+    new = [effect for effect in found if effect.important and effect.term not in {*important, *stood_for}]
+    scale = "logarithmic scale" if screened.scale is ValueScale.LOG else "scale of the values"
+    return (
+        _predicted(prediction),
+        *own,
+        _no_others(new, order, prediction, word),
+        *_unidentified(known, word),
+        Assumption(
+            f"an effect of more than {order} options is seen in the errors of predictions only",
+            Result.ASSUMED,
+            f"see --order {order + 1}" if order >= wanted else "there are too many of them to look for",
+        ),
+        Assumption(f"effects add up on the {scale}", Result.ASSUMED, "chosen by the screening"),
+        ONE_SHIFT,
+    )
+
+
+def _predicted(found: PredictionCheck) -> Assumption:
+    statement = "the model predicts random configurations as well as noise and its own uncertainty allow"
+    if found.p_value is None or found.median is None or found.largest is None or found.ratio is None:
+        return Assumption(statement, Result.UNDECIDED, f"{found.runs} of {found.random} could be predicted: too few")
+    errors = (
+        f"{found.runs} of {found.random} predicted with a median error of {_percent(found.median)}, "
+        f"the largest {_percent(found.largest)}; mean square {found.ratio:.2g} times what is expected "
+        f"(p = {found.p_value:.2g})"
+    )
+    if found.p_value <= ALPHA:
+        return Assumption(statement, Result.REFUTED, f"{errors}: something else is active, or the model bends")
+    seen = (
+        f"what the model leaves of the screening's runs, {_percent(found.deviation or 0.0)}, is noise or not modelled"
+        if found.unseen is None
+        else f"what is not modelled and has a standard deviation of {_percent(found.unseen)} is seen with 80 % power"
+    )
+    return Assumption(statement, Result.CONFIRMED, f"{errors}; {seen}")
+
+
+def _of_important(term: Term, known: Identified, found: Sequence[ConfirmedEffect], word: _Word) -> Assumption:
+    statement = f"the effect of {word(term)} is important"
+    if term not in known.terms:
+        same = [effect for effect in found if effect.important and effect.term in _within(term, known)]
+        also = f"; of these {listed([word(effect.term) for effect in same])} is important" if same else ""
+        detail = f"the space itself cannot tell it from effects of fewer of these options{also}"
+        return Assumption(statement, Result.ASSUMED if same else Result.UNDECIDED, detail)
+    effect = next(effect for effect in found if effect.term == term)
+    about = "" if effect.contrast.margin is None else f" +- {effect.contrast.margin:.3g}"
+    seen = f"by all runs {effect.contrast.estimate:.3g}{about} on the scale that decides, p = {effect.p_value:.2g}"
+    why = {
+        Result.CONFIRMED: "",
+        Result.REFUTED: ": smaller than what matters",
+    }.get(effect.result or Result.UNDECIDED, ": neither shown again nor smaller than what matters")
+    return Assumption(statement, effect.result or Result.UNDECIDED, f"{seen}{why}")
+
+
+def _no_others(new: Sequence[ConfirmedEffect], order: int, prediction: PredictionCheck, word: _Word) -> Assumption:
+    statement = f"up to order {order}, no effects are active but the important ones"
+    if new:
+        told = listed([word(effect.term) for effect in new])
+        return Assumption(statement, Result.REFUTED, f"with all runs these are important as well: {told}")
+    if prediction.p_value is None:
+        return Assumption(statement, Result.UNDECIDED, "there are too few new runs")
+    return Assumption(statement, Result.CONFIRMED, "none is significant with all runs; smaller ones may be active")
+
+
+def _unidentified(known: Identified, word: _Word) -> tuple[Assumption, ...]:
+    if not known.dropped:
+        return ()
+    told = listed([word(term) for term in known.dropped])
+    return (
+        Assumption(
+            f"{told}: no effect of their own",
+            Result.ASSUMED,
+            "no run in this space tells them from those of fewer options",
+        ),
+    )
+
+
+def _within(term: Term, known: Identified) -> tuple[Term, ...]:
+    """The effects of fewer of a term's options, which the space cannot tell it from."""
+    return tuple(other for other in known.terms if set(other) < set(term))
+
+
+def _percent(fraction: float) -> str:
+    return f"{100.0 * fraction:.2g} %"

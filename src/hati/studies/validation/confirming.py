@@ -1,0 +1,222 @@
+"""Validation of a screening by a model: does it predict new configurations, and do its effects hold with these?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+
+import numpy as np
+
+from hati.core import Benchmark, Evidence, FloatArray, InputError, Metric, Plan, StudyId, Task, generator
+from hati.design.candidates import Candidates, candidates, from_levels
+from hati.design.coding import Levels, Model, levels
+from hati.design.identified import Identified, identified
+from hati.space import Space
+from hati.stats import Term
+from hati.studies.validation.conclusion import (
+    Mode,
+    Outcome,
+    PredictionCheck,
+    Result,
+    Round,
+    ValidatedEffect,
+    ValidationConclusion,
+)
+from hati.studies.validation.confirmation import confirmation_assumptions
+from hati.studies.validation.confirmed import ConfirmedEffect, confirmed_effects, judging_terms
+from hati.studies.validation.new_runs import FEWEST, new_runs
+from hati.studies.validation.prediction import NO_RUNS, check_predictions
+from hati.studies.validation.screened import Screened
+from hati.studies.validation.term_tests import model_columns
+from hati.studies.validation.values import failure_reasons, metric_values
+
+STAGE = "confirmation"
+_MOST_PARAMETERS = 1_000
+_LOOKED_AT = 4_000
+
+
+@dataclass(frozen=True)
+class Confirming:
+    """Measures configurations that a screening had not, to check its model's predictions and its important effects.
+
+    Half of ``budget`` runs, and at least four, are of random configurations; the others are those that tell most of the
+    model's effects. Effects up to ``order`` are thought of, or to a lower one where these are too many.
+
+    Raises:
+        InputError: for a budget below 4 or an order below 1.
+    """
+
+    id: StudyId
+    subject: str
+    benchmark: Benchmark
+    metric: Metric
+    revision: str
+    space: Space
+    screened: Screened
+    order: int = 3
+    budget: int = 16
+    repeats: float = inf
+
+    def __post_init__(self) -> None:
+        if self.budget < FEWEST:
+            raise InputError(
+                f"a model is confirmed by at least {FEWEST} runs, not {self.budget}", fix=f"give --budget {FEWEST}"
+            )
+        if self.order < 1:
+            raise InputError(f"effects have an order of 1 or more, not {self.order}")
+
+    @property
+    def described(self) -> str:
+        """What is about to be measured, and why."""
+        random, others = (len(part) for part in self.chosen)
+        return f"{random} random configurations to be predicted, and {others} that tell most of the effects"
+
+    @cached_property
+    def known(self) -> Identified:
+        """The effects that are thought of, as far as the space can tell them apart."""
+        rng = generator(self.id.seed, STAGE, "candidates")
+        among = candidates(self.space, rng)
+        if len(among.levels) > _LOOKED_AT:
+            some = np.sort(rng.choice(len(among.levels), _LOOKED_AT, replace=False))
+            among = Candidates(self.space, among.reach, among.levels[some])
+        order = min(self.order, len(among.sizes))
+        while order > 1 and Model.of_order(among.sizes, order).parameters > _MOST_PARAMETERS:
+            order -= 1
+        return identified(among, Model.of_order(among.sizes, order).terms, self.screened.runs.levels)
+
+    @cached_property
+    def chosen(self) -> tuple[Levels, Levels]:
+        """The random configurations, and the others."""
+        mains = [term for term in self.known.terms if len(term) == 1]
+        terms = tuple(dict.fromkeys([*mains, *self._important, *self._predicting]))
+        return new_runs(self.space, self.screened.runs.levels, terms, self.budget, self.id.seed)
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """All runs, in random order: one block."""
+        every = from_levels(np.vstack(self.chosen), self.space)
+        order = generator(self.id.seed, STAGE, "order").permutation(len(every))
+        return tuple(
+            Task(
+                study=self.id.key,
+                stage=STAGE,
+                benchmark=self.benchmark.name,
+                configuration=every[int(place)],
+                revision=self.revision,
+                workload=self.benchmark.workload,
+                repetition=0,
+            )
+            for place in order
+        )
+
+    def plan(self, evidence: Evidence) -> Plan:
+        """The tasks that are left; no more than five before a first run has worked."""
+        left = Plan(tuple(task for task in self.tasks if task.id not in evidence.known))
+        return left if evidence.done else left.at_most(max(0, 5 - len(evidence.runs)))
+
+    def conclude(self, evidence: Evidence) -> ValidationConclusion:
+        """Whether the model predicts, which effects hold, and what that says of the screening."""
+        configurations, values = metric_values(evidence, self.metric)
+        added = levels(configurations, self.space)
+        decided = self.screened.scale.decided(values)
+        prediction = self._prediction(added, decided)
+        before = self.screened.runs
+        runs = before.and_block(added, decided) if len(values) else before
+        rng = generator(self.id.seed, STAGE, "permutations")
+        found = confirmed_effects(self.known, before, runs, self._important, self.screened.relevant, rng)
+        told = confirmation_assumptions(
+            self.space.names, self.known, self._important, found, prediction, self.screened, wanted=self.order
+        )
+        settled = all(a.result is not Result.UNDECIDED for a in told)
+        return ValidationConclusion(
+            study=self.id.key,
+            screening=self.screened.study,
+            subject=self.subject,
+            benchmark=self.benchmark.name,
+            revision=self.revision,
+            metric=self.metric,
+            scale=self.screened.scale.value,
+            mode=Mode.CONFIRM,
+            order=self._order,
+            bound=None,
+            gamma=None,
+            outcome=Outcome.DECIDED if settled else Outcome.UNDECIDED,
+            models=(),
+            effects=tuple(self._effect(effect) for effect in found),
+            rounds=self._rounds(len(values)),
+            assumptions=told,
+            screening_runs=len(before),
+            budget=self.budget,
+            done=len(values),
+            failed=len(evidence.runs) - len(values),
+            failures=failure_reasons(evidence, self.metric),
+            seconds=evidence.seconds,
+            warnings=self._warnings(),
+            prediction=prediction,
+        )
+
+    def _prediction(self, added: Levels, values: FloatArray) -> PredictionCheck:
+        """Of the random configurations among those that were run."""
+        wanted = {row.tobytes() for row in self.chosen[0]}
+        of = np.array([row.tobytes() in wanted for row in added], dtype=np.bool_)
+        if not of.any():
+            return NO_RUNS
+        before = self.screened.runs
+        means = model_columns(self.known, before).always
+        judging = judging_terms(self.known, before, self._important)
+        return check_predictions(
+            self.screened,
+            np.hstack([means, self._columns(self._predicting, before.levels)]),
+            np.hstack([means, self._columns(judging, before.levels)]),
+            np.hstack(
+                [
+                    np.full((int(of.sum()), means.shape[1]), 1.0 / means.shape[1]),
+                    self._columns(self._predicting, added[of]),
+                ]
+            ),
+            values[of],
+        )
+
+    def _columns(self, terms: Sequence[Term], rows: Levels) -> FloatArray:
+        """All columns of those terms, as the screening had them."""
+        return Model(self.known.model.sizes, tuple(terms)).matrix(rows)[:, 1:]
+
+    @property
+    def _order(self) -> int:
+        return max((len(term) for term in self.known.model.terms), default=1)
+
+    @cached_property
+    def _important(self) -> tuple[Term, ...]:
+        return self._terms(self.screened.important)
+
+    @cached_property
+    def _predicting(self) -> tuple[Term, ...]:
+        """The terms of the model that predicts; without one, the important effects."""
+        return self._terms(self.screened.predicting) or self._important
+
+    def _rounds(self, done: int) -> tuple[Round, ...]:
+        configurations = tuple(task.configuration for task in self.tasks)
+        return (Round(STAGE, len(self.known.terms), configurations, done),) if configurations else ()
+
+    def _effect(self, found: ConfirmedEffect) -> ValidatedEffect:
+        return ValidatedEffect(
+            options=tuple(self.space.names[option] for option in found.term),
+            contrast=found.contrast.estimate,
+            standard_error=found.contrast.standard_error,
+            relative=self.screened.relative(found.contrast.estimate),
+            important=found.important,
+            in_all=True,
+            screened=found.term in self._important,
+            result=found.result,
+        )
+
+    def _warnings(self) -> tuple[str, ...]:
+        if self._order >= min(self.order, len(self.space.options)):
+            return ()
+        return (f"effects up to order {self.order} are too many to look for; up to order {self._order} were",)
+
+    def _terms(self, effects: Sequence[tuple[str, ...]]) -> tuple[Term, ...]:
+        names = self.space.names
+        return tuple(tuple(sorted(names.index(name) for name in effect)) for effect in effects)

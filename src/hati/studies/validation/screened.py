@@ -1,0 +1,114 @@
+"""What a validation starts from, and what is added to it: runs as arrays, on the scale that decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from hati.core import Configuration, FloatArray, InputError
+from hati.design.coding import Levels, levels
+from hati.space import Space
+from hati.stats import Index
+
+
+class ValueScale(StrEnum):
+    """The scale on which effects add up: that of the screening."""
+
+    LOG = "log"
+    RAW = "raw"
+
+    def decided(self, values: FloatArray) -> FloatArray:
+        """Values on this scale.
+
+        Raises:
+            InputError: where a value at or below zero has no logarithm.
+        """
+        if self is ValueScale.RAW:
+            return values
+        if np.min(values, initial=1.0) <= 0.0:
+            raise InputError("the screening was decided on logarithms, and a follow-up run's value is not above zero")
+        return np.asarray(np.log(values))
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Runs as arrays; equal where the arrays are.
+
+    ``levels`` has shape (runs, options), ``values`` (runs,) are on the deciding scale, ``blocks`` say which
+    runs were made together: repetitions of a screening, and each follow-up.
+    """
+
+    levels: Levels
+    values: FloatArray
+    blocks: Index
+
+    def __post_init__(self) -> None:
+        if not len(self.levels) == len(self.values) == len(self.blocks):
+            raise InputError("runs have one row of levels, one value and one block each")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Runs) and self._bytes == other._bytes
+
+    def __hash__(self) -> int:
+        return hash(self._bytes)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def and_block(self, levels: Levels, values: FloatArray) -> Runs:
+        """These runs and a block of others."""
+        block = int(self.blocks.max(initial=-1)) + 1
+        return Runs(
+            np.concatenate([self.levels, levels]),
+            np.concatenate([self.values, values]),
+            np.concatenate([self.blocks, np.full(len(values), block, dtype=np.intp)]),
+        )
+
+    @property
+    def _bytes(self) -> tuple[bytes, bytes, bytes]:
+        return self.levels.tobytes(), self.values.tobytes(), self.blocks.tobytes()
+
+
+@dataclass(frozen=True)
+class Screened:
+    """A screening as a validation sees it.
+
+    ``study`` is its key; ``important`` the effects that it called so, by their options' names, the largest first;
+    ``aliases`` those that the design could not tell each of them from; ``relevant`` the difference on the
+    deciding scale that matters; ``typical`` the mean size of a value in the metric's unit; ``predicting`` the terms of
+    the model that it predicted by, if any.
+    """
+
+    study: str
+    runs: Runs
+    scale: ValueScale
+    important: tuple[tuple[str, ...], ...]
+    aliases: tuple[tuple[tuple[str, ...], ...], ...]
+    relevant: float
+    typical: float
+    predicting: tuple[tuple[str, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.aliases) != len(self.important):
+            raise InputError("every important effect has a set of aliases, perhaps an empty one")
+        if not len(self.runs):
+            raise InputError("there is no screening to validate: it has no run", fix="screen first")
+
+    def relative(self, difference: float) -> float:
+        """A difference on the deciding scale as a fraction."""
+        if self.scale is ValueScale.LOG:
+            return float(np.expm1(min(difference, 700.0)))
+        return difference / self.typical if self.typical > 0.0 else 0.0
+
+    def with_runs(self, runs: Runs) -> Screened:
+        """The same with other runs."""
+        return replace(self, runs=runs)
+
+
+def screened_runs(
+    configurations: tuple[Configuration, ...], values: FloatArray, blocks: Index, space: Space, scale: ValueScale
+) -> Runs:
+    """The runs of a screening: configurations and values in the metric's unit, in the order of ``blocks``."""
+    return Runs(levels(configurations, space), scale.decided(values), blocks)

@@ -1,0 +1,283 @@
+"""Validation: which of the models that a screening leaves is right."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+
+import numpy as np
+
+from hati.core import (
+    Benchmark,
+    Configuration,
+    Evidence,
+    FloatArray,
+    InputError,
+    Metric,
+    Plan,
+    StudyId,
+    Task,
+)
+from hati.design.augmentation import confounded, runs_needed
+from hati.design.coding import Levels, levels
+from hati.space import Space
+from hati.stats.effect_models import BOUND, EffectModels, Effects
+from hati.studies.validation.assumptions import Sharing, assumptions
+from hati.studies.validation.conclusion import (
+    Mode,
+    Options,
+    Outcome,
+    RivalModel,
+    Round,
+    ValidatedEffect,
+    ValidationConclusion,
+)
+from hati.studies.validation.follow_up import FEWEST, follow_up
+from hati.studies.validation.rivals import Question, estimates, involved, rival_models, terms_of
+from hati.studies.validation.screened import Runs, Screened
+from hati.studies.validation.values import failure_reasons, metric_values
+
+MOST_RUNS = 16
+_MOST_SHOWN = 50
+
+
+def validation_id(
+    *, screening: StudyId, metric: str, relevant: float, mode: Mode, order: int, budget: int, seed: int, machine: str
+) -> StudyId:
+    """The identity of a validation: it belongs to one screening and one metric."""
+    parameters = {
+        "screening": screening.key,
+        "of": screening.parameters,
+        "metric": metric,
+        "relevant": relevant,
+        "mode": mode.value,
+        "order": order,
+        "budget": budget,
+    }
+    return StudyId.of("validation", parameters, seed, machine)
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """A follow-up as it is planned: the runs before it, the models that they leave, and its tasks."""
+
+    name: str
+    before: Runs
+    models: EffectModels
+    tasks: tuple[Task, ...]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Finds the models that a screening's runs cannot tell apart, and measures what tells them apart.
+
+    Follow-ups of 4 to 16 runs are made until one model is left, all others being given up at odds of ``bound``, or
+    ``budget`` runs are spent. ``repeats`` is how many runs of one configuration differ from each other.
+
+    Raises:
+        InputError: for a budget below 1, or a question that cannot be asked.
+    """
+
+    id: StudyId
+    subject: str
+    benchmark: Benchmark
+    metric: Metric
+    revision: str
+    space: Space
+    screened: Screened
+    order: int = 2
+    budget: int = MOST_RUNS
+    bound: float = BOUND
+    repeats: float = inf
+
+    def __post_init__(self) -> None:
+        if self.budget < 1:
+            raise InputError(f"a validation has a budget of at least one run, not {self.budget}")
+        _ = self.question
+
+    @cached_property
+    def question(self) -> Question:
+        """What is asked of the runs."""
+        sizes = tuple(len(option.settings) for option in self.space.options)
+        return Question(sizes, self.order, self.screened.relevant, self.bound)
+
+    @property
+    def described(self) -> str:
+        """What is about to be measured, and why."""
+        left = len(rival_models(self.screened.runs, self.question).models)
+        models = "1 model is" if left == 1 else f"{left} models are"
+        return f"{models} left by the {len(self.screened.runs)} runs of {self.screened.study}"
+
+    def plan(self, evidence: Evidence) -> Plan:
+        """The tasks of the first follow-up that is not complete; none once one model is left or nothing more can be."""
+        for stage in self._stages(evidence):
+            left = tuple(task for task in stage.tasks if task.id not in evidence.known)
+            if left:
+                return Plan(left)
+        return Plan()
+
+    def conclude(self, evidence: Evidence) -> ValidationConclusion:
+        """Which models are left, which assumptions were tested, and at which cost."""
+        stages = list(self._stages(evidence))
+        rounds = tuple(self._round(stage, evidence) for stage in stages if stage.tasks)
+        runs = self._with_all(evidence)
+        last = stages[-1]
+        models = last.models if runs == last.before else rival_models(runs, self.question, last.models.models)
+        outcome = Outcome.DECIDED if len(models.models) == 1 and models.complete else Outcome.UNDECIDED
+        left = self._rivals(models)
+        done = len(runs) - len(self.screened.runs)
+        touched = {self.space.names[option] for option in involved(models, self.question)}
+        return ValidationConclusion(
+            study=self.id.key,
+            screening=self.screened.study,
+            subject=self.subject,
+            benchmark=self.benchmark.name,
+            revision=self.revision,
+            metric=self.metric,
+            scale=self.screened.scale.value,
+            mode=Mode.DISCRIMINATE,
+            order=self.order,
+            bound=self.bound,
+            gamma=models.gamma,
+            outcome=outcome,
+            models=left[:_MOST_SHOWN],
+            effects=self._effects(models, runs, left),
+            rounds=rounds,
+            assumptions=assumptions(
+                self.screened.important,
+                left,
+                outcome,
+                aliases=self._aliases(),
+                shared=self._shared,
+                order=self.order,
+                first_rivals=len(stages[0].models.models),
+                runs=done,
+                bound=self.bound,
+                untouched=[name for name in self.space.names if name not in touched],
+                scale=self.screened.scale.value,
+            ),
+            screening_runs=len(self.screened.runs),
+            budget=self.budget,
+            done=done,
+            failed=len(evidence.runs) - done,
+            failures=failure_reasons(evidence, self.metric),
+            seconds=evidence.seconds,
+            warnings=self._warnings(models, left),
+        )
+
+    def _aliases(self) -> tuple[tuple[Options, ...], ...]:
+        """Of every important effect, up to the order that is thought of."""
+        names = self.space.names
+        terms = [tuple(sorted(names.index(name) for name in effect)) for effect in self.screened.important]
+        runs, question = self.screened.runs, self.question
+        found = [confounded(runs.levels, question.sizes, term, question.model.terms) for term in terms]
+        return tuple(tuple(map(self._named, others)) for others in found)
+
+    @property
+    def _shared(self) -> Sharing:
+        runs, question = self.screened.runs, self.question
+        few = question.model.parameters > len(runs) or runs_needed(runs.levels, question.sizes, question.model.terms)
+        return Sharing.SOME if few else Sharing.NONE
+
+    def _stages(self, evidence: Evidence) -> Iterator[_Stage]:
+        """The follow-ups up to the first that is not complete; the last has no tasks where nothing is left to do."""
+        runs, spent = self.screened.runs, 0
+        known: tuple[Effects, ...] = ()
+        for number in range(1, self.budget + 2):
+            name = f"follow-up {number}"
+            models = rival_models(runs, self.question, known)
+            tasks = self._tasks(name, runs, models, self.budget - spent)
+            yield _Stage(name, runs, models, tasks)
+            made = evidence.stage(name)
+            extended = self._extended(runs, made)
+            if not tasks or any(task.id not in made.known for task in tasks) or len(extended) == len(runs):
+                return
+            runs, spent, known = extended, spent + len(tasks), models.models
+
+    def _tasks(self, stage: str, runs: Runs, models: EffectModels, left: int) -> tuple[Task, ...]:
+        if len(models.models) == 1 or left < min(FEWEST, self.budget):
+            return ()
+        try:
+            chosen = follow_up(models, runs, self.question, self.space, left, self.id.seed, stage, self.repeats)
+        except InputError:
+            return ()  # nothing that could tell them apart is left to be measured
+        made = Counter(row.tobytes() for row in runs.levels)
+        tasks = list[Task]()
+        for configuration in chosen:
+            key = self._levels((configuration,))[0].tobytes()
+            tasks.append(
+                Task(
+                    study=self.id.key,
+                    stage=stage,
+                    benchmark=self.benchmark.name,
+                    configuration=configuration,
+                    revision=self.revision,
+                    workload=self.benchmark.workload,
+                    repetition=made[key],
+                )
+            )
+            made[key] += 1
+        return tuple(tasks)
+
+    def _extended(self, runs: Runs, made: Evidence) -> Runs:
+        configurations, values = metric_values(made, self.metric)
+        if not configurations:
+            return runs
+        return runs.and_block(self._levels(configurations), self._decided(values))
+
+    def _with_all(self, evidence: Evidence) -> Runs:
+        runs = self.screened.runs
+        for name in dict.fromkeys(run.task.stage for run in evidence.runs):
+            runs = self._extended(runs, evidence.stage(name))
+        return runs
+
+    def _round(self, stage: _Stage, evidence: Evidence) -> Round:
+        configurations = tuple(task.configuration for task in stage.tasks)
+        done = len(metric_values(evidence.stage(stage.name), self.metric)[0])
+        return Round(stage.name, len(stage.models.models), configurations, done)
+
+    def _rivals(self, models: EffectModels) -> tuple[RivalModel, ...]:
+        return tuple(
+            RivalModel(
+                tuple(self._named(term) for term in terms_of(model, self.question)),
+                float(probability),
+                float(np.exp(-log_odds)),
+            )
+            for model, probability, log_odds in zip(models.models, models.probabilities, models.log_odds, strict=True)
+        )
+
+    def _effects(self, models: EffectModels, runs: Runs, left: tuple[RivalModel, ...]) -> tuple[ValidatedEffect, ...]:
+        screened = {frozenset(effect) for effect in self.screened.important}
+        sets = [{frozenset(effect) for effect in model.effects} for model in left]
+        return tuple(
+            ValidatedEffect(
+                options=self._named(found.term),
+                contrast=found.difference,
+                standard_error=found.standard_error,
+                relative=self.screened.relative(found.difference),
+                important=abs(found.difference) > self.screened.relevant,
+                in_all=all(frozenset(self._named(found.term)) in one for one in sets),
+                screened=frozenset(self._named(found.term)) in screened,
+            )
+            for found in estimates(models, runs, self.question)
+        )
+
+    def _warnings(self, models: EffectModels, left: tuple[RivalModel, ...]) -> tuple[str, ...]:
+        found = list[str]()
+        if not models.complete:
+            found.append("not all models could be looked at: there may be others as good as those that are listed")
+        if len(left) > _MOST_SHOWN:
+            found.append(f"{len(left) - _MOST_SHOWN} more models are left than those that are listed")
+        return tuple(found)
+
+    def _named(self, term: tuple[int, ...]) -> tuple[str, ...]:
+        return tuple(self.space.names[option] for option in term)
+
+    def _levels(self, configurations: tuple[Configuration, ...]) -> Levels:
+        return levels(configurations, self.space)
+
+    def _decided(self, values: FloatArray) -> FloatArray:
+        return self.screened.scale.decided(values)

@@ -1,0 +1,60 @@
+"""Every term of a model tested beside all others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from hati.core import FloatArray
+from hati.design.identified import Identified
+from hati.stats import ModelTerms, Term, holm
+from hati.stats.distributions import f_above
+from hati.studies.screening.model_fit import Contrast, ModelFit
+from hati.studies.validation.screened import Runs
+
+_EXACT = 1e-14
+
+
+@dataclass(frozen=True)
+class TermTest:
+    """What a fit says of a term: its contrast, and the p-value corrected for all terms (Holm 1979)."""
+
+    contrast: Contrast
+    p_value: float
+
+
+def model_columns(known: Identified, runs: Runs) -> ModelTerms:
+    """The columns that the space can tell apart for those runs; a mean for each block is always there."""
+    means = np.asarray(runs.blocks[:, None] == np.unique(runs.blocks)[None, :], dtype=np.float64)
+    return ModelTerms(means, known.columns(runs.levels))
+
+
+def term_tests(known: Identified, runs: Runs) -> Mapping[Term, TermTest]:
+    """F tests of all terms by least squares; none where the runs cannot estimate all of them, or leave no residual."""
+    terms = model_columns(known, runs)
+    fit = ModelFit.of(terms, known.terms, known.model.sizes, runs.values)
+    parameters = terms.always.shape[1] + len(known.kept) - 1
+    if fit.df < 1 or len(runs) - fit.df < parameters:
+        return {}
+    total = float(np.sum((runs.values - runs.values.mean()) ** 2))
+    variance = max(fit.variance or 0.0, _EXACT * total / fit.df)
+    p_values = holm(np.array([_p_value(fit, terms.columns[term], term, variance) for term in known.terms]))
+    return {
+        term: TermTest(fit.effect(term), float(p_value)) for term, p_value in zip(known.terms, p_values, strict=True)
+    }
+
+
+def within(contrast: Contrast, limit: float) -> bool:
+    """Whether all that an interval leaves of a contrast is smaller than a limit."""
+    return contrast.margin is not None and abs(contrast.estimate) + contrast.margin < limit
+
+
+def _p_value(fit: ModelFit, columns: FloatArray, term: Term, variance: float) -> float:
+    """Wald's test of all the term's coefficients together: with normal noise the F test of its sum of squares."""
+    place = np.arange(fit.columns.shape[1])[fit.places[term]][columns.any(axis=0)]
+    own = fit.coefficients[place]
+    explained = float(own @ np.linalg.solve(fit.inverse[np.ix_(place, place)], own))
+    f = explained / len(place) / variance if variance > 0.0 else 0.0
+    return float(f_above(np.array(f), len(place), fit.df))

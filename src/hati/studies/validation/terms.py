@@ -1,0 +1,81 @@
+"""Which effects an augmentation estimates, and how many runs they need at least."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hati.core import InputError, generator
+from hati.design.augmentation import entangled
+from hati.design.candidates import Candidates, candidates
+from hati.design.coding import Model
+from hati.design.identified import Identified, identified
+from hati.space import Space
+from hati.stats import Term
+from hati.studies.validation.conclusion import Mode
+from hati.studies.validation.screened import Runs
+
+SHIFT = 1
+"""A run more: the shift between the screening and the runs that are added is estimated too."""
+_MOST_PARAMETERS = 2500
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The effects to be estimated, all up to ``order``, and the fewest runs that this takes.
+
+    ``known`` says which of their columns the space can tell apart at all.
+    ``wanted`` is the order that was asked for and ``wanted_needed`` what it would have taken; they are more than
+    the others where the budget does not suffice.
+    """
+
+    known: Identified
+    order: int
+    needed: int
+    wanted: int
+    wanted_needed: int
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """Those that the space can tell apart from others, wholly or in part."""
+        return self.known.terms
+
+
+@lru_cache(maxsize=8)
+def terms_within(
+    mode: Mode, runs: Runs, space: Space, important: tuple[Term, ...], order: int, budget: int, seed: int
+) -> Terms:
+    """The effects up to the highest order, at most the wanted one, that a budget suffices for.
+
+    Raises:
+        InputError: where it suffices for none, or nothing is important whose aliases could be looked for.
+    """
+    if mode is Mode.DEALIAS and not important:
+        raise InputError(
+            "the screening called nothing important: there is nothing to tell from its aliases",
+            fix="check for effects with --mode check",
+        )
+    among = candidates(space, generator(seed, "candidates"))
+    order = wanted = min(order, len(among.sizes))
+    first = known, needed = _terms(mode, runs, among, important, order)
+    least = 2 if mode is Mode.DEALIAS else 1  # there is no alias of order 1 that a design would leave
+    while needed > budget and order > least:
+        order -= 1
+        known, needed = _terms(mode, runs, among, important, order)
+    if needed > budget:
+        raise InputError(f"at least {first[1]:,} runs are needed, and the budget is {budget}", fix="raise --budget")
+    return Terms(known, order, needed, wanted, first[1])
+
+
+def _terms(
+    mode: Mode, runs: Runs, among: Candidates, important: tuple[Term, ...], order: int
+) -> tuple[Identified, int]:
+    if mode is Mode.DEALIAS:
+        terms = entangled(runs.levels, among.sizes, important, order)
+    else:
+        terms = Model.of_order(among.sizes, order).terms
+        if len(terms) > _MOST_PARAMETERS:
+            raise InputError(f"{len(terms):,} effects up to order {order} are too many", fix="lower --order")
+    known = identified(among, terms, runs.levels)
+    needed = known.runs_needed(runs.levels)
+    return known, needed + SHIFT if needed else 0

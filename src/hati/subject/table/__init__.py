@@ -1,0 +1,35 @@
+"""A table of measured configurations in the place of a program: its runs are looked up.
+
+``read_sheet`` reads a file into a ``Sheet`` of texts whose cells know their places, ``selected`` takes rows by what
+their cells say, ``assembled`` finds options and metrics in it: a ``MeasuredTable`` that knows the runs of every
+configuration. ``infer_space`` goes the other way: from the columns of a table to a space.
+"""
+
+from hati.subject.table.assembly import assembled
+from hati.subject.table.deviations import Deviations, read_deviations, same_everywhere
+from hati.subject.table.inference import Inferred, infer_space
+from hati.subject.table.measured import MeasuredTable
+from hati.subject.table.metrics import Column, metric_column
+from hati.subject.table.options import space_columns
+from hati.subject.table.reading import ENDINGS, is_table, read_sheet
+from hati.subject.table.selection import Condition, selected
+from hati.subject.table.sheet import Sheet
+
+__all__ = [
+    "ENDINGS",
+    "Column",
+    "Condition",
+    "Deviations",
+    "Inferred",
+    "MeasuredTable",
+    "Sheet",
+    "assembled",
+    "infer_space",
+    "is_table",
+    "metric_column",
+    "read_deviations",
+    "read_sheet",
+    "same_everywhere",
+    "selected",
+    "space_columns",
+]

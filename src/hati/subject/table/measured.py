@@ -1,0 +1,89 @@
+"""A table of measured configurations, in which the runs of a configuration are looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hati.core import Configuration, FloatArray, Metric, Workload
+from hati.space import Space
+from hati.subject.table.deviations import Deviations, noisy
+from hati.subject.table.encoding import code, decoded
+from hati.subject.table.options import Codes
+
+_NOISE_SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredTable:
+    """Measured configurations of a space, of one revision and workload.
+
+    ``values`` maps each metric to a tuple for each row, of the values of its runs; ``rows`` a configuration's indexes,
+    as bytes, to its rows in the order of their repetitions. With ``deviations`` a run is drawn anew around the mean.
+    ``outside`` counts rows that do not meet the space's constraints, which are left out.
+    """
+
+    name: str
+    content: str
+    space: Space
+    metrics: tuple[Metric, ...]
+    revision: str
+    workload: Workload
+    codes: Codes
+    rows: Mapping[bytes, tuple[int, ...]]
+    values: Mapping[str, tuple[tuple[float, ...], ...]]
+    deviations: Deviations | None = None
+    outside: int = 0
+
+    @cached_property
+    def configurations(self) -> tuple[Configuration, ...]:
+        """The configurations that have a row, in the order of the file."""
+        return tuple(decoded(self.codes[rows[0]], self.space) for rows in self.rows.values())
+
+    def means(self, metric: str) -> FloatArray:
+        """The mean of each configuration's runs, shape (configurations,), in the metric's unit; nan without one."""
+        return np.array([np.mean(found) if (found := self._found(key, metric)) else np.nan for key in self.rows])
+
+    @cached_property
+    def repetitions(self) -> float:
+        """How many runs every configuration has at least; without end where noise is drawn."""
+        if self.deviations is not None:
+            return float("inf")
+        counts = [max(len(self._found(key, metric.name)) for metric in self.metrics) for key in self.rows]
+        return max(1, min((count for count in counts if count), default=1))
+
+    def run(self, configuration: Configuration, repetition: int, task: str) -> Mapping[str, float] | str:
+        """The value of each metric in a run, from 0, of a configuration, or the reason why there is none.
+
+        ``task`` seeds the noise, where there is any: the same task has the same value.
+        """
+        row = code(configuration, self.space)
+        key = b"" if row is None else row.tobytes()
+        if key not in self.rows:
+            return f"the table has no row of {configuration}"
+        found = {metric.name: self._value(key, metric.name, repetition, task) for metric in self.metrics}
+        there = {name: value for name, value in found.items() if value is not None}
+        return there or self._reason(key, configuration)
+
+    def _reason(self, key: bytes, configuration: Configuration) -> str:
+        runs = max(len(self._found(key, metric.name)) for metric in self.metrics)
+        if not runs:
+            return f"the table has a row without a value of {configuration}"
+        if self.deviations is not None:
+            return f"there is no relative deviation of {configuration}"
+        return f"the table has {runs} run{'' if runs == 1 else 's'}, and no more, of {configuration}"
+
+    def _value(self, key: bytes, metric: str, repetition: int, task: str) -> float | None:
+        found = self._found(key, metric)
+        if self.deviations is None:
+            return found[repetition] if repetition < len(found) else None
+        deviation = self.deviations.of(key, metric)
+        if not found or deviation is None:
+            return None
+        return noisy(float(np.mean(found)), deviation, _NOISE_SEED, "table", task, metric)
+
+    def _found(self, key: bytes, metric: str) -> tuple[float, ...]:
+        return tuple(value for row in self.rows[key] for value in self.values[metric][row])

@@ -1,0 +1,116 @@
+"""The measured values in a table: which column holds a metric, and its cells as numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from hati.core import Better, Metric
+from hati.subject.table.sheet import Sheet, listed
+
+ORIGIN = ("revision", "workload", "benchmark", "machine", "study", "stage", "run", "repetition")
+"""Columns that say where a row comes from."""
+
+SEPARATOR = "@"
+"""Between several values in one cell: repetitions, each a run of its own."""
+
+_WITH_UNIT = re.compile(r"(.+) \((.+)\)")
+_MISSING = frozenset({"", "nan", "na", "n/a", "null", "none"})
+
+
+@dataclass(frozen=True)
+class Column:
+    """A metric and the name of its column."""
+
+    metric: Metric
+    name: str
+
+
+def metric_column(
+    sheet: Sheet,
+    name: str | None,
+    others: Collection[str],
+    known: Mapping[str, Metric],
+    *,
+    unit: str | None = None,
+    better: Better | None = None,
+) -> Column:
+    """The column of a metric; without a name, the only one that can be one.
+
+    The columns ``others`` are of options. ``unit`` and ``better`` win over a heading such as ``latency (ms)``, and that
+    over the metrics that are ``known``; without any, the unit is 1 and lower is better.
+
+    Raises:
+        InputError: where there is no such column, or more than one that could be meant.
+    """
+    candidates = [column for column in sheet.columns if column and column not in others and column not in ORIGIN]
+    column = _only(sheet, candidates) if name is None else _named(sheet, name, candidates)
+    split = _WITH_UNIT.fullmatch(column)
+    plain = (split[1] if split else column).removeprefix("metric ")
+    defined = known.get(column) or known.get(plain) or Metric(plain, "1")
+    written = split[2] if split else None
+    return Column(Metric(plain, unit or written or defined.unit, better or defined.better), column)
+
+
+def numbers(sheet: Sheet, column: str) -> list[tuple[float, ...]]:
+    """Each row's values in a column, in order; none where the cell is empty or says that there is none.
+
+    Raises:
+        InputError: for a cell that is no finite number, with its place.
+    """
+    return [_values(sheet, column, row, text) for row, text in enumerate(sheet.texts(column))]
+
+
+def _values(sheet: Sheet, column: str, row: int, text: str) -> tuple[float, ...]:
+    if text.strip().lower() in _MISSING:
+        return ()
+    values = []
+    for part in text.split(SEPARATOR):
+        try:
+            value = float(part)
+        except ValueError:
+            value = math.inf
+        if not math.isfinite(value) or "_" in part:
+            raise sheet.error(
+                f"{text!r} is no number" if part == text else f"{part!r} in {text!r} is no number",
+                column=column,
+                row=row,
+                fix="write it as in 0.25 or 1e-3; leave the cell empty where nothing was measured",
+            )
+        values.append(value)
+    return tuple(values)
+
+
+def _only(sheet: Sheet, candidates: Sequence[str]) -> str:
+    numeric = [name for name in candidates if _numeric(sheet.texts(name))]
+    if len(numeric) == 1:
+        return numeric[0]
+    if not numeric:
+        raise sheet.error("the table has no column of numbers besides its options", column=sheet.columns[0])
+    fix = f"say which by --metric: {listed(numeric)}"
+    raise sheet.error("several columns could be the metric", column=numeric[0], fix=fix)
+
+
+def _numeric(texts: Sequence[str]) -> bool:
+    """Whether a column may be a metric: it begins with a number, and is neither constant nor of zeros and ones."""
+    if len(set(texts)) == 1 or set(texts) <= {"0", "1"}:
+        return False
+    first = next((text for text in texts if text.strip().lower() not in _MISSING), "")
+    try:
+        return all(math.isfinite(float(part)) for part in first.split(SEPARATOR))
+    except ValueError:
+        return False
+
+
+def _named(sheet: Sheet, name: str, candidates: Sequence[str]) -> str:
+    if name in candidates:
+        return name
+    for candidate in candidates:
+        split = _WITH_UNIT.fullmatch(candidate)
+        if name in {split[1] if split else candidate, candidate.removeprefix("metric ")}:
+            return candidate
+    if name in sheet:
+        raise sheet.error(f"the column {name!r} is no metric but an option, or tells where rows come from", column=name)
+    raise sheet.missing(name, "for --metric", candidates)

@@ -1,0 +1,160 @@
+"""Where a table holds the settings of each option: in a column of its own, or in one of zeros and ones per setting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hati.core import InputError, setting_text
+from hati.space import Kind, Option, Space, read_setting
+from hati.subject.table.sheet import Sheet, distinct, listed
+
+Codes = NDArray[np.int32]
+"""Indexes of settings."""
+
+BLANK = -1
+WRONG = -2
+_TRUTH = {"0": False, "1": True, "false": False, "true": True, "": False}
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """An option's cells in the rows of a table.
+
+    ``codes`` has shape (rows,): the index of the setting, ``BLANK`` without one, ``WRONG`` where the text is none.
+    """
+
+    option: Option
+    sheet: Sheet
+    columns: tuple[str, ...]
+    codes: Codes
+
+    def error(self, row: int) -> InputError:
+        """The error for a row in which the option is active and has no setting."""
+        column = self.columns[0]
+        if not _is_own(self.option, self.columns):
+            chosen = [name for name in self.columns if self._text(row, name) in {"1", "true"}]
+            said = f"{listed(chosen)} are 1" if chosen else f"none of {listed(self.columns)} is 1"
+            fix = "let exactly one of them be 1"
+            return self.sheet.error(
+                f"option {self.option.name!r}: {said}", column=(chosen or [column])[-1], row=row, fix=fix
+            )
+        text = self._text(row, column)
+        if self.codes[row] == BLANK:
+            message, fix = f"option {self.option.name!r} is active here and has no setting", "give it one"
+            return self.sheet.error(message, column=column, row=row, fix=fix)
+        try:
+            read_setting(self.option, text)
+        except InputError as error:
+            return self.sheet.error(error.message, column=column, row=row, fix=error.fix)
+        return self.sheet.error(f"{text!r} is neither 0 nor 1", column=column, row=row)
+
+    def _text(self, row: int, column: str) -> str:
+        text: str = self.sheet.cells[row, self.sheet.columns.index(column)]
+        return text.strip()
+
+
+def option_columns(sheet: Sheet, option: Option) -> tuple[str, ...]:
+    """The columns that hold an option: its own, or one for each of its settings; empty where there are none.
+
+    Feature models write alternatives as features, each a column of zeros and ones. Such columns are taken where
+    the option's own is not there, or holds none of its settings: then it is the group's.
+    """
+    own = next((name for name in (f"option {option.name}", option.name) if name in sheet), None)
+    features = tuple(setting_text(setting) for setting in option.settings)
+    apart = option.kind is Kind.ENUMERATION and all(name in sheet for name in features)
+    if own is not None and not (apart and _no_setting_in(sheet.texts(own), features)):
+        return (own,)
+    return features if apart else ()
+
+
+def space_columns(sheet: Sheet, space: Space) -> dict[str, tuple[str, ...]]:
+    """The columns of every option of a space.
+
+    Raises:
+        InputError: where an option has no column, with the nearest, or two options have the same.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    taken: dict[str, str] = {}
+    for option in space.options:
+        columns = option_columns(sheet, option)
+        if not columns:
+            raise _without_column(sheet, option)
+        for column in columns:
+            if column in taken:
+                raise sheet.error(
+                    f"the column {column!r} could be a setting of {taken[column]!r} or of {option.name!r}",
+                    column=column,
+                    fix="give each of them a column of its own name, with its settings",
+                )
+            taken[column] = option.name
+        found[option.name] = columns
+    return found
+
+
+def option_cells(sheet: Sheet, space: Space) -> dict[str, Cells]:
+    """The cells of every option of a space, by its name.
+
+    Raises:
+        InputError: where an option has no column, with the nearest, or two options have the same.
+    """
+    found = {}
+    for name, columns in space_columns(sheet, space).items():
+        option = space.by_name[name]
+        codes = _coded(sheet, option, columns[0]) if _is_own(option, columns) else _chosen(sheet, columns)
+        found[name] = Cells(option, sheet, columns, codes)
+    return found
+
+
+def _is_own(option: Option, columns: tuple[str, ...]) -> bool:
+    return columns in {(option.name,), (f"option {option.name}",)}
+
+
+def _no_setting_in(texts: Iterable[str], settings: Iterable[str]) -> bool:
+    return {text.strip() for text in texts}.isdisjoint(settings)
+
+
+def _coded(sheet: Sheet, option: Option, column: str) -> Codes:
+    texts, codes = distinct(sheet.texts(column))
+    by_text: Codes = np.array([_code(option, text) for text in texts], dtype=np.int32)
+    return by_text[codes]
+
+
+def _code(option: Option, text: str) -> int:
+    if not text.strip() and "" not in option.settings:
+        return BLANK
+    try:
+        position = option.position(read_setting(option, text))
+    except InputError:
+        return WRONG
+    return WRONG if position is None else position
+
+
+def _chosen(sheet: Sheet, columns: tuple[str, ...]) -> Codes:
+    """The index of the one column that has a 1; ``BLANK`` where none has, ``WRONG`` where several have."""
+    chosen = np.stack([_truths(sheet, column) for column in columns], axis=1)
+    codes: Codes = np.argmax(chosen, axis=1).astype(np.int32)
+    codes[~chosen.any(axis=1)] = BLANK
+    codes[chosen.sum(axis=1) > 1] = WRONG
+    return codes
+
+
+def _truths(sheet: Sheet, column: str) -> NDArray[np.bool_]:
+    texts, codes = distinct(sheet.texts(column))
+    for position, text in enumerate(texts):
+        if text.strip().lower() not in _TRUTH:
+            row = int(np.flatnonzero(codes == position)[0])
+            raise sheet.error(f"{text!r} is neither 0 nor 1", column=column, row=row)
+    return np.array([_TRUTH[text.strip().lower()] for text in texts], dtype=bool)[codes]
+
+
+def _without_column(sheet: Sheet, option: Option) -> InputError:
+    features = [setting_text(setting) for setting in option.settings]
+    there = [name for name in features if name in sheet]
+    if option.kind is Kind.ENUMERATION and there:
+        missing = next(name for name in features if name not in there)
+        return sheet.missing(missing, f"for that setting of option {option.name!r}")
+    return sheet.missing(option.name, "for the option of that name")

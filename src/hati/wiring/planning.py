@@ -1,0 +1,95 @@
+"""Planning a screening for an effect that has to be found: pilot runs first, then the cheapest design."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from hati.core import Budget, Evidence, InputError
+from hati.report import duration, percent
+from hati.studies.screening import (
+    PILOT_RUNS,
+    AnyChoice,
+    Pilot,
+    PilotResult,
+    Shortfall,
+    affordable_runs,
+    check_detect,
+    plan_design,
+    run_noise,
+)
+
+_SHARE = 4
+_FEWEST = 5
+_RESERVE = 0.05
+_POWER = "90 % power"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What has to be found: a main effect of that size, a fraction; smaller than ``relevant`` none is important."""
+
+    detect: float
+    relevant: float
+
+    def __post_init__(self) -> None:
+        check_detect(self.detect, self.relevant)
+
+
+def pilot_runs(budget: Budget) -> int:
+    """How many runs tell the noise: no more than a quarter of the budget, but five."""
+    return int(max(_FEWEST, min(PILOT_RUNS, budget.runs // _SHARE)))
+
+
+def planned(
+    pilot: Pilot, evidence: Evidence, budget: Budget, goal: Goal, most: float, rng: np.random.Generator
+) -> AnyChoice:
+    """The cheapest design that finds what the goal says.
+
+    Raises:
+        InputError: where the budget does not suffice, saying what it can find and what would be needed.
+        MeasurementError: where no pilot run worked.
+    """
+    told = pilot.conclude(evidence)
+    noise = run_noise(pilot, evidence, pilot.metric)
+    if noise is None:
+        raise InputError(
+            "nothing tells the noise of a run: no configuration has two of them",
+            fix="leave out --detect" if math.isinf(most) else "give the table's noise by --deviation",
+        )
+    runs = affordable_runs(budget, told)
+    found = plan_design(pilot.space, runs, noise, goal.detect, rng, most=most, relevant=goal.relevant)
+    if isinstance(found, Shortfall):
+        raise _refusal(found, goal, runs, told, budget, noise.deviation)
+    return found
+
+
+def _refusal(short: Shortfall, goal: Goal, runs: int, pilot: PilotResult, budget: Budget, noise: float) -> InputError:
+    size = percent(goal.detect)
+    left = f"the {runs} runs that the budget has after {pilot.runs} pilot runs"
+    can = f"{left} find effects of {_rounded_up(short.found)} with {_POWER}" if short.found else f"{left} find none"
+    needs = "no number of runs finds them"
+    fixes = []
+    if short.needed:
+        needs = f"these need about {short.needed:,} runs"
+        fixes.append(f"give --budget {_budget(short.needed, pilot, budget)}")
+    if short.found:
+        fixes.append(f"ask for --detect {_rounded_up(short.found).replace(' ', '')}")
+    return InputError(
+        f"{can}, not of {size}: {needs}; runs vary by {percent(noise, 2)}", fix=" or ".join(fixes) or "leave it out"
+    )
+
+
+def _budget(needed: int, pilot: PilotResult, budget: Budget) -> str:
+    if math.isfinite(budget.runs):
+        return str(needed + pilot.runs)
+    seconds = (pilot.seconds + needed * pilot.seconds_per_run) / (1.0 - _RESERVE)
+    return f"{math.ceil(seconds)}s (about {duration(seconds)})"
+
+
+def _rounded_up(fraction: float | None) -> str:
+    """In percent, to one decimal place from 1 % on."""
+    value = 100.0 * (fraction or 0.0)
+    return f"{math.ceil(10.0 * value) / 10.0:g} %" if value >= 1.0 else f"{math.ceil(100.0 * value) / 100.0:g} %"

@@ -1,0 +1,187 @@
+"""Screening suites: campaigns on this machine or on a table."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hati.campaign import Observer, campaign, silent
+from hati.core import Benchmark, Budget, Evidence, FloatArray, InputError, Metric, Plan, StudyId
+from hati.design.suite import leading_options
+from hati.space import count
+from hati.studies.suite import LEVELS, MARGIN, SuiteConclusion, SuitePlan, SuiteStudy, suite_id
+from hati.wiring.rehearsal import Rehearsal, estimate
+from hati.wiring.screening import chosen_metric
+from hati.wiring.stored import conclude_stored
+from hati.wiring.table import TableRequest, table_workplace
+from hati.wiring.workplace import Announce, Workplace, mute
+
+RUNS = 32
+"""Configurations of a suite, where nothing else is said."""
+
+RANDOM = "random"
+
+
+@dataclass(frozen=True)
+class SuiteRequest:
+    """What a user asks of a suite.
+
+    Without ``options`` those of the last screening are taken. ``runs`` is the number of configurations; a ``budget`` in
+    runs is spent on them, on repetitions of the whole suite where it is larger, and one in time ends the campaign.
+    ``against`` is None, ``random``, or the path of a table, of whose rows those are taken in which ``where`` holds.
+    """
+
+    metric: str | None
+    seed: int
+    benchmark: str | None = None
+    options: tuple[str, ...] | None = None
+    runs: int | None = None
+    budget: str | None = None
+    against: str | None = None
+    where: tuple[str, ...] = ()
+    levels: tuple[float, ...] = LEVELS
+    margin: float = MARGIN
+
+
+@dataclass(frozen=True)
+class PreparedSuite:
+    """A suite campaign that can be made, resumed or concluded."""
+
+    place: Workplace
+    benchmark: Benchmark
+    study: SuiteStudy
+    budget: Budget
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to be run, or to be spent."""
+        return not self._left(self.evidence())
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether it ended without a single run that worked."""
+        evidence = self.evidence()
+        return bool(evidence.failed) and not evidence.done and not self._left(evidence)
+
+    def evidence(self) -> Evidence:
+        """What the campaign has measured so far."""
+        return self.place.store.evidence(self.study.id)
+
+    def _left(self, evidence: Evidence) -> Plan:
+        return self.study.plan(evidence).within(self.budget.left(evidence))
+
+
+def prepare_suite(place: Workplace, request: SuiteRequest, space_file: Path, *, fresh: bool) -> PreparedSuite:
+    """Find the campaign to go on with, or number a new one.
+
+    An unfinished campaign is resumed; a finished one is taken as it is, unless ``fresh`` or unless it had measured
+    nothing. ``space_file`` is the ``hati.toml`` whose options a table to compare with is read by.
+
+    Raises:
+        InputError: where the request does not fit the project, or there is no screening to take options from.
+    """
+    benchmark = place.project.benchmark(request.benchmark)
+    metric = chosen_metric(benchmark, request.metric)
+    plan = _planned(place, request, metric)
+    budget = Budget.parse(request.budget) if request.budget else Budget()
+    population = _population(request, metric, space_file)
+    first = suite_id(
+        subject=place.project.name,
+        revision=place.revision,
+        benchmark=benchmark,
+        space=place.project.space,
+        plan=plan,
+        seed=request.seed,
+        machine=place.machine.fingerprint,
+    )
+
+    def prepared(study: StudyId) -> PreparedSuite:
+        made = SuiteStudy(
+            id=study,
+            subject=place.project.name,
+            benchmark=benchmark,
+            metric=metric,
+            revision=place.revision,
+            space=place.project.space,
+            wanted=plan,
+            levels=request.levels,
+            margin=request.margin,
+            population=population,
+        )
+        return PreparedSuite(place, benchmark, made, budget)
+
+    latest = place.store.latest(first)
+    if latest is None:
+        return prepared(first)
+    known = prepared(latest.id)
+    return prepared(first.numbered(latest.id.campaign + 1)) if fresh or known.in_vain else known
+
+
+def suite(prepared: PreparedSuite, announce: Announce = mute, observe: Observer = silent) -> SuiteConclusion:
+    """Make the campaign, or what is left of it, and conclude.
+
+    Raises:
+        MeasurementError: where nothing could be measured.
+    """
+    place, study = prepared.place, prepared.study
+    if prepared.finished:
+        return study.conclude(prepared.evidence())
+    place.store.begin(study.id, prepared.benchmark.metrics, place.machine)
+    announce(_described(study))
+    with place.engine(prepared.benchmark, announce) as engine:
+        return campaign(study, engine, place.store, prepared.budget, observe)
+
+
+def rehearse_suite(prepared: PreparedSuite) -> Rehearsal:
+    """The next tasks of a suite campaign, without making or storing anything."""
+    known = prepared.evidence().known
+    plan = Plan(tuple(task for task in prepared.study.tasks if task.id not in known)).within(prepared.budget)
+    seconds = estimate(prepared.place.store, prepared.benchmark, len(plan))
+    return Rehearsal(_described(prepared.study), plan, seconds, prepared.place.project.space.names)
+
+
+def _described(study: SuiteStudy) -> str:
+    of = ", ".join(study.suite.options) or "no option"
+    strata = len(study.suite.strata)
+    return f"suite: {len(study.suite.configurations)} configurations in {strata} strata of {of}"
+
+
+def _planned(place: Workplace, request: SuiteRequest, metric: Metric) -> SuitePlan:
+    space, budget = place.project.space, Budget.parse(request.budget) if request.budget else Budget()
+    kinds = 2 if request.against == RANDOM else 1
+    affordable = int(budget.runs) // kinds if math.isfinite(budget.runs) else RUNS
+    size = max(1, min(request.runs or affordable, count(space)))
+    blocks = budget.runs // (size * kinds) if math.isfinite(budget.runs) else 1
+    repetitions = int(max(1, min(blocks, place.repetitions)))
+    options, ranking, options_from = _options(place, request, metric, size)
+    return SuitePlan(options, ranking, size, repetitions, size if kinds == 2 else 0, options_from)
+
+
+def _options(
+    place: Workplace, request: SuiteRequest, metric: Metric, size: int
+) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """The options of the strata, the ranking of all that is known of, and where they are from."""
+    if request.options is not None:
+        return request.options, (), "given"
+    try:
+        found = conclude_stored(place, metric=metric.name)
+    except InputError as error:
+        raise InputError(
+            "nothing says which options are important", fix=f"name them by --options, or screen first ({error.message})"
+        ) from error
+    chosen = leading_options(place.project.space, found.important, size)
+    return chosen, tuple(found.ranking), f"important in {found.study}"
+
+
+def _population(request: SuiteRequest, metric: Metric, space_file: Path) -> FloatArray | None:
+    """The metric's values in a full data set, where one was named."""
+    if request.against in {None, RANDOM}:
+        return None
+    given = TableRequest(Path(str(request.against)), space_file, (metric.name,), request.where, unit=metric.unit)
+    table = table_workplace(given).table
+    assert table is not None
+    values = table.means(metric.name)
+    return values[np.isfinite(values)]

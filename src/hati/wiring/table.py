@@ -1,0 +1,160 @@
+"""A table of measured configurations as the subject of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hati.core import Benchmark, Better, Budget, InputError, Machine, Metric, Reader, ReaderKind, Workload
+from hati.project import Project, read_project
+from hati.store import open_store
+from hati.subject.table import (
+    Column,
+    Condition,
+    Deviations,
+    Sheet,
+    assembled,
+    metric_column,
+    read_deviations,
+    read_sheet,
+    same_everywhere,
+    selected,
+    space_columns,
+)
+from hati.wiring.workplace import Workplace
+
+BENCHMARK = "table"
+_IN_MEMORY = "sqlite://"
+
+
+@dataclass(frozen=True)
+class TableRequest:
+    """Which rows of which file are studied, as configurations of which space.
+
+    ``space`` is a ``hati.toml`` or its folder. Without ``metrics`` the only column that can be one is taken.
+    ``where`` holds texts such as ``revision=2.1.0``. ``deviation`` is a fraction, a column, or another table with the
+    same columns: the relative standard deviation of a run, from which noise is drawn for every task.
+    """
+
+    table: Path
+    space: Path
+    metrics: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    unit: str | None = None
+    better: Better | None = None
+    deviation: str | None = None
+
+
+def table_workplace(request: TableRequest, store: str | None = None) -> Workplace:
+    """The table in the place of a program; what is looked up is forgotten, unless a store is named.
+
+    The project is the space file's, with one benchmark, of the metrics that were asked for. The revision is that of the
+    rows, or a hash of the file's content; the machine stands for the file and how it is read.
+
+    Raises:
+        InputError: for what is wrong with the table, the space or the request, with its place.
+    """
+    project = read_project(request.space)
+    if not project.space.options:
+        raise InputError(
+            f"{project.file} has no options", fix=f"make it with: hati space import {request.table} --output hati.toml"
+        )
+    conditions = tuple(Condition.parse(text) for text in request.where)
+    sheet = selected(read_sheet(request.table), conditions)
+    columns = _metric_columns(sheet, project, request)
+    deviations, drawn_from = _deviations(sheet, project, columns, conditions, request.deviation)
+    table = assembled(sheet, project.space, columns, deviations)
+    benchmark = table_benchmark(table.metrics, table.workload)
+    return Workplace(
+        project=replace(project, benchmarks=(benchmark,)),
+        store=open_store(store or _IN_MEMORY),
+        machine=_machine(table.name, table.content, conditions, drawn_from),
+        revision=table.revision,
+        table=table,
+    )
+
+
+def table_benchmark(metrics: tuple[Metric, ...], workload: Workload | None = None) -> Benchmark:
+    """The benchmark that a table stands for; its command is never started."""
+    return Benchmark(BENCHMARK, (BENCHMARK,), Reader(ReaderKind.HATI), metrics, workload=workload or Workload())
+
+
+def check_table_budget(budget: str) -> None:
+    """See that a budget is a number of runs: a lookup takes no time.
+
+    Raises:
+        InputError: where it is a time.
+    """
+    if Budget.parse(budget).seconds != float("inf"):
+        raise InputError(
+            f"a budget of {budget} says nothing for a table: looking runs up takes no time",
+            fix="give a number of runs, as in --budget 128",
+        )
+
+
+def described(place: Workplace) -> tuple[str, ...]:
+    """What was found in a table, in sentences for people."""
+    table = place.table
+    if table is None:
+        return ()
+    rows, configurations = sum(map(len, table.rows.values())), len(table.rows)
+    metrics = ", ".join(f"{m.name} in unit {m.unit}, {m.better} is better" for m in table.metrics)
+    lines = [f"{table.name}: {rows:,} rows of {configurations:,} configurations; {metrics} (--unit, --better)"]
+    if table.outside:
+        lines.append(f"rows left out because the constraints of the space do not hold in them: {table.outside:,}")
+    if table.repetitions == 1:
+        lines.append("not every configuration has a second run: designs are not repeated")
+    return tuple(lines)
+
+
+def _metric_columns(sheet: Sheet, project: Project, request: TableRequest) -> tuple[Column, ...]:
+    options = {name for columns in space_columns(sheet, project.space).values() for name in columns}
+    others = options | set(project.space.names) | {request.deviation or ""}
+    known: Mapping[str, Metric] = {m.name: m for b in reversed(project.benchmarks) for m in b.metrics}
+    names = request.metrics or (None,)
+    return tuple(metric_column(sheet, name, others, known, unit=request.unit, better=request.better) for name in names)
+
+
+def _deviations(
+    sheet: Sheet, project: Project, columns: tuple[Column, ...], conditions: tuple[Condition, ...], wanted: str | None
+) -> tuple[Deviations | None, str]:
+    """The deviations that were asked for, and what tells them from others."""
+    if wanted is None:
+        return None, "none"
+    if wanted in sheet:
+        found = read_deviations(sheet, project.space, {column.metric.name: wanted for column in columns})
+        return found, f"column {wanted}"
+    share = _share(wanted)
+    if share is not None:
+        return same_everywhere(share), str(share)
+    if not Path(wanted).exists():
+        raise InputError(
+            f"{wanted!r} is neither a share, a column of the table, nor a file",
+            fix="write a share such as 2%, a column's name, or a table with the same columns",
+        )
+    other = read_sheet(Path(wanted))
+    other = selected(other, [condition for condition in conditions if condition.column in other])
+    for column in columns:
+        if column.name not in other:
+            raise other.missing(column.name, "for the metric's deviations")
+    found = read_deviations(other, project.space, {column.metric.name: column.name for column in columns})
+    return found, f"file {other.content}"
+
+
+def _share(text: str) -> float | None:
+    number, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
+    try:
+        return float(number) / (100 if percent else 1)
+    except ValueError:
+        return None
+
+
+def _machine(name: str, content: str, conditions: tuple[Condition, ...], deviation: str) -> Machine:
+    properties = {
+        "content": content,
+        "deviation": deviation,
+        "table": name,
+        "where": ", ".join(map(str, conditions)) or "all rows",
+    }
+    return Machine(tuple(sorted(properties.items())))

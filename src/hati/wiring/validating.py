@@ -1,0 +1,238 @@
+"""Validating a screening that the store holds."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from hati.campaign import Observer, campaign, silent
+from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId
+from hati.space import Space
+from hati.studies.screening import RELEVANT, ScreeningConclusion
+from hati.studies.validation import (
+    MOST_RUNS,
+    Augmenting,
+    Confirming,
+    Mode,
+    Screened,
+    Validation,
+    ValidationConclusion,
+    ValueScale,
+    screened_runs,
+    validation_id,
+)
+from hati.wiring.rehearsal import Rehearsal, estimate
+from hati.wiring.stored import conclude_stored
+from hati.wiring.workplace import Announce, Workplace, mute
+
+_DESIGN = "design"
+
+
+AnyValidation = Validation | Augmenting | Confirming
+
+
+@dataclass(frozen=True)
+class ValidationRequest:
+    """What a user asks of a validation: of which screening (None: the last), which metric, how, up to which order.
+
+    ``mode`` None: to confirm a screening by a model, else to tell models apart. ``order`` None: 2 for telling models
+    apart, else 3.
+    """
+
+    study: str | None = None
+    metric: str | None = None
+    mode: Mode | None = None
+    order: int | None = None
+    budget: str = str(MOST_RUNS)
+    seed: int = 1
+    relevant: float = RELEVANT
+
+
+@dataclass(frozen=True)
+class PreparedValidation:
+    """A validation that can be made, resumed or concluded."""
+
+    place: Workplace
+    benchmark: Benchmark
+    study: AnyValidation
+
+    @property
+    def budget(self) -> Budget:
+        """What may be spent."""
+        return Budget(runs=self.study.budget)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to be run, or to be spent."""
+        return not self._left(self.evidence())
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether it ended without a single run that worked."""
+        evidence = self.evidence()
+        return bool(evidence.failed) and not evidence.done and not self._left(evidence)
+
+    def evidence(self) -> Evidence:
+        """What the campaign has measured so far."""
+        return self.place.store.evidence(self.study.id)
+
+    def _left(self, evidence: Evidence) -> Plan:
+        return self.study.plan(evidence).within(self.budget.left(evidence))
+
+
+def prepare_validation(place: Workplace, request: ValidationRequest, *, fresh: bool) -> PreparedValidation:
+    """Find the screening, and the validation of it to go on with, or number a new one.
+
+    Raises:
+        InputError: where there is no such screening, the subject has changed since, or the budget is not in runs.
+        MeasurementError: where the screening measured nothing.
+    """
+    budget = runs_of(request.budget)
+    found = conclude_stored(place, request.study, request.metric, request.relevant)
+    if found.revision != place.revision:
+        raise InputError(
+            f"the subject has changed since {found.study}: its runs and new ones would not belong together",
+            fix="screen again, or go back to that revision",
+        )
+    screening = next(record.id for record in place.store.studies() if record.id.key == found.study)
+    mode = request.mode or (Mode.DISCRIMINATE if found.model is None else Mode.CONFIRM)
+    order = request.order or (2 if mode is Mode.DISCRIMINATE else 3)
+    first = validation_id(
+        screening=screening,
+        metric=found.metric.name,
+        relevant=request.relevant,
+        mode=mode,
+        order=order,
+        budget=budget,
+        seed=request.seed,
+        machine=place.machine.fingerprint,
+    )
+
+    def prepared(study: StudyId) -> PreparedValidation:
+        return _prepared(place, found, screening, study, mode, order, budget)
+
+    latest = place.store.latest(first)
+    if latest is None:
+        return prepared(first)
+    known = prepared(latest.id)
+    return prepared(first.numbered(latest.id.campaign + 1)) if fresh or known.in_vain else known
+
+
+def validation_of(place: Workplace, key: str, metric: str) -> ValidationConclusion | None:
+    """The conclusion of the last validation of a screening for a metric, as far as it got; None where there is none.
+
+    Raises:
+        InputError: where the project no longer fits the screening.
+    """
+    records = [record for record in place.store.studies() if record.id.kind == "validation"]
+    asked = [(record.id, json.loads(record.id.parameters)) for record in records]
+    own = [(study, what) for study, what in asked if (what["screening"], what["metric"]) == (key, metric)]
+    if not own:
+        return None
+    study, what = own[-1]
+    found = conclude_stored(place, key, metric, what["relevant"])
+    screening = next(record.id for record in place.store.studies() if record.id.key == key)
+    prepared = _prepared(place, found, screening, study, Mode(what["mode"]), what["order"], what["budget"])
+    return prepared.study.conclude(prepared.evidence())
+
+
+def _prepared(
+    place: Workplace,
+    found: ScreeningConclusion,
+    screening: StudyId,
+    study: StudyId,
+    mode: Mode,
+    order: int,
+    budget: int,
+) -> PreparedValidation:
+    makers: dict[Mode, Callable[..., AnyValidation]] = {
+        Mode.CONFIRM: Confirming,
+        Mode.DISCRIMINATE: Validation,
+        Mode.DEALIAS: partial(Augmenting, mode=Mode.DEALIAS),
+        Mode.CHECK: partial(Augmenting, mode=Mode.CHECK),
+    }
+    benchmark = place.project.benchmark(found.benchmark)
+    made = makers[mode](
+        id=study,
+        subject=found.subject,
+        benchmark=benchmark,
+        metric=found.metric,
+        revision=found.revision,
+        space=place.project.space,
+        screened=_screened(found, place.store.evidence(screening), place.project.space),
+        order=order,
+        budget=budget,
+        repeats=place.repetitions,
+    )
+    return PreparedValidation(place, benchmark, made)
+
+
+def validate(
+    prepared: PreparedValidation, announce: Announce = mute, observe: Observer = silent
+) -> ValidationConclusion:
+    """Make the validation, or what is left of it, and conclude.
+
+    Raises:
+        InputError: where a follow-up's value has no place on the screening's scale.
+    """
+    place, study = prepared.place, prepared.study
+    place.store.begin(study.id, prepared.benchmark.metrics, place.machine)
+    if prepared.finished:
+        return study.conclude(prepared.evidence())
+    announce(study.described)
+    with place.engine(prepared.benchmark, announce) as engine:
+        return campaign(study, engine, place.store, prepared.budget, observe)
+
+
+def rehearse_validation(prepared: PreparedValidation) -> Rehearsal:
+    """The next tasks of a validation, without making or storing anything."""
+    plan = prepared.study.plan(prepared.evidence())
+    seconds = estimate(prepared.place.store, prepared.benchmark, len(plan))
+    return Rehearsal(prepared.study.described, plan, seconds, prepared.place.project.space.names)
+
+
+def runs_of(budget: str) -> int:
+    """A budget as a number of runs.
+
+    Raises:
+        InputError: for a budget in time.
+    """
+    limit = Budget.parse(budget)
+    if math.isinf(limit.runs):
+        raise InputError("the budget of a validation is a number of runs", fix="give for instance --budget 16")
+    return int(limit.runs)
+
+
+def _screened(found: ScreeningConclusion, evidence: Evidence, space: Space) -> Screened:
+    """The screening's runs and findings as plain values."""
+    repetitions = {
+        place: run.task.repetition
+        for place, run in enumerate(evidence.stage(_DESIGN).runs)
+        if run.of(found.metric.name) is not None
+    }
+    points = found.points
+    values = np.array([point.value for point in points])
+    scale = ValueScale(found.scale.value)
+    important = [effect for effect in found.effects if effect.important]
+    typical = float(np.mean(np.abs(values)))
+    return Screened(
+        study=found.study,
+        runs=screened_runs(
+            tuple(point.configuration for point in points),
+            values,
+            np.array([repetitions.get(point.order, 0) for point in points], dtype=np.intp),
+            space,
+            scale,
+        ),
+        scale=scale,
+        important=tuple(effect.options for effect in important),
+        aliases=tuple(effect.aliases for effect in important),
+        relevant=float(np.log1p(found.relevant)) if scale is ValueScale.LOG else found.relevant * typical,
+        typical=typical,
+        predicting=() if found.model is None else found.model.terms,
+    )

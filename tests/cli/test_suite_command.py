@@ -1,0 +1,122 @@
+"""``hati suite`` from outside: on a program, on a table, against others, resumed, and refused."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Hati = Callable[..., Any]
+
+KEYS = {"study", "metric", "unit", "scale", "options", "strata", "quantiles", "mean", "against", "runs", "warnings"}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """All 96 configurations of five options: an option with three settings and b decide."""
+    file = tmp_path / "all.csv"
+    with file.open("w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow([*"abcdef", "time"])
+        for row in itertools.product(("p", "q", "r"), *[(0, 1)] * 5):
+            log = {"p": 0.0, "q": 0.6, "r": 1.0}[row[0]] + 0.4 * row[1] + 0.05 * row[2] * row[3] + 0.01 * row[5]
+            writer.writerow([*row, f"{math.exp(log):.6f}"])
+    options = "".join(f"[options.{name}]\nsettings = [0, 1]\n" for name in "bcdef")
+    (tmp_path / "hati.toml").write_text(f'[options.a]\nsettings = ["p", "q", "r"]\n{options}')
+    return file
+
+
+def test_a_table_against_itself(hati: Hati, table: Path) -> None:
+    words = ("suite", "all.csv", "--space", "hati.toml", "--metric", "time", "--options", "a,b", "--runs", "24")
+    done = hati(*words, "--against", "all.csv", "--seed", "3", "--format", "json")
+    assert done.status == 0, done.err
+    told = done.json
+    assert told.keys() >= KEYS
+    assert told["options"] == ["a", "b"]
+    assert {(s["setting"]["a"], s["setting"]["b"]): s["weight"] for s in told["strata"]} == {
+        (a, b): 16 for a in "pqr" for b in (0, 1)
+    }
+    assert list(told["quantiles"]) == ["0.05", "0.25", "0.5", "0.75", "0.95"]
+    with table.open() as rows:
+        truth = [float(row["time"]) for row in csv.DictReader(rows)]
+    assert told["mean"] == pytest.approx(sum(truth) / len(truth), rel=0.01)
+    low, high = told["mean_interval"]
+    assert low < sum(truth) / len(truth) < high
+    against = told["against"]
+    assert against["values"] == 96
+    assert against["ks"] < 0.1
+    assert against["range"] > 0.9
+    assert against["equivalent"] is True
+    assert against["mann_whitney"].keys() >= {"p_value", "power", "detectable"}
+    assert hati(*words, "--against", "all.csv", "--seed", "3", "--format", "json").json == told
+    assert hati(*words, "--seed", "4", "--format", "json").json["mean"] != told["mean"]
+
+
+def test_text_markdown_and_the_report(hati: Hati, table: Path) -> None:
+    words = ("suite", "all.csv", "--space", "hati.toml", "--metric", "time", "--options", "a,b", "--runs", "24")
+    done = hati(*words, "--against", "all.csv", "--quantiles", "10%,0.9")
+    assert done.status == 0, done.err
+    assert max(map(len, done.out.splitlines())) <= 80
+    assert "equivalent" in done.out
+    assert "10 %" in done.out
+    page = (table.parent / next(line for line in done.err.splitlines() if line.startswith("report: "))[8:]).read_text()
+    assert "<svg" in page
+    assert 'src="http' not in page
+    assert "Q-Q plot" in page
+    markdown = hati(*words, "--format", "markdown").out
+    assert "| a | b | weight |" in markdown
+    planned = hati(*words, "--dry-run", "--format", "json").json
+    assert len(planned) == 24
+
+
+def test_the_options_of_the_last_screening_and_a_random_sample(hati: Hati, fake_project: Path) -> None:
+    words = ("suite", ".", "--metric", "latency", "--runs", "16", "--format", "json")
+    refused = hati(*words)
+    assert refused.status == 2
+    assert "--options" in refused.err
+    assert hati("screen", ".", "--metric", "latency", "--budget", "16").status == 0
+    done = hati(*words, "--against", "random")
+    assert done.status == 0, done.err
+    told = done.json
+    assert set(told["options"]) == {"a", "b"}
+    assert told["runs"] == {"done": 32, "failed": 0}
+    assert told["against"]["values"] == 16
+    # The mean over a and b of 0.010 x (1 or 1.5) x (1 or 0.8), to within the noise of half a per cent.
+    assert told["mean"] == pytest.approx(0.01125, rel=0.01)
+    again = hati(*words, "--against", "random")
+    assert again.json == told
+    assert "--fresh" in again.err
+    fresh = hati(*words, "--against", "random", "--fresh").json
+    assert fresh["study"] != told["study"]
+
+
+def test_a_budget_in_runs_repeats_the_suite(hati: Hati, fake_project: Path) -> None:
+    words = ("suite", ".", "--metric", "latency", "--options", "a", "--format", "json")
+    told = hati(*words, "--runs", "8", "--budget", "16").json
+    assert told["design"] == {"runs": 16, "configurations": 8, "repetitions": 2, "strata": 2}
+    assert told["runs"]["done"] == 16
+    assert hati(*words, "--budget", "12").json["design"]["configurations"] == 12
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--options", "a,b,c", "--runs", "7"), "cannot cover the 8 valid combinations"),
+        (("--options", "a,bb"), "unknown option 'bb'"),
+        (("--options", "a", "--quantiles", "x"), "is no share"),
+        (("--options", "a", "--margin", "0"), "margin"),
+        (("--options", "a", "--against", "nothing.csv"), "nothing.csv"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_line_or_three(
+    hati: Hati, fake_project: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = hati("suite", ".", "--metric", "latency", *words)
+    assert done.status == 2
+    assert said in done.err
+    assert len(done.err.strip().splitlines()) <= 3

@@ -1,0 +1,200 @@
+"""Tables of measurements from outside: screening them, making a space of them, and what is said of wrong ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hati.cli import main
+
+Hati = Callable[..., Any]
+
+NAMES = "abcdef"
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a command."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def hati(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Hati:
+    """Runs the program's function in the test's folder: a process for each command would take longer than its work."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("HATI_LOCK", str(tmp_path.parent / "lock"))
+    monkeypatch.delenv("HATI_STORE", raising=False)
+
+    def run(*arguments: str) -> Done:
+        capfd.readouterr()
+        return Done(main(arguments), *capfd.readouterr())
+
+    return run
+
+
+def value(settings: tuple[int, ...]) -> float:
+    """The subject of the tests: a and b matter, and what looks like noise is a function of the settings."""
+    noise = sum(s * (7 * i + 3) ** 2 for i, s in enumerate(settings)) % 97 / 97 - 0.5
+    return 0.010 * (1.5 if settings[0] else 1.0) * (0.8 if settings[1] else 1.0) * (1 + 0.004 * noise)
+
+
+@pytest.fixture
+def measured(tmp_path: Path) -> Path:
+    """A table of all configurations of six options in two revisions, without a space."""
+    rows = [
+        f"{','.join(map(str, row))},{revision},{value(row) * factor!r},{100 / value(row)!r}\n"
+        for revision, factor in (("1.0", 1.0), ("2.0", 3.0))
+        for row in product((0, 1), repeat=len(NAMES))
+    ]
+    (tmp_path / "t.csv").write_text(f"{','.join(NAMES)},revision,latency,throughput\n" + "".join(rows))
+    return tmp_path
+
+
+@pytest.fixture
+def spaced(hati: Hati, measured: Path) -> Path:
+    """The same with its space."""
+    done = hati("space", "import", "t.csv", "--output", "hati.toml")
+    assert done.status == 0, done.err
+    return measured
+
+
+SCREEN = ("screen", "t.csv", "--space", "hati.toml", "--budget", "32", "--metric", "latency")
+FIRST = (*SCREEN, "--where", "revision=1.0")
+
+
+def test_a_table_is_screened_like_a_project(hati: Hati, spaced: Path) -> None:
+    done = hati(*FIRST, "--unit", "s", "--seed", "1", "--format", "json")
+    assert done.status == 0, done.err
+    told = done.json
+    assert told["space"] == {"options": 6, "configurations": 64}
+    assert (told["subject"], told["benchmark"], told["revision"]) == ("t", "table", "1.0")
+    assert (told["metric"], told["unit"], told["better"]) == ("latency", "s", "lower")
+    assert told["runs"] == {"done": 32, "failed": 0}
+    assert set(told["important"]) == {"a", "b"}
+    effects = {tuple(effect["options"]): effect for effect in told["effects"]}
+    assert effects["a",]["relative"] == pytest.approx(0.5, rel=0.02)
+    assert "t.csv: 64 rows of 64 configurations; latency in unit s, lower is better" in done.err
+    assert hati(*FIRST, "--unit", "s", "--seed", "1", "--format", "json").json == told
+
+
+def test_rows_metric_and_direction_are_chosen(hati: Hati, spaced: Path) -> None:
+    common = (*SCREEN[:-1], "throughput", "--format", "json", "--better", "higher", "--where", "revision=2.0")
+    told = hati(*common).json
+    assert (told["metric"], told["unit"], told["better"], told["revision"]) == ("throughput", "1", "higher", "2.0")
+    half = hati(*common, "--where", "f=0")
+    assert half.status == 0, half.err
+    assert half.json["runs"] == {"done": 16, "failed": 16}
+    assert "the table has no row of" in json.dumps(half.json["failures"])
+
+
+def test_noise_is_drawn_and_is_the_same_for_the_same_seed(hati: Hati, spaced: Path) -> None:
+    first, again, other = (
+        hati(*FIRST, "--deviation", "1%", "--seed", seed, "--format", "json").json for seed in ("1", "1", "2")
+    )
+    assert first == again
+    assert first["effects"] != other["effects"]
+    assert first["design"]["repetitions"] == 2
+    assert {"a", "b"} <= set(first["important"])
+
+
+def test_the_result_goes_where_it_is_told(hati: Hati, spaced: Path) -> None:
+    done = hati(*FIRST)
+    assert done.status == 0, done.err
+    report = spaced / next(line for line in done.err.splitlines() if line.startswith("report: "))[8:]
+    assert "<html" in report.read_text()
+    assert hati(*FIRST, "--format", "markdown", "--output", "out.md").out == ""
+    assert (spaced / "out.md").read_text().startswith("#")
+    planned = hati(*FIRST, "--dry-run", "--format", "json").json
+    assert len(planned) == 32
+    assert not (spaced / ".hati" / "store.sqlite").exists()
+    assert hati(*FIRST, "--store", "s.sqlite", "--format", "json").status == 0
+    kept = hati("runs", ".", "--store", "s.sqlite", "--format", "json").json
+    assert {row["task"] for row in kept} == {row["task"] for row in planned}
+    again = hati(*FIRST, "--store", "s.sqlite", "--format", "json")
+    assert "was measured before" in again.err
+    reported = hati("report", ".", "--store", "s.sqlite", "--metric", "latency", "--format", "json")
+    assert reported.json == again.json
+
+
+def test_a_report_that_cannot_be_written_is_no_failure(hati: Hati, spaced: Path) -> None:
+    (spaced / ".hati").write_text("in the way")
+    done = hati(*FIRST)
+    assert done.status == 0
+    assert "no report: " in done.err
+    assert "Effects on latency" in done.out
+
+
+def test_what_a_project_exports_is_a_table_of_it(hati: Hati, fake_project: Path) -> None:
+    told = hati("screen", ".", "--metric", "latency", "--budget", "64", "--format", "json").json
+    assert hati("export", ".", "--format", "csv", "--output", "t.csv").status == 0
+    done = hati("screen", "t.csv", "--space", ".", "--metric", "latency", "--budget", "64", "--format", "json")
+    assert done.status == 0, done.err
+    again = done.json
+    assert (again["unit"], again["runs"], again["revision"]) == ("s", {"done": 64, "failed": 0}, told["revision"])
+    assert set(again["important"]) == set(told["important"]) == {"a", "b"}
+
+
+def test_a_space_is_made_of_the_columns(hati: Hati, measured: Path) -> None:
+    done = hati("space", "import", "t.csv", "--metric", "latency", "--metric", "throughput")
+    assert done.status == 0
+    assert done.out.startswith('[subject]\nname = "t"\n\n[options.a]\nsettings = [false, true]\n')
+    assert done.err.splitlines() == [
+        "no option: revision (it says where a row comes from)",
+        "no option: latency (a metric)",
+        "no option: throughput (a metric)",
+    ]
+    (measured / "t.csv").write_text("a,b,m\n0,x,1.5\n1,x,2.5\n1,y,3.5\n")
+    partial = hati("space", "import", "t.csv", "--metric", "m")
+    assert "the table has 3 of 4 configurations; if others are not valid, write under [space] why" in partial.err
+
+
+ERRORS = [
+    (FIRST[:2], 2, "t.csv is a table, and nothing says what its options are; name their hati.toml by --space; make"),
+    ((*FIRST, "--budget", "2m"), 2, "a budget of 2m says nothing for a table: looking runs up takes no time; give a"),
+    (SCREEN, 2, "t.csv:66:13: the rows are of 2 values of revision: 1.0, 2.0; choose one, as in --where revision=1.0"),
+    ((*FIRST[:-1], "revision=1.1"), 2, "t.csv:1:13: no row has revision=1.1; its values are: 1.0, 2.0"),
+    ((*FIRST[:-1], "1.0"), 2, "'1.0' selects no rows; write a column and its value, as in revision=2.1.0"),
+    ((*FIRST, "--metric", "latenci"), 2, "t.csv:1:1: there is no column 'latenci' for --metric; did you mean 'late"),
+    ((*FIRST, "--better", "faster"), 2, "Invalid value for '--better': 'faster' is not one of 'lower', 'higher'"),
+    (("screen", "none.csv", *SCREEN[2:]), 2, "none.csv: there is no such file"),
+    (("screen", ".", *SCREEN[2:]), 2, ". is a folder, and --space is for a table; name the table"),
+    (("screen", ".", "--where", "a=1"), 2, "--where is for a table, and . is none; name a CSV or Parquet file, and"),
+    ((*FIRST, "--where", "a=0", "--where", "latency=0.01"), 2, "t.csv:1:22: no row has latency=0.01"),
+    (("space", "import", "t.csv", "--metric", "m"), 2, "t.csv:1:1: there is no column 'm' for --metric"),
+    (("space", "import", "hati.toml", "--metric", "m"), 2, "--metric is for a table, and hati.toml is none"),
+]
+
+
+@pytest.mark.parametrize(("command", "status", "message"), ERRORS)
+def test_errors_say_what_is_wrong_and_what_to_do(
+    hati: Hati, spaced: Path, command: tuple[str, ...], status: int, message: str
+) -> None:
+    done = hati(*command)
+    assert (done.status, done.out) == (status, "")
+    assert done.err.startswith(f"error: {message}")
+    assert "Traceback" not in done.err
+    assert len(done.err.strip().splitlines()) <= 3
+
+
+def test_a_table_without_any_of_the_configurations_measures_nothing(hati: Hati, spaced: Path) -> None:
+    file = spaced / "hati.toml"
+    file.write_text(file.read_text() + "\n[options.g]\nsettings = [1, 2]\n")
+    text = (spaced / "t.csv").read_text().splitlines()
+    (spaced / "t.csv").write_text("\n".join([text[0] + ",g", text[1] + ",1"]))
+    done = hati(*FIRST)
+    assert done.status == 4
+    assert "nothing was measured: all runs failed, most often because: the table has no row of a=" in done.err

@@ -1,0 +1,55 @@
+"""``hati validate`` from outside, on tables; a program is validated in the how-to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+Hati = Callable[..., Any]
+
+STORE = ("--store", "sqlite:///store.sqlite")
+
+
+def write_table(folder: Path, options: str, sizes: int) -> tuple[str, ...]:
+    """A table in which a, b and c matter, and a and c together; the arguments that name it."""
+    rows = [",".join([*options, "size", "latency"])]
+    for *on, size in product(*[(0, 1)] * len(options), range(sizes)):
+        noise = (7 * sum(2**i * flag for i, flag in enumerate(on)) + 5 * size) % 97 / 97 - 0.5
+        log = 0.4 * on[0] - 0.2 * on[1] + 0.3 * on[0] * on[2] + 0.1 * size + 0.02 * noise
+        rows.append(",".join(map(str, [*on, size, 10 * math.exp(log)])))
+    (folder / "t.csv").write_text("\n".join(rows) + "\n")
+    flags = "".join(f"[options.{name}]\nsettings = [0, 1]\n" for name in options)
+    several = f"[options.size]\nsettings = {list(range(sizes))}\n" if sizes > 1 else ""
+    (folder / "hati.toml").write_text(flags + several)
+    return ("t.csv", "--space", "hati.toml", "--metric", "latency", *STORE)
+
+
+def test_a_screening_is_validated_resumed_and_not_measured_twice(hati: Hati, tmp_path: Path) -> None:
+    table = write_table(tmp_path, "abcdefg", 1)
+    assert hati("screen", *table, "--budget", "16").status == 0
+    done = hati("validate", *table, "--format", "json", "--seed", "1")
+    assert done.status == 0, done.err
+    told = done.json
+    assert (told["mode"], told["outcome"]) == ("discriminate", "decided")
+    assert {tuple(effect) for effect in told["model"]} == {("a",), ("b",), ("c",), ("a", "c")}
+    assert 4 <= told["runs"]["done"] <= 16
+    assert told["runs"]["screening"] == 16
+    assert {"statement", "result", "detail"} == set(told["assumptions"][0])
+    again = hati("validate", *table, "--seed", "1", "--format", "markdown")
+    assert "**decided" in again.out
+    assert "--fresh" in again.err
+
+
+def test_a_screening_by_a_model_is_confirmed(hati: Hati, tmp_path: Path) -> None:
+    table = write_table(tmp_path, "abc", 4)
+    screened = hati("screen", *table, "--budget", "20", "--format", "json")
+    assert screened.status == 0, screened.err
+    assert screened.json["validation"] is None
+    done = hati("validate", *table, "--budget", "6", "--format", "json")
+    assert done.status == 0, done.err
+    assert (done.json["mode"], done.json["runs"]["done"]) == ("confirm", 6)
+    assert done.json["prediction"]["random"] == 4
+    assert hati("screen", *table, "--budget", "20", "--format", "json").json["validation"] == done.json

@@ -1,0 +1,264 @@
+"""Optimal designs: optima by brute force, floors of efficiency, validity, augmentation, errors."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hati.core import InputError
+from hati.design import (
+    Criterion,
+    OptimalDesign,
+    Reach,
+    Replication,
+    by_runs,
+    candidates,
+    from_generators,
+    from_levels,
+    letters,
+    optimal_design,
+)
+from hati.design.coding import Levels, Model, levels
+from hati.project import read_feature_model
+from hati.space import Option, Space, parse_formula
+
+CRITERIA = list(Criterion)
+SCR_128 = ["H=ABC", "I=ABDE", "J=ABDF", "K=ACEF", "L=ACDG", "M=ABEFG", "N=BCDEFG"]
+
+
+def free(*sizes: int) -> Space:
+    return Space(tuple(Option(letters(len(sizes))[i], tuple(range(size)), 0) for i, size in enumerate(sizes)))
+
+
+def constrained() -> Space:
+    options = tuple(Option(name, (0, 1, 2)[: 2 + (name in "cd")], 0) for name in "abcdef")
+    return Space(options, (parse_formula("a == 0 or b == 0"), parse_formula("c == 2 => d != 1")))
+
+
+def nested() -> Space:
+    on = parse_formula("p")
+    parent = Option("p", (False, True), False)
+    children = (Option("x", (1, 2, 3), 1, active_if=on), Option("y", (False, True), False, active_if=on))
+    return Space((parent, *children, *(Option(name, (0, 1), 0) for name in "uvw")))
+
+
+def found(space: Space, runs: int, seed: int = 1, **how: object) -> OptimalDesign:
+    return optimal_design(space, runs, np.random.default_rng(seed), **how)  # type: ignore[arg-type]
+
+
+def efficiency(rows: Levels, space: Space, order: int) -> float:
+    matrix = Model.of_order([len(option.settings) for option in space.options], order).matrix(rows)
+    sign, logarithm = np.linalg.slogdet(matrix.T @ matrix / len(matrix))
+    return float(np.exp(logarithm / matrix.shape[1])) if sign > 0 else 0.0
+
+
+def bayes_value(rows: Levels, tau: float) -> float:
+    """log |X'X + K/tau^2| of two-level options with all pairs potential, which from -1 to 1 have a range of two."""
+    options = rows.shape[1]
+    matrix = Model.of_order([2] * options, 2).matrix(rows)
+    matrix[:, options + 1 :] /= 2.0
+    prior = np.diag(np.where(np.arange(matrix.shape[1]) > options, tau**-2, 0.0))
+    return float(np.linalg.slogdet(matrix.T @ matrix + prior)[1])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "runs", "order"),
+    [((2, 2, 2), 4, 1), ((2, 2, 2), 5, 1), ((2, 2, 2), 6, 1), ((2, 2, 2), 7, 2), ((3, 2, 2), 5, 1), ((3, 2), 6, 2)],
+)
+def test_the_optimum_that_all_choices_have(sizes: tuple[int, ...], runs: int, order: int) -> None:
+    space = free(*sizes)
+    points = np.array(list(product(*map(range, sizes))), dtype=np.int16)
+    best = max(
+        efficiency(points[list(rows)], space, order) for rows in combinations_with_replacement(range(len(points)), runs)
+    )
+    made = found(space, runs, order=order)
+    assert made.fit.d_efficiency == pytest.approx(best, rel=1e-9)
+    assert made.fit.d_efficiency == pytest.approx(efficiency(made.levels, space, order))
+
+
+@pytest.mark.parametrize(("sizes", "runs"), [((2, 2, 2), 5), ((3, 2, 2), 6)])
+def test_the_smallest_average_variance_that_all_choices_have(sizes: tuple[int, ...], runs: int) -> None:
+    space = free(*sizes)
+    points = np.array(list(product(*map(range, sizes))), dtype=np.int16)
+    matrix = Model.of_order(sizes, 1).matrix(points)
+    best = np.inf
+    for rows in combinations_with_replacement(range(len(points)), runs):
+        gram = matrix[list(rows)].T @ matrix[list(rows)]
+        if np.linalg.matrix_rank(gram) == len(gram):
+            best = min(best, float(np.einsum("ij,jk,ik->i", matrix, np.linalg.inv(gram), matrix).mean()))
+    assert found(space, runs, criterion=Criterion.I).value == pytest.approx(best, rel=1e-4)
+
+
+def test_the_best_constrained_choice() -> None:
+    space = Space(free(2, 2, 3).options, (parse_formula("A == 0 or B == 0"),))
+    among = candidates(space, np.random.default_rng(1))
+    best = max(
+        efficiency(among.levels[list(rows)], space, 1)
+        for rows in combinations_with_replacement(range(len(among.levels)), 6)
+    )
+    assert found(space, 6).fit.d_efficiency == pytest.approx(best, rel=1e-9)
+
+
+def test_orthogonal_designs_are_found() -> None:
+    for space, runs in ((free(*[2] * 7), 8), (free(*[2] * 11), 12), (free(3, 3, 3, 3), 9), (free(4, 2, 2), 8)):
+        assert found(space, runs).fit.d_efficiency == pytest.approx(1.0)
+
+
+def test_as_good_as_a_regular_fraction_of_resolution_five() -> None:
+    made = found(free(2, 2, 2, 2, 2), 16, order=2)
+    assert made.fit.d_efficiency == pytest.approx(1.0)
+    assert made.fit.largest_standard_error == pytest.approx(0.25)
+    assert by_runs("ABCDE", 16).runs == made.runs
+
+
+def test_saturated_seven_factors_beat_the_published_design() -> None:
+    # SAS/QC documentation, OPTEX, saturated second-order design of 7 factors in 29 runs: 82.3 %.
+    made = found(free(*[2] * 7), 29, order=2)
+    assert made.fit.parameters == 29
+    assert made.fit.d_efficiency > 0.823
+
+
+def test_fourteen_factors_with_all_pairs() -> None:
+    made = found(free(*[2] * 14), 128, order=2, starts=3)
+    assert made.fit.parameters == 106
+    assert made.fit.d_efficiency >= 0.815
+    given = ((from_generators(letters(14), SCR_128).matrix + 1) // 2).astype(np.int16)
+    more = found(free(*[2] * 14), 64, order=2, starts=3, fixed=given)
+    assert np.array_equal(more.levels[:128], given)
+    assert (more.fixed, more.runs) == (128, 192)
+    assert more.fit.d_efficiency >= 0.95  # half of a shifted fraction; exchanges alone reach .94
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("space", [constrained(), nested()], ids=["constrained", "nested"])
+def test_runs_are_valid_and_what_is_given_stays(space: Space, criterion: Criterion) -> None:
+    given = candidates(space, np.random.default_rng(0)).levels[[0, 0, 3]]
+    made = found(space, 20, criterion=criterion, order=1 + (criterion is Criterion.BAYES), fixed=given)
+    assert all(space.valid(configuration) for configuration in from_levels(made.levels, space))
+    assert np.array_equal(made.levels[:3], given)
+    assert made.runs == 23
+    again = found(space, 20, criterion=criterion, order=1 + (criterion is Criterion.BAYES), fixed=given)
+    assert np.array_equal(made.levels, again.levels)
+
+
+def test_a_space_too_large_to_list_is_sampled_and_polished() -> None:
+    options = tuple(Option(f"o{i}", (0, 1), 0) for i in range(16))
+    space = Space(options, (parse_formula("o0 == 1 => o1 == 1"), parse_formula("o2 == 0 or o3 == 0")))
+    made = found(space, 40, starts=2)
+    assert made.reach is Reach.SAMPLED
+    assert all(space.valid(configuration) for configuration in from_levels(made.levels, space))
+    assert made.fit.d_efficiency >= 0.80
+
+
+def test_levels_and_configurations_are_each_others_inverse() -> None:
+    space = nested()
+    among = candidates(space, np.random.default_rng(1))
+    assert np.array_equal(levels(from_levels(among.levels, space), space), among.levels)
+
+
+def test_neighbours_differ_in_one_option_and_what_depends_on_it() -> None:
+    space = nested()
+    among = candidates(space, np.random.default_rng(1))
+    off = levels([space.canonical({"p": False})], space)[0]
+    on = levels([space.canonical({"p": True})], space)[0]
+    assert on.tolist() in among.neighbours(off).tolist()
+    assert len(among.neighbours(off)) == 4
+    assert len(among.neighbours(on)) == 1 + 2 + 1 + 3
+
+
+def test_bayes_takes_more_potential_terms_than_runs() -> None:
+    made = found(free(*[2] * 10), 24, criterion=Criterion.BAYES, order=2)
+    assert len(made.potential) == 45
+    assert made.fit.parameters == 11
+    assert made.fit.d_efficiency > 0.9
+    assert np.isfinite(made.value)
+
+
+def test_bayes_is_at_least_as_good_as_a_fraction_of_resolution_four() -> None:
+    made = found(free(*[2] * 6), 16, criterion=Criterion.BAYES, order=2)
+    fraction = ((by_runs("ABCDEF", 16).matrix + 1) // 2).astype(np.int16)
+    assert made.value > bayes_value(fraction, 1.0) + 0.5
+    assert made.fit.d_efficiency > 0.95
+
+
+@pytest.mark.parametrize("tau", [0.5, 1.0, 3.0])
+def test_bayes_value_is_the_determinant_that_dumouchel_and_jones_define(tau: float) -> None:
+    made = found(free(2, 2, 2), 6, criterion=Criterion.BAYES, order=2, tau=tau)
+    assert made.value == pytest.approx(bayes_value(made.levels, tau), abs=1e-3)
+    points = np.array(list(product(range(2), repeat=3)), dtype=np.int16)
+    best = max(bayes_value(points[list(rows)], tau) for rows in combinations_with_replacement(range(8), 6))
+    assert made.value == pytest.approx(best, abs=1e-3)
+
+
+def test_blocks_are_orthogonal_to_the_effects() -> None:
+    made = found(free(2, 2, 2), 8, order=2, blocks=(0, 0, 0, 0, 1, 1, 1, 1))
+    matrix = Model.of_order((2, 2, 2), 2).matrix(made.levels)
+    assert made.fit.d_efficiency == pytest.approx(1.0)  # the block's contrast is the interaction of all three
+    assert np.abs(matrix[:4].sum(axis=0) - matrix[4:].sum(axis=0)).max() == pytest.approx(0.0, abs=1e-9)
+
+
+def test_blocks_of_listed_candidates() -> None:
+    made = found(constrained(), 24, blocks=[i % 3 for i in range(24)])
+    assert len(made.blocks) == 24
+    assert made.fit.d_efficiency > 0.9 * found(constrained(), 24).fit.d_efficiency
+
+
+def test_replicated_runs_can_be_excluded() -> None:
+    for space in (free(2, 2, 2), Space(free(2, 2, 2, 2).options, (parse_formula("A == 0 or B == 0"),))):
+        made = found(space, 8, replication=Replication.NONE)
+        assert len(np.unique(made.levels, axis=0)) == 8
+        with pytest.raises(InputError, match="13 distinct runs"):
+            found(space, 13, replication=Replication.NONE)
+    assert len(np.unique(found(free(2, 2), 12).levels, axis=0)) == 4
+
+
+def test_what_the_runs_cannot_fit_is_named() -> None:
+    with pytest.raises(InputError, match="6 runs cannot fit the 7 parameters") as error:
+        found(free(2, 2, 2), 6, order=2)
+    assert any(pair in error.value.message for pair in ("A:B", "A:C", "B:C"))
+    with pytest.raises(InputError, match="them: C;"):
+        found(free(2, 2, 2), 1, fixed=np.array([[0, 0, 0], [1, 1, 0]], dtype=np.int16))
+
+
+def test_what_the_space_cannot_tell_apart_is_left_out_and_named() -> None:
+    together = Space(free(2, 2, 2).options, (parse_formula("A == B"),))
+    made = found(together, 8, order=2)
+    assert made.fit.terms == ("A", "C", "A:C")
+    assert made.fit.dropped == ("B", "A:B", "B:C")
+    tied = found(nested(), 24)
+    assert tied.fit.reduced == ()
+    assert tied.fit.dropped == ()
+
+
+def test_more_wrong_requests() -> None:
+    with pytest.raises(InputError, match="cannot choose 0 runs"):
+        found(free(2, 2), 0)
+    with pytest.raises(InputError, match="has no effects"):
+        found(free(2, 2), 4, order=0)
+    with pytest.raises(InputError, match="3 runs are in blocks, but there are 4"):
+        found(free(2, 2), 4, blocks=(1, 2, 3))
+    with pytest.raises(InputError, match="parameters, more than"):
+        found(free(*[2] * 30), 100, order=3)
+    with pytest.raises(InputError, match="no options"):
+        found(Space(()), 4)
+
+
+def test_options_with_one_setting_are_harmless() -> None:
+    made = found(free(2, 1, 2), 4)
+    assert made.fit.terms == ("A", "C")
+    assert made.fit.dropped == ("B",)
+
+
+def test_a_real_space_of_thousands(shared_data: Path) -> None:
+    model = shared_data / "configurable-systems" / "hipacc" / "FeatureModel.xml"
+    space = read_feature_model(model).space
+    made = found(space, 120, starts=1)
+    assert made.reach is Reach.LISTED
+    assert made.fit.parameters == 46
+    assert made.fit.d_efficiency >= 0.855
+    bayes = found(space, 120, starts=1, criterion=Criterion.BAYES, order=2)
+    assert bayes.fit.d_efficiency >= 0.84
+    assert all(space.valid(configuration) for configuration in from_levels(bayes.levels, space))

@@ -1,0 +1,114 @@
+"""Which optimal design a budget buys on a space that no fraction suits."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from hati.core import InputError
+from hati.design import from_levels
+from hati.space import Option, Space, parse_formula
+from hati.studies.screening import (
+    Choice,
+    ModelChoice,
+    choose_design,
+    choose_optimal,
+    expected_detectable,
+    expected_detectable_deviations,
+    read_choice,
+)
+
+MIXED = Space(
+    (
+        Option("a", (False, True), default=False),
+        Option("b", (1, 2, 3), default=1),
+        Option("c", ("x", "y", "z", "w"), default="x"),
+        Option("d", (False, True), default=False, active_if=parse_formula("a")),
+    ),
+    (parse_formula("b != 3 or c != 'w'"),),
+)
+"""Eight parameters of main effects; 33 valid configurations."""
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(1)
+
+
+def two_level(count: int) -> Space:
+    return Space(tuple(Option(f"x{i}", (False, True), default=False) for i in range(count)))
+
+
+@pytest.mark.parametrize(
+    ("runs", "most", "configurations", "repetitions"),
+    [
+        (11, math.inf, 11, 1),
+        (31, math.inf, 31, 1),
+        (40, math.inf, 33, 1),  # there are no more
+        (64, math.inf, 32, 2),
+        (96, math.inf, 32, 3),
+        (330, math.inf, 33, 10),
+        (330, 1, 33, 1),
+    ],
+)
+def test_the_choice(runs: int, most: float, configurations: int, repetitions: int) -> None:
+    choice = choose_optimal(MIXED, runs, rng(), most)
+    assert (choice.configurations, choice.repetitions) == (configurations, repetitions)
+    assert choice.runs <= runs
+    assert choice.parameters == 8
+    found = from_levels(choice.levels, MIXED)
+    assert len(set(found)) == configurations
+    assert all(MIXED.valid(configuration) for configuration in found)
+
+
+def test_a_choice_survives_its_storage() -> None:
+    choice = choose_optimal(MIXED, 20, rng())
+    assert read_choice(choice.to_json()) == choice == ModelChoice.from_json(choice.to_json())
+    fraction = choose_design(two_level(4), 16, rng())
+    assert isinstance(fraction, Choice)
+    assert read_choice(fraction.to_json()) == fraction
+    for text in ("", "[]", "{}", '{"rows": 3}'):
+        with pytest.raises(InputError, match="no stored choice"):
+            read_choice(text)
+    with pytest.raises(InputError, match="at least one configuration"):
+        ModelChoice((), 1, 2, 3, 1.0, 1.0, "")
+
+
+def test_too_small_a_budget_says_what_is_enough() -> None:
+    with pytest.raises(InputError, match="too few to screen 4 options") as caught:
+        choose_optimal(MIXED, 10, rng())
+    assert caught.value.fix == "give at least 11, better 32"
+
+
+def test_constraints_that_leave_nothing_are_an_error_that_says_so() -> None:
+    nothing = Space(MIXED.options, (parse_formula("a"), parse_formula("not a")))
+    with pytest.raises(InputError, match="no valid configuration"):
+        choose_design(nothing, 40, rng())
+    with pytest.raises(InputError, match="no option"):
+        choose_design(Space(()), 40, rng())
+
+
+@pytest.mark.parametrize(
+    ("space", "most", "kind"),
+    [(two_level(5), math.inf, Choice), (MIXED, math.inf, ModelChoice), (two_level(7), 1, Choice)],
+)
+def test_fractions_where_they_fit(space: Space, most: float, kind: type) -> None:
+    assert isinstance(choose_design(space, 64, rng(), most), kind)
+
+
+def test_where_nothing_can_be_repeated_a_fraction_that_wastes_runs_gives_way() -> None:
+    assert isinstance(choose_design(two_level(9), 44, rng(), 1), ModelChoice)
+    assert isinstance(choose_design(two_level(9), 44, rng()), Choice)
+
+
+def test_more_runs_detect_less_and_noise_detects_more() -> None:
+    said = [expected_detectable_deviations(choose_optimal(MIXED, runs, rng())) for runs in (11, 20, 32, 96, 330)]
+    sizes = [size for size in said if size is not None]
+    assert len(sizes) == 5
+    assert sizes == sorted(sizes, reverse=True)
+    choice = choose_optimal(MIXED, 32, rng())
+    quiet, loud = (expected_detectable(choice, noise) for noise in (0.01, 0.1))
+    assert quiet is not None
+    assert loud is not None
+    assert 0.01 <= quiet < loud

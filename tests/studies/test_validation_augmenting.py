@@ -1,0 +1,142 @@
+"""De-aliasing and checking by augmentation: what is estimated, what is said of the cost, what is found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from simulated_subject import BENCHMARK, LATENCY
+from test_validation_study import EFFECTS, MAINS, PLACE, alias_of, measure, screened
+
+from hati.campaign import campaign
+from hati.core import Budget, Evidence, InputError, Setting, StudyId, Task, generator
+from hati.space import Option, Space, count, enumerate_configurations, parse_formula
+from hati.studies.validation import (
+    Augmenting,
+    Mode,
+    Outcome,
+    Result,
+    Screened,
+    ValidationConclusion,
+    ValueScale,
+    screened_runs,
+)
+from hati.testing import FakeEngine, MemoryStore
+
+
+def augmenting(start: Screened, mode: Mode, **others: int) -> Augmenting:
+    study = StudyId.of("validation", {"mode": mode.value}, 1, "fake")
+    return Augmenting(study, "simulated", BENCHMARK, LATENCY, "1", PLACE, start, mode, **others)
+
+
+def concluded(study: Augmenting, effects: dict[str, float]) -> ValidationConclusion:
+    return campaign(study, FakeEngine(measure(effects)), MemoryStore(), Budget(runs=study.budget))
+
+
+def test_important_effects_are_told_from_their_aliases() -> None:
+    study = augmenting(screened(EFFECTS, (*MAINS, ("a", "b"))), Mode.DEALIAS, order=2, budget=16)
+    before = study.conclude(Evidence())
+    assert before.outcome is Outcome.UNDECIDED
+    found = concluded(study, EFFECTS)
+    assert (found.outcome, found.done) == (Outcome.DECIDED, 16)
+    assert {e.options for e in found.effects if e.important} == {*MAINS, ("a", "b")}
+    assert {a.result for a in found.assumptions} == {Result.CONFIRMED, Result.ASSUMED}
+
+
+def test_an_alias_that_was_meant_is_found() -> None:
+    effects = {"a": 0.3, "b": 0.2, "c": -0.3, "bc": 0.2}
+    named = alias_of(("b", "c"))
+    study = augmenting(screened(effects, (*MAINS, named, ("b", "c"))), Mode.DEALIAS, order=2, budget=24)
+    found = concluded(study, effects)
+    assert any(a.result is Result.REFUTED and ":".join(named) in a.statement for a in found.assumptions)
+    assert {e.options for e in found.effects if e.important} == {*MAINS, ("b", "c")}
+
+
+def test_all_effects_of_second_order_are_checked() -> None:
+    effects = EFFECTS | {"de": 0.25}
+    study = augmenting(screened(effects, MAINS), Mode.CHECK, order=2, budget=96)
+    found = concluded(study, effects)
+    assert {e.options for e in found.effects if e.important} == {*MAINS, ("a", "b"), ("d", "e")}
+    assert any(a.result is Result.REFUTED and "d:e" in a.detail for a in found.assumptions)
+
+
+def test_what_a_budget_does_not_suffice_for_is_said_with_its_cost() -> None:
+    study = augmenting(screened(EFFECTS, MAINS), Mode.DEALIAS, order=5, budget=40)
+    assert study.terms.wanted_needed > 100
+    assert study.terms.order < 5
+    found = concluded(study, EFFECTS)
+    assert any(f"{study.terms.wanted_needed:,}" in text for text in found.warnings)
+    assert study.terms.needed <= 40
+
+
+def test_what_needs_no_run_gets_none() -> None:
+    study = augmenting(screened(EFFECTS, MAINS), Mode.DEALIAS, order=2, budget=16)
+    assert not study.plan(Evidence())
+    assert study.conclude(Evidence()).outcome is Outcome.DECIDED
+
+
+def test_what_cannot_be_done_is_an_error() -> None:
+    with pytest.raises(InputError, match="nothing important"):
+        augmenting(screened(EFFECTS, ()), Mode.DEALIAS)
+    with pytest.raises(InputError, match="at least"):
+        augmenting(screened(EFFECTS, (("a", "b"),)), Mode.DEALIAS, order=2, budget=1)
+    with pytest.raises(InputError):
+        augmenting(screened(EFFECTS, MAINS), Mode.DISCRIMINATE)
+
+
+NESTED = Space(
+    (
+        Option("a", (False, True), default=False),
+        Option("algo", ("x", "y", "z"), default="x", active_if=parse_formula("a")),
+        Option("b", (False, True), default=False),
+        Option("c", (False, True), default=False),
+        Option("size", (1, 2, 3), default=1),
+    )
+)
+
+
+def nested_value(settings: Mapping[str, Setting]) -> float:
+    return 0.2 * bool(settings["a"]) + 0.1 * (settings.get("algo") == "y") + 0.3 * bool(settings["b"])
+
+
+def nested_screening(important: tuple[tuple[str, ...], ...]) -> Screened:
+    rng = np.random.default_rng(1)
+    every = list(enumerate_configurations(NESTED))
+    chosen = tuple(every[int(place)] for place in rng.permutation(len(every))[:16])
+    values = np.exp([nested_value(c) + 0.002 * rng.standard_normal() for c in chosen])
+    runs = screened_runs(chosen, values, np.zeros(16, dtype=np.intp), NESTED, ValueScale.LOG)
+    return Screened("screening-1", runs, ValueScale.LOG, important, tuple(() for _ in important), 0.00995, 1.0)
+
+
+def test_what_a_space_cannot_tell_apart_is_named_and_the_others_are_checked() -> None:
+    start = nested_screening((("a",), ("algo",), ("b",), ("a", "algo"), ("c",)))
+    study = Augmenting(
+        StudyId.of("validation", {}, 1, "fake"), "s", BENCHMARK, LATENCY, "1", NESTED, start, Mode.CHECK,
+        order=2, budget=24, repeats=1.0,
+    )  # fmt: skip
+    assert study.terms.known.dropped == ((0, 1),)
+
+    def value(task: Task) -> dict[str, list[float]]:
+        noise = 0.002 * float(generator(3, task.id).standard_normal())
+        return {"latency": [math.exp(nested_value(task.configuration) + noise)]}
+
+    found = campaign(study, FakeEngine(value), MemoryStore(), Budget(runs=24))
+    assert found.outcome is Outcome.DECIDED
+    assert {e.options for e in found.effects if e.important} == {("a",), ("algo",), ("b",)}
+    assert any("a:algo" in text for text in found.warnings)
+    results = {a.statement.split(" is ")[0].removeprefix("the effect of "): a.result for a in found.assumptions}
+    assert [results[name] for name in ("a", "algo", "b")] == [Result.CONFIRMED] * 3
+    assert results["a:algo"] is Result.UNDECIDED
+    assert results["c"] is Result.REFUTED
+
+
+def test_a_table_is_not_asked_for_what_it_has_once() -> None:
+    start = nested_screening((("a",),))
+    study = Augmenting(
+        StudyId.of("validation", {}, 1, "fake"), "s", BENCHMARK, LATENCY, "1", NESTED, start, Mode.CHECK,
+        order=2, budget=100, repeats=1.0,
+    )  # fmt: skip
+    assert {task.repetition for task in study.tasks} == {0}
+    assert len(study.tasks) == count(NESTED) - len({row.tobytes() for row in start.runs.levels})

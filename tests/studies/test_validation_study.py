@@ -1,0 +1,197 @@
+"""The validation study: what it plans, what it concludes, and that it is a function of its evidence."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from simulated_subject import BENCHMARK, LATENCY, signs, space
+
+from hati.campaign import campaign
+from hati.core import Budget, Evidence, InputError, StudyId, Task, generator
+from hati.design import by_runs, configurations
+from hati.design.augmentation import confounded
+from hati.space import Option, Space, parse_formula
+from hati.studies.validation import (
+    Outcome,
+    Result,
+    Screened,
+    Validation,
+    ValidationConclusion,
+    ValueScale,
+    screened_runs,
+)
+from hati.testing import FakeEngine, MemoryStore
+
+PLACE = space(14)
+EFFECTS = {"a": 0.3, "b": 0.2, "c": -0.3, "ab": 0.2}
+NOISE = 0.03
+
+
+def log_latency(settings: dict[str, int], effects: dict[str, float]) -> float:
+    return sum(size / 2 * math.prod(settings[letter] for letter in word) for word, size in effects.items())
+
+
+def screened(effects: dict[str, float], important: tuple[tuple[str, ...], ...], place: Space = PLACE) -> Screened:
+    design = by_runs(place.names, 32)
+    chosen = configurations(design, place)
+    rng = np.random.default_rng(4)
+    logs = [
+        log_latency({n: 1 if s else -1 for n, s in c.items()}, effects) + NOISE * float(rng.standard_normal())
+        for c in chosen
+    ]
+    return Screened(
+        "screening-1",
+        screened_runs(chosen, 0.002 * np.exp(logs), np.zeros(32, dtype=np.intp), place, ValueScale.LOG),
+        ValueScale.LOG,
+        important,
+        tuple(() for _ in important),
+        relevant=math.log1p(0.01),
+        typical=0.002,
+    )
+
+
+def alias_of(effect: tuple[str, str]) -> tuple[str, ...]:
+    """Another pair that shares its estimate in the screening's design."""
+    names, pairs = PLACE.names, list(combinations(range(14), 2))
+    term = (names.index(effect[0]), names.index(effect[1]))
+    runs = screened(EFFECTS, MAINS).runs
+    return tuple(names[option] for option in confounded(runs.levels, [2] * 14, term, pairs)[0])
+
+
+def validation(start: Screened, **others: object) -> Validation:
+    study = StudyId.of("validation", {"screening": start.study}, 1, "fake")
+    return Validation(study, "simulated", BENCHMARK, LATENCY, "1", PLACE, start, **others)  # type: ignore[arg-type]
+
+
+def measure(effects: dict[str, float], shift: float = 0.2):
+    def value(task: Task) -> dict[str, list[float]]:
+        noise = NOISE * float(generator(3, task.id).standard_normal())
+        return {"latency": [0.002 * math.exp(log_latency(signs(task), effects) + shift + noise)]}
+
+    return value
+
+
+def concluded(study: Validation, effects: dict[str, float], shift: float = 0.2) -> ValidationConclusion:
+    return campaign(study, FakeEngine(measure(effects, shift)), MemoryStore(), Budget(runs=study.budget))
+
+
+MAINS = (("a",), ("b",), ("c",))
+
+
+def test_the_interaction_is_told_from_its_aliases_in_spite_of_a_shift() -> None:
+    study = validation(screened(EFFECTS, (*MAINS, ("a", "b"))))
+    before = study.conclude(Evidence())
+    assert before.outcome is Outcome.UNDECIDED
+    assert len(before.models) > 1
+    found = concluded(study, EFFECTS)
+    assert found.outcome is Outcome.DECIDED
+    assert {effect.options for effect in found.effects} == {*MAINS, ("a", "b")}
+    assert found.done <= 16
+    assert {a.result for a in found.assumptions} == {Result.CONFIRMED, Result.ASSUMED}
+    sizes = {effect.options: effect.contrast for effect in found.effects}
+    assert sizes["a",] == pytest.approx(0.3, abs=0.03)
+    assert sizes["c",] == pytest.approx(-0.3, abs=0.03)
+
+
+def test_a_screening_that_named_the_wrong_alias_is_refuted() -> None:
+    effects = {"a": 0.3, "b": 0.2, "c": -0.3, "bc": 0.2}
+    named = alias_of(("b", "c"))
+    study = validation(screened(effects, (*MAINS, named)))
+    found = concluded(study, effects)
+    assert found.outcome is Outcome.DECIDED
+    refuted = {a.statement: a.detail for a in found.assumptions if a.result is Result.REFUTED}
+    assert any(":".join(named) in statement and "b:c" in detail for statement, detail in refuted.items())
+    assert next(e for e in found.effects if e.options == ("b", "c")).screened is False
+
+
+def test_an_effect_that_no_rival_replaces_is_not_refuted() -> None:
+    """Beside effects a hundred times as large a real one may be in no model: that says nothing against it."""
+    effects = {"a": 3.0, "b": 2.0, "c": -3.0, "d": 0.03}
+    found = concluded(validation(screened(effects, (*MAINS, ("d",)))), effects)
+    of_d = next(a for a in found.assumptions if "that of d," in a.statement)
+    assert of_d.result in {Result.CONFIRMED, Result.UNDECIDED}
+    assert not any(a.result is Result.REFUTED for a in found.assumptions if "that of" in a.statement)
+
+
+def test_that_aliases_may_cancel_is_still_assumed() -> None:
+    found = validation(screened(EFFECTS, MAINS)).conclude(Evidence())
+    assert any(a.result is Result.ASSUMED and "cancel" in a.statement for a in found.assumptions)
+
+
+def test_without_a_rival_nothing_is_measured() -> None:
+    mains = {name: size for name, size in EFFECTS.items() if len(name) == 1}
+    study = validation(screened(mains, MAINS))
+    assert not study.plan(Evidence())
+    found = study.conclude(Evidence())
+    assert (found.outcome, found.done) == (Outcome.DECIDED, 0)
+
+
+def test_a_budget_that_is_too_small_ends_undecided() -> None:
+    effects = EFFECTS | {"bc": 0.2}
+    study = validation(screened(effects, (*MAINS, ("a", "b"))), budget=2)
+    found = concluded(study, effects)
+    assert found.done <= 2
+    assert found.outcome is Outcome.UNDECIDED
+    assert any(a.result is Result.UNDECIDED for a in found.assumptions)
+
+
+def test_the_plan_is_a_function_of_the_evidence() -> None:
+    start = screened(EFFECTS, MAINS)
+    study, again = validation(start), validation(start)
+    plan = study.plan(Evidence())
+    assert [task.id for task in plan] == [task.id for task in again.plan(Evidence())]
+    assert len({task.id for task in plan}) == len(plan) >= 4
+    runs = tuple(FakeEngine(measure(EFFECTS)).run(plan))
+    part = Evidence(runs[:2])
+    assert [task.id for task in again.plan(part)] == [task.id for task in plan][2:]
+
+
+def test_failed_runs_end_a_hopeless_validation_and_are_told() -> None:
+    study = validation(screened(EFFECTS, MAINS))
+    found = campaign(study, FakeEngine(lambda _: "no such file"), MemoryStore(), Budget(runs=16))
+    assert found.done == 0
+    assert found.failed == len(study.plan(Evidence()))
+    assert found.failures == (f"no such file ({found.failed} runs)",)
+    assert found.outcome is Outcome.UNDECIDED
+
+
+def test_what_a_table_has_once_is_not_asked_for_again() -> None:
+    start = screened(EFFECTS, MAINS)
+    study = validation(start, repeats=1)
+    known = {row.tobytes() for row in start.runs.levels}
+    chosen = [task.configuration for task in study.plan(Evidence())]
+    assert len(set(chosen)) == len(chosen)
+    assert not known.intersection(row.tobytes() for row in study._levels(tuple(chosen)))
+
+
+def test_other_options_keep_their_default_where_nothing_constrains_them() -> None:
+    study = validation(screened(EFFECTS, MAINS))
+    left = {name for model in study.conclude(Evidence()).models for effect in model.effects for name in effect}
+    for task in study.plan(Evidence()):
+        assert all(task.configuration[name] is False for name in PLACE.names if name not in left)
+
+
+def test_a_constrained_space_gets_valid_follow_ups() -> None:
+    place = Space(
+        tuple(Option(name, (False, True), default=False) for name in PLACE.names), (parse_formula("not (m and n)"),)
+    )
+    start = screened(EFFECTS, MAINS)
+    study = Validation(StudyId.of("validation", {}, 1, "fake"), "s", BENCHMARK, LATENCY, "1", place, start)
+    plan = study.plan(Evidence())
+    assert plan
+    assert all(place.valid(task.configuration) for task in plan)
+
+
+@pytest.mark.parametrize("wrong", [{"budget": 0}, {"order": 0}, {"order": 7}, {"bound": 1.0}])
+def test_what_cannot_be_asked_is_an_error(wrong: dict[str, float]) -> None:
+    with pytest.raises(InputError):
+        validation(screened(EFFECTS, MAINS), **wrong)
+
+
+def test_a_value_without_a_logarithm_is_an_error_with_a_reason() -> None:
+    study = validation(screened(EFFECTS, MAINS))
+    with pytest.raises(InputError, match="above zero"):
+        campaign(study, FakeEngine(lambda _: {"latency": [-1.0]}), MemoryStore(), Budget(runs=16))

@@ -1,0 +1,161 @@
+"""Tables from files: what is read, and what is said of those that cannot be."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tables import FEATURES, GOOD, table, written
+
+from hati.core import Configuration, InputError, NotInstalledError
+from hati.subject.table import Condition, is_table, read_sheet, selected
+from hati.subject.table.delimited import parse_delimited
+
+EXPECTED = {
+    Configuration({"policy": "lru", "size": 64, "shards": 1, "fast": False}): 1.5,
+    Configuration({"policy": "lru", "size": 64, "shards": 4, "fast": True}): 1.25,
+    Configuration({"policy": "lfu", "size": 256, "shards": 4, "fast": True}): 0.75,
+    Configuration({"policy": "none", "shards": 1, "fast": False}): 3.0,
+}
+
+
+def found(path: Path) -> dict[Configuration, float]:
+    made = table(path)
+    return dict(zip(made.configurations, made.means("latency").tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t.csv", GOOD),
+        ("t.csv", GOOD.replace("\n", "\r\n")),
+        ("t.csv", "\ufeff" + GOOD),
+        ("t.csv", GOOD.replace("\n", "\n\n")),
+        ("t.csv", GOOD.replace(",", ";")),
+        ("t.tsv", GOOD.replace(",", "\t")),
+        ("t.csv", GOOD.replace("lru", '"lru"').replace("policy", " policy ")),
+        ("t.csv", GOOD.replace("policy,size", "option policy,option size")),
+        ("t.csv", GOOD.replace("0.75", "7.5e-1").replace("64", "6.4e1")),
+        ("t.csv", FEATURES),
+        ("t.csv", FEATURES.replace("policy;", "root;")),
+        ("t.csv", FEATURES.replace("policy;", "").replace("\n1;", "\n")),
+    ],
+)
+def test_the_same_table_however_it_is_written(tmp_path: Path, name: str, text: str) -> None:
+    assert found(written(tmp_path, text, name)) == EXPECTED
+
+
+def test_packed_tables_and_parquet_are_read(tmp_path: Path) -> None:
+    packed = tmp_path / "t.csv.gz"
+    packed.write_bytes(gzip.compress(GOOD.encode()))
+    assert found(packed) == EXPECTED
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    columns = {
+        "policy": ["lru", "lru", "lfu", "none"],
+        "size": [64.0, 64.0, 256.0, None],
+        "shards": [1, 4, 4, 1],
+        "fast": [False, True, True, False],
+        "latency": [1.5, 1.25, 0.75, 3.0],
+    }
+    file = tmp_path / "t.parquet"
+    parquet.write_table(pyarrow.table(columns), file)
+    assert found(file) == EXPECTED
+    with pytest.raises(InputError) as caught:
+        raise read_sheet(file).error("wrong", column="size", row=3)
+    assert str(caught.value) == f"{file}, row 4, column 'size': wrong"
+    (tmp_path / "broken.parquet").write_bytes(file.read_bytes()[:200])
+    with pytest.raises(InputError, match="no Parquet file that can be read"):
+        read_sheet(tmp_path / "broken.parquet")
+
+
+def test_without_pyarrow_it_is_said_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "t.parquet").write_bytes(b"PAR1")
+    with pytest.raises(NotInstalledError, match=r"hati\[parquet\]"):
+        read_sheet(tmp_path / "t.parquet")
+
+
+def test_names_of_tables(tmp_path: Path) -> None:
+    assert all(is_table(Path(name)) for name in ("a.csv", "b/A.CSV.GZ", "t.tsv", "t.parquet"))
+    (tmp_path / "folder.csv").mkdir()
+    assert not any(is_table(path) for path in (Path("hati.toml"), Path(), tmp_path / "folder.csv"))
+
+
+ERRORS = [
+    ("", "t.csv: the file is empty; its first line names the columns"),
+    ("a,b\n", "t.csv:1: the table has no rows"),
+    ("a,b,a\n1,2,3\n", "t.csv:1:5: there are two columns 'a'; rename one\n  a,b,a\n      ^"),
+    ("a,b\n1,2\n3\n", "t.csv:3:1: cells in the row: 1, in the header: 2\n  3\n  ^"),
+    ("a,b\n1,2\n3,4,5\n", "t.csv:3:5: cells in the row: 3, in the header: 2\n  3,4,5\n      ^"),
+    ("a\n" + "x" * 200_000 + "\n", "t.csv:2: this is no table: field larger than field limit (131072)"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), ERRORS)
+def test_what_is_no_table_is_told_with_its_place(text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_delimited(text, "t.csv", "0")
+    assert str(caught.value) == message
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    latin = tmp_path / "latin.csv"
+    latin.write_bytes("a,b\n1,ü\n".encode("latin-1"))
+    cut = tmp_path / "cut.csv.gz"
+    cut.write_bytes(gzip.compress(GOOD.encode() * 99)[:-9])
+    for path, message in [
+        (tmp_path / "none.csv", "there is no such file"),
+        (tmp_path, "the file cannot be read: Is a directory"),
+        (latin, "byte 0xfc is no UTF-8"),
+        (cut, "the file cannot be unpacked"),
+    ]:
+        with pytest.raises(InputError, match=message) as caught:
+            read_sheet(path)
+        assert caught.value.place is not None
+        assert caught.value.place.file == str(path)
+
+
+def test_places_of_cells_after_quoted_commas_and_line_breaks() -> None:
+    sheet = parse_delimited('a,b,c\n"1,\n2",3,4\n5,"6,7",8\n', "t.csv", "0")
+    assert sheet.texts("a") == ["1,\n2", "5"]
+    places = [str(sheet.locate(row, column)) for row in (0, 1) for column in (0, 1, 2)]
+    assert places == ["t.csv:2:1", "t.csv:3:4", "t.csv:3:6", "t.csv:4:1", "t.csv:4:3", "t.csv:4:9"]
+
+
+def test_rows_are_selected_by_their_cells(tmp_path: Path) -> None:
+    sheet = read_sheet(written(tmp_path, GOOD))
+    chosen = selected(sheet, [Condition.parse("policy = lru"), Condition.parse("shards=4.0")])
+    assert chosen.texts("latency") == ["1.25"]
+    assert chosen.numbers.tolist() == [1]
+    for text, message in [
+        ("policy", "'policy' selects no rows; write a column and its value, as in revision=2.1.0"),
+        ("=1", "'=1' selects no rows; write a column and its value, as in revision=2.1.0"),
+    ]:
+        with pytest.raises(InputError) as caught:
+            Condition.parse(text)
+        assert str(caught.value) == message
+    for text, message in [
+        ("polici=lru", "1:1: there is no column 'polici' for --where polici=lru; did you mean 'policy'?"),
+        ("policy=mru", "1:1: no row has policy=mru; its values are: lru, lfu, none"),
+    ]:
+        with pytest.raises(InputError) as caught:
+            selected(sheet, [Condition.parse(text)])
+        assert str(caught.value).splitlines()[0] == f"{sheet.file}:{message}"
+
+
+@given(st.text(alphabet='a1,;\t"\n\r\x00ü'))
+def test_any_text_is_a_table_or_an_error(text: str) -> None:
+    try:
+        sheet = parse_delimited(text, "t.csv", "0")
+    except InputError as error:
+        assert str(error)
+        return
+    for row in (None, *range(len(sheet))):
+        for column in range(len(sheet.columns)):
+            assert sheet.locate(row, column).line

@@ -1,0 +1,103 @@
+"""Validations of a table's screening: which is made, what is stored, and what is said again."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hati.core import InputError
+from hati.studies.validation import Confirming, Mode, Result, Validation, ValidationConclusion
+from hati.wiring import (
+    ScreeningRequest,
+    TableRequest,
+    ValidationRequest,
+    Workplace,
+    prepare_screening,
+    prepare_validation,
+    screen,
+    table_workplace,
+    validate,
+    validation_of,
+)
+
+OPTIONS = "".join(f"[options.{name}]\nsettings = [0, 1]\n" for name in "abcde")
+SIZE = "[options.size]\nsettings = [1, 2, 3]\n"
+
+
+def a_table(folder: Path, sizes: tuple[int, ...]) -> Workplace:
+    rng = np.random.default_rng(1)
+    rows = ["a,b,c,d,e,size,latency"]
+    for *on, size in product(*[(0, 1)] * 5, sizes):
+        log = 0.3 * on[0] - 0.2 * on[1] + 0.2 * on[0] * on[2] + 0.1 * size + 0.01 * rng.standard_normal()
+        rows.append(f"{','.join(map(str, on))},{size},{10 * math.exp(log)}")
+    (folder / "t.csv").write_text("\n".join(rows) + "\n")
+    (folder / "hati.toml").write_text(OPTIONS + (SIZE if len(sizes) > 1 else ""))
+    return table_workplace(TableRequest(folder / "t.csv", folder, ("latency",)))
+
+
+def a_screening(place: Workplace, budget: int) -> str:
+    return screen(prepare_screening(place, ScreeningRequest(None, str(budget), 1), fresh=False)).study
+
+
+def made(place: Workplace, **asked: object) -> ValidationConclusion:
+    request = ValidationRequest(**asked)  # type: ignore[arg-type]
+    return validate(prepare_validation(place, request, fresh=False))
+
+
+def test_a_screening_by_a_model_is_confirmed_and_kept(tmp_path: Path) -> None:
+    place = a_table(tmp_path, (1, 2, 3))
+    key = a_screening(place, 32)
+    assert validation_of(place, key, "latency") is None
+    assert isinstance(prepare_validation(place, ValidationRequest(), fresh=False).study, Confirming)
+    found = made(place)
+    assert (found.mode, found.done, found.order) == (Mode.CONFIRM, 16, 3)
+    assert {a.result for a in found.assumptions} <= {Result.CONFIRMED, Result.ASSUMED}
+    assert validation_of(place, key, "latency") == found
+    assert validation_of(place, "screening-other", "latency") is None
+    later = made(place, mode=Mode.CHECK, order=2, budget="40")
+    assert validation_of(place, key, "latency") == later
+
+
+def test_a_two_level_fraction_is_validated_by_its_rival_models(tmp_path: Path) -> None:
+    place = a_table(tmp_path, (1,))
+    a_screening(place, 16)
+    prepared = prepare_validation(place, ValidationRequest(), fresh=False)
+    assert isinstance(prepared.study, Validation)
+    assert prepared.study.order == 2
+
+
+def test_what_cannot_be_validated_is_said(tmp_path: Path) -> None:
+    place = a_table(tmp_path, (1,))
+    with pytest.raises(InputError, match="no study"):
+        made(place)
+    a_screening(place, 16)
+    with pytest.raises(InputError, match="number of runs"):
+        made(place, budget="2m")
+    with pytest.raises(InputError) as told:
+        made(place, study="nothing")
+    assert "screening-" in str(told.value.fix)
+    changed = replace(place, revision="another")
+    with pytest.raises(InputError, match="changed since"):
+        made(changed)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_nothing_real_is_refuted_in_lrzip(shared_data: Path, tmp_path: Path, seed: int) -> None:
+    """A nested alternative, settings that differ a hundredfold, no noise but what was measured."""
+    from test_wiring_table import published
+
+    place = published(shared_data, tmp_path, "lrzip")
+    screen(prepare_screening(place, ScreeningRequest(None, "68", seed), fresh=False))
+    for mode in (Mode.CONFIRM, Mode.DISCRIMINATE):
+        told = [a for a in made(place, mode=mode).assumptions if "important" in a.statement and ":" not in a.statement]
+        of_important = [a for a in told if a.statement.startswith("the ")]
+        assert of_important
+        assert not [a for a in of_important if a.result is Result.REFUTED]
+    found = made(place, mode=Mode.CHECK, order=2, budget="150")
+    assert not [a for a in found.assumptions if a.result is Result.REFUTED and a.statement.startswith("the effect")]
+    assert any(e.important for e in found.effects)
