@@ -20,6 +20,8 @@ WALL = (Metric("wall_time", "s"),)
 
 # A campaign without end: every run leaves its session, its parent and a child behind.
 CAMPAIGN = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may ignore it
 import sys
 from pathlib import Path
 from hati.core import Benchmark, Configuration, Metric, Plan, Reader, ReaderKind, Ready, Server, Task, Workload
