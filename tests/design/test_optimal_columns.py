@@ -11,7 +11,7 @@ from hati.design.basis import basis, independent
 from hati.design.candidates import candidates
 from hati.design.coding import INACTIVE, Model
 from hati.design.columns import Columns
-from hati.space import Option, Space
+from hati.space import Option, Space, parse_formula
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=5)
 
@@ -53,7 +53,7 @@ def test_independent_columns_come_first() -> None:
 
 def test_potential_columns_are_orthogonal_to_primary_ones_and_have_range_one() -> None:
     options = tuple(Option(name, ("0", "1", "2")[: 2 + (name == "c")], "0") for name in "abc")
-    space = Space(options, (_formula("a == '0' or b == '0' or c == '2'"),))
+    space = Space(options, (parse_formula("a == '0' or b == '0' or c == '2'"),))
     among = candidates(space, np.random.default_rng(1))
     made = basis(among, Model.of_order((2, 2, 3), 2), among.levels[:0], 1, 1.0)
     rows = made.matrix(among.levels)
@@ -61,9 +61,3 @@ def test_potential_columns_are_orthogonal_to_primary_ones_and_have_range_one() -
     assert np.abs(rows[:, :5].T @ rows[:, 5:]).max() < 1e-9
     assert np.ptp(rows[:, 5:], axis=0) == pytest.approx(np.ones(len(rows.T) - 5))
     assert made.prior[5:] == pytest.approx(1.0)
-
-
-def _formula(text: str):  # type: ignore[no-untyped-def]
-    from hati.space import parse_formula
-
-    return parse_formula(text)

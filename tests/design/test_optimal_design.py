@@ -46,7 +46,7 @@ def nested() -> Space:
 
 
 def found(space: Space, runs: int, seed: int = 1, **how: object) -> OptimalDesign:
-    return optimal_design(space, runs, np.random.default_rng(seed), **how)  # type: ignore[arg-type]
+    return optimal_design(space, runs, np.random.default_rng(seed), **how)  # type: ignore[arg-type]  # keywords of several types
 
 
 def efficiency(rows: Levels, space: Space, order: int) -> float:

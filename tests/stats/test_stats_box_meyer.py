@@ -93,4 +93,4 @@ def test_gamma_by_default_makes_the_empty_model_least_probable() -> None:
 def test_what_cannot_be_asked_is_an_error(wrong: dict[str, float]) -> None:
     matrix = np.ones((8, 40 if wrong.get("most_active") == 30 else 3))
     with pytest.raises(InputError):
-        box_meyer(matrix, np.arange(8.0), **wrong)  # type: ignore[arg-type]
+        box_meyer(matrix, np.arange(8.0), **wrong)  # type: ignore[arg-type]  # keywords of several types

@@ -11,7 +11,7 @@ from simulated_subject import BENCHMARK, LATENCY, concluded, measure
 
 from hati.core import InputError, MeasurementError, Setting, StudyId, Task, generator
 from hati.space import Option, Space, count, parse_formula
-from hati.studies.screening import ModelScreening, Noise, choose_optimal
+from hati.studies.screening import ModelChoice, ModelScreening, Noise, choose_optimal
 
 Truth = Callable[[Mapping[str, Setting]], float]
 """The logarithm of a configuration's latency, in standard deviations of a run."""
@@ -40,7 +40,7 @@ EACH = pytest.mark.parametrize("name", list(SPACES))
 
 
 @cache
-def choice(name: str, design: int, per_parameter: int = 4):  # type: ignore[no-untyped-def]
+def choice(name: str, design: int, per_parameter: int = 4) -> ModelChoice:
     space = SPACES[name]
     runs = per_parameter * (1 + sum(len(option.settings) - 1 for option in space.options))
     return choose_optimal(space, runs, generator(design, name))

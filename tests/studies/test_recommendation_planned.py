@@ -55,7 +55,7 @@ def on(configuration: Mapping[str, Setting], *names: str) -> float:
 
 
 def planned(space: Space, *found: Findings, runs: int = 60, **others: object) -> RecommendationPlan:
-    return plan_recommendation(space, found, runs, np.random.default_rng(1), **others)  # type: ignore[arg-type]
+    return plan_recommendation(space, found, runs, np.random.default_rng(1), **others)  # type: ignore[arg-type]  # keywords of several types
 
 
 def test_only_options_that_matter_are_changed_and_only_for_the_better() -> None:

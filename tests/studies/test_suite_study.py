@@ -45,7 +45,7 @@ def study(plan: SuitePlan, seed: int = 1, **others: object) -> SuiteStudy:
     made = suite_id(
         subject="simulated", revision="1", benchmark=BENCHMARK, space=SPACE, plan=plan, seed=seed, machine="fake"
     )
-    return SuiteStudy(made, "simulated", BENCHMARK, LATENCY, "1", SPACE, plan, **others)  # type: ignore[arg-type]
+    return SuiteStudy(made, "simulated", BENCHMARK, LATENCY, "1", SPACE, plan, **others)  # type: ignore[arg-type]  # keywords of several types
 
 
 def latency(task: Task) -> float:

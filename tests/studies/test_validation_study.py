@@ -63,7 +63,7 @@ def alias_of(effect: tuple[str, str]) -> tuple[str, ...]:
 
 def validation(start: Screened, **others: object) -> Validation:
     study = StudyId.of("validation", {"screening": start.study}, 1, "fake")
-    return Validation(study, "simulated", BENCHMARK, LATENCY, "1", PLACE, start, **others)  # type: ignore[arg-type]
+    return Validation(study, "simulated", BENCHMARK, LATENCY, "1", PLACE, start, **others)  # type: ignore[arg-type]  # keywords of several types
 
 
 def measure(effects: dict[str, float], shift: float = 0.2):

@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -44,9 +45,9 @@ def repeated(*rows: str, columns: str = "repetition") -> str:
 
 @settings(max_examples=150)
 @given(spaces(), st.randoms(use_true_random=False))
-def test_a_table_written_from_configurations_is_read_back(space: Space, random: object) -> None:
+def test_a_table_written_from_configurations_is_read_back(space: Space, random: Random) -> None:
     configurations = list(enumerate_configurations(space))[:40]
-    random.shuffle(configurations)  # type: ignore[attr-defined]
+    random.shuffle(configurations)
     if not configurations:
         return
     stream = io.StringIO(newline="")
@@ -253,7 +254,7 @@ def test_an_option_below_an_inactive_one_is_inactive() -> None:
 
 class TestMetric:
     def column(self, text: str, name: str | None = None, **given: str) -> Column:
-        return metric_column(sheet(text), name, {"a"}, {"latency": Metric("latency", "ms")}, **given)  # type: ignore[arg-type]
+        return metric_column(sheet(text), name, {"a"}, {"latency": Metric("latency", "ms")}, **given)  # type: ignore[arg-type]  # keywords of several types
 
     def test_the_only_one_is_taken(self) -> None:
         text = "a,always,flag,note,throughput,run\n1,7,0,x,5.5,1\n2,7,1,y,6.5,2\n"

@@ -51,7 +51,7 @@ def published(shared_data: Path, folder: Path, system: str, **more: str) -> Work
     model = place / "FeatureModel.xml"
     space = read_feature_model(model).space if model.exists() else infer_space(read_sheet(file), ()).space
     (folder / "hati.toml").write_text(write_project(space, system))
-    return table_workplace(TableRequest(file, folder, (metric,), where, **more))  # type: ignore[arg-type]
+    return table_workplace(TableRequest(file, folder, (metric,), where, **more))  # type: ignore[arg-type]  # keywords of several types
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -138,7 +138,7 @@ def test_a_named_store_keeps_the_study(request_for: TableRequest) -> None:
 def test_designs_are_repeated_as_often_as_the_table_allows(request_for: TableRequest) -> None:
     def runs(text: str, **more: str) -> tuple[int, int]:
         request_for.table.write_text(text)
-        request = TableRequest(request_for.table, request_for.space, ("latency",), **more)  # type: ignore[arg-type]
+        request = TableRequest(request_for.table, request_for.space, ("latency",), **more)  # type: ignore[arg-type]  # keywords of several types
         place = table_workplace(request)
         conclusion = screen(prepare_screening(place, ScreeningRequest(None, "32", 1), fresh=False))
         assert conclusion.failed == 0
@@ -152,7 +152,7 @@ def test_designs_are_repeated_as_often_as_the_table_allows(request_for: TableReq
 def test_what_decides_the_values_tells_studies_apart(request_for: TableRequest) -> None:
     def family(text: str = TABLE, **more: object) -> str:
         request_for.table.write_text(text)
-        place = table_workplace(TableRequest(request_for.table, request_for.space, ("latency",), **more))  # type: ignore[arg-type]
+        place = table_workplace(TableRequest(request_for.table, request_for.space, ("latency",), **more))  # type: ignore[arg-type]  # keywords of several types
         return prepare_screening(place, ScreeningRequest(None, "8", 1), fresh=False).id.family
 
     same = family()
@@ -191,7 +191,7 @@ def test_rows_beyond_the_constraints_are_told(request_for: TableRequest) -> None
 def test_requests_that_do_not_fit(request_for: TableRequest, change: dict[str, object], message: str) -> None:
     fields = {"metrics": ("latency",), **change}
     with pytest.raises(InputError) as caught:
-        table_workplace(TableRequest(request_for.table, request_for.space, **fields))  # type: ignore[arg-type]
+        table_workplace(TableRequest(request_for.table, request_for.space, **fields))  # type: ignore[arg-type]  # keywords of several types
     assert message in str(caught.value)
 
 

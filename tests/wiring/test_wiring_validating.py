@@ -45,7 +45,7 @@ def a_screening(place: Workplace, budget: int) -> str:
 
 
 def made(place: Workplace, **asked: object) -> ValidationConclusion:
-    request = ValidationRequest(**asked)  # type: ignore[arg-type]
+    request = ValidationRequest(**asked)  # type: ignore[arg-type]  # keywords of several types
     return validate(prepare_validation(place, request, fresh=False))
 
 
