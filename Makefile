@@ -25,7 +25,7 @@ demo: setup ## which of SQLite's 14 options decide its speed: a minute
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/hati screen examples/sqlite --metric latency --budget 96 --seed 1 --fresh
 
 study: setup ## the feasibility study of seed 000 on SQLite (measured here, 15 minutes and more; resumable) and TAO
-	@$(BIN)/python -m examples.study
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m examples.study
 
 check: setup ## lint, format, types, import contract
 	@$(BIN)/ruff check .

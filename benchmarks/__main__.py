@@ -1,16 +1,18 @@
-"""``python -m benchmarks``: all of them, one after the other, as Markdown on standard output."""
+"""``python -m benchmarks``: all of them, one after the other, as Markdown on standard output; about an hour."""
 
 from __future__ import annotations
 
 import sys
 
-from benchmarks import designs, launching, optimal_designs, starting, storing
+from benchmarks import accuracy, designs, launching, nested, optimal_designs, starting, storing, validating
+
+ALL = (launching, storing, starting, designs, optimal_designs, nested, validating, accuracy)
 
 
 def main() -> int:
     print("# Benchmarks\n")
     ok = True
-    for benchmark in (launching, storing, starting, designs, optimal_designs):
+    for benchmark in ALL:
         text, held = benchmark.result()
         print(text, flush=True)
         ok = ok and held

@@ -15,6 +15,7 @@ from hati.studies.screening import (
     Detectable,
     Dispersion,
     Effect,
+    ModelSummary,
     Noise,
     OptionSummary,
     Point,
@@ -107,6 +108,7 @@ def sqlite_screening() -> ScreeningConclusion:
         warnings=(
             "synchronous x journal_mode cannot be told from 6 other pairs; `hati screen --budget 256` separates them",
         ),
+        model=ModelSummary(tuple(e.options for e in effects if e.important), 0.99),
     )
 
 
@@ -235,6 +237,7 @@ def incomplete_screening() -> ScreeningConclusion:
         failures=("timeout after 30 s (3 runs)", "exit status 1: database is locked (2 runs)"),
         seconds=34.0,
         warnings=("76 of 96 runs are still to be made; run `hati screen` again to go on",),
+        model=ModelSummary((), 0.0),
     )
 
 
@@ -294,6 +297,7 @@ def hostile_screening() -> ScreeningConclusion:
         ),
         ranking=names(whole.ranking),
         important=names(whole.important),
+        model=ModelSummary(tuple(map(names, whole.model.terms)), whole.model.r_squared),
         points=tuple(
             replace(
                 p,

@@ -9,7 +9,8 @@ from hati.core import FloatArray
 from hati.design import Levels, Model
 from hati.stats import Index
 from hati.studies.screening import Noise, Scale
-from hati.studies.screening.model_analysis import ModelAnalysis, analyse_model, analyse_model_variance, ranking
+from hati.studies.screening.model_analysis import ModelAnalysis, analyse_model, analyse_model_variance
+from hati.studies.screening.model_prediction import ranking
 from hati.studies.screening.model_units import model_units
 
 

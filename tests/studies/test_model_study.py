@@ -109,9 +109,10 @@ def test_the_conclusion_tells_what_acts(name: str) -> None:
     assert sorted(found.ranking) == sorted(SPACES[name].names)
     assert found.judged_by is Noise.RESIDUALS
     assert found.configurations == count(SPACES[name])
-    assert found.model is not None
     assert {(option,) for option in active} <= set(found.model.terms)
     assert found.model.r_squared > 0.5
+    stable = dict(zip(found.model.terms, found.model.stability, strict=True))
+    assert min(stable[option,] for option in active) > 0.7
     assert found.detectable is not None
     assert found.missing == ()
 

@@ -63,6 +63,8 @@ def test_the_important_options_are_found() -> None:
     assert any("b:c" in warning for warning in found.warnings)
     assert [abs(e.contrast) for e in found.effects] == sorted((abs(e.contrast) for e in found.effects), reverse=True)
     assert sum(e.share for e in found.effects) == pytest.approx(1.0, abs=0.02)
+    assert set(found.model.terms) == {effect.options for effect in found.effects if effect.important}
+    assert found.model.r_squared == pytest.approx(sum(e.share for e in found.effects if e.important), abs=0.01)
 
 
 def test_estimates_are_differences_of_arithmetic_means_in_the_unit() -> None:

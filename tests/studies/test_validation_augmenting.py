@@ -28,7 +28,7 @@ from hati.testing import FakeEngine, MemoryStore
 
 def augmenting(start: Screened, mode: Mode, **others: int) -> Augmenting:
     study = StudyId.of("validation", {"mode": mode.value}, 1, "fake")
-    return Augmenting(study, "simulated", BENCHMARK, LATENCY, "1", PLACE, start, mode, **others)
+    return Augmenting(study, "simulated", BENCHMARK, LATENCY, "1", PLACE, start, mode=mode, **others)
 
 
 def concluded(study: Augmenting, effects: dict[str, float]) -> ValidationConclusion:
@@ -113,8 +113,8 @@ def nested_screening(important: tuple[tuple[str, ...], ...]) -> Screened:
 def test_what_a_space_cannot_tell_apart_is_named_and_the_others_are_checked() -> None:
     start = nested_screening((("a",), ("algo",), ("b",), ("a", "algo"), ("c",)))
     study = Augmenting(
-        StudyId.of("validation", {}, 1, "fake"), "s", BENCHMARK, LATENCY, "1", NESTED, start, Mode.CHECK,
-        order=2, budget=24, repeats=1.0,
+        StudyId.of("validation", {}, 1, "fake"), "s", BENCHMARK, LATENCY, "1", NESTED, start,
+        mode=Mode.CHECK, order=2, budget=24, repeats=1.0,
     )  # fmt: skip
     assert study.terms.known.dropped == ((0, 1),)
 
@@ -135,8 +135,8 @@ def test_what_a_space_cannot_tell_apart_is_named_and_the_others_are_checked() ->
 def test_a_table_is_not_asked_for_what_it_has_once() -> None:
     start = nested_screening((("a",),))
     study = Augmenting(
-        StudyId.of("validation", {}, 1, "fake"), "s", BENCHMARK, LATENCY, "1", NESTED, start, Mode.CHECK,
-        order=2, budget=100, repeats=1.0,
+        StudyId.of("validation", {}, 1, "fake"), "s", BENCHMARK, LATENCY, "1", NESTED, start,
+        mode=Mode.CHECK, order=2, budget=100, repeats=1.0,
     )  # fmt: skip
     assert {task.repetition for task in study.tasks} == {0}
     assert len(study.tasks) == count(NESTED) - len({row.tobytes() for row in start.runs.levels})

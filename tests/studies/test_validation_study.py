@@ -164,7 +164,7 @@ def test_what_a_table_has_once_is_not_asked_for_again() -> None:
     known = {row.tobytes() for row in start.runs.levels}
     chosen = [task.configuration for task in study.plan(Evidence())]
     assert len(set(chosen)) == len(chosen)
-    assert not known.intersection(row.tobytes() for row in study._levels(tuple(chosen)))
+    assert not known.intersection(row.tobytes() for row in study.levels(tuple(chosen)))
 
 
 def test_other_options_keep_their_default_where_nothing_constrains_them() -> None:

@@ -94,7 +94,8 @@ class Model:
         for term in self.terms:
             product = coded[term[0]]
             for option in term[1:]:
-                product = (product[:, :, None] * coded[option][:, None, :]).reshape(len(levels), -1)
+                outer = product[:, :, None] * coded[option][:, None, :]
+                product = outer.reshape(len(levels), outer.shape[1] * outer.shape[2])
             columns.append(product)
         return np.hstack(columns)
 

@@ -6,7 +6,15 @@ import math
 
 from hati.report.plain import Plain
 from hati.report.words import estimated_by, verdict
-from hati.studies.screening import Dispersion, Effect, OptionSummary, Scale, ScreeningConclusion, SettingEstimate
+from hati.studies.screening import (
+    Dispersion,
+    Effect,
+    ModelSummary,
+    OptionSummary,
+    Scale,
+    ScreeningConclusion,
+    SettingEstimate,
+)
 
 _BASES = {Scale.LOG: "first setting", Scale.RAW: "mean size"}
 """What a relative effect is a fraction of: exp(effect) - 1 is of the mean at the first setting."""
@@ -59,15 +67,16 @@ def screening_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
         "failures": list(conclusion.failures),
         "seconds": _finite(conclusion.seconds),
         "warnings": list(conclusion.warnings),
-        "model": _model(conclusion),
+        "model": _model(conclusion.model),
     }
 
 
-def _model(conclusion: ScreeningConclusion) -> dict[str, Plain] | None:
-    model = conclusion.model
-    if model is None:
-        return None
-    return {"terms": [list(term) for term in model.terms], "r_squared": _finite(model.r_squared)}
+def _model(model: ModelSummary) -> dict[str, Plain]:
+    return {
+        "terms": [list(term) for term in model.terms],
+        "r_squared": _finite(model.r_squared),
+        "stability": list(model.stability) or None,
+    }
 
 
 def _option(option: OptionSummary) -> dict[str, Plain]:

@@ -143,13 +143,13 @@ def scale_sentence(conclusion: ScreeningConclusion) -> str:
 
 def estimated_by(conclusion: ScreeningConclusion) -> str:
     """How effects are estimated: in a complete design as differences of means, in one that lost runs by a fit."""
-    fitted = conclusion.model is not None or conclusion.done < conclusion.design.runs
+    fitted = conclusion.by_model or conclusion.done < conclusion.design.runs
     return LEAST_SQUARES if fitted else DIFFERENCE_OF_MEANS
 
 
 def estimate_meaning(conclusion: ScreeningConclusion) -> str:
     """What an estimate is, and which direction is good."""
-    if conclusion.model is not None:
+    if conclusion.by_model:
         several = any(len(option.settings) > 2 for option in conclusion.options)
         more = ", of options with more settings the highest mean minus the lowest" if several else ""
         return (

@@ -11,8 +11,8 @@ from hati.stats.contrasts import Term
 from hati.stats.model_terms import ModelTerms, parents
 from hati.stats.projection import added_basis
 
-_LEAST_LEFT = 2
-"""So many degrees of freedom are left to the residuals at least."""
+_MOST = 0.5
+"""The model has at most so many parameters for each run: AICc's correction assumes that the candidates were few."""
 
 
 def forward_selection(terms: ModelTerms, values: FloatArray) -> tuple[Term, ...]:
@@ -42,7 +42,7 @@ def forward_selection(terms: ModelTerms, values: FloatArray) -> tuple[Term, ...]
                 continue
             added = added_basis(terms.columns[term], basis)
             size = basis.shape[1] + added.shape[1]
-            if not added.shape[1] or size > terms.runs - _LEAST_LEFT:
+            if not added.shape[1] or size > _MOST * terms.runs:
                 continue
             explained = float(np.sum((added.T @ residual) ** 2))
             criterion = _criterion(max(left - explained, smallest), terms.runs, size)

@@ -60,13 +60,14 @@ def first_selected(columns: FloatArray, values: FloatArray, most: int) -> tuple[
     barred = set[int]()  # what just left may not return at once
     while len(active) < len(x) - 1:
         correlation = x.T @ residual
-        outside = [int(j) for j in np.flatnonzero(usable) if j not in active and j not in barred]
-        if not outside or float(np.max(np.abs(correlation))) <= _SAME * start:
+        outside = usable.copy()
+        outside[[*active, *barred]] = False
+        if not outside.any() or float(np.max(np.abs(correlation))) <= _SAME * start:
             break
         if not barred:
-            newest = max(outside, key=lambda j: abs(correlation[j]))
+            newest = int(np.argmax(np.where(outside, np.abs(correlation), -1.0)))
             active.append(newest)
-            outside.remove(newest)
+            outside[newest] = False
             if newest not in entered:
                 entered.append(newest)
             if len(entered) >= most:
@@ -76,7 +77,7 @@ def first_selected(columns: FloatArray, values: FloatArray, most: int) -> tuple[
         direction = np.linalg.lstsq(gram, signs, rcond=None)[0]
         move = x[:, active] @ direction
         level = float(np.max(np.abs(correlation[active])))
-        step = _next_entry(correlation, x.T @ move, level, outside)
+        step = _next_entry(correlation[outside], (x.T @ move)[outside], level)
         crossing = _first_crossing(coefficients[active], direction, step)
         if crossing is not None:
             step = crossing[1]
@@ -90,14 +91,12 @@ def first_selected(columns: FloatArray, values: FloatArray, most: int) -> tuple[
     return tuple(entered)
 
 
-def _next_entry(correlation: FloatArray, slopes: FloatArray, level: float, outside: list[int]) -> float:
-    """How far to go until another column is as correlated as the active ones; to the end where none is."""
-    steps = [level]
-    for j in outside:
-        for gap, slope in ((level - correlation[j], 1.0 - slopes[j]), (level + correlation[j], 1.0 + slopes[j])):
-            if slope > _SAME and gap / slope > 0.0:
-                steps.append(float(gap / slope))
-    return min(steps)
+def _next_entry(correlation: FloatArray, slopes: FloatArray, level: float) -> float:
+    """How far to go until a column outside is as correlated as the active ones; to the end where none is."""
+    gaps = np.concatenate([level - correlation, level + correlation])
+    rates = np.concatenate([1.0 - slopes, 1.0 + slopes])
+    steps = gaps[rates > _SAME] / rates[rates > _SAME]
+    return float(np.min(steps[steps > 0.0], initial=level))
 
 
 def _first_crossing(coefficients: FloatArray, direction: FloatArray, step: float) -> tuple[int, float] | None:

@@ -155,7 +155,7 @@ def _findings(screening: PreparedScreening, metrics: tuple[Metric, ...], evidenc
 
 def _as_findings(found: ScreeningConclusion) -> Findings:
     points = sorted(found.points, key=lambda point: point.order)
-    offered = [effect.options for effect in found.effects] if found.model is None else found.model.terms
+    offered = found.model.terms if found.by_model else [effect.options for effect in found.effects]
     return Findings(
         metric=found.metric,
         scale=ChangeScale(found.scale.value),

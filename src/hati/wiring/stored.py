@@ -28,10 +28,15 @@ def conclude_stored(
     chosen = [record for record in records if key in {None, record.id.key}]
     if not chosen:
         known = ", ".join(record.id.key for record in records)
-        fix = f"there are: {known}" if known else "make one by `hati screen`"
+        fix = f"there are: {known}" if known else f"make one by `hati screen`{of_tables(place)}"
         raise InputError(f"there is no study {key}" if key else "there is no study to report", fix=fix)
     study = _study_of(place, chosen[-1], metric, relevant)
     return study.conclude(place.store.evidence(study.id))
+
+
+def of_tables(place: Workplace) -> str:
+    """What has to be said of a table besides: what it yielded is forgotten where no store is named."""
+    return "" if place.table is None else ", with --store FILE both there and here"
 
 
 def _study_of(place: Workplace, record: StudyRecord, metric: str | None, relevant: float) -> AnyScreening:

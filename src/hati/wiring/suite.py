@@ -15,7 +15,7 @@ from hati.space import count
 from hati.studies.suite import LEVELS, MARGIN, SuiteConclusion, SuitePlan, SuiteStudy, suite_id
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.screening import chosen_metric
-from hati.wiring.stored import conclude_stored
+from hati.wiring.stored import conclude_stored, of_tables
 from hati.wiring.table import TableRequest, table_workplace
 from hati.wiring.workplace import Announce, Workplace, mute
 
@@ -170,10 +170,12 @@ def _options(
         found = conclude_stored(place, metric=metric.name)
     except InputError as error:
         raise InputError(
-            "nothing says which options are important", fix=f"name them by --options, or screen first ({error.message})"
+            "nothing says which options are important",
+            fix=f"name them by --options, or screen first{of_tables(place)} ({error.message})",
         ) from error
-    chosen = leading_options(place.project.space, found.important, size)
-    return chosen, tuple(found.ranking), f"important in {found.study}"
+    chosen = leading_options(place.project.space, found.influential or found.ranking[:1], size)
+    reason = "important" if found.influential else "leading, though not shown to be important,"
+    return chosen, found.ranking, f"{reason} in {found.study}"
 
 
 def _population(request: SuiteRequest, metric: Metric, space_file: Path) -> FloatArray | None:

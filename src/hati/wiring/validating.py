@@ -100,7 +100,7 @@ def prepare_validation(place: Workplace, request: ValidationRequest, *, fresh: b
             fix="screen again, or go back to that revision",
         )
     screening = next(record.id for record in place.store.studies() if record.id.key == found.study)
-    mode = request.mode or (Mode.DISCRIMINATE if found.model is None else Mode.CONFIRM)
+    mode = request.mode or (Mode.CONFIRM if found.by_model else Mode.DISCRIMINATE)
     order = request.order or (2 if mode is Mode.DISCRIMINATE else 3)
     first = validation_id(
         screening=screening,
@@ -234,5 +234,5 @@ def _screened(found: ScreeningConclusion, evidence: Evidence, space: Space) -> S
         aliases=tuple(effect.aliases for effect in important),
         relevant=float(np.log1p(found.relevant)) if scale is ValueScale.LOG else found.relevant * typical,
         typical=typical,
-        predicting=() if found.model is None else found.model.terms,
+        predicting=found.model.terms if found.by_model else (),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -142,6 +143,22 @@ def _effects(
         )
         for p_value, i in zip(p_values, fit.reported, strict=True)
     ]
+
+
+def explained_by(signs: Signs, terms: Sequence[Term], values: FloatArray, blocks: Index) -> float:
+    """The share of the values' variance that these effects, and the repetitions' means, explain by least squares.
+
+    Args:
+        signs: each run's, shape (runs, options).
+        terms: the effects.
+        values: one per run.
+        blocks: the repetition of each run.
+    """
+    repetitions = np.asarray(blocks[:, None] == np.unique(blocks)[None, :], dtype=np.float64)
+    columns = np.column_stack([repetitions, *(np.prod(signs[:, list(term)], axis=1) for term in terms)])
+    residuals = values - columns @ np.linalg.lstsq(columns, values, rcond=None)[0]
+    total = float(np.sum((values - values.mean()) ** 2))
+    return 1.0 - float(residuals @ residuals) / total if total > 0.0 else 0.0
 
 
 def _margins(judgement: Judgement, fit: LeastSquares) -> FloatArray | None:

@@ -44,10 +44,15 @@ class SettingEstimate:
 
 @dataclass(frozen=True)
 class ModelSummary:
-    """The model that predicts: its terms, and ``r_squared``, which it explains of the runs on the deciding scale."""
+    """The model that predicts: its terms, and ``r_squared``, which it explains of the runs on the deciding scale.
+
+    From a fraction these are the important effects. From any other design ``stability`` says of each term how often a
+    Lasso selects it from half of the runs, from 0 to 1 (`hati.stats.stability`).
+    """
 
     terms: tuple[Options, ...]
     r_squared: float
+    stability: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -164,4 +169,15 @@ class ScreeningConclusion:
     failures: tuple[str, ...]
     seconds: float
     warnings: tuple[str, ...]
-    model: ModelSummary | None = None
+    model: ModelSummary
+
+    @property
+    def influential(self) -> tuple[str, ...]:
+        """The options of all important effects, interactions too, in the ranking's order."""
+        named = {name for effect in self.effects if effect.important for name in effect.options}
+        return tuple(name for name in self.ranking if name in named)
+
+    @property
+    def by_model(self) -> bool:
+        """Whether a model was fitted to the runs of an optimal design; else the contrasts of a fraction were told."""
+        return self.design.d_efficiency is not None

@@ -19,7 +19,6 @@ from hati.stats import (
     detectable_by_pure_error,
     forward_selection,
     half_normal,
-    rank_by_explained,
     step_down,
     t_quantile,
 )
@@ -201,22 +200,3 @@ def _power(tested: StepDown, judged: ModelFit, limit: float) -> tuple[float | No
         return None, None
     typical, critical = float(np.median(errors)), t_quantile(1.0 - tested.critical / 2.0, judged.df)
     return critical * typical, detectable_by_pure_error(typical, judged.df, critical, limit)
-
-
-def ranking(analysis: ModelAnalysis, model: Model, population: Levels) -> tuple[int, ...]:
-    """All options, each next one that which explains most of what the model predicts, with those before it.
-
-    Args:
-        analysis: that of the runs.
-        model: the effects that were looked for.
-        population: valid configurations, all or a uniform sample.
-    """
-    chosen = Model(model.sizes, analysis.predicting)
-    return rank_by_explained(population, predicted(analysis, chosen, population))
-
-
-def predicted(analysis: ModelAnalysis, chosen: Model, population: Levels) -> FloatArray:
-    """What the model predicts for configurations on the deciding scale, in the mean of the blocks."""
-    fit = analysis.prediction
-    blocks = fit.columns.shape[1] - (chosen.parameters - 1)
-    return np.asarray(chosen.matrix(population)[:, 1:] @ fit.coefficients[blocks:] + fit.coefficients[:blocks].mean())

@@ -30,11 +30,11 @@ from hati.studies.screening.model_analysis import (
     ModelEffect,
     analyse_model,
     analyse_model_variance,
-    ranking,
 )
 from hati.studies.screening.model_cautions import model_warnings
 from hati.studies.screening.model_choice import KIND, ModelChoice
 from hati.studies.screening.model_fit import Contrast
+from hati.studies.screening.model_prediction import often_selected, ranking
 from hati.studies.screening.option_summary import option_summaries
 from hati.studies.screening.pilot import nothing_measured
 from hati.studies.screening.tasks import STAGE, design_tasks, tasks_left
@@ -158,7 +158,11 @@ class ModelScreening:
             failures=found.reasons,
             seconds=seconds,
             warnings=model_warnings(self.space.names, design, found, analysis, self.relevant),
-            model=ModelSummary(tuple(map(self._named, analysis.predicting)), analysis.prediction.r_squared),
+            model=ModelSummary(
+                tuple(map(self._named, analysis.predicting)),
+                analysis.prediction.r_squared,
+                often_selected(analysis, self.model, generator(self.id.seed, "stability")),
+            ),
         )
 
     @property

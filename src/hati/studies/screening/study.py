@@ -19,13 +19,14 @@ from hati.core import (
 )
 from hati.design import Design, configurations
 from hati.stats import Contrasts, Term, contrasts
-from hati.studies.screening.analysis import Analysis, analyse
+from hati.studies.screening.analysis import Analysis, analyse, explained_by
 from hati.studies.screening.cautions import Situation, warnings
 from hati.studies.screening.choice import Choice, design_summary
 from hati.studies.screening.conclusion import (
     Detectable,
     Dispersion,
     Effect,
+    ModelSummary,
     Point,
     Scale,
     ScreeningConclusion,
@@ -164,6 +165,14 @@ class Screening:
             failures=found.reasons,
             seconds=seconds,
             warnings=warnings(Situation(self._names, self.design.matrix, summary, found, analysis, self.relevant)),
+            model=self._model(found, analysis),
+        )
+
+    def _model(self, found: Measured, analysis: Analysis) -> ModelSummary:
+        terms = tuple(effect.term for effect in analysis.effects if effect.important)
+        return ModelSummary(
+            tuple(map(self._named, terms)),
+            explained_by(self.design.matrix[found.rows], terms, analysis.decided, found.blocks),
         )
 
     def _dispersion(self, found: Measured, scale: Scale) -> Dispersion | None:

@@ -7,6 +7,7 @@ predicts configurations that it has not seen, and whether its effects hold with 
 """
 
 from hati.studies.validation.augmenting import Augmenting
+from hati.studies.validation.base import MOST_RUNS, validation_id
 from hati.studies.validation.conclusion import (
     Assumption,
     Mode,
@@ -20,7 +21,7 @@ from hati.studies.validation.conclusion import (
 )
 from hati.studies.validation.confirming import Confirming
 from hati.studies.validation.screened import Runs, Screened, ValueScale, screened_runs
-from hati.studies.validation.study import MOST_RUNS, Validation, validation_id
+from hati.studies.validation.study import Validation
 
 __all__ = [
     "MOST_RUNS",

@@ -6,18 +6,17 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
 
 import numpy as np
 
-from hati.core import Benchmark, Configuration, Evidence, InputError, Metric, Plan, StudyId, Task, generator
+from hati.core import Evidence, InputError, Plan, Task, generator
 from hati.design.augmentation import Augmentation, augment, confounded
 from hati.design.candidates import from_levels
-from hati.design.coding import levels
 from hati.design.exchanging import Replication
-from hati.space import Space, count
+from hati.space import count
 from hati.stats import Term
 from hati.studies.validation.assumptions import NO_CANCELLING, ONE_SHIFT, listed
+from hati.studies.validation.base import ValidationBase
 from hati.studies.validation.conclusion import (
     Assumption,
     Mode,
@@ -27,18 +26,18 @@ from hati.studies.validation.conclusion import (
     ValidatedEffect,
     ValidationConclusion,
 )
-from hati.studies.validation.screened import Runs, Screened
+from hati.studies.validation.screened import Runs
 from hati.studies.validation.term_tests import TermTest, term_tests, within
 from hati.studies.validation.terms import Terms, terms_within
-from hati.studies.validation.values import failure_reasons, metric_values
+from hati.studies.validation.values import metric_values
 
 STAGE = "augmentation"
 ALPHA = 0.05
 _STARTS = 8
 
 
-@dataclass(frozen=True)
-class Augmenting:
+@dataclass(frozen=True, kw_only=True)
+class Augmenting(ValidationBase):
     """Adds D-optimal runs to a screening's and estimates the effects that it could not tell apart.
 
     ``mode`` says which: DEALIAS the important effects and their aliases up to ``order`` (seed 000, 4.5.1), CHECK all
@@ -48,17 +47,9 @@ class Augmenting:
         InputError: where the budget suffices for nothing, or the runs cannot be chosen.
     """
 
-    id: StudyId
-    subject: str
-    benchmark: Benchmark
-    metric: Metric
-    revision: str
-    space: Space
-    screened: Screened
     mode: Mode
     order: int = 3
     budget: int = 64
-    repeats: float = inf
 
     def __post_init__(self) -> None:
         if self.mode is Mode.DISCRIMINATE:
@@ -70,7 +61,7 @@ class Augmenting:
     @cached_property
     def terms(self) -> Terms:
         """The effects that are estimated."""
-        important = tuple(self._term(effect) for effect in self.screened.important)
+        important = tuple(self.term(effect) for effect in self.screened.important)
         return terms_within(self.mode, self.screened.runs, self.space, important, self.order, self._runs, self.id.seed)
 
     @cached_property
@@ -112,7 +103,7 @@ class Augmenting:
         tasks = list[Task]()
         for place in generator(self.id.seed, STAGE, "order").permutation(len(added)):
             configuration = added[int(place)]
-            tasks.append(self._task(configuration, made[configuration]))
+            tasks.append(self.task(STAGE, configuration, made[configuration]))
             made[configuration] += 1
         return tuple(tasks)
 
@@ -121,33 +112,19 @@ class Augmenting:
         configurations, values = metric_values(evidence, self.metric)
         runs = self.screened.runs
         if configurations:
-            runs = runs.and_block(levels(configurations, self.space), self.screened.scale.decided(values))
+            runs = runs.and_block(self.levels(configurations), self.decided(values))
         effects = self._effects(runs)
         outcome = Outcome.DECIDED if effects else Outcome.UNDECIDED
         done = len(values)
-        return ValidationConclusion(
-            study=self.id.key,
-            screening=self.screened.study,
-            subject=self.subject,
-            benchmark=self.benchmark.name,
-            revision=self.revision,
-            metric=self.metric,
-            scale=self.screened.scale.value,
+        return self.conclusion(
+            evidence,
             mode=self.mode,
             order=self.terms.order,
-            bound=None,
-            gamma=None,
             outcome=outcome,
-            models=(),
             effects=effects,
             rounds=self._rounds(done),
             assumptions=self._assumptions(effects, runs),
-            screening_runs=len(self.screened.runs),
-            budget=self.budget,
             done=done,
-            failed=len(evidence.runs) - done,
-            failures=failure_reasons(evidence, self.metric),
-            seconds=evidence.seconds,
             warnings=self._warnings(),
         )
 
@@ -160,13 +137,13 @@ class Augmenting:
         screened = {frozenset(effect) for effect in self.screened.important}
         found = [
             ValidatedEffect(
-                options=self._named(term),
+                options=self.named(term),
                 contrast=test.contrast.estimate,
                 standard_error=test.contrast.standard_error,
                 relative=self.screened.relative(test.contrast.estimate),
                 important=test.p_value <= ALPHA and abs(test.contrast.estimate) > self.screened.relevant,
                 in_all=True,
-                screened=frozenset(self._named(term)) in screened,
+                screened=frozenset(self.named(term)) in screened,
             )
             for term, test in term_tests(self.terms.known, runs).items()
         ]
@@ -209,7 +186,7 @@ class Augmenting:
         found = next((e for e in effects if frozenset(e.options) == frozenset(options)), None)
         if found is None:
             same = [":".join(e.options) for e in effects if e.important and set(e.options) < set(options)]
-            if self._term(options) in self.terms.known.dropped:
+            if self.term(options) in self.terms.known.dropped:
                 also = f"; of these {', '.join(same)} is important" if same else ""
                 detail = f"the space itself cannot tell it from effects of fewer of these options{also}"
                 return Assumption(statement, Result.UNDECIDED, detail)
@@ -218,11 +195,11 @@ class Augmenting:
         estimated = f"estimated as {found.contrast:.3g}{error} on the scale that decides"
         if found.important:
             return Assumption(statement, Result.CONFIRMED, estimated)
-        active = [self._term(e.options) for e in effects if e.important]
-        term = self._term(options)
+        active = [self.term(e.options) for e in effects if e.important]
+        term = self.term(options)
         meant = confounded(self.screened.runs.levels, self.terms.known.model.sizes, term, active)
         if meant:
-            instead = ", ".join(":".join(self._named(other)) for other in meant)
+            instead = ", ".join(":".join(self.named(other)) for other in meant)
             return Assumption(statement, Result.REFUTED, f"{estimated}; what looked like it is that of {instead}")
         if within(tests[term].contrast, self.screened.relevant):
             return Assumption(statement, Result.REFUTED, f"{estimated}: smaller than what matters")
@@ -230,8 +207,8 @@ class Augmenting:
 
     def _warnings(self) -> tuple[str, ...]:
         found, known = self.terms, self.terms.known
-        lost = [":".join(self._named(term)) for term in known.dropped]
-        part = [":".join(self._named(term)) for term in known.reduced]
+        lost = [":".join(self.named(term)) for term in known.dropped]
+        part = [":".join(self.named(term)) for term in known.reduced]
         return (
             *(
                 (
@@ -244,20 +221,3 @@ class Augmenting:
             *((f"no run can tell apart in this space, and so not tested: {listed(lost)}",) if lost else ()),
             *((f"tested as far as the space can tell them apart: {listed(part)}",) if part else ()),
         )
-
-    def _task(self, configuration: Configuration, repetition: int) -> Task:
-        return Task(
-            study=self.id.key,
-            stage=STAGE,
-            benchmark=self.benchmark.name,
-            configuration=configuration,
-            revision=self.revision,
-            workload=self.benchmark.workload,
-            repetition=repetition,
-        )
-
-    def _named(self, term: Term) -> tuple[str, ...]:
-        return tuple(self.space.names[option] for option in term)
-
-    def _term(self, options: tuple[str, ...]) -> Term:
-        return tuple(sorted(self.space.names.index(name) for name in options))

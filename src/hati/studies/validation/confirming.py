@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
 
 import numpy as np
 
-from hati.core import Benchmark, Evidence, FloatArray, InputError, Metric, Plan, StudyId, Task, generator
+from hati.core import Evidence, FloatArray, InputError, Plan, Task, generator
 from hati.design.candidates import Candidates, candidates, from_levels
-from hati.design.coding import Levels, Model, levels
+from hati.design.coding import Levels, Model
 from hati.design.identified import Identified, identified
-from hati.space import Space
 from hati.stats import Term
+from hati.studies.validation.base import ValidationBase
 from hati.studies.validation.conclusion import (
     Mode,
     Outcome,
@@ -28,9 +27,8 @@ from hati.studies.validation.confirmation import confirmation_assumptions
 from hati.studies.validation.confirmed import ConfirmedEffect, confirmed_effects, judging_terms
 from hati.studies.validation.new_runs import FEWEST, new_runs
 from hati.studies.validation.prediction import NO_RUNS, check_predictions
-from hati.studies.validation.screened import Screened
 from hati.studies.validation.term_tests import model_columns
-from hati.studies.validation.values import failure_reasons, metric_values
+from hati.studies.validation.values import metric_values
 
 STAGE = "confirmation"
 _MOST_PARAMETERS = 1_000
@@ -38,7 +36,7 @@ _LOOKED_AT = 4_000
 
 
 @dataclass(frozen=True)
-class Confirming:
+class Confirming(ValidationBase):
     """Measures configurations that a screening had not, to check its model's predictions and its important effects.
 
     Half of ``budget`` runs, and at least four, are of random configurations; the others are those that tell most of the
@@ -48,16 +46,7 @@ class Confirming:
         InputError: for a budget below 4 or an order below 1.
     """
 
-    id: StudyId
-    subject: str
-    benchmark: Benchmark
-    metric: Metric
-    revision: str
-    space: Space
-    screened: Screened
     order: int = 3
-    budget: int = 16
-    repeats: float = inf
 
     def __post_init__(self) -> None:
         if self.budget < FEWEST:
@@ -98,18 +87,7 @@ class Confirming:
         """All runs, in random order: one block."""
         every = from_levels(np.vstack(self.chosen), self.space)
         order = generator(self.id.seed, STAGE, "order").permutation(len(every))
-        return tuple(
-            Task(
-                study=self.id.key,
-                stage=STAGE,
-                benchmark=self.benchmark.name,
-                configuration=every[int(place)],
-                revision=self.revision,
-                workload=self.benchmark.workload,
-                repetition=0,
-            )
-            for place in order
-        )
+        return tuple(self.task(STAGE, every[int(place)], 0) for place in order)
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left; no more than five before a first run has worked."""
@@ -119,8 +97,8 @@ class Confirming:
     def conclude(self, evidence: Evidence) -> ValidationConclusion:
         """Whether the model predicts, which effects hold, and what that says of the screening."""
         configurations, values = metric_values(evidence, self.metric)
-        added = levels(configurations, self.space)
-        decided = self.screened.scale.decided(values)
+        added = self.levels(configurations)
+        decided = self.decided(values)
         prediction = self._prediction(added, decided)
         before = self.screened.runs
         runs = before.and_block(added, decided) if len(values) else before
@@ -130,29 +108,15 @@ class Confirming:
             self.space.names, self.known, self._important, found, prediction, self.screened, wanted=self.order
         )
         settled = all(a.result is not Result.UNDECIDED for a in told)
-        return ValidationConclusion(
-            study=self.id.key,
-            screening=self.screened.study,
-            subject=self.subject,
-            benchmark=self.benchmark.name,
-            revision=self.revision,
-            metric=self.metric,
-            scale=self.screened.scale.value,
+        return self.conclusion(
+            evidence,
             mode=Mode.CONFIRM,
             order=self._order,
-            bound=None,
-            gamma=None,
             outcome=Outcome.DECIDED if settled else Outcome.UNDECIDED,
-            models=(),
             effects=tuple(self._effect(effect) for effect in found),
             rounds=self._rounds(len(values)),
             assumptions=told,
-            screening_runs=len(before),
-            budget=self.budget,
             done=len(values),
-            failed=len(evidence.runs) - len(values),
-            failures=failure_reasons(evidence, self.metric),
-            seconds=evidence.seconds,
             warnings=self._warnings(),
             prediction=prediction,
         )
@@ -189,12 +153,12 @@ class Confirming:
 
     @cached_property
     def _important(self) -> tuple[Term, ...]:
-        return self._terms(self.screened.important)
+        return tuple(map(self.term, self.screened.important))
 
     @cached_property
     def _predicting(self) -> tuple[Term, ...]:
         """The terms of the model that predicts; without one, the important effects."""
-        return self._terms(self.screened.predicting) or self._important
+        return tuple(map(self.term, self.screened.predicting)) or self._important
 
     def _rounds(self, done: int) -> tuple[Round, ...]:
         configurations = tuple(task.configuration for task in self.tasks)
@@ -202,7 +166,7 @@ class Confirming:
 
     def _effect(self, found: ConfirmedEffect) -> ValidatedEffect:
         return ValidatedEffect(
-            options=tuple(self.space.names[option] for option in found.term),
+            options=self.named(found.term),
             contrast=found.contrast.estimate,
             standard_error=found.contrast.standard_error,
             relative=self.screened.relative(found.contrast.estimate),
@@ -216,7 +180,3 @@ class Confirming:
         if self._order >= min(self.order, len(self.space.options)):
             return ()
         return (f"effects up to order {self.order} are too many to look for; up to order {self._order} were",)
-
-    def _terms(self, effects: Sequence[tuple[str, ...]]) -> tuple[Term, ...]:
-        names = self.space.names
-        return tuple(tuple(sorted(names.index(name) for name in effect)) for effect in effects)

@@ -6,26 +6,19 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
 
 import numpy as np
 
 from hati.core import (
-    Benchmark,
-    Configuration,
     Evidence,
-    FloatArray,
     InputError,
-    Metric,
     Plan,
-    StudyId,
     Task,
 )
 from hati.design.augmentation import confounded, runs_needed
-from hati.design.coding import Levels, levels
-from hati.space import Space
 from hati.stats.effect_models import BOUND, EffectModels, Effects
 from hati.studies.validation.assumptions import Sharing, assumptions
+from hati.studies.validation.base import ValidationBase
 from hati.studies.validation.conclusion import (
     Mode,
     Options,
@@ -37,27 +30,10 @@ from hati.studies.validation.conclusion import (
 )
 from hati.studies.validation.follow_up import FEWEST, follow_up
 from hati.studies.validation.rivals import Question, estimates, involved, rival_models, terms_of
-from hati.studies.validation.screened import Runs, Screened
-from hati.studies.validation.values import failure_reasons, metric_values
+from hati.studies.validation.screened import Runs
+from hati.studies.validation.values import metric_values
 
-MOST_RUNS = 16
 _MOST_SHOWN = 50
-
-
-def validation_id(
-    *, screening: StudyId, metric: str, relevant: float, mode: Mode, order: int, budget: int, seed: int, machine: str
-) -> StudyId:
-    """The identity of a validation: it belongs to one screening and one metric."""
-    parameters = {
-        "screening": screening.key,
-        "of": screening.parameters,
-        "metric": metric,
-        "relevant": relevant,
-        "mode": mode.value,
-        "order": order,
-        "budget": budget,
-    }
-    return StudyId.of("validation", parameters, seed, machine)
 
 
 @dataclass(frozen=True)
@@ -71,27 +47,17 @@ class _Stage:
 
 
 @dataclass(frozen=True)
-class Validation:
+class Validation(ValidationBase):
     """Finds the models that a screening's runs cannot tell apart, and measures what tells them apart.
 
     Follow-ups of 4 to 16 runs are made until one model is left, all others being given up at odds of ``bound``, or
-    ``budget`` runs are spent. ``repeats`` is how many runs of one configuration differ from each other.
+    ``budget`` runs are spent.
 
     Raises:
         InputError: for a budget below 1, or a question that cannot be asked.
     """
 
-    id: StudyId
-    subject: str
-    benchmark: Benchmark
-    metric: Metric
-    revision: str
-    space: Space
-    screened: Screened
-    order: int = 2
-    budget: int = MOST_RUNS
     bound: float = BOUND
-    repeats: float = inf
 
     def __post_init__(self) -> None:
         if self.budget < 1:
@@ -130,14 +96,8 @@ class Validation:
         left = self._rivals(models)
         done = len(runs) - len(self.screened.runs)
         touched = {self.space.names[option] for option in involved(models, self.question)}
-        return ValidationConclusion(
-            study=self.id.key,
-            screening=self.screened.study,
-            subject=self.subject,
-            benchmark=self.benchmark.name,
-            revision=self.revision,
-            metric=self.metric,
-            scale=self.screened.scale.value,
+        return self.conclusion(
+            evidence,
             mode=Mode.DISCRIMINATE,
             order=self.order,
             bound=self.bound,
@@ -159,22 +119,16 @@ class Validation:
                 untouched=[name for name in self.space.names if name not in touched],
                 scale=self.screened.scale.value,
             ),
-            screening_runs=len(self.screened.runs),
-            budget=self.budget,
             done=done,
-            failed=len(evidence.runs) - done,
-            failures=failure_reasons(evidence, self.metric),
-            seconds=evidence.seconds,
             warnings=self._warnings(models, left),
         )
 
     def _aliases(self) -> tuple[tuple[Options, ...], ...]:
         """Of every important effect, up to the order that is thought of."""
-        names = self.space.names
-        terms = [tuple(sorted(names.index(name) for name in effect)) for effect in self.screened.important]
+        terms = map(self.term, self.screened.important)
         runs, question = self.screened.runs, self.question
         found = [confounded(runs.levels, question.sizes, term, question.model.terms) for term in terms]
-        return tuple(tuple(map(self._named, others)) for others in found)
+        return tuple(tuple(map(self.named, others)) for others in found)
 
     @property
     def _shared(self) -> Sharing:
@@ -207,18 +161,8 @@ class Validation:
         made = Counter(row.tobytes() for row in runs.levels)
         tasks = list[Task]()
         for configuration in chosen:
-            key = self._levels((configuration,))[0].tobytes()
-            tasks.append(
-                Task(
-                    study=self.id.key,
-                    stage=stage,
-                    benchmark=self.benchmark.name,
-                    configuration=configuration,
-                    revision=self.revision,
-                    workload=self.benchmark.workload,
-                    repetition=made[key],
-                )
-            )
+            key = self.levels((configuration,))[0].tobytes()
+            tasks.append(self.task(stage, configuration, made[key]))
             made[key] += 1
         return tuple(tasks)
 
@@ -226,7 +170,7 @@ class Validation:
         configurations, values = metric_values(made, self.metric)
         if not configurations:
             return runs
-        return runs.and_block(self._levels(configurations), self._decided(values))
+        return runs.and_block(self.levels(configurations), self.decided(values))
 
     def _with_all(self, evidence: Evidence) -> Runs:
         runs = self.screened.runs
@@ -242,7 +186,7 @@ class Validation:
     def _rivals(self, models: EffectModels) -> tuple[RivalModel, ...]:
         return tuple(
             RivalModel(
-                tuple(self._named(term) for term in terms_of(model, self.question)),
+                tuple(self.named(term) for term in terms_of(model, self.question)),
                 float(probability),
                 float(np.exp(-log_odds)),
             )
@@ -254,13 +198,13 @@ class Validation:
         sets = [{frozenset(effect) for effect in model.effects} for model in left]
         return tuple(
             ValidatedEffect(
-                options=self._named(found.term),
+                options=self.named(found.term),
                 contrast=found.difference,
                 standard_error=found.standard_error,
                 relative=self.screened.relative(found.difference),
                 important=abs(found.difference) > self.screened.relevant,
-                in_all=all(frozenset(self._named(found.term)) in one for one in sets),
-                screened=frozenset(self._named(found.term)) in screened,
+                in_all=all(frozenset(self.named(found.term)) in one for one in sets),
+                screened=frozenset(self.named(found.term)) in screened,
             )
             for found in estimates(models, runs, self.question)
         )
@@ -272,12 +216,3 @@ class Validation:
         if len(left) > _MOST_SHOWN:
             found.append(f"{len(left) - _MOST_SHOWN} more models are left than those that are listed")
         return tuple(found)
-
-    def _named(self, term: tuple[int, ...]) -> tuple[str, ...]:
-        return tuple(self.space.names[option] for option in term)
-
-    def _levels(self, configurations: tuple[Configuration, ...]) -> Levels:
-        return levels(configurations, self.space)
-
-    def _decided(self, values: FloatArray) -> FloatArray:
-        return self.screened.scale.decided(values)

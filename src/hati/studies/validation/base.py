@@ -1,0 +1,135 @@
+"""What every validation has: the screening, what may be spent, and how tasks and conclusions are made of these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+from hati.core import Benchmark, Configuration, Evidence, FloatArray, Metric, StudyId, Task
+from hati.design.coding import Levels, levels
+from hati.space import Space
+from hati.stats import Term
+from hati.studies.validation.conclusion import (
+    Assumption,
+    Mode,
+    Options,
+    Outcome,
+    PredictionCheck,
+    RivalModel,
+    Round,
+    ValidatedEffect,
+    ValidationConclusion,
+)
+from hati.studies.validation.screened import Screened
+from hati.studies.validation.values import failure_reasons
+
+MOST_RUNS = 16
+
+
+def validation_id(
+    *, screening: StudyId, metric: str, relevant: float, mode: Mode, order: int, budget: int, seed: int, machine: str
+) -> StudyId:
+    """The identity of a validation: it belongs to one screening and one metric."""
+    parameters = {
+        "screening": screening.key,
+        "of": screening.parameters,
+        "metric": metric,
+        "relevant": relevant,
+        "mode": mode.value,
+        "order": order,
+        "budget": budget,
+    }
+    return StudyId.of("validation", parameters, seed, machine)
+
+
+@dataclass(frozen=True)
+class ValidationBase:
+    """A validation of ``screened``, with effects of up to ``order`` options, by at most ``budget`` runs.
+
+    ``repeats`` is how many runs of one configuration differ from each other: one of a table, any number of a program.
+    """
+
+    id: StudyId
+    subject: str
+    benchmark: Benchmark
+    metric: Metric
+    revision: str
+    space: Space
+    screened: Screened
+    order: int = 2
+    budget: int = MOST_RUNS
+    repeats: float = inf
+
+    def task(self, stage: str, configuration: Configuration, repetition: int) -> Task:
+        """A run to be made."""
+        return Task(
+            study=self.id.key,
+            stage=stage,
+            benchmark=self.benchmark.name,
+            configuration=configuration,
+            revision=self.revision,
+            workload=self.benchmark.workload,
+            repetition=repetition,
+        )
+
+    def named(self, term: Term) -> Options:
+        """The options of a term by name."""
+        return tuple(self.space.names[option] for option in term)
+
+    def term(self, options: Sequence[str]) -> Term:
+        """The term of those options."""
+        return tuple(sorted(self.space.names.index(name) for name in options))
+
+    def levels(self, configurations: tuple[Configuration, ...]) -> Levels:
+        """Configurations as positions of settings."""
+        return levels(configurations, self.space)
+
+    def decided(self, values: FloatArray) -> FloatArray:
+        """Values on the scale that decides."""
+        return self.screened.scale.decided(values)
+
+    def conclusion(
+        self,
+        evidence: Evidence,
+        *,
+        mode: Mode,
+        order: int,
+        outcome: Outcome,
+        effects: tuple[ValidatedEffect, ...],
+        rounds: tuple[Round, ...],
+        assumptions: tuple[Assumption, ...],
+        done: int,
+        warnings: tuple[str, ...],
+        models: tuple[RivalModel, ...] = (),
+        bound: float | None = None,
+        gamma: float | None = None,
+        prediction: PredictionCheck | None = None,
+    ) -> ValidationConclusion:
+        """What was found, with what is the same for all validations."""
+        return ValidationConclusion(
+            study=self.id.key,
+            screening=self.screened.study,
+            subject=self.subject,
+            benchmark=self.benchmark.name,
+            revision=self.revision,
+            metric=self.metric,
+            scale=self.screened.scale.value,
+            mode=mode,
+            order=order,
+            bound=bound,
+            gamma=gamma,
+            outcome=outcome,
+            models=models,
+            effects=effects,
+            rounds=rounds,
+            assumptions=assumptions,
+            screening_runs=len(self.screened.runs),
+            budget=self.budget,
+            done=done,
+            failed=len(evidence.runs) - done,
+            failures=failure_reasons(evidence, self.metric),
+            seconds=evidence.seconds,
+            warnings=warnings,
+            prediction=prediction,
+        )
