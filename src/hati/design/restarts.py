@@ -14,7 +14,7 @@ from hati.stats import Index
 _WATCHED = 3_000_000  # candidates times columns of one start: about 25 MB
 _WORK = 2e10  # multiplications that all starts may take, more or less
 _STARTS = (3, 60)
-_SHIFTS = 8  # of given runs
+_SHIFTS = 40  # of given runs
 _RANDOM = 0.1  # of the starts
 _RENEWED = (0.08, 5)  # of the runs of the other starts, and at most so many
 
