@@ -76,6 +76,7 @@ def test_intervals_in_the_unit_hold_the_difference_of_arithmetic_means(runs: int
     assert result.unit_coverage >= 0.93
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("runs", [32, 64, 96], ids=["32 x 1", "32 x 2", "32 x 3"])
 def test_drift_is_told_of_in_one_per_cent_of_studies_without_it(runs: int) -> None:
     """The 98 % binomial interval of 2,000 studies is 10 to 31. Large effects must not look like drift, nor hide it."""
