@@ -66,6 +66,13 @@ def left_running(mark: str) -> list[psutil.Process]:
     return found
 
 
+def await_running(mark: str) -> None:
+    deadline = time.monotonic() + 60
+    while not left_running(mark):
+        assert time.monotonic() < deadline, "no run began within a minute"
+        time.sleep(0.01)
+
+
 def told(folder: Path) -> dict[str, object]:
     """The report without what names the campaign's revision or tells how long it took."""
     conclusion = json.loads((folder.parent / f"{folder.name}.json").read_text())
@@ -83,9 +90,11 @@ def test_a_campaign_killed_twenty_times_is_the_same_campaign(tmp_path: Path) -> 
     mark = f"hati-kill-test-{os.getpid()}"
     undisturbed, killed = a_project(tmp_path / "undisturbed", mark), a_project(tmp_path / "killed", mark)
     assert screening(undisturbed).wait(timeout=120) == 0
-    for _ in range(KILLS):
+    for number in range(KILLS):
         process = screening(killed)
-        time.sleep(rng.uniform(0.1, 1.2))
+        if number % 2:  # every other one while it measures, however long this machine takes to get there
+            await_running(mark)
+        time.sleep(rng.uniform(0.0, 1.0))
         assert process.poll() is None, "the campaign ended too early for the test to say anything"
         process.send_signal(signal.SIGKILL)
         process.wait()

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from hati.render import chart_png, chart_svg, screening_charts
 from hati.render.chart_style import factor_axis, labels, plain
+from hati.render.charts import specification
+from hati.studies.screening import ScreeningConclusion
 
 NAMES = ["pareto", "half_normal", "main_effects", "interactions", "run_order"]
 
@@ -27,6 +29,14 @@ def test_importing_render_loads_no_drawing_library() -> None:
     program = "import hati.render, sys; print(*{'altair', 'vl_convert', 'jinja2'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize(
+    "screening", [sqlite_screening(), raw_screening(), hostile_screening()], ids=lambda s: s.subject
+)
+def test_charts_are_valid_vega_lite(screening: ScreeningConclusion) -> None:
+    for chart in screening_charts(screening).values():
+        assert chart.to_dict(validate=True) == specification(chart)
 
 
 def test_every_chart_is_an_image() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from hati.design.basis import Basis
 from hati.design.candidates import Candidates, Reach
@@ -12,9 +13,9 @@ from hati.design.neighbourhood import AnyCandidate, AnySetting, Neighbourhood, V
 from hati.stats import Index
 
 _WATCHED = 3_000_000  # candidates times columns of one start: about 25 MB
-_WORK = 2e10  # multiplications that all starts may take, more or less
+_WORK = 1.3e10  # multiplications that all starts may take, more or less
 _STARTS = (3, 60)
-_SHIFTS = 40  # of given runs
+_SHIFTS = 30  # of given runs
 _RANDOM = 0.1  # of the starts
 _RENEWED = (0.08, 5)  # of the runs of the other starts, and at most so many
 
@@ -23,8 +24,16 @@ def best(
     search: Exchange, among: Candidates, runs: int, fixed: Levels, rng: np.random.Generator, starts: int | None
 ) -> tuple[Levels, float]:
     """The best of several searches: some from random runs, then the others from the best with a few runs renewed."""
+    with threadpool_limits(1, user_api="blas"):  # many products of small matrices: threads would only wait
+        return _best(search, among, runs, fixed, rng, starts)
+
+
+def _best(
+    search: Exchange, among: Candidates, runs: int, fixed: Levels, rng: np.random.Generator, starts: int | None
+) -> tuple[Levels, float]:
     chosen, value = _shifted(search, among, runs, fixed, rng)
-    starts = _starts(search, among, runs) if starts is None else starts
+    if starts is None:
+        starts = max(_starts(search, among, runs) - (_SHIFTS if np.isfinite(value) else 0), _STARTS[0])
     for number in range(starts):
         levels = _start(search, among, runs, fixed, rng)
         if number >= max(1.0, _RANDOM * starts):

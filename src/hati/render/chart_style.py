@@ -23,8 +23,11 @@ _TICKS = 6
 _FACTORS = (1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 7.0)
 
 
-def styled(chart: Chart, title: str, *reading: str) -> Chart:
-    """The chart with its title, lines that say how to read it, and the common look."""
+def looks(title: str, *reading: str) -> dict[str, Any]:
+    """A chart's title, lines that say how to read it, and the common look: what the chart is to be made with.
+
+    Each method of a chart, such as ``.properties()``, would copy all that it is made of.
+    """
     heading = alt.TitleParams(
         plain(title, 100),
         subtitle=[plain(line, 120) for line in reading if line],
@@ -32,7 +35,7 @@ def styled(chart: Chart, title: str, *reading: str) -> Chart:
         frame="bounds",
         offset=14,
     )
-    config = alt.Config(  # at once: each .configure_...() would copy the chart with its data
+    config = alt.Config(
         font=_FONT,
         aria=False,  # the page describes each chart as a whole
         title=alt.TitleConfig(
@@ -53,8 +56,7 @@ def styled(chart: Chart, title: str, *reading: str) -> Chart:
         text=alt.MarkConfig(fontSize=11, color=palette.INK),
         view=alt.ViewConfig(stroke=None),
     )
-    looks: Chart = chart.properties(title=heading, background="white", padding=12, config=config)
-    return looks
+    return {"title": heading, "background": "white", "padding": 12, "config": config}
 
 
 def plain(text: str, longest: int = _LONGEST) -> str:

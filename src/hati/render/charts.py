@@ -6,9 +6,9 @@ the modules that draw, so that programs that draw nothing start at once.
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
+from hati.render.scripts import vega_lite_version
 from hati.report import half_normal, interactions, main_effects, pareto, run_order
 from hati.studies.screening import ScreeningConclusion
 
@@ -44,32 +44,23 @@ def chart_png(chart: Chart) -> bytes:
 
     return bytes(
         vl_convert.vegalite_to_png(
-            chart.to_dict(), vl_version=_vega_lite_version(), scale=_PNG_SCALE, allowed_base_urls=[]
+            specification(chart), vl_version=vega_lite_version(), scale=_PNG_SCALE, allowed_base_urls=[]
         )
     )
 
 
 def chart_svg(chart: Chart) -> str:
     """The chart as an SVG document."""
-    return specification_svg(chart.to_dict())
+    return specification_svg(specification(chart))
 
 
-def specification_svg(specification: dict[str, Any]) -> str:
-    """A chart's Vega-Lite specification (``chart.to_dict()``, which takes its time) as an SVG document."""
+def specification(chart: Chart) -> dict[str, Any]:
+    """The chart in Vega-Lite. It is not validated, which takes longer than to draw it: charts differ by data alone."""
+    return chart.to_dict(validate=False)
+
+
+def specification_svg(drawn: dict[str, Any]) -> str:
+    """A chart's Vega-Lite specification as an SVG document."""
     import vl_convert
 
-    return vl_convert.vegalite_to_svg(specification, vl_version=_vega_lite_version(), allowed_base_urls=[])
-
-
-@functools.cache
-def chart_script() -> str:
-    """JavaScript that defines ``vegaEmbed`` with all that it needs; it loads nothing from elsewhere."""
-    import vl_convert
-
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=_vega_lite_version())
-
-
-def _vega_lite_version() -> str:
-    import altair
-
-    return ".".join(altair.VEGALITE_VERSION.split(".")[:2])
+    return vl_convert.vegalite_to_svg(drawn, vl_version=vega_lite_version(), allowed_base_urls=[])

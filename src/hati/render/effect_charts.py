@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from hati.render import palette
-from hati.render.chart_style import HEIGHT, ROW, WIDTH, Chart, data, factor_axis, labels, rows, styled, titled
+from hati.render.chart_style import HEIGHT, ROW, WIDTH, Chart, data, factor_axis, labels, looks, rows, titled
 from hati.report import IMPORTANT, NOT_SHOWN, EffectFigure, change
 from hati.studies.screening import Scale
 
@@ -37,11 +37,15 @@ def half_normal_chart(figure: EffectFigure) -> Chart:
     layers = [points, names]
     if figure.threshold is not None:
         layers.append(_threshold(figure.threshold).encode(y="size:Q"))
-    return styled(
-        alt.layer(*layers).properties(width=WIDTH, height=HEIGHT),
-        f"Half-normal plot of the effects on {figure.metric}",
-        "Effects of noise alone lie near a line from the origin; those that matter stand out.",
-        _beyond(figure),
+    return alt.layer(
+        *layers,
+        width=WIDTH,
+        height=HEIGHT,
+        **looks(
+            f"Half-normal plot of the effects on {figure.metric}",
+            "Effects of noise alone lie near a line from the origin; those that matter stand out.",
+            _beyond(figure),
+        ),
     )
 
 
@@ -57,11 +61,15 @@ def pareto_chart(figure: EffectFigure) -> Chart:
     if figure.threshold is not None:
         layers.insert(1, _threshold(figure.threshold).encode(x="size:Q"))
     left_out = f" {figure.left_out:,} smaller effects are not drawn." if figure.left_out else ""
-    return styled(
-        alt.layer(*layers).properties(width=WIDTH, height=ROW * len(points)),
-        f"Effects on {figure.metric} by size",
-        "Beside the bars: how the second setting changes the mean.",
-        _beyond(figure) + left_out,
+    return alt.layer(
+        *layers,
+        width=WIDTH,
+        height=ROW * len(points),
+        **looks(
+            f"Effects on {figure.metric} by size",
+            "Beside the bars: how the second setting changes the mean.",
+            _beyond(figure) + left_out,
+        ),
     )
 
 

@@ -13,7 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hati.render.charts import chart_script, screening_charts, specification_svg
+from hati.render.charts import screening_charts, specification, specification_svg
+from hati.render.scripts import chart_script
 from hati.render.visible import visible
 from hati.report import (
     Align,
@@ -76,7 +77,7 @@ def screening_html(conclusion: ScreeningConclusion, advice: RecommendationConclu
 
 def page(template: str, drawn: Mapping[str, Chart], captions: Mapping[str, str], **values: object) -> str:
     """A template's page with charts, each with its caption, and all that they need."""
-    charts = {name: chart.to_dict() for name, chart in drawn.items()}
+    charts = {name: specification(chart) for name, chart in drawn.items()}
     scripts = [chart_script(), _template_text("interactive.js")] if charts else []
     return (
         _environment()

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from hati.render import palette
-from hati.render.chart_style import HEIGHT, ROW, WIDTH, Chart, data, labels, plain, rows, styled, titled
+from hati.render.chart_style import HEIGHT, ROW, WIDTH, Chart, data, labels, looks, plain, rows, titled
 from hati.report import Interaction, Interactions, MainEffects, RunOrder
 from hati.studies.screening import Scale
 
@@ -52,11 +52,19 @@ def main_effects_chart(figure: MainEffects) -> Chart:
         .mark_rule(strokeDash=[3, 3], color=palette.NOT_SHOWN)
         .encode(x="mean:Q")
     )
-    return styled(
-        alt.layer(centre, link, intervals, points, *texts).properties(width=WIDTH, height=(ROW + 4) * len(names)),
-        f"Mean {figure.metric} at the settings of each option",
-        "Options as they rank; bands are 95 % intervals; the dashed line is the mean over the whole design.",
-        "Options whose effect could not be estimated are left out." if figure.left_out else "",
+    return alt.layer(
+        centre,
+        link,
+        intervals,
+        points,
+        *texts,
+        width=WIDTH,
+        height=(ROW + 4) * len(names),
+        **looks(
+            f"Mean {figure.metric} at the settings of each option",
+            "Options as they rank; bands are 95 % intervals; the dashed line is the mean over the whole design.",
+            "Options whose effect could not be estimated are left out." if figure.left_out else "",
+        ),
     )
 
 
@@ -64,10 +72,15 @@ def interactions_chart(figure: Interactions) -> Chart:
     """The means of the four combinations of each pair: lines that are not parallel show an interaction."""
     title = titled(f"mean {figure.metric}", figure.unit)
     panels = [_panel(pair, title if i % _COLUMNS == 0 else None) for i, pair in enumerate(figure.pairs)]
-    return styled(
-        alt.concat(*panels, columns=_COLUMNS, spacing=28).resolve_scale(y="shared"),
-        f"Pairs of options with the largest interactions on {figure.metric}",
-        "Parallel lines: the options act independently. A pair may stand for others that it is aliased with.",
+    return alt.concat(
+        *panels,
+        columns=_COLUMNS,
+        spacing=28,
+        resolve=alt.Resolve(scale=alt.ScaleResolveMap(y="shared")),
+        **looks(
+            f"Pairs of options with the largest interactions on {figure.metric}",
+            "Parallel lines: the options act independently. A pair may stand for others that it is aliased with.",
+        ),
     )
 
 
@@ -117,10 +130,14 @@ def run_order_chart(figure: RunOrder) -> Chart:
             ],
         )
     )
-    return styled(
-        alt.layer(chart).properties(width=WIDTH, height=HEIGHT),
-        f"Every run's {figure.metric}, in the order made",
-        "A slope or a step over time means that something else than the options changed. Failed runs are not drawn.",
+    return alt.layer(
+        chart,
+        width=WIDTH,
+        height=HEIGHT,
+        **looks(
+            f"Every run's {figure.metric}, in the order made",
+            "A slope or a step over time: something else than the options changed. Failed runs are not drawn.",
+        ),
     )
 
 
@@ -202,4 +219,4 @@ def _panel(pair: Interaction, title: str | None) -> alt.LayerChart | alt.FacetCh
         subtitleFontSize=11,
         anchor="start",
     )
-    return alt.layer(lines, dots, *ends).properties(width=_PANEL, height=_PANEL, title=heading)
+    return alt.layer(lines, dots, *ends, width=_PANEL, height=_PANEL, title=heading)

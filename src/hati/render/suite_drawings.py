@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from hati.render import palette
-from hati.render.chart_style import HEIGHT, WIDTH, Chart, data, plain, styled, titled
+from hati.render.chart_style import HEIGHT, WIDTH, Chart, data, looks, plain, titled
 from hati.report import SuiteBox, SuiteFigure
 from hati.studies.suite import SuiteScale
 
@@ -37,10 +37,15 @@ def quantile_chart(figure: SuiteFigure) -> Chart:
             ],
         )
     )
-    return styled(
-        alt.layer(line, points).properties(width=HEIGHT, height=HEIGHT),
-        f"Quantiles of {figure.metric}: suite against {figure.other}",
-        "On the dashed line the two distributions are equal.",
+    return alt.layer(
+        line,
+        points,
+        width=HEIGHT,
+        height=HEIGHT,
+        **looks(
+            f"Quantiles of {figure.metric}: suite against {figure.other}",
+            "On the dashed line the two distributions are equal.",
+        ),
     )
 
 
@@ -64,10 +69,16 @@ def box_chart(figure: SuiteFigure) -> Chart:
         ],
     )
     medians = base.mark_tick(size=_BOX // 2 + 6, thickness=2, color=palette.INK).encode(x="median:Q")
-    return styled(
-        alt.layer(whiskers, boxes, medians).properties(width=WIDTH, height=_BOX * len(names)),
-        f"Distribution of {figure.metric}: suite and {figure.other}",
-        "Box: the middle half, by weight. Line: the median. Whiskers: the extremes.",
+    return alt.layer(
+        whiskers,
+        boxes,
+        medians,
+        width=WIDTH,
+        height=_BOX * len(names),
+        **looks(
+            f"Distribution of {figure.metric}: suite and {figure.other}",
+            "Box: the middle half, by weight. Line: the median. Whiskers: the extremes.",
+        ),
     )
 
 
