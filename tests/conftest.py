@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from forked import Server
 
 settings.register_profile("hati", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("hati")
@@ -38,6 +40,13 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         report.outcome = "failed"
         report.longrepr = f"skipped, and HATI_REQUIRE_ALL=1: {report.longrepr}"
     return report
+
+
+@pytest.fixture(scope="session")
+def hati_server() -> Iterator[Server]:
+    """Runs the program without loading it each time."""
+    with Server() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from forked import Server
 
 HATI = str(Path(sys.executable).with_name("hati"))
 
@@ -69,17 +70,15 @@ Hati = Callable[..., Done]
 
 
 @pytest.fixture
-def hati(tmp_path: Path) -> Hati:
+def hati(tmp_path: Path, hati_server: Server, tmp_path_factory: pytest.TempPathFactory) -> Hati:
     """Runs the program in the test's folder."""
+    results = tmp_path_factory.mktemp("results")
 
     def run(*arguments: str, env: Mapping[str, str] | None = None, folder: Path = tmp_path) -> Done:
         # A lock of its own: these tests measure nothing that others would disturb.
         environment = {**os.environ, "COLUMNS": "80", "HATI_LOCK": str(tmp_path.parent / "lock"), **(env or {})}
         environment.pop("HATI_STORE", None)
-        done = subprocess.run(
-            [HATI, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=200, check=False
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
+        return Done(*hati_server.run(arguments, folder, environment, results))
 
     return run
 

@@ -173,6 +173,7 @@ def test_minimum_aberration_in_32_runs_to_16_factors(patterns: dict[tuple[int, i
         assert _best_pattern(chosen | _mask(base), size + 5, 32) == patterns[size + 5, 32]
 
 
+@pytest.mark.acceptance
 def test_minimum_aberration_in_32_runs_from_17_factors(patterns: dict[tuple[int, int], list[float]]) -> None:
     # By the columns left out, up to a change of base: they lie in a hyperplane; or they hold a base and the
     # product of two of it; or they hold a base and no product of any two.

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from forked import Ended, Server
+
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(?P<language>\w+)(?P<rest>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r'title="([^"]+)"')
@@ -30,15 +32,18 @@ def commands(body: str) -> list[tuple[str, str]]:
     return found
 
 
-def run(command: str, folder: Path) -> str:
+def run(command: str, folder: Path, server: Server) -> str:
     """What a command prints, both streams together; the exit status is in the last line where it is not 0."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     own = {"PATH": path, "COLUMNS": "80", "TERM": "dumb", "HATI_LOCK": str(folder.parent / "lock")}
     environment = {**os.environ, **own}
     words = shlex.split(command)
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=240, check=False)
-    status = f"[exit status {done.returncode}]\n" if done.returncode else ""
-    return done.stdout + done.stderr + status
+    if words[0] == "hati":
+        ended = server.run(words[1:], folder, environment, folder.parent / f"{folder.name}-results")
+    else:
+        done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        ended = Ended(done.returncode, done.stdout, done.stderr)
+    return ended.out + ended.err + (f"[exit status {ended.status}]\n" if ended.status else "")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +51,7 @@ def run(command: str, folder: Path) -> str:
     [d for d in DOCUMENTS if "```console" in d.read_text()],
     ids=lambda d: str(d.relative_to(ROOT)),
 )
-def test_what_a_document_shows_is_what_happens(document: Path, tmp_path: Path) -> None:
+def test_what_a_document_shows_is_what_happens(document: Path, tmp_path: Path, hati_server: Server) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     checker = doctest.OutputChecker()
     executed = 0
@@ -58,7 +63,7 @@ def test_what_a_document_shows_is_what_happens(document: Path, tmp_path: Path) -
             file.write_text(block["body"])
         if block["language"] == "console":
             for command, shown in commands(block["body"]):
-                happened = run(command, tmp_path)
+                happened = run(command, tmp_path, hati_server)
                 assert not shown.strip() or checker.check_output(shown, happened, FLAGS), f"$ {command}\n{happened}"
                 assert shown.strip() or "exit status" not in happened, f"$ {command}\n{happened}"
                 executed += 1

@@ -52,6 +52,7 @@ def test_interactions_are_found_and_false_ones_are_not() -> None:
     assert result.false_alarms <= 0.09
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     ("runs", "lost", "studies", "bound"), [(32, 3, 300, 24), (96, 12, 1000, 67)], ids=["unreplicated", "replicated"]
 )

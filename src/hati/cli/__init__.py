@@ -15,7 +15,7 @@ __all__ = ["INTERRUPTED", "main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program with the given arguments (default: the process's); its exit status."""
     try:
-        from hati.cli.main import run  # inside, so that Ctrl-C while it loads is no traceback either
+        from hati.cli.program import run  # inside, so that Ctrl-C while it loads is no traceback either
 
         return run(arguments)
     except KeyboardInterrupt:

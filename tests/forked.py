@@ -1,0 +1,94 @@
+"""The program in processes of its own that need not load it: each is forked from a server that has.
+
+Most of a short command's time is the loading of modules. Each command still has its own process, folder, environment,
+standard streams and exit; tests of signals and of start-up run ``.venv/bin/hati`` itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, NoReturn
+
+LIBRARIES = ("alembic.command", "altair", "jinja2", "rich.table", "scipy.linalg", "scipy.special", "vl_convert")
+
+
+class Ended(NamedTuple):
+    """A process that came to its end."""
+
+    status: int
+    out: str
+    err: str
+
+
+class Server:
+    """Forks the program on request; a context manager."""
+
+    def __enter__(self) -> Server:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=10)
+        self._process.stdout.close()
+
+    def run(self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], results: Path) -> Ended:
+        """Run ``hati`` with those arguments; ``results`` is a folder for what it prints."""
+        results.mkdir(exist_ok=True)
+        out, err = results / "out", results / "err"
+        asked = {
+            "arguments": list(arguments),
+            "folder": str(folder),
+            "environment": dict(environment),
+            "streams": [str(out), str(err)],
+        }
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(asked) + "\n")
+        status = int(self._process.stdout.readline())
+        return Ended(status, out.read_text(), err.read_text())
+
+
+def _serve() -> None:
+    for room in pkgutil.walk_packages(importlib.import_module("hati").__path__, "hati."):
+        if not room.name.endswith("__main__"):
+            importlib.import_module(room.name)
+    for library in LIBRARIES:
+        importlib.import_module(library)
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            _be_the_program(json.loads(line))
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+def _be_the_program(asked: dict[str, object]) -> NoReturn:
+    from hati.cli import main
+
+    os.chdir(str(asked["folder"]))
+    os.environ.clear()
+    os.environ.update(asked["environment"])
+    sources = [(os.devnull, os.O_RDONLY)]
+    sources += [(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for path in asked["streams"]]
+    for number, (path, flags) in enumerate(sources):
+        opened = os.open(path, flags, 0o644)
+        os.dup2(opened, number)
+        os.close(opened)
+    sys.argv = ["hati", *asked["arguments"]]
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    _serve()
