@@ -128,6 +128,52 @@ def test_the_result_goes_where_it_is_told(hati: Hati, spaced: Path) -> None:
     assert "was measured before" in again.err
     reported = hati("report", ".", "--store", "s.sqlite", "--metric", "latency", "--format", "json")
     assert reported.json == again.json
+    stored = ("--store", "s.sqlite", "--format", "json")
+    validated = hati("validate", *FIRST[1:4], *FIRST[-4:], "--budget", "16", *stored)
+    assert validated.status == 0, validated.err
+    reported = hati("report", ".", "--metric", "latency", *stored)
+    assert reported.json["validation"] == validated.json
+
+
+def test_a_heading_names_the_metric_for_every_verb(hati: Hati, spaced: Path) -> None:
+    text = (spaced / "t.csv").read_text()
+    (spaced / "t.csv").write_text(text.replace("latency", "latency (ms)", 1))
+    subject = (*FIRST[1:4], "--metric", "latency (ms)", *FIRST[-2:], "--store", "s.sqlite")
+    for verb in ("screen", "validate", "suite"):
+        done = hati(verb, *subject, "--budget", "32", "--format", "json")
+        assert done.status == 0, done.err
+
+
+def test_how_many_runs_of_a_table_has_to_be_said(hati: Hati, spaced: Path) -> None:
+    done = hati("screen", *FIRST[1:4], *FIRST[-4:])
+    assert done.status == 2
+    assert "nothing says how many runs" in done.err
+    assert "2m" not in done.err
+
+
+def test_a_suite_is_compared_in_its_own_unit(hati: Hati, spaced: Path) -> None:
+    rows = (spaced / "t.csv").read_text().splitlines()
+    place = rows[0].split(",").index("latency")
+    for name, unit, factor in (("us.csv", "us", 1e6), ("ms.csv", "ms", 1e3), ("plain.csv", "", 1e6)):
+        cells = [row.split(",") for row in rows[1:]]
+        heading = rows[0].replace("latency", f"latency ({unit})") if unit else rows[0]
+        scaled = [[*r[:place], repr(float(r[place]) * factor), *r[place + 1 :]] for r in cells]
+        (spaced / name).write_text("\n".join([heading, *map(",".join, scaled)]))
+    suite = ("suite", "us.csv", *FIRST[2:4], "--metric", "latency", *FIRST[-2:], "--options", "a,b", "--format", "json")
+    found = [hati(*suite, "--against", other).json["against"] for other in ("ms.csv", "us.csv", "plain.csv")]
+    assert [one["mean"] for one in found] == [pytest.approx(found[0]["mean"])] * 3
+    assert [one["ks"] for one in found] == [found[0]["ks"]] * 3
+    assert all(one["equivalent"] for one in found)
+
+
+def test_numbers_too_large_to_compute_with_are_refused(hati: Hati, spaced: Path) -> None:
+    lines = (spaced / "t.csv").read_text().splitlines()
+    lines[3] = lines[3].rsplit(",", 2)[0] + ",1e200,1"
+    (spaced / "t.csv").write_text("\n".join(lines))
+    done = hati(*FIRST)
+    assert done.status == 2
+    assert "t.csv:4:" in done.err
+    assert "too large to compute with" in done.err
 
 
 def test_a_report_that_cannot_be_written_is_no_failure(hati: Hati, spaced: Path) -> None:

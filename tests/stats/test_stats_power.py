@@ -12,7 +12,9 @@ from hati.core import generator
 from hati.stats import (
     detectable_by_lenth,
     detectable_by_pure_error,
+    detectable_contrast,
     lenth_reference,
+    power_of_contrast,
     pseudo_standard_error,
     step_critical,
 )
@@ -27,6 +29,21 @@ def test_pure_error_agrees_with_the_noncentral_t_distribution(df: int, tests: in
 
     expected = optimize.brentq(shortfall, 0.1, 100.0)
     assert detectable_by_pure_error(2.0, df, critical, 0.0) == pytest.approx(2.0 * expected, rel=0.005)
+
+
+@pytest.mark.parametrize(("dimensions", "df"), [(1, 12), (3, 30), (5, 60)])
+def test_the_power_of_an_f_test_agrees_with_the_noncentral_f_distribution(dimensions: int, df: int) -> None:
+    size = detectable_contrast(0.3, dimensions, df, 0.01, 0.9)
+    critical = stats.f.isf(0.01, dimensions, df)
+    assert stats.ncf.sf(critical, dimensions, df, (size / 0.3) ** 2) == pytest.approx(0.9, abs=1e-4)
+    assert power_of_contrast(size, 0.3, dimensions, df, 0.01) == pytest.approx(0.9, abs=1e-4)
+
+
+def test_of_two_settings_it_is_student_s() -> None:
+    critical = float(stats.t.isf(0.005, 20))
+    assert detectable_contrast(0.3, 1, 20, 0.01) == pytest.approx(
+        detectable_by_pure_error(0.3, 20, critical, 0.0), rel=5e-3
+    )
 
 
 def test_lenth_agrees_with_a_simulation_of_whole_studies() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,16 @@ def lasso(columns: FloatArray, values: FloatArray, penalty: float) -> FloatArray
     return found
 
 
+def entered(columns: FloatArray, values: FloatArray, steps: int) -> list[int]:
+    """The columns in the order in which they enter as the penalty falls."""
+    x = columns - columns.mean(axis=0)
+    largest = float(np.max(np.abs((x / np.sqrt(np.sum(x**2, axis=0))).T @ (values - values.mean()))))
+    found = list[int]()
+    for share in np.linspace(0.999, 0.001, steps):
+        found += [int(j) for j in np.flatnonzero(lasso(columns, values, share * largest)) if j not in found]
+    return found
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000))
 def test_columns_enter_as_coordinate_descent_lets_them_in(seed: int) -> None:
@@ -32,17 +43,19 @@ def test_columns_enter_as_coordinate_descent_lets_them_in(seed: int) -> None:
     columns = rng.normal(size=(20, 6))
     values = columns @ np.array([3.0, -2.0, 0.0, 0.0, 1.0, 0.0]) + rng.normal(size=20)
     order = first_selected(columns, values, 3)
-    x = columns - columns.mean(axis=0)
-    largest = float(np.max(np.abs((x / np.sqrt(np.sum(x**2, axis=0))).T @ (values - values.mean()))))
-    entered = list[int]()
-    for share in np.linspace(0.999, 0.01, 300):
-        for j in np.flatnonzero(lasso(columns, values, share * largest)):
-            if j not in entered:
-                entered.append(int(j))
-        if len(entered) > 3:
-            break
-    assert set(order) <= set(entered[: 3 + 1])  # two may enter between the same grid points
-    assert order[0] == entered[0]
+    found = entered(columns, values, 100)
+    assert set(order) <= set(found[: 3 + 1])  # two may enter between the same grid points
+    assert order[0] == found[0]
+
+
+@pytest.mark.parametrize(("seed", "order"), [(26, (1, 0, 3, 2, 4)), (84, (4, 0, 2, 3, 1)), (251, (3, 2, 1, 0, 4))])
+def test_a_coefficient_that_reaches_zero_leaves(seed: int, order: tuple[int, ...]) -> None:
+    """Without the Lasso's modification the last two of these correlated columns enter the other way round."""
+    rng = np.random.default_rng(seed)
+    mix = rng.normal(size=(5, 5))
+    columns = rng.normal(size=(12, 5)) @ mix
+    values = columns @ rng.normal(size=5) + rng.normal(size=12)
+    assert first_selected(columns, values, 5) == tuple(entered(columns, values, 400)) == order
 
 
 def test_constant_columns_never_enter() -> None:

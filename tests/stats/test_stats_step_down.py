@@ -127,8 +127,10 @@ def test_a_perfect_fit_shows_what_acts_and_rounding_shows_nothing() -> None:
 
 @pytest.mark.parametrize("runs", [1, 2, 3, 4])
 def test_too_few_runs_test_nothing(runs: int) -> None:
-    levels = np.arange(runs * 2).reshape(runs, 2).astype(np.int16) % 2
-    found = step_down(terms_of((2, 2), levels), np.arange(runs) + 1.0, ALPHA, np.random.default_rng(1))
+    levels = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=np.int16)[:runs]
+    found = step_down(
+        terms_of((2, 2), levels), 1.0 + levels[:, 0] + 0.01 * np.arange(runs), ALPHA, np.random.default_rng(1)
+    )
     assert found.significant == ()
 
 

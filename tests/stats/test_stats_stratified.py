@@ -46,6 +46,36 @@ def test_single_values_are_collapsed_in_pairs() -> None:
     assert stratified_mean(np.array([1.0]), np.array([0]), np.ones(1)).interval() is None
     three = stratified_mean(np.array([1.0, 4.0, 2.0]), np.array([0, 1, 2]), np.full(3, 1 / 3))
     assert three.df == pytest.approx(2.0)
+    # totals 1/3, 4/3, 2/3 about their mean 7/9: squares (16 + 25 + 1) / 81, times 3 / 2
+    assert three.standard_error == pytest.approx(math.sqrt(42 / 81 * 3 / 2))
+
+
+def test_one_single_value_has_the_deviation_within_the_others() -> None:
+    """.25 x 2 / 2 of the pair, whose variance is 2, and .25 x 2 of the one beside it."""
+    found = stratified_mean(np.array([1.0, 3.0, 50.0]), np.array([0, 0, 1]), np.array([0.5, 0.5]))
+    assert found.standard_error == pytest.approx(math.sqrt(0.75))
+
+
+def test_collapsed_strata_of_unequal_shares_are_judged_by_their_shares() -> None:
+    """Totals .2 y1 and .3 y2 are expected to be as 2 to 3: equal values have no error."""
+    shares, pair = np.array([0.5, 0.2, 0.3]), np.array([0, 0, 1, 2])
+    equal = stratified_mean(np.array([7.0, 7.0, 2.0, 2.0]), pair, shares)
+    assert equal.standard_error == pytest.approx(0.0)
+    found = stratified_mean(np.array([7.0, 7.0, 1.0, 4.0]), pair, shares)
+    # totals .2 and 1.2, expected .4 and .6 of 1.4, so .36 off on either side; twice the sum of squares
+    assert found.standard_error == pytest.approx(math.sqrt(2 * 2 * 0.36**2))
+    assert found.estimate == pytest.approx(0.5 * 7 + 0.2 * 1 + 0.3 * 4)
+
+
+@pytest.mark.statistical
+def test_intervals_of_single_values_cover_the_mean() -> None:
+    """20 strata of one value each and of unequal shares: 95 % intervals, at least .93 (99 % bound of 2,000)."""
+    rng, shares = RNG(11), np.arange(1, 21) / 210
+    covered = 0
+    for _ in range(2_000):
+        low, high = stratified_mean(rng.normal(5, 1, 20), np.arange(20), shares).interval() or (0.0, 0.0)
+        covered += low <= 5 <= high
+    assert 0.93 <= covered / 2_000 <= 0.99
 
 
 def test_a_stratum_without_a_value_is_refused() -> None:

@@ -85,7 +85,6 @@ def test_options_that_always_change_together_are_named_as_missing_and_not_shown(
 def test_configurations_are_the_units_where_there_are_enough_of_them() -> None:
     model = Model.of_order((2, 2, 3), 2)  # five parameters of main effects
     rng = np.random.default_rng(1)
-    many = np.unique(rng.integers(0, 2, (200, 6)), axis=0).astype(np.int16)[:, :3]
     few = np.unique(spread((2, 2, 3), 60), axis=0)
     assert len(few) == 12
     twice = np.vstack([few, few])
@@ -96,7 +95,34 @@ def test_configurations_are_the_units_where_there_are_enough_of_them() -> None:
     assert not units.are_runs
     assert np.array_equal(units.levels[units.places], np.vstack([different] * 2))
     assert model_units(wide, different, np.zeros(len(different), dtype=np.intp)).are_runs
-    assert len(many)
+
+
+@pytest.mark.statistical
+def test_what_is_said_to_be_found_with_80_per_cent_power_is() -> None:
+    """100 studies of an effect of the size that most of 20 studies tell; .67 and .92 are the 0.5 % quantiles."""
+    rng = np.random.default_rng(5)
+    levels = rng.integers(0, 2, (32, 6)).astype(np.int16)
+    told = [analysed((2,) * 6, levels, 10 + rng.standard_normal(32), seed=seed).detectable for seed in range(20)]
+    size = float(np.median([found[0] for found in told if found]))
+    hits = 0
+    for seed in range(100):
+        values = 10 + size * levels[:, 0] + rng.standard_normal(32)
+        hits += (0,) in important(analysed((2,) * 6, levels, values, seed=seed))
+    assert 67 <= hits <= 92
+
+
+@pytest.mark.statistical
+def test_two_of_four_settings_that_differ_are_found_as_often_as_is_said() -> None:
+    """The worst case of an option with several settings: the others in the middle. As above."""
+    rng = np.random.default_rng(6)
+    levels = np.column_stack([rng.integers(0, size, 48) for size in (4, 4, 2, 2)]).astype(np.int16)
+    told = [analysed((4, 4, 2, 2), levels, 10 + rng.standard_normal(48), seed=seed).detectable for seed in range(20)]
+    size = float(np.median([found[0] for found in told if found]))
+    hits = 0
+    for seed in range(100):
+        values = 10 + size * np.array([0.0, 0.5, 0.5, 1.0])[levels[:, 0]] + rng.standard_normal(48)
+        hits += (0,) in important(analysed((4, 4, 2, 2), levels, values, seed=seed))
+    assert 67 <= hits <= 92
 
 
 def test_repetitions_make_nothing_certain_that_the_model_leaves_out() -> None:

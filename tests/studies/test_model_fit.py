@@ -26,6 +26,24 @@ def data(runs: int = 57, seed: int = 1) -> tuple[ModelTerms, np.ndarray, Levels]
 CHOSEN: tuple[Term, ...] = ((0,), (1,), (2,), (3,), (0, 2))
 
 
+def test_means_at_settings_are_those_of_a_balanced_space_however_unbalanced_the_runs() -> None:
+    rng = np.random.default_rng(4)
+    levels = np.column_stack([rng.choice(4, 40, p=[0.6, 0.2, 0.1, 0.1]), rng.random(40) < 0.8]).astype(np.int16)
+    values = 10.0 + 3.0 * (levels[:, 0] == 2) + 8.0 * levels[:, 1]
+    terms = model_terms(Model.of_order((4, 2), 1), levels, np.zeros(40, dtype=np.intp))
+    exact = ModelFit.of(terms, ((0,), (1,)), (4, 2), values)
+    assert [mean.estimate for mean in exact.means(0)] == pytest.approx([14.0, 14.0, 17.0, 14.0])
+    noisy = values + rng.standard_normal(40)
+    fit = ModelFit.of(terms, ((0,), (1,)), (4, 2), noisy)
+    design = sm.OLS(
+        noisy, np.column_stack([levels[:, 0, None] == np.arange(4), levels[:, 1] - 0.5]).astype(float)
+    ).fit()
+    for place, mean in enumerate(fit.means(0)):
+        low, high = design.conf_int(0.05)[place]
+        assert mean.estimate == pytest.approx(design.params[place])
+        assert mean.margin == pytest.approx((high - low) / 2.0)
+
+
 def test_two_settings_have_the_t_test_and_interval_of_statsmodels() -> None:
     terms, values, _ = data()
     fit = ModelFit.of(terms, CHOSEN, SIZES, values)

@@ -140,6 +140,7 @@ def test_without_other_effects_predictions_hold_and_nothing_true_is_refuted(kind
 
 
 @pytest.mark.statistical
+@pytest.mark.acceptance
 def test_an_interaction_of_three_is_named_and_with_repetitions_seen_in_the_predictions() -> None:
     found = simulated("nested", 80, 0.1, 6)
     assert (found.doubted, found.named) == (6, 6)

@@ -90,7 +90,7 @@ def test_the_interaction_is_told_from_its_aliases_in_spite_of_a_shift() -> None:
     assert found.outcome is Outcome.DECIDED
     assert {effect.options for effect in found.effects} == {*MAINS, ("a", "b")}
     assert found.done <= 16
-    assert {a.result for a in found.assumptions} == {Result.CONFIRMED, Result.ASSUMED}
+    assert {a.result for a in found.assumptions} == {Result.CONFIRMED, Result.NOT_REFUTED, Result.ASSUMED}
     sizes = {effect.options: effect.contrast for effect in found.effects}
     assert sizes["a",] == pytest.approx(0.3, abs=0.03)
     assert sizes["c",] == pytest.approx(-0.3, abs=0.03)
@@ -153,7 +153,7 @@ def test_failed_runs_end_a_hopeless_validation_and_are_told() -> None:
     study = validation(screened(EFFECTS, MAINS))
     found = campaign(study, FakeEngine(lambda _: "no such file"), MemoryStore(), Budget(runs=16))
     assert found.done == 0
-    assert found.failed == len(study.plan(Evidence()))
+    assert found.failed == len(study.plan(Evidence())) <= 5
     assert found.failures == (f"no such file ({found.failed} runs)",)
     assert found.outcome is Outcome.UNDECIDED
 

@@ -56,7 +56,7 @@ def test_a_screening_by_a_model_is_confirmed_and_kept(tmp_path: Path) -> None:
     assert isinstance(prepare_validation(place, ValidationRequest(), fresh=False).study, Confirming)
     found = made(place)
     assert (found.mode, found.done, found.order) == (Mode.CONFIRM, 16, 3)
-    assert {a.result for a in found.assumptions} <= {Result.CONFIRMED, Result.ASSUMED}
+    assert {a.result for a in found.assumptions} <= {Result.CONFIRMED, Result.NOT_REFUTED, Result.ASSUMED}
     assert validation_of(place, key, "latency") == found
     assert validation_of(place, "screening-other", "latency") is None
     later = made(place, mode=Mode.CHECK, order=2, budget="40")

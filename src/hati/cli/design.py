@@ -83,7 +83,11 @@ def design(
     if order is not None or augment is not None:
         raise InputError("--order and --augment are of optimal designs", fix="add --optimal D, I or bayes")
     if orthogonal_array:
-        if changes or plackett_burman or any(choice is not None for choice in (factors, generators, resolution, read)):
+        if (
+            changes
+            or plackett_burman
+            or any(choice is not None for choice in (factors, generators, resolution, read, alias_order))
+        ):
             raise InputError("--orthogonal-array goes with --runs alone", fix="leave the other options out")
         write_orthogonal_array(path, runs, chosen.value, output)
         return

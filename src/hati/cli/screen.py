@@ -13,7 +13,6 @@ from hati.cli.output import STDOUT, Format, console, say, write
 from hati.cli.parameters import (
     HERE,
     BenchmarkName,
-    BudgetText,
     DryRun,
     FormatOption,
     Fresh,
@@ -41,6 +40,14 @@ if TYPE_CHECKING:
     from hati.studies.screening import ScreeningConclusion
     from hati.studies.validation import ValidationConclusion
 
+_Budget = Annotated[
+    str | None,
+    typer.Option(
+        "--budget",
+        metavar="RUNS|TIME",
+        help="What the runs may cost: 96 of them, or a time such as 5m [default: 2m; of a table, say how many].",
+    ),
+]
 _Detect = Annotated[
     str | None,
     typer.Option(
@@ -59,7 +66,7 @@ def screen(
     path: SubjectPath = HERE,
     metric: MetricName = None,
     benchmark: BenchmarkName = None,
-    budget: BudgetText = "2m",
+    budget: _Budget = None,
     relevant: RelevantShare = "1%",
     detect: _Detect = None,
     recommend: _Recommend = False,
@@ -82,10 +89,13 @@ def screen(
 
     table = TableOptions(space, tuple(where or ()), unit, better, deviation)
     place = open_subject(path, store, metric, budget, table)
-    split = split_budget(budget) if recommend else None
+    if budget is None and place.table is not None:
+        raise InputError("nothing says how many runs of the table may be looked up", fix="say it, as in --budget 32")
+    limit = budget or "2m"
+    split = split_budget(limit) if recommend else None
     request = ScreeningRequest(
         metric if place.table is None else None,
-        split.screening if split else budget,
+        split.screening if split else limit,
         seed,
         benchmark,
         parse_share(relevant),

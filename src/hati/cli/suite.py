@@ -91,7 +91,7 @@ def suite(
 
     conditions = tuple(where or ())
     table = TableOptions(space, () if _for_the_other(path, space, against) else conditions, unit, better, deviation)
-    place = open_subject(path, store, metric, budget or "1", table)
+    place = open_subject(path, store, metric, budget, table)
     request = SuiteRequest(
         metric=metric if place.table is None else None,
         seed=seed,

@@ -54,7 +54,9 @@ class TableOptions:
     deviation: str | None = None
 
 
-def open_subject(path: Path, store: str | None, metric: str | None, budget: str, options: TableOptions) -> Workplace:
+def open_subject(
+    path: Path, store: str | None, metric: str | None, budget: str | None, options: TableOptions
+) -> Workplace:
     """The workplace of a project, or of a table, of which it is said what was found.
 
     Raises:
@@ -73,7 +75,8 @@ def open_subject(path: Path, store: str | None, metric: str | None, budget: str,
         )
     if path.is_dir():
         raise InputError(f"{path} is a folder, and --space is for a table", fix="name the table")
-    check_table_budget(budget)
+    if budget is not None:
+        check_table_budget(budget)
     metrics = () if metric is None else (metric,)
     request = TableRequest(path, options.space, metrics, options.where, options.unit, options.better, options.deviation)
     place = table_workplace(request, store)

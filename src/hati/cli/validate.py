@@ -94,7 +94,7 @@ def validate(
     place = open_subject(path, store, metric, limit, table)
     request = ValidationRequest(
         study=study,
-        metric=metric,
+        metric=metric if place.table is None else place.table.metrics[0].name,
         mode=None if mode is None else Mode(mode),
         order=order,
         budget=limit,

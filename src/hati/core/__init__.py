@@ -12,13 +12,14 @@ from hati.core.machine import Machine
 from hati.core.metric import Better, Metric
 from hati.core.plan import Budget, Plan
 from hati.core.ports import Engine, Store, Study
-from hati.core.run import FloatArray, Observations, Outcome, Resources, Run, Sample
+from hati.core.run import LARGEST, FloatArray, Observations, Outcome, Resources, Run, Sample
 from hati.core.seeds import generator
 from hati.core.study import StudyId, Task, digest
 from hati.core.units import Unit, conversion, parse_duration, parse_unit
 from hati.core.values import Assignment, Configuration, Setting, Workload, canonical_json, setting_text
 
 __all__ = [
+    "LARGEST",
     "Assignment",
     "Benchmark",
     "Better",

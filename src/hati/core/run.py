@@ -15,6 +15,8 @@ from hati.core.study import Task
 from hati.core.values import Configuration, Workload
 
 FloatArray = NDArray[np.float64]
+LARGEST = 1e100
+"""The size of an observation that can be computed with: the squares of more would overflow."""
 
 
 class Outcome(StrEnum):
@@ -31,7 +33,7 @@ class Outcome(StrEnum):
 class Observations:
     """One metric's values in one run, in order; the first ``warmup`` of them are warm-up.
 
-    ``values`` has shape (n,), n >= 1, is finite, in ``unit``, and cannot be written to.
+    ``values`` has shape (n,), n >= 1, is finite, no larger than ``LARGEST``, in ``unit``, and cannot be written to.
     """
 
     metric: str
@@ -45,6 +47,8 @@ class Observations:
             raise InputError(f"metric {self.metric!r} has no observations")
         if not np.all(np.isfinite(values)):
             raise InputError(f"metric {self.metric!r} has an observation that is not a finite number")
+        if np.abs(values).max() > LARGEST:
+            raise InputError(f"metric {self.metric!r} has an observation beyond {LARGEST:g}", fix="use a larger unit")
         if not 0 <= self.warmup < values.size:
             raise InputError(
                 f"metric {self.metric!r} has {values.size} observations and {self.warmup} of warm-up: none is left",

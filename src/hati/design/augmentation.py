@@ -86,7 +86,9 @@ def augment(
     replication: Replication = Replication.ALLOWED,
     starts: int | None = None,
 ) -> Augmentation:
-    """The D-optimal runs to add for a model of those terms; ``starts`` searches, or as many as seconds allow.
+    """The D-optimal runs to add for a model of those terms and a shift of the added runs.
+
+    By ``starts`` searches, or as many as seconds allow.
 
     Without replication no configuration is added that was run before.
 
@@ -101,10 +103,10 @@ def augment(
             raise InputError(f"{len(among.levels)} configurations are left to run, fewer than {runs}")
     model = Model(among.sizes, tuple(sorted(terms, key=lambda term: (len(term), term))))
     chosen = basis(among, model, levels, max(len(term) for term in terms), 1.0)
-    nothing = np.empty((len(levels) + runs, 0))
-    search = Exchange(chosen, len(levels), nothing, None, replication)
+    shift = np.repeat([0.0, 1.0], [len(levels), runs])[:, None]
+    search = Exchange(chosen, len(levels), shift, None, replication)
     rows, _ = best(search, among, runs, levels, generator, starts)
-    return Augmentation(rows, runs, fit(rows, model, space.names, nothing, chosen.kept))
+    return Augmentation(rows, runs, fit(rows, model, space.names, shift, chosen.kept))
 
 
 def refine(

@@ -42,8 +42,10 @@ from hati.stats.power import (
     POWER,
     detectable_by_lenth,
     detectable_by_pure_error,
+    detectable_contrast,
     power_by_lenth,
     power_by_pure_error,
+    power_of_contrast,
     step_critical,
 )
 from hati.stats.stability import stability
@@ -89,6 +91,7 @@ __all__ = [
     "degrees_of_freedom",
     "detectable_by_lenth",
     "detectable_by_pure_error",
+    "detectable_contrast",
     "equivalence",
     "explained",
     "f_above",
@@ -106,6 +109,7 @@ __all__ = [
     "moments",
     "power_by_lenth",
     "power_by_pure_error",
+    "power_of_contrast",
     "pseudo_standard_error",
     "pure_error",
     "quantile_pairs",

@@ -12,7 +12,7 @@ import numpy as np
 from hati.core import FloatArray, InputError
 from hati.stats.contrasts import Term
 from hati.stats.least_squares import Index
-from hati.stats.marginal import Moments, block_columns, log_marginals, moments
+from hati.stats.marginal import SHIFT, Moments, block_columns, log_marginals, moments
 
 ACTIVITY = 0.25
 GAMMAS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 9.0, 14.0, 20.0, 30.0, 50.0)
@@ -57,10 +57,10 @@ def box_meyer(
         blocks: the block of each run, where there are several.
         activity: the prior probability that a factor is active.
         gamma: the size of an active effect's coefficient in standard deviations of a run; None for the
-            most likely of ``GAMMAS``, which is where the model without factors is least probable.
+            most likely of ``GAMMAS``.
         order: interactions of so many factors at most.
         most_active: so many factors are active at most.
-        shift: the size of shifts between blocks in standard deviations of a run; None for ``gamma``.
+        shift: the size of shifts between blocks in standard deviations of a run; None for ``SHIFT``.
 
     Raises:
         InputError: for a probability or sizes that are none, or more than 500,000 models.
@@ -73,8 +73,9 @@ def box_meyer(
     columns = np.column_stack([matrix[:, list(term)].prod(axis=1) for term in terms])
     shifts = block_columns(blocks) if blocks is not None else None
     places = {term: place for place, term in enumerate(terms)}
+    known = moments(columns, values, shifts, SHIFT if shift is None else shift)
     found = [
-        _posterior(moments(columns, values, shifts, shift or size), places, factors, activity, size, order, most_active)
+        _posterior(known, places, factors, activity, size, order, most_active)
         for size in (GAMMAS if gamma is None else (gamma,))
     ]
     return max(found, key=lambda models: models.log_likelihood)

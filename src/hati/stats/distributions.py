@@ -53,6 +53,20 @@ def beta_cdf(value: float, a: float, b: float) -> float:
     return float(special.betainc(a, b, value))
 
 
+def noncentrality(p_value: float, power: float, dimensions: int, df: float) -> float:
+    """Of the F distribution that is beyond its ``p_value`` critical value with that probability."""
+    from scipy import special
+
+    return float(special.ncfdtrinc(dimensions, df, 1.0 - power, f_quantile(1.0 - p_value, dimensions, df)))
+
+
+def noncentral_f_above(p_value: float, noncentral: float, dimensions: int, df: float) -> float:
+    """The power of which ``noncentrality`` is the inverse."""
+    from scipy import special
+
+    return 1.0 - float(special.ncfdtr(dimensions, df, noncentral, f_quantile(1.0 - p_value, dimensions, df)))
+
+
 def t_cdf(statistic: float, df: float) -> float:
     """P(T <= statistic) of Student's t."""
     from scipy import special

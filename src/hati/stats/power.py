@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 
 from hati.core import FloatArray
-from hati.stats.distributions import chi_square_quantiles, normal_tails, t_quantile
+from hati.stats.distributions import (
+    chi_square_quantiles,
+    noncentral_f_above,
+    noncentrality,
+    normal_tails,
+    t_quantile,
+)
 from hati.stats.lenth import active_effect_draws
 
 POWER = 0.8
@@ -36,6 +43,27 @@ def detectable_by_pure_error(
     if standard_error <= _NOTHING * relevant:
         return relevant
     return standard_error * _by_pure_error(df, critical, relevant / standard_error, power)
+
+
+def detectable_contrast(standard_error: float, dimensions: int, df: int, p_value: float, power: float = POWER) -> float:
+    """The size of a contrast of a term with so many columns at which the term's F test is significant with that power.
+
+    At the least: among all effects with a contrast c of that size the noncentrality is smallest where the others are
+    zero, (c / standard error)^2. Of an option's settings these are two apart and all others in their middle.
+
+    Args:
+        standard_error: the contrast's.
+        dimensions: the term's columns.
+        df: the residual degrees of freedom.
+        p_value: below this it is significant.
+        power: the probability of finding it.
+    """
+    return standard_error * math.sqrt(noncentrality(p_value, power, dimensions, df))
+
+
+def power_of_contrast(effect: float, standard_error: float, dimensions: int, df: int, p_value: float) -> float:
+    """The power of which ``detectable_contrast`` is the inverse."""
+    return noncentral_f_above(p_value, (effect / standard_error) ** 2, dimensions, df)
 
 
 def detectable_by_lenth(

@@ -45,7 +45,7 @@ def stratified_mean(values: FloatArray, owners: Index, shares: FloatArray) -> Me
     ``values`` and ``owners`` (a value's stratum) have shape (n,), ``shares`` (strata,) and sum 1. The variance is that
     of Cochran (1977), Sampling Techniques, section 5.4, without the correction for finite strata, as values have noise
     of their own; its degrees of freedom are Satterthwaite's, formula 5.16 there. Strata of one value are collapsed with
-    their neighbours (section 5A.12), which errs on the wide side.
+    their neighbours (section 5A.12), which errs on the wide side; a single one has the variance within the others.
 
     Raises:
         InputError: where a stratum has no value.
@@ -55,7 +55,12 @@ def stratified_mean(values: FloatArray, owners: Index, shares: FloatArray) -> Me
         (shares[h] ** 2 * float(np.var(values[owners == h], ddof=1)) / counts[h], counts[h] - 1)
         for h in np.flatnonzero(counts > 1)
     ]
-    parts += _collapsed(means, shares, np.flatnonzero(counts == 1))
+    singles = np.flatnonzero(counts == 1)
+    if len(singles) == 1 and parts:
+        rest = values - means[owners]
+        free = float(len(values) - len(shares))
+        parts.append((float(shares[singles[0]] ** 2 * (rest @ rest) / free), free))
+    parts += _collapsed(means, shares, singles)
     estimate = float(shares @ means)
     if not parts:
         return MeanEstimate(estimate, None, 0.0)
@@ -124,7 +129,7 @@ def _means(values: FloatArray, owners: Index, shares: FloatArray) -> tuple[Float
 def _collapsed(means: FloatArray, shares: FloatArray, singles: Index) -> list[tuple[float, float]]:
     """Variances and degrees of freedom of strata of one value, neighbours in pairs and the last three together.
 
-    A single one without a neighbour of its kind adds nothing: there is nothing to judge it by.
+    One without a neighbour of its kind has none.
     """
     if len(singles) < 2:
         return []

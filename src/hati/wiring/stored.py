@@ -24,14 +24,25 @@ def conclude_stored(
         InputError: where there is no such study, or the project no longer fits it.
         MeasurementError: where nothing was measured.
     """
+    study = stored_screening(place, key, metric, relevant)
+    return study.conclude(place.store.evidence(study.id))
+
+
+def stored_screening(
+    place: Workplace, key: str | None = None, metric: str | None = None, relevant: float = RELEVANT
+) -> AnyScreening:
+    """A screening study that the store holds: that of a key, or the last one.
+
+    Raises:
+        InputError: where there is no such study, or the project no longer fits it.
+    """
     records = [record for record in place.store.studies() if record.id.kind == "screening" and record.choice]
     chosen = [record for record in records if key in {None, record.id.key}]
     if not chosen:
         known = ", ".join(record.id.key for record in records)
         fix = f"there are: {known}" if known else f"make one by `hati screen`{of_tables(place)}"
         raise InputError(f"there is no study {key}" if key else "there is no study to report", fix=fix)
-    study = _study_of(place, chosen[-1], metric, relevant)
-    return study.conclude(place.store.evidence(study.id))
+    return _study_of(place, chosen[-1], metric, relevant)
 
 
 def of_tables(place: Workplace) -> str:

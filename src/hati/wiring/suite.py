@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Evidence, FloatArray, InputError, Metric, Plan, StudyId
+from hati.core import Benchmark, Budget, Evidence, FloatArray, InputError, Metric, Plan, StudyId, conversion, parse_unit
 from hati.design.suite import leading_options
 from hati.space import count
 from hati.studies.suite import LEVELS, MARGIN, SuiteConclusion, SuitePlan, SuiteStudy, suite_id
@@ -179,11 +179,15 @@ def _options(
 
 
 def _population(request: SuiteRequest, metric: Metric, space_file: Path) -> FloatArray | None:
-    """The metric's values in a full data set, where one was named."""
+    """The metric's values in a full data set, where one was named, in the metric's unit; so are those without one."""
     if request.against in {None, RANDOM}:
         return None
-    given = TableRequest(Path(str(request.against)), space_file, (metric.name,), request.where, unit=metric.unit)
+    given = TableRequest(Path(str(request.against)), space_file, (metric.name,), request.where)
     table = table_workplace(given).table
     assert table is not None
     values = table.means(metric.name)
-    return values[np.isfinite(values)]
+    values = values[np.isfinite(values)]
+    if not len(values):
+        raise InputError(f"{request.against} has no value of {metric.name}", fix="name a table that was measured")
+    written = parse_unit(table.metrics[0].unit)
+    return values if written.dimension == "1" else values * conversion(written.symbol, metric.unit)

@@ -13,7 +13,8 @@ import numpy as np
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId
 from hati.space import Space
-from hati.studies.screening import RELEVANT, ScreeningConclusion
+from hati.studies.failures import nothing_measured
+from hati.studies.screening import RELEVANT, AnyScreening, ScreeningConclusion
 from hati.studies.validation import (
     MOST_RUNS,
     Augmenting,
@@ -27,7 +28,7 @@ from hati.studies.validation import (
     validation_id,
 )
 from hati.wiring.rehearsal import Rehearsal, estimate
-from hati.wiring.stored import conclude_stored
+from hati.wiring.stored import stored_screening
 from hati.wiring.workplace import Announce, Workplace, mute
 
 _DESIGN = "design"
@@ -93,17 +94,17 @@ def prepare_validation(place: Workplace, request: ValidationRequest, *, fresh: b
         MeasurementError: where the screening measured nothing.
     """
     budget = runs_of(request.budget)
-    found = conclude_stored(place, request.study, request.metric, request.relevant)
+    screening = stored_screening(place, request.study, request.metric, request.relevant)
+    found = screening.conclude(place.store.evidence(screening.id))
     if found.revision != place.revision:
         raise InputError(
             f"the subject has changed since {found.study}: its runs and new ones would not belong together",
             fix="screen again, or go back to that revision",
         )
-    screening = next(record.id for record in place.store.studies() if record.id.key == found.study)
     mode = request.mode or (Mode.CONFIRM if found.by_model else Mode.DISCRIMINATE)
     order = request.order or (2 if mode is Mode.DISCRIMINATE else 3)
     first = validation_id(
-        screening=screening,
+        screening=screening.id,
         metric=found.metric.name,
         relevant=request.relevant,
         mode=mode,
@@ -135,8 +136,8 @@ def validation_of(place: Workplace, key: str, metric: str) -> ValidationConclusi
     if not own:
         return None
     study, what = own[-1]
-    found = conclude_stored(place, key, metric, what["relevant"])
-    screening = next(record.id for record in place.store.studies() if record.id.key == key)
+    screening = stored_screening(place, key, metric, what["relevant"])
+    found = screening.conclude(place.store.evidence(screening.id))
     prepared = _prepared(place, found, screening, study, Mode(what["mode"]), what["order"], what["budget"])
     return prepared.study.conclude(prepared.evidence())
 
@@ -144,7 +145,7 @@ def validation_of(place: Workplace, key: str, metric: str) -> ValidationConclusi
 def _prepared(
     place: Workplace,
     found: ScreeningConclusion,
-    screening: StudyId,
+    screening: AnyScreening,
     study: StudyId,
     mode: Mode,
     order: int,
@@ -156,20 +157,19 @@ def _prepared(
         Mode.DEALIAS: partial(Augmenting, mode=Mode.DEALIAS),
         Mode.CHECK: partial(Augmenting, mode=Mode.CHECK),
     }
-    benchmark = place.project.benchmark(found.benchmark)
     made = makers[mode](
         id=study,
         subject=found.subject,
-        benchmark=benchmark,
+        benchmark=screening.benchmark,
         metric=found.metric,
         revision=found.revision,
         space=place.project.space,
-        screened=_screened(found, place.store.evidence(screening), place.project.space),
+        screened=_screened(found, place.store.evidence(screening.id), place.project.space),
         order=order,
         budget=budget,
         repeats=place.repetitions,
     )
-    return PreparedValidation(place, benchmark, made)
+    return PreparedValidation(place, screening.benchmark, made)
 
 
 def validate(
@@ -179,6 +179,7 @@ def validate(
 
     Raises:
         InputError: where a follow-up's value has no place on the screening's scale.
+        MeasurementError: where runs were made and none of them worked.
     """
     place, study = prepared.place, prepared.study
     place.store.begin(study.id, prepared.benchmark.metrics, place.machine)
@@ -186,7 +187,10 @@ def validate(
         return study.conclude(prepared.evidence())
     announce(study.described)
     with place.engine(prepared.benchmark, announce) as engine:
-        return campaign(study, engine, place.store, prepared.budget, observe)
+        conclusion = campaign(study, engine, place.store, prepared.budget, observe)
+    if conclusion.failed and not conclusion.done:
+        raise nothing_measured(conclusion.failures)
+    return conclusion
 
 
 def rehearse_validation(prepared: PreparedValidation) -> Rehearsal:

@@ -19,13 +19,12 @@ from hati.core import (
     Task,
     generator,
 )
+from hati.studies.failures import hopeful
 from hati.studies.measurement.conclusion import MeasurementConclusion
 from hati.studies.measurement.summary import summarise
 
 STAGE = "measurement"
 BATCH = 32
-GIVE_UP_AFTER = 5
-"""So many runs are tried first; where all of them fail, the campaign ends: it would only fail again."""
 
 
 def measurement_id(
@@ -59,7 +58,7 @@ class Measurement:
         """The tasks that are left, or the next batch of them; none where all runs so far have failed."""
         tasks = self.tasks(len(evidence.runs))
         plan = Plan(tuple(task for task in tasks if task.id not in evidence.known)).within(self.budget.left(evidence))
-        return plan if evidence.done else plan.at_most(max(0, GIVE_UP_AFTER - len(evidence.runs)))
+        return hopeful(plan, evidence)
 
     def conclude(self, evidence: Evidence) -> MeasurementConclusion:
         """A summary of each configuration and metric.

@@ -22,7 +22,8 @@ class Recommendable:
 def worth_recommending(gains: FloatArray, near: FloatArray, most: int) -> tuple[Recommendable, ...]:
     """The best configuration for each metric, then those of the Pareto set that differ most from the ones before.
 
-    One is left out where another that was taken, or the baseline, is nearly as good in every metric.
+    One is left out where another that was taken, or the baseline, is nearly as good in every metric;
+    the first of all only has to be better than the baseline.
 
     Args:
         gains: over the baseline, which is the first row and has none; shape (configurations, metrics).
@@ -34,8 +35,7 @@ def worth_recommending(gains: FloatArray, near: FloatArray, most: int) -> tuple[
     front = _front(gains)
     for metric in range(gains.shape[1]):
         best = _best(gains, front, metric, allowed)
-        new = all(one.place != best for one in taken)
-        if gains[best, metric] > _TINY and new and (not taken or not _covered(gains, best, taken, allowed)):
+        if gains[best, metric] > _TINY and (not taken or not _covered(gains, best, taken, allowed)):
             taken.append(Recommendable(best, metric))
     while len(taken) < most:
         left = [place for place in front if gains[place].max() > _TINY and not _covered(gains, place, taken, allowed)]

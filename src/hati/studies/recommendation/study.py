@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +13,6 @@ from hati.core import (
     Evidence,
     FloatArray,
     Metric,
-    Outcome,
     Plan,
     Run,
     StudyId,
@@ -24,14 +22,13 @@ from hati.core import (
 )
 from hati.design import levels
 from hati.space import Space
+from hati.studies.failures import failure_reasons, hopeful
 from hati.studies.recommendation.comparison import CONFIDENCE, paired_change
 from hati.studies.recommendation.conclusion import MetricChange, RecommendationConclusion, Recommended
 from hati.studies.recommendation.planned import FEWEST_PAIRS, Predicted, RecommendationPlan
 from hati.studies.recommendation.search import to_set
 
 STAGE = "confirmation"
-GIVE_UP_AFTER = 5
-"""So many runs are made first; where all of them fail, the study ends: it would only spend the budget on failures."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ class Recommendation:
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left; no more than five before a first run has worked."""
         left = Plan(tuple(task for task in self.tasks if task.id not in evidence.known))
-        return left if evidence.done else left.at_most(max(0, GIVE_UP_AFTER - len(evidence.runs)))
+        return hopeful(left, evidence)
 
     def conclude(self, evidence: Evidence) -> RecommendationConclusion:
         """What was confirmed, complete or not.
@@ -72,8 +69,6 @@ class Recommendation:
         """
         confidence = 1.0 - (1.0 - CONFIDENCE) / max(1, len(self.wanted.recommended))
         recommended = tuple(self._recommended(one, evidence, confidence) for one in self.wanted.recommended)
-        failed = [run for run in evidence.runs if run.outcome is not Outcome.DONE]
-        reasons = Counter(run.detail or run.outcome.value for run in failed)
         return RecommendationConclusion(
             study=self.id.key,
             screening=self.screening,
@@ -85,8 +80,8 @@ class Recommendation:
             pairs=self.wanted.pairs,
             planned=len(self.tasks),
             done=len(evidence.done),
-            failed=len(failed),
-            failures=tuple(f"{text} ({number} runs)" if number > 1 else text for text, number in reasons.most_common()),
+            failed=len(evidence.failed),
+            failures=failure_reasons(evidence.failed, self.metrics[0]),
             seconds=evidence.seconds,
             warnings=self._warnings(recommended),
         )

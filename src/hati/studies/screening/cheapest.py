@@ -85,7 +85,7 @@ def first_optimal(space: Space, runs: int, rng: np.random.Generator, most: float
 def precision_of_optimal(first: ModelChoice, runs: int) -> Precision | None:
     """What so many runs are foreseen to know, from a design of another size."""
     error = first.standard_error * math.sqrt(first.configurations / runs)
-    return model_precision(runs, 1, first.parameters, error)
+    return model_precision(runs, 1, first.parameters, error, first.settings)
 
 
 def fewest_of_optimal(first: ModelChoice) -> int:

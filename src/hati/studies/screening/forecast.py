@@ -14,14 +14,18 @@ from hati.stats import (
     degrees_of_freedom,
     detectable_by_lenth,
     detectable_by_pure_error,
+    detectable_contrast,
     lenth_reference,
     power_by_lenth,
     power_by_pure_error,
+    power_of_contrast,
     step_critical,
 )
+from hati.stats.distributions import t_cdf
 from hati.studies.screening.choice import Choice
 from hati.studies.screening.judgement import FEWEST_CONTRASTS
 from hati.studies.screening.model_choice import ModelChoice
+from hati.studies.screening.model_units import configurations_are_units
 
 ALPHA = 0.05
 RELEVANT = 0.01
@@ -32,25 +36,46 @@ class Precision:
     """How well a design knows main effects, and by what they are judged.
 
     ``error`` is the standard error of a main effect in standard deviations of a run, ``critical`` the statistic that is
-    needed; judged with ``df`` degrees of freedom, or by Lenth's method over ``contrasts`` where ``df`` is 0.
+    needed; judged with ``df`` degrees of freedom, or by Lenth's method over ``contrasts`` where ``df`` is 0. An option
+    has up to ``settings``; of more than two the effect is the largest difference between any of them.
     """
 
     error: float
     critical: float
     df: int
     contrasts: int = 0
+    settings: int = 2
 
     def detectable(self, noise: float, least: float, power: float = POWER) -> float:
         """The effect that is found with that power, in the unit of ``noise``; none below ``least`` is important."""
         if self.df:
-            return detectable_by_pure_error(noise * self.error, self.df, self.critical, least, power)
+            found = detectable_by_pure_error(noise * self.error, self.df, self.critical, least, power)
+            if self.settings == 2:
+                return found
+            return max(
+                found, detectable_contrast(noise * self._widest, self.settings - 1, self.df, self._p_value, power)
+            )
         return detectable_by_lenth(noise * self.error, self.contrasts, self.critical, least, power)
 
     def power(self, effect: float, noise: float, least: float) -> float:
         """The probability that an effect is found."""
         if self.df:
-            return power_by_pure_error(effect, noise * self.error, self.df, self.critical, least)
+            found = power_by_pure_error(effect, noise * self.error, self.df, self.critical, least)
+            if self.settings == 2 or noise == 0.0:
+                return found
+            return min(
+                found, power_of_contrast(effect, noise * self._widest, self.settings - 1, self.df, self._p_value)
+            )
         return power_by_lenth(effect, noise * self.error, self.contrasts, self.critical, least)
+
+    @property
+    def _widest(self) -> float:
+        """The standard error of a difference of two settings, all being equally frequent."""
+        return self.error * math.sqrt(self.settings / 2.0)
+
+    @property
+    def _p_value(self) -> float:
+        return 2.0 * (1.0 - t_cdf(self.critical, self.df))
 
 
 def expected_detectable(
@@ -88,7 +113,9 @@ def expected_detectable_deviations(
 def precision(choice: Choice | ModelChoice, *, alpha: float = ALPHA) -> Precision | None:
     """How well the design will know main effects; None where it is too small to tell them from noise."""
     if isinstance(choice, ModelChoice):
-        return model_precision(choice.runs, choice.repetitions, choice.parameters, choice.standard_error, alpha)
+        return model_precision(
+            choice.configurations, choice.repetitions, choice.parameters, choice.standard_error, choice.settings, alpha
+        )
     total, reported = _sizes(replace(choice, repetitions=1, reason=""))
     error = 2.0 / math.sqrt(choice.runs)
     df = (choice.configurations - 1) * (choice.repetitions - 1)
@@ -100,18 +127,23 @@ def precision(choice: Choice | ModelChoice, *, alpha: float = ALPHA) -> Precisio
 
 
 def model_precision(
-    runs: int, repetitions: int, parameters: int, standard_error: float, alpha: float = ALPHA
+    configurations: int, repetitions: int, parameters: int, standard_error: float, settings: int, alpha: float = ALPHA
 ) -> Precision | None:
     """That of an optimal design: of the main effect with the largest error, supposing no interactions.
 
     Half of ``alpha`` goes to main effects. ``standard_error`` is the largest of their coefficients', were every
-    configuration run once.
+    configuration run once; ``settings`` the most that an option has.
     """
-    df = runs - parameters - (repetitions - 1)
+    if configurations_are_units(configurations, parameters):
+        df = configurations - parameters
+    else:
+        df = configurations * repetitions - parameters - (repetitions - 1)
     if df < 1:
         return None
     tests = 2 * max(1, parameters - 1)
-    return Precision(2.0 * standard_error / math.sqrt(repetitions), step_critical(alpha, tests, df), df)
+    return Precision(
+        2.0 * standard_error / math.sqrt(repetitions), step_critical(alpha, tests, df), df, settings=settings
+    )
 
 
 @lru_cache(maxsize=64)

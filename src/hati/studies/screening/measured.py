@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from hati.core import Configuration, Evidence, FloatArray, Metric, Observations, Outcome, Run, conversion
+from hati.core import Configuration, Evidence, FloatArray, Metric, Observations, Run, conversion
 from hati.stats import Index
+from hati.studies.failures import failure_reasons
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,21 +52,10 @@ def measured(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, in
         runs=tuple(run for _, run, _ in usable),
         samples=samples,
         failed=failed,
-        reasons=_reasons(failed, metric),
+        reasons=failure_reasons(failed, metric),
     )
 
 
 def _converted(observations: Observations, metric: Metric) -> FloatArray:
     factor = conversion(observations.unit, metric.unit)
     return observations.steady if factor == 1.0 else observations.steady * factor
-
-
-def _reasons(failed: Sequence[Run], metric: Metric) -> tuple[str, ...]:
-    counts = Counter(_reason(run, metric) for run in failed)
-    return tuple(f"{reason} ({count} runs)" if count > 1 else reason for reason, count in counts.most_common())
-
-
-def _reason(run: Run, metric: Metric) -> str:
-    if run.outcome is Outcome.DONE:
-        return f"it yielded no values of {metric.name}"
-    return run.detail or run.outcome.value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +19,8 @@ from hati.stats import (
     Term,
     anova,
     detectable_by_pure_error,
+    detectable_contrast,
+    f_quantile,
     forward_selection,
     half_normal,
     step_down,
@@ -190,13 +194,29 @@ def _effects(
 
 
 def _power(tested: StepDown, judged: ModelFit, limit: float) -> tuple[float | None, float | None]:
-    """The size above which a typical main effect is significant, and the size that is found with 80 % power."""
-    errors = [
-        error
-        for term in tested.model
-        if len(term) == 1 and judged.sizes[term[0]] > 1 and (error := judged.effect(term).standard_error) is not None
-    ]
-    if not errors or judged.df < 1 or not 0.0 < tested.critical < 1.0:
+    """The size above which main effects are significant, and the size that is found with 80 % power.
+
+    For the typical option of so many settings, by that number for which they are largest.
+    """
+    if judged.df < 1 or not 0.0 < tested.critical < 1.0:
         return None, None
-    typical, critical = float(np.median(errors)), t_quantile(1.0 - tested.critical / 2.0, judged.df)
-    return critical * typical, detectable_by_pure_error(typical, judged.df, critical, limit)
+    errors = defaultdict[int, list[float]](list)
+    for term in tested.model:
+        if len(term) == 1 and (error := judged.effect(term).standard_error) is not None:
+            errors[judged.sizes[term[0]]].append(error)
+    found = [
+        _of_size(settings, float(np.median(own)), judged.df, tested.critical, limit)
+        for settings, own in errors.items()
+        if settings > 1
+    ]
+    if not found:
+        return None, None
+    return max(threshold for threshold, _ in found), max(detectable for _, detectable in found)
+
+
+def _of_size(settings: int, error: float, df: int, p_value: float, limit: float) -> tuple[float, float]:
+    if settings == 2:
+        critical = t_quantile(1.0 - p_value / 2.0, df)
+        return critical * error, detectable_by_pure_error(error, df, critical, limit)
+    threshold = error * math.sqrt((settings - 1) * f_quantile(1.0 - p_value, settings - 1, df))
+    return threshold, max(limit, detectable_contrast(error, settings - 1, df, p_value))

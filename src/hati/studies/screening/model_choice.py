@@ -54,6 +54,11 @@ class ModelChoice:
         return len(self.rows)
 
     @property
+    def settings(self) -> int:
+        """The most settings of an option that the rows have, and at least two."""
+        return max(2, int(self.levels.max()) + 1)
+
+    @property
     def runs(self) -> int:
         """Configurations times repetitions."""
         return self.configurations * self.repetitions

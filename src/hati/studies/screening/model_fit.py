@@ -109,6 +109,11 @@ class ModelFit:
         fit = self._telling(term)
         return tuple(fit._contrast(term, row, 1) for row in self._rows(term))
 
+    def means(self, option: int) -> tuple[Contrast, ...]:
+        """The mean at each setting of an option, the other options' settings being equally frequent."""
+        fit = self._telling((option,))
+        return tuple(fit._combination(fit._mean + fit._of((option,), row), 1) for row in self._rows((option,)))
+
     def _telling(self, term: Term) -> ModelFit:
         """The fit to tell a term from: without interactions that contain it, where combinations these need are missing.
 
@@ -131,13 +136,27 @@ class ModelFit:
         )
 
     def _contrast(self, term: Term, weights: FloatArray, dimensions: int) -> Contrast:
-        place = self.places[term]
-        estimate = float(weights @ self.coefficients[place])
+        return self._combination(self._of(term, weights), dimensions)
+
+    def _of(self, term: Term, weights: FloatArray) -> FloatArray:
+        """What a term's coefficients count."""
         told = np.zeros(self.columns.shape[1])
-        told[place] = weights
+        told[self.places[term]] = weights
+        return told
+
+    @property
+    def _mean(self) -> FloatArray:
+        """What coefficients count in the mean of the blocks, all terms' columns being zero."""
+        told = np.zeros(self.columns.shape[1])
+        blocks = min((place.start for place in self.places.values()), default=len(told))
+        told[:blocks] = 1.0 / blocks
+        return told
+
+    def _combination(self, told: FloatArray, dimensions: int) -> Contrast:
+        estimate = float(told @ self.coefficients)
         if self.variance is None or not np.allclose(self.estimable @ told, told, atol=_SAME):
             return Contrast(estimate, None, None)
-        error = float(np.sqrt(self.variance * max(0.0, float(weights @ self.inverse[place, place] @ weights))))
+        error = float(np.sqrt(self.variance * max(0.0, float(told @ self.inverse @ told))))
         factor = float(np.sqrt(dimensions * f_quantile(_CONFIDENCE, dimensions, self.df)))
         return Contrast(estimate, error, factor * error)
 

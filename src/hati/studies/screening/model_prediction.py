@@ -27,7 +27,7 @@ def ranking(analysis: ModelAnalysis, model: Model, population: Levels) -> tuple[
 def often_selected(analysis: ModelAnalysis, model: Model, rng: np.random.Generator) -> tuple[float, ...]:
     """How often a Lasso selects each term of the model that predicts from half of the runs, from 0 to 1.
 
-    So few columns are let in that at a share of .75 at most one term in all is expected to be selected in vain
+    So few columns are let in that at a share of .75 at most one column in all is expected to be selected in vain
     (Meinshausen and Buhlmann 2010, Theorem 1).
     """
     units = analysis.units

@@ -11,6 +11,7 @@ import numpy as np
 from hati.core import Benchmark, Configuration, Evidence, InputError, Metric, Plan, StudyId, Task, generator
 from hati.design import Levels, Model, candidates, from_levels
 from hati.stats import Index, log_variances
+from hati.studies.failures import nothing_measured
 from hati.studies.screening.conclusion import (
     DesignSummary,
     Detectable,
@@ -36,7 +37,6 @@ from hati.studies.screening.model_choice import KIND, ModelChoice
 from hati.studies.screening.model_fit import Contrast
 from hati.studies.screening.model_prediction import often_selected, ranking
 from hati.studies.screening.option_summary import option_summaries
-from hati.studies.screening.pilot import nothing_measured
 from hati.studies.screening.tasks import STAGE, design_tasks, tasks_left
 
 if TYPE_CHECKING:
@@ -219,15 +219,12 @@ class ModelScreening:
         settings = self.space.options[found.term[0]].settings
         if len(found.term) > 1 or len(settings) < 3:
             return ()
-        centre = float(analysis.own.values.mean())
-        pairs = zip(analysis.own.settings(found.term[0]), analysis.judged.settings(found.term[0]), strict=True)
+        pairs = zip(analysis.own.means(found.term[0]), analysis.judged.settings(found.term[0]), strict=True)
         return tuple(
             SettingEstimate(
                 setting,
-                centre + own.estimate,
-                None
-                if own.margin is None
-                else (centre + own.estimate - own.margin, centre + own.estimate + own.margin),
+                own.estimate,
+                _around(own),
                 analysis.readable.relative(decided.estimate),
             )
             for setting, (own, decided) in zip(settings, pairs, strict=True)

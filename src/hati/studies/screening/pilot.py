@@ -16,13 +16,13 @@ from hati.core import (
     Evidence,
     FloatArray,
     InputError,
-    MeasurementError,
     Metric,
     Plan,
     StudyId,
     Task,
     generator,
 )
+from hati.studies.failures import nothing_measured
 from hati.studies.screening.measured import measured
 from hati.studies.screening.wording import counted
 
@@ -141,16 +141,6 @@ class Pilot:
 
         found = sample(self.space, _DRAWN, generator(self.id.seed, "pilot"))
         return tuple(c for c in dict.fromkeys(found) if c != self.space.default)
-
-
-def nothing_measured(reasons: tuple[str, ...]) -> MeasurementError:
-    """The error for a study without a single value: its reason, and what to do."""
-    if not reasons:
-        return MeasurementError("nothing was measured: no run was made", fix="give a larger budget")
-    return MeasurementError(
-        f"nothing was measured: all runs failed, most often because: {reasons[0]}",
-        fix="see `hati runs`; mend the benchmark, then start afresh with --fresh",
-    )
 
 
 def affordable_runs(budget: Budget, pilot: PilotResult) -> int:

@@ -19,6 +19,7 @@ from hati.core import (
 )
 from hati.design import Design, configurations
 from hati.stats import Contrasts, Term, contrasts
+from hati.studies.failures import nothing_measured
 from hati.studies.screening.analysis import Analysis, analyse, explained_by
 from hati.studies.screening.cautions import Situation, warnings
 from hati.studies.screening.choice import Choice, design_summary
@@ -35,7 +36,6 @@ from hati.studies.screening.estimated import Estimated
 from hati.studies.screening.forecast import ALPHA, RELEVANT
 from hati.studies.screening.measured import Measured, measured
 from hati.studies.screening.option_summary import OptionSummary, option_summaries
-from hati.studies.screening.pilot import nothing_measured
 from hati.studies.screening.ranking import rank
 from hati.studies.screening.spread import analyse_spread
 from hati.studies.screening.tasks import STAGE, design_tasks, tasks_left

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from hati.core import Benchmark, Configuration, Evidence, Plan, StudyId, Task, generator
 from hati.design import run_order
+from hati.studies.failures import hopeful
 
 STAGE = "design"
-GIVE_UP_AFTER = 5
-"""So many runs are made first; where all of them fail, the study ends: it would only spend the budget on failures."""
 
 
 def design_tasks(
@@ -36,6 +35,4 @@ def tasks_left(tasks: Sequence[Task], evidence: Evidence) -> Plan:
     """The tasks that are left; no more than five before a first run has worked, so that a hopeless study ends."""
     made = evidence.stage(STAGE)
     left = tuple(task for task in tasks if task.id not in made.known)
-    if made.done:
-        return Plan(left)
-    return Plan(left).at_most(max(0, GIVE_UP_AFTER - len(made.runs)))
+    return hopeful(Plan(left), made)

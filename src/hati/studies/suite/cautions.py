@@ -12,10 +12,15 @@ _ALPHA = 0.05
 
 
 def warnings(
-    strata: Sequence[StratumEstimate], planned: int, found: Measured, beside: Measured, against: Agreement | None
+    strata: Sequence[StratumEstimate],
+    single: int,
+    planned: int,
+    found: Measured,
+    beside: Measured,
+    against: Agreement | None,
 ) -> tuple[str, ...]:
-    """Sentences, each with its remedy."""
-    told = [_missing(strata), _single(strata), _unfinished(planned, found, beside), _weak(against)]
+    """Sentences, each with its remedy; ``single`` strata of several configurations have one value only."""
+    told = [_missing(strata), _single(single, len(strata)), _unfinished(planned, found, beside), _weak(against)]
     return tuple(sentence for sentence in told if sentence)
 
 
@@ -31,13 +36,12 @@ def _missing(strata: Sequence[StratumEstimate]) -> str:
     )
 
 
-def _single(strata: Sequence[StratumEstimate]) -> str:
-    single = sum(stratum.configurations == 1 and stratum.weight > 1 for stratum in strata)
+def _single(single: int, strata: int) -> str:
     if not single:
         return ""
     return (
-        f"{single} of {len(strata)} strata have one configuration only, and were collapsed with their neighbours to "
-        f"judge the error: give --runs {2 * len(strata)} or more, or fewer --options"
+        f"{single} of {strata} strata have one value only, and their error was judged by other strata: "
+        f"give --runs {2 * strata} or more, or fewer --options; or see why runs failed"
     )
 
 

@@ -21,7 +21,7 @@ from hati.studies.suite.measured import Measured
 class Weighted:
     """The values there are, each with its stratum among those that have any, their shares, and centred columns.
 
-    ``strata`` are the positions of those strata in the suite.
+    ``strata`` are the positions of those strata in the suite, ``sizes`` how many configurations they stand for.
     """
 
     values: FloatArray
@@ -29,11 +29,17 @@ class Weighted:
     shares: FloatArray
     columns: FloatArray
     strata: Index
+    sizes: Index
 
     @property
     def weights(self) -> FloatArray:
         """What each value counts; they sum to 1."""
         return np.asarray((self.shares / np.bincount(self.owners))[self.owners])
+
+    @property
+    def single(self) -> int:
+        """How many strata have one value only, though there are more configurations in them."""
+        return int(np.count_nonzero((np.bincount(self.owners) == 1) & (self.sizes > 1)))
 
     def on(self, scale: SuiteScale) -> FloatArray:
         """The values on a scale."""
@@ -48,7 +54,8 @@ def weighted(suite: Suite, found: Measured, columns: FloatArray) -> Weighted:
     """The values with their weights; strata without a value are left out, the others stand for them."""
     strata, owners = np.unique(suite.owners[found.places], return_inverse=True)
     shares = suite.shares[strata]
-    return Weighted(found.values, owners.ravel(), shares / shares.sum(), columns[found.places], strata)
+    sizes = np.array([suite.strata[int(number)].weight for number in strata], dtype=np.intp)
+    return Weighted(found.values, owners.ravel(), shares / shares.sum(), columns[found.places], strata, sizes)
 
 
 def stratum_estimates(suite: Suite, found: Measured, given: Weighted, scale: SuiteScale) -> tuple[StratumEstimate, ...]:
@@ -71,16 +78,16 @@ def stratum_estimates(suite: Suite, found: Measured, given: Weighted, scale: Sui
 
 
 def space_mean(given: Weighted) -> SpaceMean:
-    """The arithmetic mean over the space: the strata's, weighted; the interval is that of the regression estimator."""
-    estimate = stratified_mean(given.values, given.owners, given.shares).estimate
-    return SpaceMean(estimate, given.mean(SuiteScale.RAW).interval())
+    """The arithmetic mean over the space: the strata's, weighted. Their deviations may differ, as values do."""
+    found = stratified_mean(given.values, given.owners, given.shares)
+    return SpaceMean(found.estimate, found.interval())
 
 
 def geometric_mean(given: Weighted) -> SpaceMean:
-    """The same of the logarithms, brought back."""
-    estimate = stratified_mean(given.on(SuiteScale.LOG), given.owners, given.shares).estimate
-    interval = given.mean(SuiteScale.LOG).interval()
-    return SpaceMean(math.exp(estimate), interval and (math.exp(interval[0]), math.exp(interval[1])))
+    """That of the logarithms, whose deviations are much alike: the regression estimator's, brought back."""
+    found = given.mean(SuiteScale.LOG)
+    interval = found.interval()
+    return SpaceMean(math.exp(found.estimate), interval and (math.exp(interval[0]), math.exp(interval[1])))
 
 
 def quantiles(given: Weighted, levels: Sequence[float]) -> tuple[Quantile, ...]:

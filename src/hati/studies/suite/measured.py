@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from hati.core import Configuration, Evidence, FloatArray, Metric, Outcome, Run, conversion
+from hati.core import Configuration, Evidence, FloatArray, Metric, Run, conversion
 from hati.stats import Index
+from hati.studies.failures import failure_reasons
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +34,11 @@ def measured(evidence: Evidence, metric: Metric, configurations: Sequence[Config
         InputError: where a run's unit cannot be converted to the metric's.
     """
     found: Mapping[Configuration, list[float]] = defaultdict(list)
-    reasons: Counter[str] = Counter()
+    failed = list[Run]()
     for run in evidence.runs:
         observations = run.of(metric.name)
         if observations is None:
-            reasons[_reason(run, metric)] += 1
+            failed.append(run)
         else:
             found[run.task.configuration].append(observations.mean * conversion(observations.unit, metric.unit))
     places = [place for place, configuration in enumerate(configurations) if configuration in found]
@@ -46,12 +47,6 @@ def measured(evidence: Evidence, metric: Metric, configurations: Sequence[Config
         values=np.array([np.mean(of) for of in values], dtype=np.float64),
         places=np.array(places, dtype=np.intp),
         runs=np.array([len(of) for of in values], dtype=np.intp),
-        failed=sum(reasons.values()),
-        reasons=tuple(f"{text} ({number} runs)" if number > 1 else text for text, number in reasons.most_common()),
+        failed=len(failed),
+        reasons=failure_reasons(failed, metric),
     )
-
-
-def _reason(run: Run, metric: Metric) -> str:
-    if run.outcome is Outcome.DONE:
-        return f"it yielded no values of {metric.name}"
-    return run.detail or run.outcome.value

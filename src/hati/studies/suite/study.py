@@ -25,6 +25,7 @@ from hati.design.order import run_order
 from hati.design.suite import Suite, screening_suite
 from hati.design.suite_columns import centred_columns
 from hati.space import Space, count
+from hati.studies.failures import hopeful
 from hati.studies.suite.cautions import warnings
 from hati.studies.suite.comparison import FULL, PARTIAL, RANDOM, agreement
 from hati.studies.suite.conclusion import Agreement, SuiteConclusion, SuiteScale
@@ -44,8 +45,6 @@ STAGE = "suite"
 RANDOM_STAGE = "random"
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 MARGIN = 0.05
-GIVE_UP_AFTER = 5
-"""So many runs are tried first; where all of them fail, the campaign ends: it would only fail again."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ class SuiteStudy:
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left; no more than five before a first run has worked, so that a hopeless study ends."""
         left = Plan(tuple(task for task in self.tasks if task.id not in evidence.known))
-        return left if evidence.done else left.at_most(max(0, GIVE_UP_AFTER - len(evidence.runs)))
+        return hopeful(left, evidence)
 
     def conclude(self, evidence: Evidence) -> SuiteConclusion:
         """What the runs say of the whole space, complete or not.
@@ -148,7 +147,7 @@ class SuiteStudy:
             failed=found.failed + beside.failed,
             failures=tuple(dict.fromkeys((*found.reasons, *beside.reasons))),
             seconds=evidence.seconds,
-            warnings=warnings(strata, len(self.tasks), found, beside, against),
+            warnings=warnings(strata, given.single, len(self.tasks), found, beside, against),
         )
 
     def _others(self, beside: Measured) -> tuple[FloatArray | None, str]:

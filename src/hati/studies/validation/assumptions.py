@@ -41,6 +41,7 @@ def assumptions(
     bound: float,
     untouched: Sequence[str],
     scale: str,
+    unseen: str,
 ) -> tuple[Assumption, ...]:
     """The assumptions of a screening after its models were told apart.
 
@@ -56,10 +57,11 @@ def assumptions(
         bound: the odds at which a model is given up.
         untouched: the options that no model speaks of.
         scale: on which effects add up.
+        unseen: how large an effect may be that is in no model.
     """
     named = tuple(_of_important(effect, rivals, models) for effect, rivals in zip(important, aliases, strict=True))
     return (
-        _no_others(important, models, outcome, order, first_rivals, runs, bound),
+        _no_others(important, models, outcome, order, first_rivals, runs, bound, unseen),
         *named,
         *_still(order, untouched, scale, runs),
         *((NO_CANCELLING,) if shared is Sharing.SOME else ()),
@@ -95,6 +97,7 @@ def _no_others(
     first_rivals: int,
     runs: int,
     bound: float,
+    unseen: str,
 ) -> Assumption:
     statement = f"up to order {order}, no effects are active but the important ones"
     known = {frozenset(effect) for effect in important}
@@ -105,7 +108,8 @@ def _no_others(
         return Assumption(statement, Result.UNDECIDED, f"{cost}: odds of {bound:g} to 1 were not reached")
     if more:
         return Assumption(statement, Result.REFUTED, f"{cost}; also active: {listed([_word(e) for e in more])}")
-    return Assumption(statement, Result.CONFIRMED, f"{cost}, by odds of {floor(bound)} to 1 or more")
+    odds = f"by odds of {floor(bound)} to 1 or more, for the most part those before any run: few effects are active"
+    return Assumption(statement, Result.NOT_REFUTED, f"{cost}, {odds}; {unseen}")
 
 
 def _still(order: int, untouched: Sequence[str], scale: str, runs: int) -> tuple[Assumption, ...]:

@@ -15,6 +15,7 @@ from hati.design.candidates import from_levels
 from hati.design.exchanging import Replication
 from hati.space import count
 from hati.stats import Term
+from hati.studies.failures import hopeful
 from hati.studies.validation.assumptions import NO_CANCELLING, ONE_SHIFT, listed
 from hati.studies.validation.base import ValidationBase
 from hati.studies.validation.conclusion import (
@@ -91,7 +92,7 @@ class Augmenting(ValidationBase):
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left, in random order; no more than five before a first run has worked."""
         left = Plan(tuple(task for task in self.tasks if task.id not in evidence.known))
-        return left if evidence.done else left.at_most(max(0, 5 - len(evidence.runs)))
+        return hopeful(left, evidence)
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
@@ -155,13 +156,17 @@ class Augmenting(ValidationBase):
         tests = term_tests(terms.known, runs)
         own = tuple(self._of_important(effect, effects, tests, what) for effect in self.screened.important)
         new = [":".join(e.options) for e in effects if e.important and not e.screened]
-        result = Result.UNDECIDED if not effects else Result.REFUTED if new else Result.CONFIRMED
+        left = {t: test for t, test in tests.items() if frozenset(self.named(t)) not in self._claimed}
+        none = all(within(test.contrast, self.screened.relevant) for test in left.values())
+        passed = Result.CONFIRMED if none else Result.NOT_REFUTED
+        result = Result.UNDECIDED if not effects else Result.REFUTED if new else passed
+        seen = ", and all others are smaller than what matters" if none else self._missed(left)
         others = Assumption(
             f"no alias of an important effect up to order {terms.order} is active"
             if self.mode is Mode.DEALIAS
             else f"no other effect up to order {terms.order} is active",
             result,
-            f"active: {', '.join(new)}" if new else f"{len(terms.terms)} effects were estimated",
+            f"active: {', '.join(new)}" if new else f"{len(terms.terms)} effects were estimated{seen}",
         )
         higher = f"effects of more than {terms.order} options are negligible"
         cost = f"order {terms.order + 1} was not asked for"
@@ -174,6 +179,15 @@ class Augmenting(ValidationBase):
             *((NO_CANCELLING,) if self.mode is Mode.DEALIAS else ()),
             ONE_SHIFT,
         )
+
+    @property
+    def _claimed(self) -> set[frozenset[str]]:
+        return {frozenset(effect) for effect in self.screened.important}
+
+    def _missed(self, tests: Mapping[Term, TermTest]) -> str:
+        """What the tests of those effects can have missed."""
+        sizes = [test.detectable for test in tests.values() if test.detectable is not None]
+        return f", and {self.screened.missed(max(sizes))}" if sizes else ""
 
     def _of_important(
         self,

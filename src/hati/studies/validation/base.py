@@ -10,6 +10,7 @@ from hati.core import Benchmark, Configuration, Evidence, FloatArray, Metric, St
 from hati.design.coding import Levels, levels
 from hati.space import Space
 from hati.stats import Term
+from hati.studies.failures import failure_reasons
 from hati.studies.validation.conclusion import (
     Assumption,
     Mode,
@@ -22,7 +23,6 @@ from hati.studies.validation.conclusion import (
     ValidationConclusion,
 )
 from hati.studies.validation.screened import Screened
-from hati.studies.validation.values import failure_reasons
 
 MOST_RUNS = 16
 
@@ -128,7 +128,7 @@ class ValidationBase:
             budget=self.budget,
             done=done,
             failed=len(evidence.runs) - done,
-            failures=failure_reasons(evidence, self.metric),
+            failures=failure_reasons(evidence.runs, self.metric),
             seconds=evidence.seconds,
             warnings=warnings,
             prediction=prediction,

@@ -32,10 +32,15 @@ class Outcome(StrEnum):
 
 
 class Result(StrEnum):
-    """What became of an assumption."""
+    """What became of an assumption.
+
+    NOT_REFUTED: what would refute it was looked for and not found; how large that would have to be to be found is said
+    beside it.
+    """
 
     CONFIRMED = "confirmed"
     REFUTED = "refuted"
+    NOT_REFUTED = "not refuted"
     UNDECIDED = "undecided"
     ASSUMED = "still assumed"
 

@@ -48,7 +48,7 @@ def confirmation_assumptions(
     return (
         _predicted(prediction),
         *own,
-        _no_others(new, order, prediction, word),
+        _no_others(new, found, order, prediction, screened, word),
         *_unidentified(known, word),
         Assumption(
             f"an effect of more than {order} options is seen in the errors of predictions only",
@@ -76,7 +76,7 @@ def _predicted(found: PredictionCheck) -> Assumption:
         if found.unseen is None
         else f"what is not modelled and has a standard deviation of {_percent(found.unseen)} is seen with 80 % power"
     )
-    return Assumption(statement, Result.CONFIRMED, f"{errors}; {seen}")
+    return Assumption(statement, Result.NOT_REFUTED, f"{errors}; {seen}")
 
 
 def _of_important(term: Term, known: Identified, found: Sequence[ConfirmedEffect], word: _Word) -> Assumption:
@@ -92,18 +92,27 @@ def _of_important(term: Term, known: Identified, found: Sequence[ConfirmedEffect
     why = {
         Result.CONFIRMED: "",
         Result.REFUTED: ": smaller than what matters",
-    }.get(effect.result or Result.UNDECIDED, ": neither shown again nor smaller than what matters")
+    }.get(effect.result or Result.UNDECIDED, ": neither shown by the new runs too nor smaller than what matters")
     return Assumption(statement, effect.result or Result.UNDECIDED, f"{seen}{why}")
 
 
-def _no_others(new: Sequence[ConfirmedEffect], order: int, prediction: PredictionCheck, word: _Word) -> Assumption:
+def _no_others(
+    new: Sequence[ConfirmedEffect],
+    found: Sequence[ConfirmedEffect],
+    order: int,
+    prediction: PredictionCheck,
+    screened: Screened,
+    word: _Word,
+) -> Assumption:
     statement = f"up to order {order}, no effects are active but the important ones"
     if new:
         told = listed([word(effect.term) for effect in new])
         return Assumption(statement, Result.REFUTED, f"with all runs these are important as well: {told}")
     if prediction.p_value is None:
         return Assumption(statement, Result.UNDECIDED, "there are too few new runs")
-    return Assumption(statement, Result.CONFIRMED, "none is significant with all runs; smaller ones may be active")
+    sizes = [e.detectable for e in found if len(e.term) == 1 and e.detectable is not None]
+    seen = f"; of main effects {screened.missed(max(sizes))}" if sizes else ""
+    return Assumption(statement, Result.NOT_REFUTED, f"none is significant with all runs{seen}")
 
 
 def _unidentified(known: Identified, word: _Word) -> tuple[Assumption, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,8 @@ from hati.core import Evidence, FloatArray, InputError, Plan, Task, generator
 from hati.design.candidates import Candidates, candidates, from_levels
 from hati.design.coding import Levels, Model
 from hati.design.identified import Identified, identified
-from hati.stats import Term
+from hati.stats import ModelTerms, Term, forward_selection
+from hati.studies.failures import hopeful
 from hati.studies.validation.base import ValidationBase
 from hati.studies.validation.conclusion import (
     Mode,
@@ -33,6 +34,7 @@ from hati.studies.validation.values import metric_values
 STAGE = "confirmation"
 _MOST_PARAMETERS = 1_000
 _LOOKED_AT = 4_000
+_SELECTED_ORDER = 2  # the screening's model is selected from effects up to that order
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Confirming(ValidationBase):
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left; no more than five before a first run has worked."""
         left = Plan(tuple(task for task in self.tasks if task.id not in evidence.known))
-        return left if evidence.done else left.at_most(max(0, 5 - len(evidence.runs)))
+        return hopeful(left, evidence)
 
     def conclude(self, evidence: Evidence) -> ValidationConclusion:
         """Whether the model predicts, which effects hold, and what that says of the screening."""
@@ -100,7 +102,7 @@ class Confirming(ValidationBase):
         added = self.levels(configurations)
         decided = self.decided(values)
         prediction = self._prediction(added, decided)
-        before = self.screened.runs
+        before = self.screened.runs.by_configuration()
         runs = before.and_block(added, decided) if len(values) else before
         rng = generator(self.id.seed, STAGE, "permutations")
         found = confirmed_effects(self.known, before, runs, self._important, self.screened.relevant, rng)
@@ -130,17 +132,28 @@ class Confirming(ValidationBase):
         before = self.screened.runs
         means = model_columns(self.known, before).always
         judging = judging_terms(self.known, before, self._important)
+        ahead = np.full((int(of.sum()), means.shape[1]), 1.0 / means.shape[1])
+
+        def columns(terms: Sequence[Term]) -> tuple[FloatArray, FloatArray]:
+            first, later = (self._columns(terms, rows) for rows in (before.levels, added[of]))
+            return np.hstack([means, first]), np.hstack([ahead, later])
+
+        def reselected(simulated: FloatArray) -> tuple[FloatArray, FloatArray]:
+            runs = replace(before, values=simulated).by_configuration()
+            known = model_columns(self.known, runs)
+            offered = {term: known.columns[term] for term in known if len(term) <= _SELECTED_ORDER}
+            return columns(forward_selection(ModelTerms(known.always, offered), runs.values))
+
+        model, later = columns(self._predicting)
+        rng = generator(self.id.seed, STAGE, "predictions")
         return check_predictions(
             self.screened,
-            np.hstack([means, self._columns(self._predicting, before.levels)]),
+            model,
             np.hstack([means, self._columns(judging, before.levels)]),
-            np.hstack(
-                [
-                    np.full((int(of.sum()), means.shape[1]), 1.0 / means.shape[1]),
-                    self._columns(self._predicting, added[of]),
-                ]
-            ),
+            later,
             values[of],
+            reselected,
+            rng,
         )
 
     def _columns(self, terms: Sequence[Term], rows: Levels) -> FloatArray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from hati.core import FloatArray
@@ -11,22 +13,33 @@ from hati.stats.projection import spanned
 from hati.studies.validation.conclusion import PredictionCheck
 from hati.studies.validation.screened import Screened
 
+Columns = tuple[FloatArray, FloatArray]
+"""Of the screening's runs, and of the later ones."""
+
 ALPHA = 0.05
 REPETITIONS = "repetitions"
 RESIDUALS = "what the model leaves of the screening's runs"
 NO_RUNS = PredictionCheck(0, 0, None, None, "nothing yet", None, None, None, None, None)
 _POWER = 0.8
+_SIMULATIONS = 199
 _LEAST_PURE = 8
 """So many degrees of freedom of repetitions tell the noise; with fewer it is the model's residuals."""
 _LEAST_PREDICTED = 3
 _RANK = 1e-9
 _UNKNOWN = 1e-6
+_EXACT = 1e-14
 _FLOOR = 4.0
 """Noise below this part of what matters does not count."""
 
 
 def check_predictions(
-    screened: Screened, model: FloatArray, judging: FloatArray, ahead: FloatArray, values: FloatArray
+    screened: Screened,
+    model: FloatArray,
+    judging: FloatArray,
+    ahead: FloatArray,
+    values: FloatArray,
+    reselected: Callable[[FloatArray], Columns],
+    rng: np.random.Generator,
 ) -> PredictionCheck:
     """Test the errors of predictions for later runs, a shift of all of them left out (Chow 1960).
 
@@ -34,6 +47,8 @@ def check_predictions(
     runs, S2 that of all runs with a shift of the later ones, and d how much more of the latter is free: F with d and
     the noise's degrees of freedom if nothing but the model is active (Chow 1960, Econometrica 28, 591-605). That is the
     squared error beside its covariance I + X0 (X'X)^-1 X0'; what the screening cannot predict at all does not count.
+    The model was chosen by the same runs that it was fitted to, so that its errors are larger: where the p-value tells,
+    it is that of 199 simulations of the model in which it is chosen anew.
 
     Args:
         screened: the runs of the screening.
@@ -41,8 +56,10 @@ def check_predictions(
         judging: columns whose residuals tell the noise where repetitions do not.
         ahead: the columns that predict, for the later runs.
         values: of these, on the deciding scale.
+        reselected: ``model`` and ``ahead`` as they would have been with other values of the screening's runs.
+        rng: for the simulations.
     """
-    noise, df, known_from = _noise(screened, judging)
+    noise, df, known_from = _noise(screened, screened.runs.values, judging)
     inverse = np.linalg.pinv(model, rcond=_RANK)
     known = np.linalg.norm(ahead - ahead @ (inverse @ model), axis=1) < _UNKNOWN
     first, both = spanned(model), spanned(_with_shift(model, ahead))
@@ -50,7 +67,11 @@ def check_predictions(
     free = len(values) - (both.shape[1] - first.shape[1])
     if np.count_nonzero(known) < _LEAST_PREDICTED or free < 1 or df < 1:
         return PredictionCheck(int(known.sum()), len(values), None, None, known_from, None, None, None, None, None)
-    ratio = (_left(both, np.concatenate([before, values])) - _left(first, before)) / free / noise
+    ratio = _ratio(model, ahead, before, values, noise)
+    p_value = float(f_above(np.array(max(ratio, 0.0)), free, df))
+    if p_value <= ALPHA:
+        simulated = _simulated(screened, model, judging, ahead, reselected, rng)
+        p_value = max(p_value, float(1 + np.count_nonzero(simulated >= ratio)) / (len(simulated) + 1))
     errors = (values - ahead @ (inverse @ before))[known]
     sizes = np.abs([screened.relative(float(error)) for error in errors - np.mean(errors)])
     carried = len(values) - float(np.sum(both[len(before) :] ** 2))
@@ -58,7 +79,7 @@ def check_predictions(
     return PredictionCheck(
         runs=int(known.sum()),
         random=len(values),
-        p_value=float(f_above(np.array(max(ratio, 0.0)), free, df)),
+        p_value=p_value,
         df=(free, df),
         noise=known_from,
         ratio=ratio,
@@ -67,6 +88,34 @@ def check_predictions(
         deviation=screened.relative(float(np.sqrt(noise))),
         unseen=screened.relative(float(np.sqrt(hidden))) if known_from == REPETITIONS else None,
     )
+
+
+def _ratio(model: FloatArray, ahead: FloatArray, before: FloatArray, values: FloatArray, noise: float) -> float:
+    first, both = spanned(model), spanned(_with_shift(model, ahead))
+    free = len(values) - (both.shape[1] - first.shape[1])
+    if free < 1:
+        return 0.0
+    return float((_left(both, np.concatenate([before, values])) - _left(first, before)) / free / noise)
+
+
+def _simulated(
+    screened: Screened,
+    model: FloatArray,
+    judging: FloatArray,
+    ahead: FloatArray,
+    reselected: Callable[[FloatArray], Columns],
+    rng: np.random.Generator,
+) -> FloatArray:
+    """The statistic of studies in which nothing but the model is active."""
+    noise, _, _ = _noise(screened, screened.runs.values, judging)
+    coefficients = np.linalg.pinv(model, rcond=_RANK) @ screened.runs.values
+    found = []
+    for _ in range(_SIMULATIONS):
+        before = model @ coefficients + np.sqrt(noise) * rng.standard_normal(len(model))
+        after = ahead @ coefficients + np.sqrt(noise) * rng.standard_normal(len(ahead))
+        told, _, _ = _noise(screened, before, judging)
+        found.append(_ratio(*reselected(before), before, after, told))
+    return np.array(found)
 
 
 def _with_shift(model: FloatArray, ahead: FloatArray) -> FloatArray:
@@ -79,18 +128,19 @@ def _left(basis: FloatArray, values: FloatArray) -> float:
     return float(left @ left)
 
 
-def _noise(screened: Screened, judging: FloatArray) -> tuple[float, int, str]:
+def _noise(screened: Screened, values: FloatArray, judging: FloatArray) -> tuple[float, int, str]:
     """The variance of a run, its degrees of freedom, and what it is known from."""
     runs = screened.runs
     floor = (screened.relevant / _FLOOR) ** 2
+    least = _EXACT * float(np.sum((values - values.mean()) ** 2)) or _EXACT
     _, rows = np.unique(runs.levels, axis=0, return_inverse=True)
     own: Index = np.asarray(rows, dtype=np.intp).ravel()
-    variance, df = pure_error(runs.values, own, runs.blocks)
+    variance, df = pure_error(values, own, runs.blocks)
     if df >= _LEAST_PURE:
-        return max(variance, floor), int(df), REPETITIONS
+        return max(variance, floor, least), int(df), REPETITIONS
     basis = spanned(judging)
     df = len(runs) - basis.shape[1]
-    return max(_left(basis, runs.values) / max(df, 1), floor), int(df), RESIDUALS
+    return max(_left(basis, values) / max(df, 1), floor, least), int(df), RESIDUALS
 
 
 def _needed(free: int, df: int) -> float:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
 from hati.core import Configuration, FloatArray, InputError
-from hati.design.coding import Levels, levels
+from hati.design.coding import Levels, Model, levels
 from hati.space import Space
 from hati.stats import Index
+from hati.studies.screening.model_units import model_units
 
 
 class ValueScale(StrEnum):
@@ -66,6 +67,12 @@ class Runs:
             np.concatenate([self.blocks, np.full(len(values), block, dtype=np.intp)]),
         )
 
+    def by_configuration(self) -> Runs:
+        """One mean for each configuration where these are the units of the screening's model, else these runs."""
+        sizes = tuple(int(most) + 1 for most in self.levels.max(axis=0))
+        units = model_units(Model.of_order(sizes, 1), self.levels, self.blocks)
+        return Runs(units.levels, units.values(self.values), units.blocks)
+
     @property
     def _bytes(self) -> tuple[bytes, bytes, bytes]:
         return self.levels.tobytes(), self.values.tobytes(), self.blocks.tobytes()
@@ -102,9 +109,9 @@ class Screened:
             return float(np.expm1(min(difference, 700.0)))
         return difference / self.typical if self.typical > 0.0 else 0.0
 
-    def with_runs(self, runs: Runs) -> Screened:
-        """The same with other runs."""
-        return replace(self, runs=runs)
+    def missed(self, size: float) -> str:
+        """In words, which effects are found with 80 % power: those of a size on the deciding scale."""
+        return f"one of {100.0 * self.relative(size):.2g} % would have been found with 80 % power"
 
 
 def screened_runs(

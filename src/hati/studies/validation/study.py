@@ -17,6 +17,7 @@ from hati.core import (
 )
 from hati.design.augmentation import confounded, runs_needed
 from hati.stats.effect_models import BOUND, EffectModels, Effects
+from hati.studies.failures import hopeful
 from hati.studies.validation.assumptions import Sharing, assumptions
 from hati.studies.validation.base import ValidationBase
 from hati.studies.validation.conclusion import (
@@ -34,6 +35,8 @@ from hati.studies.validation.screened import Runs
 from hati.studies.validation.values import metric_values
 
 _MOST_SHOWN = 50
+_SEEN = 4.2
+"""Standard errors of a main effect that in four of five cases outweighs the odds against it (benchmarks/validating)."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +81,14 @@ class Validation(ValidationBase):
         return f"{models} left by the {len(self.screened.runs)} runs of {self.screened.study}"
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The tasks of the first follow-up that is not complete; none once one model is left or nothing more can be."""
+        """The tasks of the first follow-up that is not complete; none once one model is left or nothing more can be.
+
+        No more than five before a first run has worked.
+        """
         for stage in self._stages(evidence):
             left = tuple(task for task in stage.tasks if task.id not in evidence.known)
             if left:
-                return Plan(left)
+                return hopeful(Plan(left), evidence)
         return Plan()
 
     def conclude(self, evidence: Evidence) -> ValidationConclusion:
@@ -118,6 +124,7 @@ class Validation(ValidationBase):
                 bound=self.bound,
                 untouched=[name for name in self.space.names if name not in touched],
                 scale=self.screened.scale.value,
+                unseen=self._unseen(models, len(runs)),
             ),
             done=done,
             warnings=self._warnings(models, left),
@@ -208,6 +215,11 @@ class Validation(ValidationBase):
             )
             for found in estimates(models, runs, self.question)
         )
+
+    def _unseen(self, models: EffectModels, runs: int) -> str:
+        """How large a main effect may be that the models are without."""
+        size = _SEEN * 2.0 * float(np.sqrt(models.variances[0] / runs))
+        return f"main effects of less than about {100.0 * self.screened.relative(size):.2g} % may be active"
 
     def _warnings(self, models: EffectModels, left: tuple[RivalModel, ...]) -> tuple[str, ...]:
         found = list[str]()

@@ -9,20 +9,25 @@ import numpy as np
 
 from hati.core import FloatArray
 from hati.design.identified import Identified
-from hati.stats import ModelTerms, Term, holm
+from hati.stats import ModelTerms, Term, detectable_contrast, holm
 from hati.stats.distributions import f_above
 from hati.studies.screening.model_fit import Contrast, ModelFit
 from hati.studies.validation.screened import Runs
 
+ALPHA = 0.05
 _EXACT = 1e-14
 
 
 @dataclass(frozen=True)
 class TermTest:
-    """What a fit says of a term: its contrast, and the p-value corrected for all terms (Holm 1979)."""
+    """What a fit says of a term: its contrast, and the p-value corrected for all terms (Holm 1979).
+
+    ``detectable`` is the size of a contrast that is significant with 80 % power, None without a standard error.
+    """
 
     contrast: Contrast
     p_value: float
+    detectable: float | None
 
 
 def model_columns(known: Identified, runs: Runs) -> ModelTerms:
@@ -41,9 +46,20 @@ def term_tests(known: Identified, runs: Runs) -> Mapping[Term, TermTest]:
     total = float(np.sum((runs.values - runs.values.mean()) ** 2))
     variance = max(fit.variance or 0.0, _EXACT * total / fit.df)
     p_values = holm(np.array([_p_value(fit, terms.columns[term], term, variance) for term in known.terms]))
+    contrasts = [fit.effect(term) for term in known.terms]
     return {
-        term: TermTest(fit.effect(term), float(p_value)) for term, p_value in zip(known.terms, p_values, strict=True)
+        term: TermTest(
+            contrast, float(p_value), detectable(contrast, terms.columns[term], fit.df, ALPHA / len(p_values))
+        )
+        for term, contrast, p_value in zip(known.terms, contrasts, p_values, strict=True)
     }
+
+
+def detectable(contrast: Contrast, columns: FloatArray, df: int, p_value: float) -> float | None:
+    """The size of a term's contrast that is significant with 80 % power, None without a standard error."""
+    if contrast.standard_error is None or df < 1:
+        return None
+    return detectable_contrast(contrast.standard_error, int(columns.any(axis=0).sum()), df, p_value)
 
 
 def within(contrast: Contrast, limit: float) -> bool:

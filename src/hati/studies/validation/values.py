@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-
 import numpy as np
 
-from hati.core import Configuration, Evidence, FloatArray, Metric, Outcome, Run, conversion
+from hati.core import Configuration, Evidence, FloatArray, Metric, conversion
 
 
 def metric_values(evidence: Evidence, metric: Metric) -> tuple[tuple[Configuration, ...], FloatArray]:
@@ -20,13 +17,3 @@ def metric_values(evidence: Evidence, metric: Metric) -> tuple[tuple[Configurati
     usable = [(configuration, observed) for configuration, observed in found if observed is not None]
     values = [observed.mean * conversion(observed.unit, metric.unit) for _, observed in usable]
     return tuple(configuration for configuration, _ in usable), np.array(values, dtype=np.float64)
-
-
-def failure_reasons(evidence: Evidence, metric: Metric) -> tuple[str, ...]:
-    """Why runs have no value, each reason once with its count, the most frequent first."""
-    failed: Sequence[Run] = [run for run in evidence.runs if run.of(metric.name) is None]
-    counts = Counter(
-        f"it yielded no values of {metric.name}" if run.outcome is Outcome.DONE else run.detail or run.outcome.value
-        for run in failed
-    )
-    return tuple(f"{reason} ({count} runs)" if count > 1 else reason for reason, count in counts.most_common())

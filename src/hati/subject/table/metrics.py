@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from hati.core import Better, Metric
+from hati.core import LARGEST, Better, Metric
 from hati.subject.table.sheet import Sheet, listed
 
 ORIGIN = ("revision", "workload", "benchmark", "machine", "study", "stage", "run", "repetition")
@@ -79,6 +79,9 @@ def _values(sheet: Sheet, column: str, row: int, text: str) -> tuple[float, ...]
                 row=row,
                 fix="write it as in 0.25 or 1e-3; leave the cell empty where nothing was measured",
             )
+        if abs(value) > LARGEST:
+            fix = f"give values of at most {LARGEST:g}, in a larger unit"
+            raise sheet.error(f"{part!r} is too large to compute with", column=column, row=row, fix=fix)
         values.append(value)
     return tuple(values)
 

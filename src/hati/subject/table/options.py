@@ -36,7 +36,7 @@ class Cells:
         """The error for a row in which the option is active and has no setting."""
         column = self.columns[0]
         if not _is_own(self.option, self.columns):
-            chosen = [name for name in self.columns if self._text(row, name) in {"1", "true"}]
+            chosen = [name for name in self.columns if _TRUTH.get(self._text(row, name).lower())]
             said = f"{listed(chosen)} are 1" if chosen else f"none of {listed(self.columns)} is 1"
             fix = "let exactly one of them be 1"
             return self.sheet.error(

@@ -35,7 +35,7 @@ class Condition:
 
 
 def selected(sheet: Sheet, conditions: Sequence[Condition]) -> Sheet:
-    """The rows that meet all conditions; numbers are equal however they are written.
+    """The rows that meet all conditions; numbers are equal however they are written, where none is written so.
 
     Raises:
         InputError: for an unknown column, with the nearest, and where no row is left, with the column's values.
@@ -44,7 +44,8 @@ def selected(sheet: Sheet, conditions: Sequence[Condition]) -> Sheet:
         if condition.column not in sheet:
             raise sheet.missing(condition.column, f"for --where {condition}")
         values, codes = distinct(sheet.texts(condition.column))
-        meant = np.array([_same(value, condition.value) for value in values], dtype=bool)
+        alike = _alike if condition.value not in {value.strip() for value in values} else _equal
+        meant = np.array([alike(value, condition.value) for value in values], dtype=bool)
         if not meant.any():
             raise sheet.error(
                 f"no row has {condition}", column=condition.column, fix=f"its values are: {listed(values)}"
@@ -53,9 +54,11 @@ def selected(sheet: Sheet, conditions: Sequence[Condition]) -> Sheet:
     return sheet
 
 
-def _same(text: str, wanted: str) -> bool:
-    if text.strip() == wanted:
-        return True
+def _equal(text: str, wanted: str) -> bool:
+    return text.strip() == wanted
+
+
+def _alike(text: str, wanted: str) -> bool:
     try:
         return float(text) == float(wanted)
     except ValueError:

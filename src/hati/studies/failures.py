@@ -1,0 +1,36 @@
+"""Runs without a value: what is said of them, and when a study gives up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from hati.core import Evidence, MeasurementError, Metric, Outcome, Plan, Run
+
+GIVE_UP_AFTER = 5
+"""So many runs are made first; where all of them fail, the study ends: it would only spend the budget on failures."""
+
+
+def hopeful(plan: Plan, made: Evidence) -> Plan:
+    """The plan; before a first run has worked no more of it than makes five runs in all."""
+    return plan if made.done else plan.at_most(max(0, GIVE_UP_AFTER - len(made.runs)))
+
+
+def failure_reasons(runs: Iterable[Run], metric: Metric) -> tuple[str, ...]:
+    """Why runs have no value of a metric, each reason once with its count, the most frequent first."""
+    counts = Counter(
+        f"it yielded no values of {metric.name}" if run.outcome is Outcome.DONE else run.detail or run.outcome.value
+        for run in runs
+        if run.of(metric.name) is None
+    )
+    return tuple(f"{reason} ({count} runs)" if count > 1 else reason for reason, count in counts.most_common())
+
+
+def nothing_measured(reasons: tuple[str, ...]) -> MeasurementError:
+    """The error for a study without a single value: its reason, and what to do."""
+    if not reasons:
+        return MeasurementError("nothing was measured: no run was made", fix="give a larger budget")
+    return MeasurementError(
+        f"nothing was measured: all runs failed, most often because: {reasons[0]}",
+        fix="mend the benchmark, or the table, then start afresh with --fresh; `hati runs` lists a project's runs",
+    )

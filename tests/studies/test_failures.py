@@ -1,0 +1,46 @@
+"""Runs without a value: what is said of them, and when a study gives up."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from hati.core import Configuration, Evidence, Metric, Observations, Outcome, Plan, Run, Task, Workload
+from hati.studies.failures import failure_reasons, hopeful, nothing_measured
+
+LATENCY = Metric("latency", "s")
+TASKS = tuple(Task("s", "design", "main", Configuration({"a": 1}), "1", Workload(), number) for number in range(9))
+PLAN = Plan(TASKS)
+
+
+def failed(number: int, detail: str = "", outcome: Outcome = Outcome.FAILED) -> Run:
+    return Run(TASKS[number], "m", datetime(2026, 1, 1, tzinfo=UTC), 1.0, outcome, detail)
+
+
+def done(number: int, metric: str = "latency") -> Run:
+    seen = (Observations(metric, "s", np.ones(1)),)
+    return Run(TASKS[number], "m", datetime(2026, 1, 1, tzinfo=UTC), 1.0, Outcome.DONE, observations=seen)
+
+
+@pytest.mark.parametrize(("failures", "left"), [(0, 5), (3, 2), (5, 0), (7, 0)])
+def test_five_failures_are_enough(failures: int, left: int) -> None:
+    made = Evidence(tuple(failed(number) for number in range(failures)))
+    assert hopeful(PLAN, made).tasks == TASKS[:left]
+
+
+def test_one_run_that_works_lets_a_study_go_on() -> None:
+    assert hopeful(PLAN, Evidence((*(failed(number) for number in range(5)), done(5)))) == PLAN
+
+
+def test_reasons_are_counted_and_the_most_frequent_comes_first() -> None:
+    runs = [failed(0, "no cheese"), done(1), failed(2, outcome=Outcome.TIMEOUT), failed(3, "no cheese")]
+    assert failure_reasons(runs, LATENCY) == ("no cheese (2 runs)", "timeout")
+    assert failure_reasons([done(0, "size")], LATENCY) == ("it yielded no values of latency",)
+    assert failure_reasons([done(0)], LATENCY) == ()
+
+
+def test_nothing_measured_says_why() -> None:
+    assert "most often because: no cheese (2 runs)" in nothing_measured(("no cheese (2 runs)", "timeout")).message
+    assert "no run was made" in nothing_measured(()).message

@@ -1,0 +1,46 @@
+"""What a confirmation takes for independent, and what the new runs alone say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hati.design import Model
+from hati.stats import ModelTerms, Term
+from hati.studies.screening.model_fit import ModelFit
+from hati.studies.validation.confirmed import shown_anew
+from hati.studies.validation.screened import Runs
+
+SIZES = (2, 2, 3)
+TERMS: tuple[Term, ...] = ((0,), (1,), (2,))
+
+
+def test_configurations_that_are_many_count_once() -> None:
+    levels = np.unique(np.random.default_rng(1).integers(0, 2, (60, 6)), axis=0).astype(np.int16)
+    values = np.arange(len(levels), dtype=np.float64)
+    three = np.concatenate([values, values + 1.0, values + 5.0])
+    runs = Runs(np.tile(levels, (3, 1)), three, np.repeat([0, 1, 2], len(levels))).by_configuration()
+    assert len(runs) == len(levels) >= 21
+    assert runs.values - runs.values.mean() == pytest.approx(values - values.mean())
+
+
+def test_few_configurations_are_the_whole_space_and_their_runs_count() -> None:
+    levels = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 4, dtype=np.int16)
+    runs = Runs(levels, np.arange(16.0), np.repeat(np.arange(4), 4))
+    assert runs.by_configuration() == runs
+
+
+@pytest.mark.parametrize(("effect", "least", "most"), [(0.0, 0.05, 1.0), (-3.0, 0.95, 1.0), (3.0, 0.0, 1e-3)])
+def test_new_runs_have_to_show_an_effect_themselves(effect: float, least: float, most: float) -> None:
+    """Where the old ones show it: by none, by the opposite, by the same."""
+    rng = np.random.default_rng(2)
+    levels = np.column_stack([rng.permutation(np.arange(36) % size) for size in SIZES]).astype(np.int16)
+    new = np.arange(36) >= 24
+    model = Model.of_order(SIZES, 1)
+    columns = {term: model.matrix(levels)[:, model.owners == place] for place, term in enumerate(model.terms)}
+    terms = ModelTerms(np.column_stack([~new, new]).astype(float), columns)
+    values = np.where(new, effect, 6.0) * levels[:, 0] + 0.1 * rng.standard_normal(36)
+    fit = ModelFit.of(terms, TERMS, SIZES, values)
+    found = shown_anew(terms, fit, ((0,), (2,)), new)
+    assert least <= found[0,] <= most
+    assert found[2,] > 0.05
