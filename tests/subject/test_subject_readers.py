@@ -246,6 +246,6 @@ def test_any_output_is_read_or_refused(about: Benchmark, output: bytes) -> None:
     assert 0 <= found[0].warmup < found[0].values.size
 
 
-@given(st.lists(st.floats(0, 1e300), min_size=1))
+@given(st.lists(st.floats(0, 1e100), min_size=1))
 def test_what_was_printed_is_read_back_exactly(printed: list[float]) -> None:
     assert values(lines({"metric": "latency", "values": printed})) == printed

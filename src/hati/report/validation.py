@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 
 from hati.report.plain import Plain
@@ -37,7 +36,9 @@ def validation_answer(conclusion: ValidationConclusion) -> str:
     best = effects_text(conclusion.models[0].effects)
     if conclusion.outcome is Outcome.DECIDED:
         return f"decided: one model is left, of {best}"
-    least = conclusion.models[1].odds if len(conclusion.models) > 1 else math.nan
+    if len(conclusion.models) == 1:
+        return f"undecided: one model is left, of {best}, but effects as large as its smallest could have been missed"
+    least = conclusion.models[1].odds
     return (
         f"undecided: {_models(len(conclusion.models))} are left; the most probable, of {best}, "
         f"has odds of {least:.3g} to 1 against the next"

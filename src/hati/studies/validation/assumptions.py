@@ -41,14 +41,14 @@ def assumptions(
     bound: float,
     untouched: Sequence[str],
     scale: str,
-    unseen: str,
+    unseen: float,
 ) -> tuple[Assumption, ...]:
     """The assumptions of a screening after its models were told apart.
 
     Args:
         important: the effects that the screening called important, as it named them.
         models: those that are left.
-        outcome: whether one is left.
+        outcome: whether one is left, of effects that are larger than the runs can miss.
         aliases: those of each important effect's, which the screening's runs cannot tell from it.
         shared: whether effects up to that order share estimates in the screening.
         order: effects up to this order were thought of.
@@ -57,7 +57,7 @@ def assumptions(
         bound: the odds at which a model is given up.
         untouched: the options that no model speaks of.
         scale: on which effects add up.
-        unseen: how large an effect may be that is in no model.
+        unseen: main effects below it, in per cent, may be in no model.
     """
     named = tuple(_of_important(effect, rivals, models) for effect, rivals in zip(important, aliases, strict=True))
     return (
@@ -97,19 +97,22 @@ def _no_others(
     first_rivals: int,
     runs: int,
     bound: float,
-    unseen: str,
+    unseen: float,
 ) -> Assumption:
     statement = f"up to order {order}, no effects are active but the important ones"
     known = {frozenset(effect) for effect in important}
     more = [effect for effect in models[0].effects if frozenset(effect) not in known]
     first = "1 model was" if first_rivals == 1 else f"{first_rivals} models were"
     cost = f"{first} left after the screening" + (f", {len(models)} after {runs} runs more" if runs else "")
+    may_be = f"main effects of less than about {unseen:.2g} % may be active"
+    if outcome is Outcome.UNDECIDED and len(models) == 1:
+        return Assumption(statement, Result.UNDECIDED, f"{cost}, and what it has is no larger: {may_be}")
     if outcome is Outcome.UNDECIDED:
         return Assumption(statement, Result.UNDECIDED, f"{cost}: odds of {bound:g} to 1 were not reached")
     if more:
         return Assumption(statement, Result.REFUTED, f"{cost}; also active: {listed([_word(e) for e in more])}")
     odds = f"by odds of {floor(bound)} to 1 or more, for the most part those before any run: few effects are active"
-    return Assumption(statement, Result.NOT_REFUTED, f"{cost}, {odds}; {unseen}")
+    return Assumption(statement, Result.NOT_REFUTED, f"{cost}, {odds}; {may_be}")
 
 
 def _still(order: int, untouched: Sequence[str], scale: str, runs: int) -> tuple[Assumption, ...]:

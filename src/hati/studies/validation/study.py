@@ -54,7 +54,8 @@ class Validation(ValidationBase):
     """Finds the models that a screening's runs cannot tell apart, and measures what tells them apart.
 
     Follow-ups of 4 to 16 runs are made until one model is left, all others being given up at odds of ``bound``, or
-    ``budget`` runs are spent.
+    ``budget`` runs are spent. It is decided where one is left whose effects are all larger than those that the runs can
+    miss: smaller ones are given up by the odds before any run.
 
     Raises:
         InputError: for a budget below 1, or a question that cannot be asked.
@@ -98,8 +99,12 @@ class Validation(ValidationBase):
         runs = self._with_all(evidence)
         last = stages[-1]
         models = last.models if runs == last.before else rival_models(runs, self.question, last.models.models)
-        outcome = Outcome.DECIDED if len(models.models) == 1 and models.complete else Outcome.UNDECIDED
         left = self._rivals(models)
+        effects = self._effects(models, runs, left)
+        missed = _SEEN * 2.0 * float(np.sqrt(models.variances[0] / len(runs)))
+        clear = bool(effects) and min(abs(effect.contrast) for effect in effects) >= missed
+        decided = len(models.models) == 1 and models.complete and clear
+        outcome = Outcome.DECIDED if decided else Outcome.UNDECIDED
         done = len(runs) - len(self.screened.runs)
         touched = {self.space.names[option] for option in involved(models, self.question)}
         return self.conclusion(
@@ -110,7 +115,7 @@ class Validation(ValidationBase):
             gamma=models.gamma,
             outcome=outcome,
             models=left[:_MOST_SHOWN],
-            effects=self._effects(models, runs, left),
+            effects=effects,
             rounds=rounds,
             assumptions=assumptions(
                 self.screened.important,
@@ -124,7 +129,7 @@ class Validation(ValidationBase):
                 bound=self.bound,
                 untouched=[name for name in self.space.names if name not in touched],
                 scale=self.screened.scale.value,
-                unseen=self._unseen(models, len(runs)),
+                unseen=100.0 * self.screened.relative(missed),
             ),
             done=done,
             warnings=self._warnings(models, left),
@@ -215,11 +220,6 @@ class Validation(ValidationBase):
             )
             for found in estimates(models, runs, self.question)
         )
-
-    def _unseen(self, models: EffectModels, runs: int) -> str:
-        """How large a main effect may be that the models are without."""
-        size = _SEEN * 2.0 * float(np.sqrt(models.variances[0] / runs))
-        return f"main effects of less than about {100.0 * self.screened.relative(size):.2g} % may be active"
 
     def _warnings(self, models: EffectModels, left: tuple[RivalModel, ...]) -> tuple[str, ...]:
         found = list[str]()
