@@ -5,15 +5,19 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 
 INTERRUPTED = 130
+_MANY_OBJECTS = 100_000
 
 __all__ = ["INTERRUPTED", "main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program with the given arguments (default: the process's); its exit status."""
+    # What modules are made of lives as long as the process; to look for garbage in it again and again delays the start.
+    gc.set_threshold(_MANY_OBJECTS)
     try:
         from hati.cli.program import run  # inside, so that Ctrl-C while it loads is no traceback either
 

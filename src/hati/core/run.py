@@ -45,9 +45,9 @@ class Observations:
         values = np.array(self.values, dtype=np.float64)
         if values.ndim != 1 or values.size == 0:
             raise InputError(f"metric {self.metric!r} has no observations")
-        if not np.all(np.isfinite(values)):
-            raise InputError(f"metric {self.metric!r} has an observation that is not a finite number")
-        if np.abs(values).max() > LARGEST:
+        if not np.abs(values).max() <= LARGEST:
+            if not np.all(np.isfinite(values)):
+                raise InputError(f"metric {self.metric!r} has an observation that is not a finite number")
             raise InputError(f"metric {self.metric!r} has an observation beyond {LARGEST:g}", fix="use a larger unit")
         if not 0 <= self.warmup < values.size:
             raise InputError(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Engine, RowMapping, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, Engine, RowMapping, Select, Table, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hati.core import Better, Evidence, Machine, Metric, Observations, Run, Sample, StudyId, canonical_json
@@ -34,6 +34,32 @@ class Selection:
     task: str | None = None
 
 
+@dataclass(frozen=True)
+class _Insert:
+    """An insertion that is compiled once: for every run SQLAlchemy would take as long again as the database."""
+
+    statement: str
+    columns: tuple[str, ...]
+
+    @classmethod
+    def of(cls, engine: Engine, table: Table, *given: str) -> _Insert:
+        """That of a table's rows, whose ``given`` columns the database fills in."""
+        keys = [column.name for column in table.columns if column.name not in given]
+        compiled = insert(table).compile(engine, column_keys=keys)
+        return cls(str(compiled), tuple(compiled.positiontup or ()))
+
+    def one(self, connection: Connection, row: Mapping[str, object]) -> int:
+        """Insert a row; its number."""
+        return int(connection.exec_driver_sql(self.statement, self._values(row)).lastrowid)
+
+    def all(self, connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
+        """Insert rows."""
+        connection.exec_driver_sql(self.statement, list(map(self._values, rows)))
+
+    def _values(self, row: Mapping[str, object]) -> tuple[object, ...]:
+        return tuple(row[name] for name in self.columns)
+
+
 class SqlStore:
     """Studies and runs in a database; each call is a transaction of its own.
 
@@ -42,6 +68,8 @@ class SqlStore:
 
     def __init__(self, engine: Engine, name: str) -> None:
         self._engine = engine
+        self._run = _Insert.of(engine, schema.run, "number")
+        self._observations = _Insert.of(engine, schema.observations)
         self.name = name
 
     def begin(self, study: StudyId, metrics: Sequence[Metric], machine: Machine) -> StudyRecord:
@@ -76,10 +104,10 @@ class SqlStore:
         with explained(self.name):
             try:
                 with self._engine.begin() as connection:
-                    key = connection.execute(insert(schema.run), run_row(run)).inserted_primary_key
-                    rows = observation_rows(int(key[0]) if key else 0, run)
+                    made = self._run.one(connection, run_row(run))
+                    rows = observation_rows(made, run)
                     if rows:
-                        connection.execute(insert(schema.observations), rows)
+                        self._observations.all(connection, rows)
             except IntegrityError:
                 if not self.runs(Selection(task=run.task.id)):
                     raise
