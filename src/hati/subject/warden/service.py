@@ -35,14 +35,19 @@ class Service:
         self.server: Program | None = None
         self.bystanders: set[int] = set()
         self.asked = False
+        self.rang = 0
         self.poll = select.poll()
         self.wake, wake_end = os.pipe()
         os.set_blocking(self.wake, False)
         os.set_blocking(wake_end, False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGCHLD, self.ring)
         signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
         self.poll.register(self.wake, select.POLLIN)
         self.poll.register(channel.fd, select.POLLIN)
+
+    def ring(self, _: int, __: object) -> None:
+        """Note when a child has ended: to wait for it, and what it closed before, takes some time more."""
+        self.rang = time.perf_counter_ns()
 
     def serve(self) -> None:
         """Answer requests until hati goes; leave no process behind."""
@@ -172,10 +177,10 @@ class Service:
                 return False
             if pid == 0:
                 return True
-            now = time.perf_counter_ns()
             for program in (self.command, self.server):
                 if program is not None and program.pid == pid and program.status is None:
-                    program.status, program.wall = status, now - program.began
+                    ended = self.rang if self.rang > program.began else time.perf_counter_ns()
+                    program.status, program.wall = status, ended - program.began
             if self.command is not None and not bystander:
                 self.command.add(usage)
 
