@@ -1,7 +1,5 @@
 """Where tasks run: on this machine, one at a time under a lock, or looked up in a table of measurements."""
 
-from hati.engine.local import LocalEngine
-from hati.engine.lock import MachineLock
-from hati.engine.table import TableEngine
+import lazy_loader
 
-__all__ = ["LocalEngine", "MachineLock", "TableEngine"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

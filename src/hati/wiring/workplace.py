@@ -6,13 +6,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hati.core import Benchmark, InputError, Machine
-from hati.engine import LocalEngine, TableEngine
 from hati.project import Project, read_project
 from hati.store import SqlStore, open_store, read_store
 from hati.subject import directory_revision, machine
-from hati.subject.table import MeasuredTable
+
+if TYPE_CHECKING:
+    from hati.engine import LocalEngine, TableEngine
+    from hati.subject.table import MeasuredTable
 
 Announce = Callable[[str], None]
 """Told in a sentence what happens before and between the runs."""
@@ -39,9 +42,11 @@ class Workplace:
 
     def engine(self, benchmark: Benchmark, announce: Announce = mute) -> LocalEngine | TableEngine:
         """What runs the tasks of a benchmark: a context manager; ``announce`` is told when it has to wait."""
+        from hati import engine  # each of its modules where it is needed: the table's loads designs
+
         if self.table is not None:
-            return TableEngine(self.table, self.machine)
-        return LocalEngine(self.project.root, (benchmark,), self.machine, announce)
+            return engine.TableEngine(self.table, self.machine)
+        return engine.LocalEngine(self.project.root, (benchmark,), self.machine, announce)
 
 
 def existing_store(path: Path, place: str | None) -> SqlStore:

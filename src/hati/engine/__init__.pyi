@@ -1,0 +1,3 @@
+from .local import LocalEngine as LocalEngine
+from .lock import MachineLock as MachineLock
+from .table import TableEngine as TableEngine
