@@ -165,6 +165,7 @@ def test_minimum_aberration_to_16_runs_by_trying_all(runs: int, patterns: dict[t
         assert _best_pattern(chosen | _mask(base), factors, runs) == patterns[factors, runs]
 
 
+@pytest.mark.acceptance
 def test_minimum_aberration_in_32_runs_to_16_factors(patterns: dict[tuple[int, int], list[float]]) -> None:
     # Resolution IV can be had, so no generated factor is a product of two base factors: 2^16 sets are all.
     base = [1, 2, 4, 8, 16]

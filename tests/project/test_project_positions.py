@@ -139,7 +139,7 @@ def _parses_to(text: str, value: object) -> bool:
         return False
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(documents())
 def test_every_path_is_located(text: str) -> None:
     try:

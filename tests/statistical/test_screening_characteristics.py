@@ -38,6 +38,7 @@ def test_an_effect_of_stated_size_is_found(runs: int, size: float, noise: Noise)
 
 
 @REPLICATED
+@pytest.mark.acceptance
 def test_what_is_said_to_be_found_with_80_per_cent_power_is(runs: int) -> None:
     choice = choose(14, runs)
     said = expected_detectable_deviations(choice)
@@ -71,6 +72,7 @@ def test_studies_that_lost_runs_still_find_a_large_effect(runs: int, lost: int) 
 
 
 @REPLICATED
+@pytest.mark.acceptance
 def test_intervals_in_the_unit_hold_the_difference_of_arithmetic_means(runs: int) -> None:
     """Effects multiply, and it is decided on the logarithmic scale; the intervals may be too wide, not too narrow."""
     result = simulate(choose(14, runs), Noise.LOG_NORMAL, {(0,): 2.0, (1,): 1.5, (2,): -1.5}, studies=1000)

@@ -51,6 +51,7 @@ def test_nothing_is_found_where_nothing_acts(kind: str) -> None:
 
 
 @pytest.mark.statistical
+@pytest.mark.acceptance
 def test_where_some_terms_act_the_others_are_not_found() -> None:
     rng = np.random.default_rng(21)
     alarms, hits, studies = 0, 0, 200
