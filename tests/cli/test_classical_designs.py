@@ -119,6 +119,7 @@ def test_orthogonal_arrays(project: Path, capfd: pytest.CaptureFixture[str]) -> 
         (("--orthogonal-array",), "PATH"),
         ((".", "--orthogonal-array", "--runs", "10"), "orthogonal in 18, 36"),
         ((".", "--orthogonal-array", "--foldover", "all"), "--runs alone"),
+        ((".", "--orthogonal-array", "--alias-order", "2"), "--runs alone"),
     ],
 )
 def test_what_is_refused(

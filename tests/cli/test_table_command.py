@@ -135,6 +135,43 @@ def test_the_result_goes_where_it_is_told(hati: Hati, spaced: Path) -> None:
     assert reported.json["validation"] == validated.json
 
 
+def test_a_value_that_is_written_as_asked_is_preferred(hati: Hati, spaced: Path) -> None:
+    """2.1 and 2.10 are one number and two releases."""
+    text = (spaced / "t.csv").read_text()
+    (spaced / "t.csv").write_text(text.replace(",1.0,", ",2.1,").replace(",2.0,", ",2.10,"))
+    found = {
+        wanted: hati(*SCREEN, "--where", f"revision={wanted}", "--format", "json").json for wanted in ("2.1", "2.10")
+    }
+    assert [told["revision"] for told in found.values()] == ["2.1", "2.10"]
+    typical = [told["effects"][0]["estimate"] for told in found.values()]
+    assert typical[1] == pytest.approx(3 * typical[0], rel=1e-6) or found["2.1"] != found["2.10"]
+
+
+@pytest.mark.parametrize(("off", "on"), [("False", "True"), ("FALSE", "TRUE"), ("false", "true")])
+def test_truth_values_are_written_in_several_ways(hati: Hati, spaced: Path, off: str, on: str) -> None:
+    plain = hati(*FIRST, "--format", "json").json
+    rows = [line.split(",") for line in (spaced / "t.csv").read_text().splitlines()]
+    words = [rows[0], *([{"0": off, "1": on}[cell] for cell in row[:6]] + row[6:] for row in rows[1:])]
+    (spaced / "t.csv").write_text("\n".join(",".join(row) for row in words) + "\n")
+    done = hati(*FIRST, "--format", "json")
+    assert done.status == 0, done.err
+    assert done.json["important"] == plain["important"]
+    assert done.json["runs"] == {"done": 32, "failed": 0}
+
+
+def test_a_validation_that_measures_nothing_has_failed(hati: Hati, spaced: Path) -> None:
+    planned = hati(*FIRST, "--dry-run", "--format", "json").json
+    wanted = {tuple(str(int(task[name])) for name in NAMES) for task in planned}
+    lines = (spaced / "t.csv").read_text().splitlines()
+    kept = [line for line in lines[1:] if tuple(line.split(",")[:6]) in wanted]
+    (spaced / "t.csv").write_text("\n".join([lines[0], *kept]))
+    subject = (*FIRST[1:4], *FIRST[-4:], "--store", "s.sqlite")
+    assert hati(*FIRST, "--store", "s.sqlite").status == 0
+    done = hati("validate", *subject, "--mode", "confirm", "--format", "json")
+    assert done.status == 4, done.err
+    assert "nothing was measured" in done.err
+
+
 def test_a_heading_names_the_metric_for_every_verb(hati: Hati, spaced: Path) -> None:
     text = (spaced / "t.csv").read_text()
     (spaced / "t.csv").write_text(text.replace("latency", "latency (ms)", 1))

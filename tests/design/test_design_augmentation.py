@@ -8,7 +8,7 @@ import pytest
 from hati.core import InputError
 from hati.design import aliases, from_generators, letters
 from hati.design.augmentation import augment, entangled, runs_needed
-from hati.design.coding import Levels
+from hati.design.coding import Levels, Model
 from hati.design.exchanging import Replication
 from hati.space import Option, Space
 
@@ -50,6 +50,16 @@ def test_too_few_runs_are_an_error_that_names_terms() -> None:
         augment(SPACE, LEVELS, terms, 4, np.random.default_rng(1))
     with pytest.raises(InputError, match="too many"):
         entangled(np.zeros((4, 30), dtype=np.int16), (2,) * 30, ((0,),), 5)
+
+
+def test_the_shift_between_the_runs_made_and_those_added_takes_a_run() -> None:
+    terms = entangled(LEVELS, SIZES, IMPORTANT, 3)
+    with pytest.raises(InputError):
+        augment(SPACE, LEVELS, terms, 5, np.random.default_rng(1))
+    found = augment(SPACE, LEVELS, terms, 6, np.random.default_rng(1))
+    columns = Model(SIZES, terms).matrix(found.levels)
+    later = np.repeat([0.0, 1.0], [128, 6])[:, None]
+    assert np.linalg.matrix_rank(np.hstack([columns, later])) == len(terms) + 2
 
 
 def test_without_replication_no_configuration_is_run_twice() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hati.core import FloatArray
 from hati.stats.contrasts import Term
 from hati.stats.model_terms import ModelTerms, parents
-from hati.stats.projection import added_basis
+from hati.stats.projection import NOTHING, added_basis
 
 _MOST = 0.5
 """The model has at most so many parameters for each run: AICc's correction assumes that the candidates were few."""
@@ -33,38 +36,84 @@ def forward_selection(terms: ModelTerms, values: FloatArray) -> tuple[Term, ...]
     smallest = 1e-12 * float(np.sum((values - values.mean()) ** 2))
     if left <= smallest:
         return ()
+    every = tuple(terms)
+    candidates = _alike(terms, basis)
     chosen = list[Term]()
     best = _criterion(left, terms.runs, basis.shape[1])
     while left > smallest:
-        found: tuple[float, Term, FloatArray] | None = None
-        for term in terms:
-            if term in chosen or not _eligible(term, chosen):
-                continue
-            added = added_basis(terms.columns[term], basis)
-            size = basis.shape[1] + added.shape[1]
-            if not added.shape[1] or size > _MOST * terms.runs:
-                continue
-            explained = float(np.sum((added.T @ residual) ** 2))
-            criterion = _criterion(max(left - explained, smallest), terms.runs, size)
-            if found is None or criterion < found[0]:
-                found = criterion, term, added
-        if found is None or found[0] >= best:
+        explained, added = _explained(candidates, residual, len(every))
+        sizes = basis.shape[1] + added
+        open_ = [_eligible(term, chosen) for term in every] & (added > 0) & (sizes <= _MOST * terms.runs)
+        criteria = np.where(open_, _criteria(np.maximum(left - explained, smallest), terms.runs, sizes), math.inf)
+        place = int(np.argmin(criteria)) if every else 0
+        if not open_.any() or criteria[place] >= best:
             break
-        best, term, new = found
-        chosen.append(term)
+        best = float(criteria[place])
+        chosen.append(every[place])
+        new = added_basis(terms.columns[every[place]], basis)
         basis = np.hstack([basis, new])
         residual = residual - new @ (new.T @ residual)
         left = float(residual @ residual)
+        for group in candidates:
+            group.remove(new)
     return tuple(chosen)
 
 
+@dataclass(frozen=True, eq=False)
+class _Alike:
+    """Terms with equally many columns: their places among all, what the model leaves of each, and their whole sizes.
+
+    ``columns`` has shape (terms, runs, columns of a term), and changes as the model grows.
+    """
+
+    places: NDArray[np.intp]
+    columns: FloatArray
+    sizes: FloatArray
+
+    def remove(self, basis: FloatArray) -> None:
+        """Leave what is orthogonal to more columns."""
+        for _ in range(2):  # once more: rounding of the first time would pass for something new
+            self.columns[:] -= basis @ (basis.T @ self.columns)
+
+
+def _alike(terms: ModelTerms, basis: FloatArray) -> list[_Alike]:
+    every = list(terms.columns.values())
+    found = []
+    for width in sorted({columns.shape[1] for columns in every} - {0}):
+        places = np.array([i for i, columns in enumerate(every) if columns.shape[1] == width], dtype=np.intp)
+        stacked = np.array([every[place] for place in places], dtype=np.float64)
+        group = _Alike(places, stacked, np.sum(stacked**2, axis=1).max(axis=1))
+        group.remove(basis)
+        found.append(group)
+    return found
+
+
+def _explained(candidates: Sequence[_Alike], residual: FloatArray, terms: int) -> tuple[FloatArray, NDArray[np.intp]]:
+    """How much of the sum of squares each term explains beside the model, and how many parameters it adds.
+
+    By principal axes of what the model leaves of a term's columns; those of next to no length are rounding.
+    """
+    explained, added = np.zeros(terms), np.zeros(terms, dtype=np.intp)
+    for group in candidates:
+        lengths, axes = np.linalg.eigh(group.columns.transpose(0, 2, 1) @ group.columns)
+        told = lengths > NOTHING**2 * group.sizes[:, None]
+        along = np.einsum("tca,tc->ta", axes, np.einsum("trc,r->tc", group.columns, residual))
+        explained[group.places] = np.sum(along**2 / np.where(told, lengths, math.inf), axis=1)
+        added[group.places] = np.count_nonzero(told, axis=1)
+    return explained, added
+
+
 def _eligible(term: Term, chosen: list[Term]) -> bool:
-    return len(term) == 1 or any(parent in chosen for parent in parents(term))
+    return term not in chosen and (len(term) == 1 or any(parent in chosen for parent in parents(term)))
 
 
 def _criterion(residual: float, runs: int, parameters: int) -> float:
+    return float(_criteria(np.array(residual), runs, np.array(parameters)))
+
+
+def _criteria(residual: FloatArray, runs: int, parameters: NDArray[np.intp]) -> FloatArray:
     """AICc up to a constant; the variance counts as a parameter."""
     count = parameters + 1
-    if runs - count - 1 <= 0:
-        return math.inf
-    return runs * math.log(residual / runs) + 2.0 * count * runs / (runs - count - 1)
+    spare = np.maximum(runs - count - 1, 0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(runs * np.log(residual / runs) + np.where(spare, 2.0 * count * runs / spare, math.inf))

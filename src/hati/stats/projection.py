@@ -6,7 +6,7 @@ import numpy as np
 
 from hati.core import FloatArray
 
-_NOTHING = 1e-7
+NOTHING = 1e-7
 """What is left of a column below this part of the whole is rounding."""
 
 
@@ -23,7 +23,7 @@ def added_basis(columns: FloatArray, basis: FloatArray) -> FloatArray:
     if size == 0.0 or not left.size:
         return np.empty((len(columns), 0))
     vectors, sizes, _ = np.linalg.svd(left, full_matrices=False)
-    return np.asarray(vectors[:, sizes > _NOTHING * size])
+    return np.asarray(vectors[:, sizes > NOTHING * size])
 
 
 def spanned(columns: FloatArray) -> FloatArray:

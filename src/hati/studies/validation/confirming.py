@@ -144,16 +144,9 @@ class Confirming(ValidationBase):
             offered = {term: known.columns[term] for term in known if len(term) <= _SELECTED_ORDER}
             return columns(forward_selection(ModelTerms(known.always, offered), runs.values))
 
-        model, later = columns(self._predicting)
         rng = generator(self.id.seed, STAGE, "predictions")
         return check_predictions(
-            self.screened,
-            model,
-            np.hstack([means, self._columns(judging, before.levels)]),
-            later,
-            values[of],
-            reselected,
-            rng,
+            self.screened, columns(self._predicting), columns(judging), values[of], reselected, rng
         )
 
     def _columns(self, terms: Sequence[Term], rows: Levels) -> FloatArray:

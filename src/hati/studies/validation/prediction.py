@@ -34,9 +34,8 @@ _FLOOR = 4.0
 
 def check_predictions(
     screened: Screened,
-    model: FloatArray,
-    judging: FloatArray,
-    ahead: FloatArray,
+    predicting: Columns,
+    judging: Columns,
     values: FloatArray,
     reselected: Callable[[FloatArray], Columns],
     rng: np.random.Generator,
@@ -48,18 +47,18 @@ def check_predictions(
     the noise's degrees of freedom if nothing but the model is active (Chow 1960, Econometrica 28, 591-605). That is the
     squared error beside its covariance I + X0 (X'X)^-1 X0'; what the screening cannot predict at all does not count.
     The model was chosen by the same runs that it was fitted to, so that its errors are larger: where the p-value tells,
-    it is that of 199 simulations of the model in which it is chosen anew.
+    it is that of 199 simulations in which nothing but the judging columns is active and the model is chosen anew.
 
     Args:
         screened: the runs of the screening.
-        model: the columns that predict, for those, shape (runs, columns); the mean included.
+        predicting: the columns that predict, shape (runs, columns) each; the mean included.
         judging: columns whose residuals tell the noise where repetitions do not.
-        ahead: the columns that predict, for the later runs.
-        values: of these, on the deciding scale.
-        reselected: ``model`` and ``ahead`` as they would have been with other values of the screening's runs.
+        values: of the later runs, on the deciding scale.
+        reselected: ``predicting`` as it would have been with other values of the screening's runs.
         rng: for the simulations.
     """
-    noise, df, known_from = _noise(screened, screened.runs.values, judging)
+    model, ahead = predicting
+    noise, df, known_from = _noise(screened, screened.runs.values, judging[0])
     inverse = np.linalg.pinv(model, rcond=_RANK)
     known = np.linalg.norm(ahead - ahead @ (inverse @ model), axis=1) < _UNKNOWN
     first, both = spanned(model), spanned(_with_shift(model, ahead))
@@ -70,7 +69,7 @@ def check_predictions(
     ratio = _ratio(model, ahead, before, values, noise)
     p_value = float(f_above(np.array(max(ratio, 0.0)), free, df))
     if p_value <= ALPHA:
-        simulated = _simulated(screened, model, judging, ahead, reselected, rng)
+        simulated = _simulated(screened, judging, reselected, rng)
         p_value = max(p_value, float(1 + np.count_nonzero(simulated >= ratio)) / (len(simulated) + 1))
     errors = (values - ahead @ (inverse @ before))[known]
     sizes = np.abs([screened.relative(float(error)) for error in errors - np.mean(errors)])
@@ -99,21 +98,20 @@ def _ratio(model: FloatArray, ahead: FloatArray, before: FloatArray, values: Flo
 
 
 def _simulated(
-    screened: Screened,
-    model: FloatArray,
-    judging: FloatArray,
-    ahead: FloatArray,
-    reselected: Callable[[FloatArray], Columns],
-    rng: np.random.Generator,
+    screened: Screened, judging: Columns, reselected: Callable[[FloatArray], Columns], rng: np.random.Generator
 ) -> FloatArray:
-    """The statistic of studies in which nothing but the model is active."""
-    noise, _, _ = _noise(screened, screened.runs.values, judging)
-    coefficients = np.linalg.pinv(model, rcond=_RANK) @ screened.runs.values
+    """The statistic of studies in which nothing but the judging columns is active.
+
+    Not the columns that predict: what these have of chance would be taken for true, and chosen again for good reason.
+    """
+    columns, ahead = judging
+    noise, _, _ = _noise(screened, screened.runs.values, columns)
+    coefficients = np.linalg.pinv(columns, rcond=_RANK) @ screened.runs.values
     found = []
     for _ in range(_SIMULATIONS):
-        before = model @ coefficients + np.sqrt(noise) * rng.standard_normal(len(model))
+        before = columns @ coefficients + np.sqrt(noise) * rng.standard_normal(len(columns))
         after = ahead @ coefficients + np.sqrt(noise) * rng.standard_normal(len(ahead))
-        told, _, _ = _noise(screened, before, judging)
+        told, _, _ = _noise(screened, before, columns)
         found.append(_ratio(*reselected(before), before, after, told))
     return np.array(found)
 
