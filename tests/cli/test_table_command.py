@@ -101,6 +101,28 @@ def test_rows_metric_and_direction_are_chosen(hati: Hati, spaced: Path) -> None:
     assert "the table has no row of" in json.dumps(half.json["failures"])
 
 
+def test_rows_that_are_missing_are_one_reason_and_the_advice_is_for_tables(hati: Hati, spaced: Path) -> None:
+    rows = (spaced / "t.csv").read_text().splitlines(keepends=True)
+    (spaced / "t.csv").write_text("".join(row for row in rows if not row.startswith(("1,0", "0,1"))))
+    told = hati(*FIRST, "--format", "json").json
+    assert told["runs"] == {"done": 16, "failed": 16}
+    (reason,) = told["failures"]
+    assert reason.startswith("the table has no row of a=")
+    assert reason.endswith("(and so of 15 other configurations)")
+    warnings = " ".join(told["warnings"])
+    assert "hati runs" not in warnings
+    assert "repeats every configuration" not in warnings
+    assert "the planned runs" not in warnings
+    assert "see `hati runs --store`" in hati(*FIRST, "--store", "s.sqlite", "--format", "json").out
+
+
+def test_the_budget_that_repeats_is_true(hati: Hati, spaced: Path) -> None:
+    noisy = ("--deviation", "1%", "--format", "json")
+    assert "a budget of 32 runs and more repeats every configuration" in hati(*FIRST, *noisy, "--budget", "8").out
+    for runs, repetitions in (("16", 1), ("31", 1), ("32", 2)):
+        assert hati(*FIRST, *noisy, "--budget", runs).json["design"]["repetitions"] == repetitions
+
+
 def test_noise_is_drawn_and_is_the_same_for_the_same_seed(hati: Hati, spaced: Path) -> None:
     first, again, other = (
         hati(*FIRST, "--deviation", "1%", "--seed", seed, "--format", "json").json for seed in ("1", "1", "2")

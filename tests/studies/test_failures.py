@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -39,6 +40,14 @@ def test_reasons_are_counted_and_the_most_frequent_comes_first() -> None:
     assert failure_reasons(runs, LATENCY) == ("no cheese (2 runs)", "timeout")
     assert failure_reasons([done(0, "size")], LATENCY) == ("it yielded no values of latency",)
     assert failure_reasons([done(0)], LATENCY) == ()
+
+
+def test_reasons_that_differ_in_the_configuration_alone_are_one() -> None:
+    tasks = [replace(TASKS[0], configuration=Configuration({"a": setting})) for setting in (1, 2, 3, 3)]
+    runs = [replace(failed(0, f"no row of {task.configuration}"), task=task) for task in tasks]
+    assert failure_reasons(runs, LATENCY) == ("no row of a=1 (and so of 2 other configurations)",)
+    assert failure_reasons(runs[:2], LATENCY) == ("no row of a=1 (and so of 1 other configuration)",)
+    assert failure_reasons(runs[2:], LATENCY) == ("no row of a=3 (2 runs)",)
 
 
 def test_nothing_measured_says_why() -> None:

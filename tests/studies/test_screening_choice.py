@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hati.core import InputError
 from hati.design import catalogue_sizes, resolution
 from hati.studies.screening import Choice, choose, expected_detectable, expected_detectable_deviations
+from hati.studies.screening.choice import repeated_from
 
 
 @pytest.mark.parametrize(
@@ -65,6 +66,20 @@ def test_resolution_iv_where_it_can_be_had_and_no_larger_design_without_repetiti
     assert (choice.resolution == 3) == (not good)
     if good and choice.configurations > good[0].runs:
         assert choice.repetitions >= 2
+
+
+@pytest.mark.parametrize("most", [2, float("inf")])
+@pytest.mark.parametrize("factors", [1, 2, 3, 4, 5, 6, 7, 11, 16])
+def test_the_budget_that_repeats_is_the_fewest_runs_from_which_on_every_choice_does(factors: int, most: float) -> None:
+    fewest = repeated_from(factors, most)
+    assert fewest is not None
+    smallest = catalogue_sizes(factors)[0].runs
+    once = [runs for runs in range(smallest, 300) if choose(factors, runs, most).repetitions == 1]
+    assert max(once) == fewest - 1
+
+
+def test_runs_that_are_there_once_are_never_repeated() -> None:
+    assert repeated_from(11, 1) is None
 
 
 def test_options_named_like_letters_get_the_same_matrix() -> None:

@@ -8,7 +8,16 @@ import pytest
 from simulated_subject import concluded, multiplying, screening
 
 from hati.core import Budget, InputError
-from hati.studies.screening import Choice, PilotResult, ScreeningConclusion, affordable_runs, choose
+from hati.studies.screening import (
+    OF_TABLES,
+    Choice,
+    PilotResult,
+    Remedies,
+    ScreeningConclusion,
+    affordable_runs,
+    choose,
+    of_table,
+)
 
 
 def ambiguous(found: ScreeningConclusion) -> list[str]:
@@ -61,3 +70,22 @@ def test_one_of_a_kind_is_in_the_singular() -> None:
         choose(1, 2).design(["a", "b"])
     with pytest.raises(InputError, match="after 1 pilot run of"):
         affordable_runs(Budget.parse("1"), PilotResult(1.0, None, 1, 0, 1.0))
+
+
+def test_the_budget_that_repeats_is_told_where_there_is_one() -> None:
+    study, subject = screening(7, 8), multiplying({"a": 0.5})
+    advised = concluded(replace(study, remedies=Remedies(32)), subject).warnings
+    assert any(w.endswith("most do nothing; a budget of 32 runs and more repeats every configuration") for w in advised)
+    alone = concluded(replace(study, remedies=Remedies()), subject).warnings
+    assert any(warning.endswith("supposing that most do nothing") for warning in alone)
+
+
+def test_advice_for_machines_is_not_given_for_tables() -> None:
+    subject = multiplying({"a": 0.5}, noise=0.5)
+    told = concluded(screening(5, 32), subject).warnings
+    assert any(warning.endswith("four times as many runs, or longer ones, halve that") for warning in told)
+    of_tables = concluded(replace(screening(5, 32), remedies=OF_TABLES), subject).warnings
+    assert any(warning.endswith("four times as many runs halve that") for warning in of_tables)
+    few = of_table(64, repeated_from=None, failures="")
+    of_few = concluded(replace(screening(5, 32), remedies=few), subject).warnings
+    assert any(warning.endswith("the smallest that is found with 80 % power") for warning in of_few)

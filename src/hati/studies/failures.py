@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 from hati.core import Evidence, MeasurementError, Metric, Outcome, Plan, Run
@@ -17,13 +16,34 @@ def hopeful(plan: Plan, made: Evidence) -> Plan:
 
 
 def failure_reasons(runs: Iterable[Run], metric: Metric) -> tuple[str, ...]:
-    """Why runs have no value of a metric, each reason once with its count, the most frequent first."""
-    counts = Counter(
-        f"it yielded no values of {metric.name}" if run.outcome is Outcome.DONE else run.detail or run.outcome.value
-        for run in runs
-        if run.of(metric.name) is None
-    )
-    return tuple(f"{reason} ({count} runs)" if count > 1 else reason for reason, count in counts.most_common())
+    """Why runs have no value of a metric, each reason once with its count, the most frequent first.
+
+    Reasons that differ in nothing but the run's own configuration, which they end with, are one: the first is told.
+    """
+    alike: dict[str, list[str]] = {}
+    for run in runs:
+        if run.of(metric.name) is None:
+            reason = _reason(run, metric)
+            alike.setdefault(reason.removesuffix(str(run.task.configuration)), []).append(reason)
+    return tuple(map(_told, sorted(alike.values(), key=len, reverse=True)))
+
+
+def _reason(run: Run, metric: Metric) -> str:
+    if run.outcome is Outcome.DONE:
+        return f"it yielded no values of {metric.name}"
+    return run.detail or run.outcome.value
+
+
+def _told(reasons: list[str]) -> str:
+    """One of them, and how many runs and configurations it is the reason for."""
+    different = len(set(reasons))
+    if different > 1:
+        return f"{reasons[0]} (and so of {_others(different - 1)})"
+    return f"{reasons[0]} ({len(reasons)} runs)" if len(reasons) > 1 else reasons[0]
+
+
+def _others(number: int) -> str:
+    return "1 other configuration" if number == 1 else f"{number} other configurations"
 
 
 def nothing_measured(reasons: tuple[str, ...]) -> MeasurementError:

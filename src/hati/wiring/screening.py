@@ -21,6 +21,7 @@ from hati.studies.screening import (
     study_id,
 )
 from hati.studies.screening.pilot import RUNS
+from hati.wiring.advising import remedies
 from hati.wiring.planning import Goal, pilot_runs, planned
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.workplace import Announce, Workplace, mute
@@ -76,6 +77,7 @@ class PreparedScreening:
             space=self.place.project.space,
             choice=choice,
             relevant=self.request.relevant,
+            remedies=remedies(self.place, self.benchmark.name, self.request.goal),
         )
 
     def evidence(self) -> Evidence:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from hati.core import Benchmark, InputError
 from hati.store import StudyRecord
 from hati.studies.screening import RELEVANT, AnyScreening, ScreeningConclusion, read_choice, screening
+from hati.wiring.advising import remedies
 from hati.wiring.screening import chosen_metric
 from hati.wiring.table import BENCHMARK, table_benchmark
 from hati.wiring.workplace import Workplace
@@ -69,6 +70,7 @@ def _study_of(place: Workplace, record: StudyRecord, metric: str | None, relevan
         space=space,
         choice=read_choice(record.choice or ""),
         relevant=relevant,
+        remedies=remedies(place, benchmark.name, parameters.get("planned_for")),
     )
 
 

@@ -25,7 +25,8 @@ from hati.subject.table import (
 from hati.wiring.workplace import Workplace
 
 BENCHMARK = "table"
-_IN_MEMORY = "sqlite://"
+IN_MEMORY = "sqlite://"
+"""The store that forgets."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def table_workplace(request: TableRequest, store: str | None = None) -> Workplac
     benchmark = table_benchmark(table.metrics, table.workload)
     return Workplace(
         project=replace(project, benchmarks=(benchmark,)),
-        store=open_store(store or _IN_MEMORY),
+        store=open_store(store or IN_MEMORY),
         machine=_machine(table.name, table.content, conditions, drawn_from),
         revision=table.revision,
         table=table,

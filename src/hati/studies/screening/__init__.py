@@ -6,7 +6,14 @@ detected. ``ModelScreening`` does the same on any other space, by an optimal des
 """
 
 from hati.studies.screening.choice import Choice, choose
-from hati.studies.screening.choosing import AnyChoice, AnyScreening, choose_design, read_choice, screening
+from hati.studies.screening.choosing import (
+    AnyChoice,
+    AnyScreening,
+    choose_design,
+    read_choice,
+    repeated_from,
+    screening,
+)
 from hati.studies.screening.conclusion import (
     DesignSummary,
     Detectable,
@@ -40,10 +47,12 @@ from hati.studies.screening.planning import (
     power_expected,
     run_noise,
 )
+from hati.studies.screening.remedies import OF_TABLES, Remedies, of_table
 from hati.studies.screening.study import Screening, study_id
 
 __all__ = [
     "ALPHA",
+    "OF_TABLES",
     "PILOT_RUNS",
     "RELEVANT",
     "AnyChoice",
@@ -62,6 +71,7 @@ __all__ = [
     "Pilot",
     "PilotResult",
     "Point",
+    "Remedies",
     "RunNoise",
     "Scale",
     "Screening",
@@ -75,10 +85,12 @@ __all__ = [
     "choose_optimal",
     "expected_detectable",
     "expected_detectable_deviations",
+    "of_table",
     "plan_design",
     "power_expected",
     "precision",
     "read_choice",
+    "repeated_from",
     "run_noise",
     "screening",
     "study_id",

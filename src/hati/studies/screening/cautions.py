@@ -14,6 +14,7 @@ from hati.studies.screening.analysis import Analysis
 from hati.studies.screening.conclusion import DesignSummary, Noise
 from hati.studies.screening.drift import drift
 from hati.studies.screening.measured import Measured
+from hati.studies.screening.remedies import Remedies, advised
 from hati.studies.screening.wording import listed
 
 DRIFT = 0.01
@@ -35,6 +36,7 @@ class Situation:
     measured: Measured
     analysis: Analysis
     relevant: float
+    remedies: Remedies
 
 
 def warnings(situation: Situation) -> tuple[str, ...]:
@@ -46,9 +48,10 @@ def warnings(situation: Situation) -> tuple[str, ...]:
 def _missing_runs(s: Situation) -> Iterator[str]:
     done, failed = len(s.measured.values), len(s.measured.failed)
     if failed:
-        yield (
+        yield advised(
             f"{failed} of {done + failed} runs failed, most often because: {s.measured.reasons[0]}; "
-            f"effects are estimated from the others, and more of them are aliased; see `hati runs`"
+            "effects are estimated from the others, and more of them are aliased",
+            s.remedies.failures,
         )
     unmade = s.design.runs - done - failed
     if unmade > 0:
@@ -61,10 +64,7 @@ def _missing_runs(s: Situation) -> Iterator[str]:
 def _failed_settings(s: Situation) -> Iterator[str]:
     shared = common_settings(s.measured.failed, s.measured.runs)
     if shared:
-        yield (
-            f"all {len(s.measured.failed)} failed runs have {listed(shared)}; "
-            "mend or drop that setting, then start afresh with --fresh"
-        )
+        yield advised(f"all {len(s.measured.failed)} failed runs have {listed(shared)}", s.remedies.mend)
 
 
 def common_settings(failed: Sequence[Run], done: Sequence[Run]) -> list[str]:
@@ -89,7 +89,7 @@ def _has(configuration: Configuration, name: str, setting: object) -> bool:
 def _lost_effects(s: Situation) -> Iterator[str]:
     if s.analysis.missing:
         lost = [":".join(s.names[option] for option in term) for term in s.analysis.missing]
-        yield f"the runs that there are cannot estimate {listed(lost)}; more of the planned runs are needed"
+        yield advised(f"the runs that there are cannot estimate {listed(lost)}", s.remedies.lost)
 
 
 def _weak(s: Situation) -> Iterator[str]:
@@ -101,31 +101,34 @@ def _weak(s: Situation) -> Iterator[str]:
 
 
 def _noise(s: Situation) -> Iterator[str]:
-    twice = f"a budget of {2 * s.design.configurations} runs and more repeats every configuration"
+    fewest = s.remedies.repeated_from if s.design.repetitions == 1 else None
+    twice = f"a budget of {fewest} runs and more repeats every configuration" if fewest else ""
     if s.analysis.judged_by is Noise.NONE:
-        yield f"too few runs to tell effects from noise, so none is called important; {twice}"
+        yield advised("too few runs to tell effects from noise, so none is called important", twice)
     elif s.analysis.judged_by is Noise.LENTH and s.design.repetitions == 1:
-        yield f"no repetitions: noise is judged by the smaller effects, supposing that most do nothing; {twice}"
+        yield advised("no repetitions: noise is judged by the smaller effects, supposing that most do nothing", twice)
     elif s.analysis.judged_by is Noise.LENTH:
         yield "too few repetitions were made to judge noise by them: it is judged by the smaller effects"
 
 
 def _drift(s: Situation) -> Iterator[str]:
+    if not s.remedies.rest:
+        return
     correlation, p_value = drift(s.analysis, s.matrix, s.measured.rows, s.measured.order)
     if p_value < DRIFT:
         way = "rise" if correlation > 0 else "fall"
         yield (
             f"values {way} over the order of runs (rank correlation {correlation:.2f}, p = {p_value:.2g}); "
-            "let the machine come to rest, or do less besides"
+            f"{s.remedies.rest}"
         )
 
 
 def _coarse(s: Situation) -> Iterator[str]:
     found = s.analysis.detectable
     if found is not None and found[1] > max(COARSE * s.relevant, NOTABLE):
-        yield (
-            f"the noise hides effects below {100 * found[1]:.2g} %, the smallest that is found with 80 % power; "
-            "four times as many runs, or longer ones, halve that"
+        yield advised(
+            f"the noise hides effects below {100 * found[1]:.2g} %, the smallest that is found with 80 % power",
+            s.remedies.against_noise(s.design.runs),
         )
 
 

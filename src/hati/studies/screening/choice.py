@@ -13,6 +13,7 @@ from hati.studies.screening.conclusion import DesignSummary
 from hati.studies.screening.wording import counted
 
 _FULL = 1_000_000
+_GOOD, _CLEAR = 4, 5
 _ROMAN = {3: "III", 4: "IV", 5: "V", 6: "VI", 7: "VII", 8: "VIII"}
 
 
@@ -89,20 +90,34 @@ def choose(factors: int, runs: int, most: float = math.inf) -> Choice:
     if factors < 1:
         raise InputError("there is no option to screen", fix="add options with two settings each")
     sizes = catalogue_sizes(factors)
-    affordable = [entry for entry in sizes if entry.runs <= runs]
-    if not affordable:
+    if not sizes or sizes[0].runs > runs:
         raise InputError(
             f"{counted(runs, 'run')} {'is' if runs == 1 else 'are'} too few to screen {counted(factors, 'option')}",
             fix=f"the smallest design needs {sizes[0].runs}" if sizes else "screen fewer options",
         )
-    good = [entry for entry in affordable if _strength(entry) >= 4]
+    chosen = _bought(sizes, runs, most)
+    weak = _strength(chosen) < _GOOD
+    why = _why_weak(factors, sizes, chosen, runs) if weak else _why(sizes, chosen, runs, most)
+    return _repeated(chosen, runs, most, why)
+
+
+def repeated_from(factors: int, most: float = math.inf) -> int | None:
+    """The fewest runs from which on `choose` repeats every configuration; None where it never does."""
+    sizes = catalogue_sizes(factors)
+    budgets = [2 * entry.runs for entry in sizes] if most > 1 else []
+    return next((runs for runs in budgets if 2 * _bought(sizes, runs, most).runs <= runs), None)
+
+
+def _bought(sizes: Sequence[CatalogueEntry], runs: int, most: float) -> CatalogueEntry:
+    """What so many runs buy, of sizes of which the smallest is not larger."""
+    affordable = [entry for entry in sizes if entry.runs <= runs]
+    good = [entry for entry in affordable if _strength(entry) >= _GOOD]
     if not good:
-        return _repeated(affordable[-1], runs, most, _why_weak(factors, sizes, affordable[-1], runs))
-    enough = [entry for entry in good if _strength(entry) >= 5][:1]
+        return affordable[-1]
+    enough = [entry for entry in good if _strength(entry) >= _CLEAR][:1]
     useful = [entry for entry in good if not enough or entry.runs <= enough[0].runs]
     roomy = [entry for entry in useful if min(2, most) * entry.runs <= runs]
-    chosen = roomy[-1] if roomy else useful[0]
-    return _repeated(chosen, runs, most, _why(sizes, chosen, runs, most))
+    return roomy[-1] if roomy else useful[0]
 
 
 def design_summary(choice: Choice, design: Design) -> DesignSummary:

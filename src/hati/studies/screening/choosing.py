@@ -11,9 +11,11 @@ import numpy as np
 from hati.core import Benchmark, InputError, Metric, StudyId
 from hati.design import check_two_level
 from hati.studies.screening.choice import Choice, choose
+from hati.studies.screening.choice import repeated_from as fraction_repeated_from
 from hati.studies.screening.forecast import RELEVANT
 from hati.studies.screening.model_choice import ModelChoice, choose_optimal
 from hati.studies.screening.model_study import ModelScreening
+from hati.studies.screening.remedies import OF_PROGRAMS, Remedies
 from hati.studies.screening.study import Screening
 
 if TYPE_CHECKING:
@@ -45,6 +47,11 @@ def choose_design(space: Space, runs: int, rng: np.random.Generator, most: float
     if fraction.runs >= _MUCH * min(runs, everything) or most > 1:
         return fraction
     return choose_optimal(space, runs, rng, most)
+
+
+def repeated_from(space: Space, most: float = math.inf) -> int | None:
+    """The budget from which on `choose_design` repeats every configuration of a two-level fraction; None if none."""
+    return fraction_repeated_from(len(space.options), most) if suits_two_levels(space) else None
 
 
 def suits_two_levels(space: Space) -> bool:
@@ -79,8 +86,11 @@ def screening(
     space: Space,
     choice: AnyChoice,
     relevant: float = RELEVANT,
+    remedies: Remedies = OF_PROGRAMS,
 ) -> AnyScreening:
     """The study of a choice."""
     if isinstance(choice, ModelChoice):
-        return ModelScreening(study, subject, benchmark, metric, revision, space, choice, relevant=relevant)
-    return Screening(study, subject, benchmark, metric, revision, space, choice, relevant=relevant)
+        return ModelScreening(
+            study, subject, benchmark, metric, revision, space, choice, relevant=relevant, remedies=remedies
+        )
+    return Screening(study, subject, benchmark, metric, revision, space, choice, relevant=relevant, remedies=remedies)

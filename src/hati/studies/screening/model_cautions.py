@@ -11,35 +11,39 @@ from hati.studies.screening.cautions import COARSE, DRIFT, NOTABLE, common_setti
 from hati.studies.screening.conclusion import DesignSummary, Noise
 from hati.studies.screening.measured import Measured
 from hati.studies.screening.model_analysis import ModelAnalysis
+from hati.studies.screening.remedies import Remedies, advised
 from hati.studies.screening.wording import listed
 
 
 def model_warnings(
-    names: Sequence[str], design: DesignSummary, found: Measured, analysis: ModelAnalysis, relevant: float
+    names: Sequence[str],
+    design: DesignSummary,
+    found: Measured,
+    analysis: ModelAnalysis,
+    relevant: float,
+    remedies: Remedies,
 ) -> tuple[str, ...]:
     """Every warning that holds, the gravest first."""
     return (
-        *_missing_runs(design, found),
+        *_missing_runs(design, found, remedies),
         *_lost(names, analysis),
-        *_drift(found, analysis),
-        *_coarse(analysis, relevant),
+        *_drift(found, analysis, remedies),
+        *_coarse(design, analysis, relevant, remedies),
         *_mixed_signs(found),
     )
 
 
-def _missing_runs(design: DesignSummary, found: Measured) -> Iterator[str]:
+def _missing_runs(design: DesignSummary, found: Measured, remedies: Remedies) -> Iterator[str]:
     done, failed = len(found.values), len(found.failed)
     if failed:
-        yield (
+        yield advised(
             f"{failed} of {done + failed} runs failed, most often because: {found.reasons[0]}; "
-            "effects are estimated from the others, and less surely; see `hati runs`"
+            "effects are estimated from the others, and less surely",
+            remedies.failures,
         )
     shared = common_settings(found.failed, found.runs)
     if shared:
-        yield (
-            f"all {failed} failed runs have {listed(shared)}; "
-            "mend or drop that setting, or forbid it by a constraint, then start afresh with --fresh"
-        )
+        yield advised(f"all {failed} failed runs have {listed(shared)}", remedies.mend)
     unmade = design.runs - done - failed
     if unmade > 0:
         yield (
@@ -56,8 +60,10 @@ def _lost(names: Sequence[str], analysis: ModelAnalysis) -> Iterator[str]:
         yield f"the runs that there are cannot tell the effect of {listed(lost)} from those of other options"
 
 
-def _drift(found: Measured, analysis: ModelAnalysis) -> Iterator[str]:
+def _drift(found: Measured, analysis: ModelAnalysis, remedies: Remedies) -> Iterator[str]:
     """Taken out are the configurations' means where they are the units, else what the model predicts."""
+    if not remedies.rest:
+        return
     units, columns = analysis.units, analysis.prediction.columns
     rows = np.zeros_like(units.places) if units.are_runs else units.places
     taken = columns if units.are_runs else columns[:, :0][units.places]
@@ -66,16 +72,16 @@ def _drift(found: Measured, analysis: ModelAnalysis) -> Iterator[str]:
         way = "rise" if correlation > 0 else "fall"
         yield (
             f"values {way} over the order of runs (rank correlation {correlation:.2f}, p = {p_value:.2g}); "
-            "let the machine come to rest, or do less besides"
+            f"{remedies.rest}"
         )
 
 
-def _coarse(analysis: ModelAnalysis, relevant: float) -> Iterator[str]:
+def _coarse(design: DesignSummary, analysis: ModelAnalysis, relevant: float, remedies: Remedies) -> Iterator[str]:
     found = analysis.detectable
     if found is not None and found[1] > max(COARSE * relevant, NOTABLE):
-        yield (
-            f"the noise hides effects below {100 * found[1]:.2g} %, the smallest that is found with 80 % power; "
-            "four times as many runs, or longer ones, halve that"
+        yield advised(
+            f"the noise hides effects below {100 * found[1]:.2g} %, the smallest that is found with 80 % power",
+            remedies.against_noise(design.runs),
         )
 
 

@@ -37,6 +37,7 @@ from hati.studies.screening.model_choice import KIND, ModelChoice
 from hati.studies.screening.model_fit import Contrast
 from hati.studies.screening.model_prediction import often_selected, ranking
 from hati.studies.screening.option_summary import option_summaries
+from hati.studies.screening.remedies import OF_PROGRAMS, Remedies
 from hati.studies.screening.tasks import STAGE, design_tasks, tasks_left
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ _POPULATION = 4_096
 class ModelScreening:
     """Measures an optimal design's configurations and concludes which options matter, on any space.
 
-    ``choice`` is the design, ``alpha`` is the study-wise error and ``relevant`` the fraction that matters.
+    ``choice`` is the design, ``alpha`` is the study-wise error and ``relevant`` the fraction that matters;
+    ``remedies`` is what warnings advise.
     """
 
     id: StudyId
@@ -61,6 +63,7 @@ class ModelScreening:
     choice: ModelChoice
     alpha: float = ALPHA
     relevant: float = RELEVANT
+    remedies: Remedies = OF_PROGRAMS
 
     def __post_init__(self) -> None:
         if not 0.0 < self.alpha < 1.0:
@@ -157,7 +160,7 @@ class ModelScreening:
             failed=len(found.failed),
             failures=found.reasons,
             seconds=seconds,
-            warnings=model_warnings(self.space.names, design, found, analysis, self.relevant),
+            warnings=model_warnings(self.space.names, design, found, analysis, self.relevant, self.remedies),
             model=ModelSummary(
                 tuple(map(self._named, analysis.predicting)),
                 analysis.prediction.r_squared,

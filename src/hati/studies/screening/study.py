@@ -37,6 +37,7 @@ from hati.studies.screening.forecast import ALPHA, RELEVANT
 from hati.studies.screening.measured import Measured, measured
 from hati.studies.screening.option_summary import OptionSummary, option_summaries
 from hati.studies.screening.ranking import rank
+from hati.studies.screening.remedies import OF_PROGRAMS, Remedies
 from hati.studies.screening.spread import analyse_spread
 from hati.studies.screening.tasks import STAGE, design_tasks, tasks_left
 
@@ -77,7 +78,8 @@ def study_id(
 class Screening:
     """Measures a design's configurations and concludes which options matter.
 
-    ``choice`` says which design, ``alpha`` is the study-wise error and ``relevant`` the fraction that matters.
+    ``choice`` says which design, ``alpha`` is the study-wise error and ``relevant`` the fraction that matters;
+    ``remedies`` is what warnings advise.
 
     Raises:
         InputError: where the space is not suited to two-level designs, saying what will serve.
@@ -92,6 +94,7 @@ class Screening:
     choice: Choice
     alpha: float = ALPHA
     relevant: float = RELEVANT
+    remedies: Remedies = OF_PROGRAMS
 
     def __post_init__(self) -> None:
         if not 0.0 < self.alpha < 1.0:
@@ -164,7 +167,9 @@ class Screening:
             failed=len(found.failed),
             failures=found.reasons,
             seconds=seconds,
-            warnings=warnings(Situation(self._names, self.design.matrix, summary, found, analysis, self.relevant)),
+            warnings=warnings(
+                Situation(self._names, self.design.matrix, summary, found, analysis, self.relevant, self.remedies)
+            ),
             model=self._model(found, analysis),
         )
 

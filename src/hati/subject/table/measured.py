@@ -52,8 +52,21 @@ class MeasuredTable:
         """How many runs every configuration has at least; without end where noise is drawn."""
         if self.deviations is not None:
             return float("inf")
-        counts = [max(len(self._found(key, metric.name)) for metric in self.metrics) for key in self.rows]
-        return max(1, min((count for count in counts if count), default=1))
+        return max(1, min((count for count in self._counts if count), default=1))
+
+    @cached_property
+    def runs(self) -> float:
+        """How many runs of all configurations there are; without end where noise is drawn."""
+        return float("inf") if self.deviations is not None else sum(self._counts)
+
+    @cached_property
+    def most_repetitions(self) -> float:
+        """How many runs a configuration has at most; without end where noise is drawn."""
+        return float("inf") if self.deviations is not None else max(self._counts, default=0)
+
+    @cached_property
+    def _counts(self) -> tuple[int, ...]:
+        return tuple(max(len(self._found(key, metric.name)) for metric in self.metrics) for key in self.rows)
 
     def run(self, configuration: Configuration, repetition: int, task: str) -> Mapping[str, float] | str:
         """The value of each metric in a run, from 0, of a configuration, or the reason why there is none.

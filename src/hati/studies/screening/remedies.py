@@ -1,0 +1,52 @@
+"""What can be done about a screening's weaknesses: it depends on where its runs are from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+_FOUR_TIMES = 4
+
+
+@dataclass(frozen=True)
+class Remedies:
+    """The advice in warnings, in words; empty where there is none.
+
+    ``repeated_from`` is the budget from which on every configuration is run twice, None where none is; ``available``
+    how many runs there are to be had. ``failures`` says where failed runs are seen, ``mend`` what to do about a setting
+    with which all fail, ``lost`` what estimates an effect that was lost, ``more`` what four times the runs do against
+    noise, and ``rest`` what keeps values from drifting: where it is empty, runs have no order in time.
+    """
+
+    repeated_from: int | None = None
+    available: float = math.inf
+    failures: str = "see `hati runs`"
+    mend: str = "mend or drop that setting, or forbid it by a constraint, then start afresh with --fresh"
+    lost: str = "more of the planned runs are needed"
+    more: str = "four times as many runs, or longer ones, halve that"
+    rest: str = "let the machine come to rest, or do less besides"
+
+    def against_noise(self, runs: int) -> str:
+        """What halves the noise of a study of so many runs; empty where so many more are not to be had."""
+        return self.more if _FOUR_TIMES * runs <= self.available else ""
+
+
+OF_PROGRAMS = Remedies()
+
+OF_TABLES = Remedies(
+    failures="",
+    mend="drop that setting from the space, or forbid it by a constraint",
+    lost="if what the table does not have is not valid, say so by a constraint of the space",
+    more="four times as many runs halve that",
+    rest="",
+)
+
+
+def of_table(available: float, *, repeated_from: int | None, failures: str) -> Remedies:
+    """What can be done where runs are looked up in a table that has so many."""
+    return replace(OF_TABLES, available=available, repeated_from=repeated_from, failures=failures)
+
+
+def advised(what: str, advice: str) -> str:
+    """A weakness with the advice, where there is any."""
+    return f"{what}; {advice}" if advice else what
