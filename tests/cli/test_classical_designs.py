@@ -129,6 +129,26 @@ def test_what_is_refused(
     assert message in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("words", [("--runs", "16"), (), ("--resolution", "4"), ("--plackett-burman",)])
+def test_a_two_level_design_is_not_made_of_what_it_does_not_fit(
+    project: Path, capfd: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    nested = "[options.interval]\nsettings = [10, 100]\nactive_if = \"sync == 'on'\"\n"
+    rules = "[space]\nconstraints = [\"sync == 'on' or threads == 1\"]\n"
+    (project / "hati.toml").write_text(f"{PROJECT}{nested}{rules}")
+    assert main(["design", ".", *words]) == 2
+    said = capfd.readouterr().err
+    for obstacle in ("'cache' has 3 settings", "'interval' has no influence", "has constraints", "--optimal bayes"):
+        assert obstacle in said
+
+
+def test_a_two_level_design_of_two_level_options_is_made(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    options = "".join(f'[options.{name}]\nsettings = ["off", "on"]\n' for name in ("one", "two", "three"))
+    (project / "hati.toml").write_text(PROJECT[: PROJECT.index("[options")] + options)
+    assert main(["design", ".", "--runs", "4"]) == 0
+    assert "three" in capfd.readouterr().out
+
+
 def test_constraints_are_in_the_way(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (project / "hati.toml").write_text("[space]\nconstraints = [\"sync == 'on' or threads == 1\"]\n" + PROJECT)
     assert main(["design", ".", "--orthogonal-array"]) == 2

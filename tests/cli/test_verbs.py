@@ -71,6 +71,10 @@ class TestSpace:
         assert one == again != other
         assert len(one.splitlines()) == 41
 
+    def test_more_than_a_million_are_not_drawn(self, project: Path, capfd: Capture) -> None:
+        assert main(("space", "sample", ".", "--count", "1000001")) == 2
+        assert "1<=x<=1000000" in capfd.readouterr().err
+
     def test_check(self, project: Path, capfd: Capture) -> None:
         assert "nothing is wrong" in told(capfd, "space", "check")
 
@@ -128,6 +132,17 @@ class TestDesign:
     def test_what_cannot_be_is_2(self, arguments: tuple[str, ...], project: Path, capfd: Capture) -> None:
         assert main(arguments) == 2
         assert "error: " in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 2**64, 10**23])
+@pytest.mark.parametrize("verb", ["run", "screen", "suite", "validate", "design", "space sample"])
+def test_a_seed_is_one_that_the_store_can_hold(verb: str, seed: int, project: Path, capfd: Capture) -> None:
+    assert main((*verb.split(), ".", "--seed", str(seed))) == 2
+    assert "0<=x<=9223372036854775807" in capfd.readouterr().err
+
+
+def test_the_largest_seed_is_kept(project: Path, capfd: Capture) -> None:
+    told(capfd, "run", ".", "--budget", "1", "--seed", str(2**63 - 1))
 
 
 class TestRun:

@@ -43,7 +43,7 @@ def test_other_factors_are_refused(factors: tuple[str, ...]) -> None:
     ("space", "message"),
     [
         (Space((JOURNAL, Option("sync", (2, 1, 0), 2))), "'sync' has 3 settings"),
-        (Space((JOURNAL, Option("sync", (2,), 2))), "'sync' has 1 settings"),
+        (Space((JOURNAL, Option("sync", (2,), 2))), "'sync' has 1 setting"),
         (
             Space((JOURNAL, Option("sync", (2, 0), 2, active_if=parse_formula("journal == 'WAL'")))),
             "'sync' has no influence in some",
@@ -55,4 +55,4 @@ def test_spaces_that_do_not_fit_are_refused_with_what_serves(space: Space, messa
     with pytest.raises(InputError, match=message) as caught:
         configurations(full_factorial(("journal", "sync")), space)
     assert caught.value.fix is not None
-    assert "hati space sample" in caught.value.fix
+    assert "--optimal bayes" in caught.value.fix

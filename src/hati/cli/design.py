@@ -109,9 +109,12 @@ def _names(path: Path | None, factors: str | None) -> tuple[str, ...]:
         raise InputError("say what the factors are", fix="give a project's PATH, or --factors such as A-N")
     if factors is not None:
         return parse_factors(factors)
+    from hati.design import check_two_level
     from hati.project import read_project
 
-    return read_project(path or Path()).space.names
+    space = read_project(path or Path()).space
+    check_two_level(space)
+    return space.names
 
 
 def _made(names: tuple[str, ...], generators: str | None, runs: int | None, resolution: int | None) -> Design:

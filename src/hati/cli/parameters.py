@@ -17,7 +17,14 @@ StorePlace = Annotated[
     str | None,
     typer.Option("--store", metavar="URL", envvar="HATI_STORE", help="The store [default: .hati/store.sqlite]."),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="For everything random; recorded.")]
+LARGEST_SEED = 2**63 - 1
+"""What the store can hold."""
+Seed = Annotated[
+    int,
+    typer.Option(
+        "--seed", metavar="SEED", min=0, max=LARGEST_SEED, help="For everything random, 0 to 2^63-1; recorded."
+    ),
+]
 BenchmarkName = Annotated[
     str | None, typer.Option("--benchmark", metavar="NAME", help="Which benchmark, where there are several.")
 ]

@@ -20,7 +20,7 @@ app = typer.Typer(help="The options, their settings and constraints.", no_args_i
 
 _MOST_LISTED = 1_000_000
 
-_Count = Annotated[int, typer.Option("--count", min=1, help="How many.")]
+_Count = Annotated[int, typer.Option("--count", min=1, max=_MOST_LISTED, help="How many.")]
 _Source = Annotated[
     Path, typer.Argument(metavar="FILE", help="A FeatureModel.xml of SPL Conqueror, or a table of measurements.")
 ]

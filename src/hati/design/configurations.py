@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hati.core import Configuration, InputError
@@ -11,7 +12,8 @@ from hati.design.names import letters
 if TYPE_CHECKING:  # a space is only looked at here; its solver need not be loaded
     from hati.space import Option, Space
 
-_WHAT_SERVES = "measure a uniform sample (`hati space sample`), or screen a part of the space"
+_WHAT_SERVES = "use an optimal design, as of `hati design PATH --runs N --optimal bayes`"
+_TOLD = 6
 
 
 def configurations(design: Design, space: Space) -> tuple[Configuration, ...]:
@@ -35,24 +37,28 @@ def check_two_level(space: Space) -> None:
     """A two-level design fits the space: two settings each, all combinations valid, none without influence.
 
     Raises:
-        InputError: where it does not, naming what is in the way and what will serve.
+        InputError: where it does not, naming all that is in the way and what will serve.
     """
+    obstacles = tuple(_obstacles(space))
+    if obstacles:
+        more = f"; and {len(obstacles) - _TOLD} more" if len(obstacles) > _TOLD else ""
+        raise InputError(
+            f"{'; '.join(obstacles[:_TOLD])}{more}: "
+            "a two-level design needs two settings of every option, and all combinations valid",
+            fix=f"leave that out of the space, or {_WHAT_SERVES}",
+        )
+
+
+def _obstacles(space: Space) -> Iterator[str]:
     for option in space.options:
         if len(option.settings) != 2:
-            raise InputError(
-                f"option {option.name!r} has {len(option.settings)} settings; a two-level design needs two of each",
-                fix=f"keep two of its settings, or {_WHAT_SERVES}",
-            )
+            number = len(option.settings)
+            yield f"option {option.name!r} has {number} setting{'' if number == 1 else 's'}"
+    for option in space.options:
         if option.active_if is not None:
-            raise InputError(
-                f"option {option.name!r} has no influence in some configurations; a two-level design needs it in all",
-                fix=f"drop it or its `active_if`, or {_WHAT_SERVES}",
-            )
+            yield f"option {option.name!r} has no influence in some configurations"
     if space.constraints:
-        raise InputError(
-            "the space has constraints; a two-level design needs all combinations to be valid",
-            fix=f"drop the options that they speak of, or {_WHAT_SERVES}",
-        )
+        yield "the space has constraints"
 
 
 def _options(design: Design, space: Space) -> list[Option]:
