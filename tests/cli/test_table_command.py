@@ -95,10 +95,18 @@ def test_rows_metric_and_direction_are_chosen(hati: Hati, spaced: Path) -> None:
     common = (*SCREEN[:-1], "throughput", "--format", "json", "--better", "higher", "--where", "revision=2.0")
     told = hati(*common).json
     assert (told["metric"], told["unit"], told["better"], told["revision"]) == ("throughput", "1", "higher", "2.0")
-    half = hati(*common, "--where", "f=0")
-    assert half.status == 0, half.err
-    assert half.json["runs"] == {"done": 16, "failed": 16}
-    assert "the table has no row of" in json.dumps(half.json["failures"])
+
+
+def test_rows_of_one_setting_of_an_option_are_for_a_space_without_it(hati: Hati, spaced: Path) -> None:
+    half = hati(*FIRST, "--where", "f=0", "--format", "json")
+    assert half.status == 2
+    assert "--where f=0 leaves no row with f=true" in half.err
+    assert "leave the option 'f' out of" in half.err
+    project = (spaced / "hati.toml").read_text()
+    (spaced / "hati.toml").write_text(project[: project.index("[options.f]")])
+    assert hati(*FIRST, "--where", "f=0", "--format", "json").json["runs"] == {"done": 32, "failed": 0}
+    (spaced / "hati.toml").write_text(f"{project}\n[space]\nconstraints = ['not f']\n")
+    assert hati(*FIRST, "--where", "f=0", "--format", "json").json["runs"] == {"done": 32, "failed": 0}
 
 
 def test_rows_that_are_missing_are_one_reason_and_the_advice_is_for_tables(hati: Hati, spaced: Path) -> None:
@@ -241,6 +249,19 @@ def test_a_report_that_cannot_be_written_is_no_failure(hati: Hati, spaced: Path)
     assert done.status == 0
     assert "no report: " in done.err
     assert "Effects on latency" in done.out
+
+
+def test_what_cannot_be_done_is_said_before_a_run_is_looked_up(hati: Hati, spaced: Path) -> None:
+    blind = hati(*FIRST, "--detect", "3%", "--store", "s.sqlite")
+    assert blind.status == 2
+    assert "no configuration has two of them; give the table's noise by --deviation" in blind.err
+    assert "pilot" not in blind.err
+    for verb in ("screen", "suite"):
+        lost = hati(verb, *FIRST[1:], "--store", "s.sqlite", "--output", "nowhere/out.txt")
+        assert lost.status == 2
+        assert "nowhere/out.txt cannot be written: No such file or directory; name another file" in lost.err
+    assert hati(*FIRST, "--output", ".").err.count("cannot be written: Is a directory") == 1
+    assert hati("runs", ".", "--store", "s.sqlite", "--format", "json").json == []
 
 
 def test_what_a_project_exports_is_a_table_of_it(hati: Hati, fake_project: Path) -> None:

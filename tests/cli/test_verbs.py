@@ -146,6 +146,12 @@ def test_the_largest_seed_is_kept(project: Path, capfd: Capture) -> None:
 
 
 class TestRun:
+    def test_nothing_is_measured_where_the_result_cannot_be_written(self, project: Path, capfd: Capture) -> None:
+        for verb in ("run", "screen", "suite", "validate"):
+            assert main((verb, ".", "--output", "nowhere/out.txt")) == 2
+            assert "nowhere/out.txt cannot be written: No such file or directory" in capfd.readouterr().err
+        assert json.loads(told(capfd, "runs", ".", "--format", "json")) == []
+
     def test_measures_the_default_and_given_configurations(self, project: Path, capfd: Capture) -> None:
         words = ("run", ".", "--budget", "6", "--set", "x=1", "--set", "x=2,y=q", "--format", "json")
         summaries = json.loads(told(capfd, *words))["summaries"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import tempfile
@@ -50,8 +51,32 @@ def write(content: str | bytes, output: str = STDOUT) -> None:
     try:
         _replace(path, data)
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}", fix="name another file by --output") from error
+        raise _unwritable(path, error.strerror) from error
     _disown(path)
+
+
+def check_output(output: str) -> None:
+    """See that a result can be written there, before any work is done for it.
+
+    Raises:
+        InputError: where it is a folder, or in none, or in one that may not be written to.
+    """
+    path = Path(output)
+    if output == STDOUT or (path.exists() and not path.is_file() and not path.is_dir()):  # a device or a pipe
+        return
+    reason = ""
+    if path.is_dir():
+        reason = os.strerror(errno.EISDIR)
+    elif not path.parent.is_dir():
+        reason = os.strerror(errno.ENOENT)
+    elif not os.access(path.parent, os.W_OK):
+        reason = os.strerror(errno.EACCES)
+    if reason:
+        raise _unwritable(path, reason)
+
+
+def _unwritable(path: Path, reason: str | None) -> InputError:
+    return InputError(f"{path} cannot be written: {reason}", fix="name another file by --output")
 
 
 def _disown(path: Path) -> None:

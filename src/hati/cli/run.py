@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.dry_run import write_rehearsal
-from hati.cli.output import STDOUT, Format, console, say, write
+from hati.cli.output import STDOUT, Format, check_output, console, say, write
 from hati.cli.parameters import (
     HERE,
     BenchmarkName,
@@ -51,6 +51,7 @@ def run(
 
     Budget.parse(budget)
     place = workplace(path, store)
+    check_output(output)
     measured = place.project.benchmark(benchmark)
     space = place.project.space
     configurations = tuple(dict.fromkeys(_configuration(space, text) for text in settings or [""]))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.dry_run import write_planned, write_rehearsal
-from hati.cli.output import STDOUT, Format, console, say, write
+from hati.cli.output import STDOUT, Format, check_output, console, say, write
 from hati.cli.parameters import (
     HERE,
     BenchmarkName,
@@ -93,6 +93,7 @@ def screen(
         raise InputError("nothing says how many runs of the table may be looked up", fix="say it, as in --budget 32")
     limit = budget or "2m"
     split = split_budget(limit) if recommend else None
+    check_output(output)
     request = ScreeningRequest(
         metric if place.table is None else None,
         split.screening if split else limit,

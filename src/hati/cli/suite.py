@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.dry_run import write_rehearsal
-from hati.cli.output import STDOUT, Format, console, say, write
+from hati.cli.output import STDOUT, Format, check_output, console, say, write
 from hati.cli.parameters import (
     HERE,
     BenchmarkName,
@@ -92,6 +92,7 @@ def suite(
     conditions = tuple(where or ())
     table = TableOptions(space, () if _for_the_other(path, space, against) else conditions, unit, better, deviation)
     place = open_subject(path, store, metric, budget, table)
+    check_output(output)
     request = SuiteRequest(
         metric=metric if place.table is None else None,
         seed=seed,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.dry_run import write_rehearsal
-from hati.cli.output import STDOUT, Format, console, say, write
+from hati.cli.output import STDOUT, Format, check_output, console, say, write
 from hati.cli.parameters import (
     HERE,
     DryRun,
@@ -92,6 +92,7 @@ def validate(
     limit = budget or "16"
     table = TableOptions(space, tuple(where or ()), unit, better, deviation)
     place = open_subject(path, store, metric, limit, table)
+    check_output(output)
     request = ValidationRequest(
         study=study,
         metric=metric if place.table is None else place.table.metrics[0].name,

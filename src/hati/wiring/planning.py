@@ -25,6 +25,8 @@ _SHARE = 4
 _FEWEST = 5
 _RESERVE = 0.05
 _POWER = "90 % power"
+_TWO = 2
+_DEVIATION = "give the table's noise by --deviation, or leave out --detect"
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,16 @@ def pilot_runs(budget: Budget) -> int:
     return int(max(_FEWEST, min(PILOT_RUNS, budget.runs // _SHARE)))
 
 
+def check_noise(most: float) -> None:
+    """See that the noise of a run can be known, where a configuration has at ``most`` so many.
+
+    Raises:
+        InputError: where none has two.
+    """
+    if most < _TWO:
+        raise _without_noise(_DEVIATION)
+
+
 def planned(
     pilot: Pilot, evidence: Evidence, budget: Budget, goal: Goal, most: float, rng: np.random.Generator
 ) -> AnyChoice:
@@ -55,15 +67,16 @@ def planned(
     told = pilot.conclude(evidence)
     noise = run_noise(pilot, evidence, pilot.metric)
     if noise is None:
-        raise InputError(
-            "nothing tells the noise of a run: no configuration has two of them",
-            fix="leave out --detect" if math.isinf(most) else "give the table's noise by --deviation",
-        )
+        raise _without_noise("leave out --detect" if math.isinf(most) else _DEVIATION)
     runs = affordable_runs(budget, told)
     found = plan_design(pilot.space, runs, noise, goal.detect, rng, most=most, relevant=goal.relevant)
     if isinstance(found, Shortfall):
         raise _refusal(found, goal, runs, told, budget, noise.deviation)
     return found
+
+
+def _without_noise(fix: str) -> InputError:
+    return InputError("nothing tells the noise of a run: no configuration has two of them", fix=fix)
 
 
 def _refusal(short: Shortfall, goal: Goal, runs: int, pilot: PilotResult, budget: Budget, noise: float) -> InputError:

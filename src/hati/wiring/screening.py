@@ -22,7 +22,7 @@ from hati.studies.screening import (
 )
 from hati.studies.screening.pilot import RUNS
 from hati.wiring.advising import remedies
-from hati.wiring.planning import Goal, pilot_runs, planned
+from hati.wiring.planning import Goal, check_noise, pilot_runs, planned
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.workplace import Announce, Workplace, mute
 
@@ -121,6 +121,8 @@ def prepare_screening(place: Workplace, request: ScreeningRequest, *, fresh: boo
         InputError: where the request does not fit the project.
     """
     Budget.parse(request.budget)
+    if request.goal is not None and place.table is not None:
+        check_noise(place.table.most_repetitions)
     benchmark = place.project.benchmark(request.benchmark)
     metric = chosen_metric(benchmark, request.metric)
     study = study_id(

@@ -6,13 +6,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hati.core import Benchmark, Better, Budget, InputError, Machine, Metric, Reader, ReaderKind, Workload
+from hati.core import (
+    Benchmark,
+    Better,
+    Budget,
+    InputError,
+    Machine,
+    Metric,
+    Reader,
+    ReaderKind,
+    Workload,
+    setting_text,
+)
 from hati.project import Project, read_project
+from hati.space import Option, check
 from hati.store import open_store
 from hati.subject.table import (
     Column,
     Condition,
     Deviations,
+    MeasuredTable,
     Sheet,
     assembled,
     metric_column,
@@ -66,6 +79,7 @@ def table_workplace(request: TableRequest, store: str | None = None) -> Workplac
     columns = _metric_columns(sheet, project, request)
     deviations, drawn_from = _deviations(sheet, project, columns, conditions, request.deviation)
     table = assembled(sheet, project.space, columns, deviations)
+    _check_settings_left(sheet, table, project, conditions)
     benchmark = table_benchmark(table.metrics, table.workload)
     return Workplace(
         project=replace(project, benchmarks=(benchmark,)),
@@ -107,6 +121,33 @@ def described(place: Workplace) -> tuple[str, ...]:
     if table.repetitions == 1:
         lines.append("not every configuration has a second run: designs are not repeated")
     return tuple(lines)
+
+
+def _check_settings_left(
+    sheet: Sheet, table: MeasuredTable, project: Project, conditions: tuple[Condition, ...]
+) -> None:
+    """See that conditions on options leave rows of each of their settings that can be had.
+
+    Raises:
+        InputError: where they do not: all runs of those settings would fail.
+    """
+    owners = {column: name for name, columns in space_columns(sheet, project.space).items() for column in columns}
+    for condition in conditions:
+        if condition.column in owners:
+            _check_left(project.space.option(owners[condition.column]), table, project, condition)
+
+
+def _check_left(option: Option, table: MeasuredTable, project: Project, condition: Condition) -> None:
+    left = set(table.codes[:, project.space.names.index(option.name)].tolist())
+    gone = [(option.name, setting) for place, setting in enumerate(option.settings) if place not in left]
+    dead = check(project.space).dead if gone else ()
+    missing = [f"{name}={setting_text(setting)}" for name, setting in gone if (name, setting) not in dead]
+    if missing:
+        one = len(option.settings) - len(gone) == 1
+        raise InputError(
+            f"--where {condition} leaves no row with {missing[0]}, and the space has such configurations",
+            fix=f"leave {f'the option {option.name!r}' if one else missing[0]} out of {project.file}",
+        )
 
 
 def _metric_columns(sheet: Sheet, project: Project, request: TableRequest) -> tuple[Column, ...]:
