@@ -88,6 +88,12 @@ def test_the_options_of_the_last_screening_and_a_random_sample(hati: Hati, fake_
     assert told["against"]["values"] == 16
     # The mean over a and b of 0.010 x (1 or 1.5) x (1 or 0.8), to within the noise of half a per cent.
     assert told["mean"] == pytest.approx(0.01125, rel=0.01)
+    assert "left out" not in " ".join(told["warnings"])
+    few = hati(*words[:-4], "--runs", "4", *words[-2:])
+    assert few.json["options"] == ["a"]
+    assert "important too, but left out of the strata for want of runs: b; 8 configurations" in few.json["warnings"][0]
+    eight = hati(*words[:-4], "--runs", "8", *words[-2:]).json
+    assert (set(eight["options"]), eight["warnings"]) == ({"a", "b"}, [])
     again = hati(*words, "--against", "random")
     assert again.json == told
     assert "--fresh" in again.err
@@ -108,7 +114,11 @@ def test_a_budget_in_runs_repeats_the_suite(hati: Hati, fake_project: Path) -> N
     [
         (("--options", "a,b,c", "--runs", "7"), "cannot cover the 8 valid combinations"),
         (("--options", "a,bb"), "unknown option 'bb'"),
+        (("--options", "a,a"), "option 'a' is named twice"),
+        (("--options", ""), "--options names none"),
+        (("--options", "a", "--runs", "1"), "1 run cannot cover"),
         (("--options", "a", "--quantiles", "x"), "is no share"),
+        (("--options", "a", "--quantiles", "1"), "'1' is no share from 0 to below 100 %"),
         (("--options", "a", "--margin", "0"), "margin"),
         (("--options", "a", "--against", "nothing.csv"), "nothing.csv"),
     ],

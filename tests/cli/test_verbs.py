@@ -188,6 +188,13 @@ class TestStore:
         assert told(capfd, "forget", "--task", task) == "1 run forgotten\n"
         assert len(json.loads(told(capfd, "runs", "--format", "json"))) == 2
         told(capfd, "forget", status=2)
+        for words, said in (
+            (("--study", "nope"), "error: there is no study nope; there are: measurement-"),
+            (("--task", "nope"), "error: there is no such run"),
+            (("--benchmark", "nope"), "error: there is no such run"),
+        ):
+            assert main(("forget", *words)) == 2
+            assert capfd.readouterr().err.startswith(said)
         assert told(capfd, "forget", "--all") == "2 runs forgotten\n"
 
     def test_samples_hold_every_observation(self, project: Path, capfd: Capture) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hati.core import Configuration, InputError
 from hati.design.coding import levels
 from hati.design.strata import LISTED, population
-from hati.design.suite import Suite, leading_options, screening_suite
+from hati.design.suite import Suite, leading_options, runs_for, screening_suite
 from hati.design.suite_columns import centred_columns
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
 from hati.testing.spaces import spaces
@@ -168,6 +168,16 @@ def test_leading_options_leave_two_runs_for_each_stratum() -> None:
     assert leading_options(space, ("kind", "x", "depth"), 8) == ("kind",)
     assert leading_options(space, ("depth", "x"), 7) == ("x",)  # depth would need 8
     assert leading_options(space, (), 8) == ()
+
+
+def test_the_runs_that_strata_of_some_options_need_are_those_with_which_they_lead() -> None:
+    space = Space(tuple(Option(name, (1, 2, 3), 1) for name in "abcde"))
+    assert runs_for(space, "abc") == 54
+    assert leading_options(space, "abc", 54) == ("a", "b", "c")
+    assert leading_options(space, "abc", 53) == ("a", "b")
+    assert runs_for(space, "abcde") == 243  # each stratum is one configuration
+    large = Space(tuple(Option(f"o{i}", (1, 2), 1) for i in range(40)))
+    assert runs_for(large, large.names) is None
 
 
 def test_too_few_runs_and_unknown_options_are_refused() -> None:

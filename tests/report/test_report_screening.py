@@ -98,6 +98,8 @@ def test_what_could_have_been_found_is_said(whole: ScreeningConclusion) -> None:
         "An effect of +1.9 % or -1.8 % (41 µs) or more would have been found with 80 % power; smaller ones may exist."
     )
     assert detection(raw_screening()).startswith("An effect of 4.1 % (75 1/s) or more")
+    equal = replace(whole, points=tuple(replace(point, value=0.0) for point in whole.points))
+    assert detection(equal).startswith("All values are equal")
     assert detection(incomplete_screening()).startswith("How small an effect could have been found is unknown")
 
 
@@ -129,6 +131,8 @@ def test_important_effects_come_first_and_the_rest_is_counted(whole: ScreeningCo
     verdicts = [row[-1] for row in table.rows]
     assert verdicts == ["important"] * 5 + ["not shown"] * 8
     assert table.notes[0] == "18 smaller effects are not listed; none of them was shown."
+    one = screening_tables(replace(whole, effects=whole.effects[:14])).effects
+    assert one.notes[0] == "1 smaller effect is not listed; it was not shown."
     assert any(note.startswith("One estimate for journal_mode x synchronous and its aliases") for note in table.notes)
 
 

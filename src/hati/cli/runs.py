@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,9 @@ from hati.cli.output import STDOUT, TableFormat
 from hati.cli.parameters import HERE, BenchmarkName, Output, ProjectPath, StorePlace, TableFormatOption
 from hati.cli.tables import write_table
 from hati.core import InputError
+
+if TYPE_CHECKING:
+    from hati.store import Selection, SqlStore
 
 _Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Those of one study.")]
 _Task = Annotated[str | None, typer.Option("--task", metavar="ID", help="The one whose task's id begins so.")]
@@ -55,5 +58,21 @@ def forget(
             "say which runs to forget",
             fix="give --study, --task or --benchmark, or --all by itself; `hati runs` lists them",
         )
-    removed = existing_store(path, store).forget(selection)
+    place = existing_store(path, store)
+    _check_known(place, selection)
+    removed = place.forget(selection)
     typer.echo(f"{removed:,} run{'' if removed == 1 else 's'} forgotten")
+
+
+def _check_known(place: SqlStore, selection: Selection) -> None:
+    """See that the selection means something.
+
+    Raises:
+        InputError: for a study that the store does not hold, or a task or benchmark without a run.
+    """
+    known = [record.id.key for record in place.studies()]
+    if selection.study is not None and selection.study not in known:
+        fix = f"there are: {', '.join(known)}" if known else "the store is empty"
+        raise InputError(f"there is no study {selection.study}", fix=fix)
+    if (selection.task, selection.benchmark) != (None, None) and not place.runs(selection):
+        raise InputError("there is no such run", fix="`hati runs` lists them")

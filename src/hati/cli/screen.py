@@ -179,5 +179,8 @@ def parse_share(text: str) -> float:
     except ValueError:
         share = -1.0
     if not 0 <= share < 1:
-        raise InputError(f"{text!r} is no share", fix="write a percentage such as 1%, or a fraction such as 0.01")
+        raise InputError(
+            f"{text!r} is no share from 0 to below 100 %",
+            fix="write a percentage such as 1%, or a fraction such as 0.01",
+        )
     return share

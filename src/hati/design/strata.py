@@ -79,7 +79,8 @@ def population(space: Space, options: Sequence[str]) -> Population:
     names = tuple(options)
     chosen = [space.option(name) for name in names]
     if len(set(names)) < len(names):
-        raise InputError("an option is named twice among the important ones", fix="name each once")
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"option {twice!r} is named twice", fix="name each once")
     total = count(space)
     if total == 0:
         raise InputError("the space has no valid configuration", fix="see what contradicts with: hati space check")

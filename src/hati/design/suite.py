@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,14 +20,17 @@ from hati.core import Configuration, FloatArray, InputError
 from hati.design.balance import Pool, balanced
 from hati.design.coding import INACTIVE, Levels
 from hati.design.discrepancy import discrepancy
-from hati.design.strata import Population, population
-from hati.space import Space
+from hati.design.strata import LISTED, Population, population
+from hati.space import Space, count
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
 LEAST = 2
 """So many configurations of every stratum, where it has them: otherwise it has no variance."""
+
+_COUNTED = 1024
+"""So many strata at most are counted one by one."""
 
 _POOL = 2048
 _CANDIDATES = 12
@@ -95,6 +99,20 @@ def leading_options(space: Space, ranking: Sequence[str], runs: int) -> tuple[st
     return chosen
 
 
+def runs_for(space: Space, options: Sequence[str]) -> int | None:
+    """The fewest runs with which strata of so many options have two configurations each, or all that they have.
+
+    None where there may be too many strata to count.
+
+    Raises:
+        InputError: for an unknown option, or constraints that are too entangled to count.
+    """
+    sizes = [len(option.settings) + (option.active_if is not None) for option in map(space.option, options)]
+    if prod(sizes) > _COUNTED and count(space) > LISTED:
+        return None
+    return _least(population(space, options))
+
+
 def screening_suite(
     space: Space, options: Sequence[str], runs: int, rng: Generator, ranking: Sequence[str] = ()
 ) -> Suite:
@@ -113,7 +131,8 @@ def screening_suite(
     runs = min(runs, sum(weights))
     if runs < len(weights):
         raise InputError(
-            f"{runs} runs cannot cover the {len(weights)} valid combinations of {', '.join(options)}",
+            f"{runs} run{'' if runs == 1 else 's'} cannot cover "
+            f"the {len(weights)} valid combinations of {', '.join(options)}",
             fix=f"give {2 * len(weights)} runs, or fewer options",
         )
     sizes = _allocation(weights, runs)

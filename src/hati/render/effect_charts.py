@@ -60,7 +60,8 @@ def pareto_chart(figure: EffectFigure) -> Chart:
     layers = [bars, texts]
     if figure.threshold is not None:
         layers.insert(1, _threshold(figure.threshold).encode(x="size:Q"))
-    left_out = f" {figure.left_out:,} smaller effects are not drawn." if figure.left_out else ""
+    are = "effect is" if figure.left_out == 1 else "effects are"
+    left_out = f" {figure.left_out:,} smaller {are} not drawn." if figure.left_out else ""
     return alt.layer(
         *layers,
         width=WIDTH,

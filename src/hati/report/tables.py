@@ -15,6 +15,7 @@ from hati.report.words import (
     estimate_meaning,
     interval_meaning,
     judgement,
+    not_listed,
     option_summary,
     roman,
     scale_sentence,
@@ -64,7 +65,7 @@ def effects_table(conclusion: ScreeningConclusion, others: int = _OTHERS) -> Tab
     """The important effects and the largest of the others, narrow enough for 80 columns."""
     shown = _important_first(conclusion.effects)[: sum(e.important for e in conclusion.effects) + others]
     left_out = len(conclusion.effects) - len(shown)
-    notes = [f"{left_out:,} smaller effects are not listed; none of them was shown."] if left_out else []
+    notes = [not_listed(left_out)] if left_out else []
     if conclusion.effects:
         notes += [estimate_meaning(conclusion), judgement(conclusion), *interval_meaning(conclusion)]
         notes.append(detection(conclusion))
@@ -227,7 +228,7 @@ def _dispersion_table(conclusion: ScreeningConclusion) -> Table | None:
             )
             for e in shown
         ),
-        (f"{left_out:,} smaller effects are not listed; none of them was shown.",) if left_out else (),
+        (not_listed(left_out),) if left_out else (),
     )
 
 

@@ -111,11 +111,20 @@ def detection(conclusion: ScreeningConclusion) -> str:
     found = conclusion.detectable
     if found is None:
         return "How small an effect could have been found is unknown: nothing measures the noise."
+    if len({point.value for point in conclusion.points}) == 1:
+        return "All values are equal: no effect was seen, and no noise that it would have had to stand out of."
     size = quantity(found.estimate, conclusion.metric.unit, 2)
     share = percent(found.relative, 2)
     if conclusion.scale is Scale.LOG:
         share = f"+{share} or -{percent(found.relative / (1 + found.relative), 2)}"
     return f"An effect of {share} ({size}) or more would have been found with 80 % power; smaller ones may exist."
+
+
+def not_listed(effects: int) -> str:
+    """How many smaller effects a table leaves out."""
+    if effects == 1:
+        return "1 smaller effect is not listed; it was not shown."
+    return f"{effects:,} smaller effects are not listed; none of them was shown."
 
 
 def judgement(conclusion: ScreeningConclusion) -> str:

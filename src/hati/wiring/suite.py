@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, FloatArray, InputError, Metric, Plan, StudyId, conversion, parse_unit
-from hati.design.suite import leading_options
+from hati.design.suite import leading_options, runs_for
 from hati.space import count
 from hati.studies.suite import LEVELS, MARGIN, SuiteConclusion, SuitePlan, SuiteStudy, suite_id
 from hati.wiring.rehearsal import Rehearsal, estimate
@@ -146,7 +146,8 @@ def rehearse_suite(prepared: PreparedSuite) -> Rehearsal:
 def _described(study: SuiteStudy) -> str:
     of = ", ".join(study.suite.options) or "no option"
     strata = len(study.suite.strata)
-    return f"suite: {len(study.suite.configurations)} configurations in {strata} strata of {of}"
+    named = "1 stratum" if strata == 1 else f"{strata} strata"
+    return f"suite: {len(study.suite.configurations)} configurations in {named} of {of}"
 
 
 def _planned(place: Workplace, request: SuiteRequest, metric: Metric) -> SuitePlan:
@@ -156,16 +157,16 @@ def _planned(place: Workplace, request: SuiteRequest, metric: Metric) -> SuitePl
     size = max(1, min(request.runs or affordable, count(space)))
     blocks = budget.runs // (size * kinds) if math.isfinite(budget.runs) else 1
     repetitions = int(max(1, min(blocks, place.repetitions)))
-    options, ranking, options_from = _options(place, request, metric, size)
-    return SuitePlan(options, ranking, size, repetitions, size if kinds == 2 else 0, options_from)
+    plan = SuitePlan((), (), size, repetitions, size if kinds == 2 else 0)
+    return _with_options(plan, place, request, metric)
 
 
-def _options(
-    place: Workplace, request: SuiteRequest, metric: Metric, size: int
-) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-    """The options of the strata, the ranking of all that is known of, and where they are from."""
+def _with_options(plan: SuitePlan, place: Workplace, request: SuiteRequest, metric: Metric) -> SuitePlan:
+    """The plan with the options of the strata, those left out, the ranking of all, and where they are from."""
     if request.options is not None:
-        return request.options, (), "given"
+        if not request.options:
+            raise InputError("--options names none", fix="write --options a,b, or leave it out after a screening")
+        return replace(plan, options=request.options)
     try:
         found = conclude_stored(place, metric=metric.name)
     except InputError as error:
@@ -173,9 +174,18 @@ def _options(
             "nothing says which options are important",
             fix=f"name them by --options, or screen first{of_tables(place)} ({error.message})",
         ) from error
-    chosen = leading_options(place.project.space, found.influential or found.ranking[:1], size)
+    space = place.project.space
+    chosen = leading_options(space, found.influential or found.ranking[:1], plan.size)
+    left_out = tuple(name for name in found.influential if name not in chosen)
     reason = "important" if found.influential else "leading, though not shown to be important,"
-    return chosen, found.ranking, f"{reason} in {found.study}"
+    return replace(
+        plan,
+        options=chosen,
+        ranking=found.ranking,
+        options_from=f"{reason} in {found.study}",
+        left_out=left_out,
+        including=runs_for(space, found.influential) if left_out else None,
+    )
 
 
 def _population(request: SuiteRequest, metric: Metric, space_file: Path) -> FloatArray | None:

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from hati.studies.suite.conclusion import Agreement, StratumEstimate
 from hati.studies.suite.measured import Measured
+from hati.studies.suite.planned import SuitePlan
 
 _LOW_POWER = 0.8
 _ALPHA = 0.05
 
 
 def warnings(
+    wanted: SuitePlan,
     strata: Sequence[StratumEstimate],
     single: int,
     planned: int,
@@ -20,8 +22,21 @@ def warnings(
     against: Agreement | None,
 ) -> tuple[str, ...]:
     """Sentences, each with its remedy; ``single`` strata of several configurations have one value only."""
-    told = [_missing(strata), _single(single, len(strata)), _unfinished(planned, found, beside), _weak(against)]
+    told = [
+        _left_out(wanted),
+        _missing(strata),
+        _single(single, len(strata)),
+        _unfinished(planned, found, beside),
+        _weak(against),
+    ]
     return tuple(sentence for sentence in told if sentence)
+
+
+def _left_out(wanted: SuitePlan) -> str:
+    if not wanted.left_out:
+        return ""
+    all_ = f"{wanted.including} configurations (--runs) include all" if wanted.including else "more --runs include more"
+    return f"important too, but left out of the strata for want of runs: {', '.join(wanted.left_out)}; {all_}"
 
 
 def _missing(strata: Sequence[StratumEstimate]) -> str:

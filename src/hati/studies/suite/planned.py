@@ -14,6 +14,8 @@ class SuitePlan:
 
     ``size`` is the number of configurations, ``repetitions`` how often each is run; ``sampled`` configurations of a
     uniform random sample run interleaved with it (0: none). ``options_from`` says in words where the options are from.
+    ``left_out`` are important options for whose strata there are too few runs; ``including`` is how many would suffice,
+    None where these are too many to count.
     """
 
     options: tuple[str, ...]
@@ -22,6 +24,8 @@ class SuitePlan:
     repetitions: int = 1
     sampled: int = 0
     options_from: str = "given"
+    left_out: tuple[str, ...] = ()
+    including: int | None = None
 
     def __post_init__(self) -> None:
         if self.size < 1 or self.repetitions < 1 or self.sampled < 0:

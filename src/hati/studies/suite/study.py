@@ -147,7 +147,7 @@ class SuiteStudy:
             failed=found.failed + beside.failed,
             failures=tuple(dict.fromkeys((*found.reasons, *beside.reasons))),
             seconds=evidence.seconds,
-            warnings=warnings(strata, given.single, len(self.tasks), found, beside, against),
+            warnings=warnings(self.wanted, strata, given.single, len(self.tasks), found, beside, against),
         )
 
     def _others(self, beside: Measured) -> tuple[FloatArray | None, str]:
