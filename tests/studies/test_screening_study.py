@@ -233,6 +233,25 @@ def test_values_below_zero_are_judged_as_they_are() -> None:
     assert any("below and above zero" in warning for warning in found.warnings)
 
 
+@pytest.mark.parametrize(
+    ("power", "told"),
+    [
+        (1.0, ("Box-Cox prefers the values as they are (power 1): the best power is ",)),
+        (2.2, ("of the two scales Box-Cox finds the values as they are (power 1) the nearer, but not near: the best",)),
+        (-1.5, ("of the two scales Box-Cox finds the logarithm (power 0) the nearer, but not near: the best power",)),
+        (-6.0, ("the logarithm (power 0) the nearer, but not near", "; powers beyond -3 were not tried")),
+    ],
+)
+def test_a_scale_that_box_cox_refutes_is_the_nearer_of_two(power: float, told: tuple[str, ...]) -> None:
+    def value(task: Task) -> float:
+        linear = 10.0 + 3.0 * signs(task)["a"] + 3.0 * signs(task)["b"] + 2.0 * signs(task)["c"]
+        return float((linear + 0.05 * float(generator_of(task).standard_normal())) ** (1.0 / power))
+
+    found = concluded(screening(4, 48), value)
+    assert all(text in found.scale_reason for text in told)
+    assert ("not tried" in found.scale_reason) == (power == -6.0)
+
+
 def test_effects_that_add_are_judged_as_they_are() -> None:
     def value(task: Task) -> float:
         jitter = float(generator_of(task).standard_normal())
@@ -364,7 +383,7 @@ def test_pilot_runs_cost_and_are_not_measurements() -> None:
 )
 def test_other_spaces_are_refused_with_what_will_serve(bad: Space) -> None:
     study = screening(1, 4)
-    with pytest.raises(InputError, match="sample"):
+    with pytest.raises(InputError, match="optimal bayes"):
         replace(study, space=bad)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from hati.core import FloatArray
-from hati.stats import Index, box_cox
+from hati.stats import BoxCox, Index, box_cox
 from hati.studies.screening.conclusion import Scale
 
+_LARGEST_POWER = 3.0
+"""`box_cox` tries powers from minus this to this."""
 _SPARE = 3
 """So many degrees of freedom must be left beside the main effects for them to be in the model."""
 
@@ -33,8 +35,17 @@ def choose_scale(values: FloatArray, main_effects: FloatArray, blocks: Index) ->
     if spare < _SPARE:
         return Scale.LOG, "there are too few values to tell, and ratios are usual for positive ones"
     found = box_cox(values, model, blocks)
-    low, high = found.interval
-    range_ = f"the best power is {found.power:.2f} (95 % interval {low:.2f} to {high:.2f})"
     if found.log_gain >= 0.0:
-        return Scale.LOG, f"Box-Cox prefers the logarithm (power 0): {range_}"
-    return Scale.RAW, f"Box-Cox prefers the values as they are (power 1): {range_}"
+        return Scale.LOG, _preferred("the logarithm (power 0)", 0.0, found)
+    return Scale.RAW, _preferred("the values as they are (power 1)", 1.0, found)
+
+
+def _preferred(scale: str, power: float, found: BoxCox) -> str:
+    """How Box-Cox sees a scale, and whether it is more than the better of the two."""
+    low, high = found.interval
+    ends = [f"{end:g}" for end in found.interval if abs(end) >= _LARGEST_POWER]
+    limit = f"; powers beyond {' and '.join(ends)} were not tried" if ends else ""
+    range_ = f"the best power is {found.power:.2f} (95 % interval {low:.2f} to {high:.2f}){limit}"
+    if low <= power <= high:
+        return f"Box-Cox prefers {scale}: {range_}"
+    return f"of the two scales Box-Cox finds {scale} the nearer, but not near: {range_}"
