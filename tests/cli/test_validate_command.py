@@ -53,3 +53,16 @@ def test_a_screening_by_a_model_is_confirmed(hati: Hati, tmp_path: Path) -> None
     assert (done.json["mode"], done.json["runs"]["done"]) == ("confirm", 6)
     assert done.json["prediction"]["random"] == 4
     assert hati("screen", *table, "--budget", "20", "--format", "json").json["validation"] == done.json
+
+
+def test_what_changed_since_the_screening_is_named_and_is_not_what_was_asked_for(
+    hati: Hati, fake_project: Path
+) -> None:
+    words = (".", "--metric", "latency")
+    assert hati("screen", *words, "--budget", "16", "--output", "asked.txt").status == 0
+    (fake_project / "redirected.txt").write_text("what a shell wrote there")
+    done = hati("validate", *words, "--budget", "4")
+    assert done.status == 2
+    assert "(redirected.txt modified since): its runs and new ones" in done.err
+    (fake_project / "redirected.txt").unlink()
+    assert hati("validate", *words, "--budget", "4", "--dry-run").status == 0

@@ -4,11 +4,12 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from hati.subject import directory_revision
+from hati.subject import directory_revision, modified_since
 from hati.subject.revision import tree_files
 
 
@@ -77,6 +78,14 @@ def test_git_ignored_files_do_not_count_unless_all_are(tmp_path: Path) -> None:
     (tmp_path / "inner/b.c").touch()
     assert tree_files(tmp_path) == [Path(".gitignore")]
     assert tree_files(tmp_path / "inner") == [Path("b.c")]
+
+
+def test_what_was_modified_since_is_told(root: Path) -> None:
+    moment = datetime.now(UTC) + timedelta(hours=1)
+    assert modified_since(root, moment) == ()
+    changed, later = tree_files(root)[0], moment.timestamp() + 60
+    os.utime(root / changed, (later, later))
+    assert modified_since(root, moment) == (changed.as_posix(),)
 
 
 def test_a_commit_alone_changes_nothing(tmp_path: Path) -> None:

@@ -9,6 +9,15 @@ from hati.subject.fingerprint import machine
 from hati.subject.local import LocalSubject
 from hati.subject.outputs import remember_output
 from hati.subject.programs import Ending, Program, Warden
-from hati.subject.revision import directory_revision
+from hati.subject.revision import directory_revision, modified_since
 
-__all__ = ["Ending", "LocalSubject", "Program", "Warden", "directory_revision", "machine", "remember_output"]
+__all__ = [
+    "Ending",
+    "LocalSubject",
+    "Program",
+    "Warden",
+    "directory_revision",
+    "machine",
+    "modified_since",
+    "remember_output",
+]

@@ -6,6 +6,8 @@ import hashlib
 import os
 import stat
 import subprocess
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 from hati.core import InputError
@@ -44,6 +46,16 @@ def tree_files(root: Path) -> list[Path]:
     files = _git_files(root) or _all_files(root)
     own = outputs(root) | {_PROJECT_FILE}
     return sorted(p for p in files if _PASSED_OVER.isdisjoint(p.parts) and p.as_posix() not in own)
+
+
+def modified_since(root: Path, moment: datetime) -> tuple[str, ...]:
+    """The files of a folder's revision that were written to after a moment, as paths relative to it."""
+    found = []
+    for path in tree_files(root):
+        with suppress(OSError):
+            if (root / path).lstat().st_mtime > moment.timestamp():
+                found.append(path.as_posix())
+    return tuple(found)
 
 
 def _content(path: Path) -> tuple[str, bytes]:

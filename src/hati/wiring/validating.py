@@ -27,11 +27,13 @@ from hati.studies.validation import (
     screened_runs,
     validation_id,
 )
+from hati.subject import modified_since
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.stored import stored_screening
 from hati.wiring.workplace import Announce, Workplace, mute
 
 _DESIGN = "design"
+_NAMED = 3
 
 
 AnyValidation = Validation | Augmenting | Confirming
@@ -98,8 +100,9 @@ def prepare_validation(place: Workplace, request: ValidationRequest, *, fresh: b
     found = screening.conclude(place.store.evidence(screening.id))
     if found.revision != place.revision:
         raise InputError(
-            f"the subject has changed since {found.study}: its runs and new ones would not belong together",
-            fix="screen again, or go back to that revision",
+            f"the subject has changed since {found.study}{_changes(place, place.store.evidence(screening.id))}: "
+            "its runs and new ones would not belong together",
+            fix="screen again, or go back to that revision; results belong outside the folder, or into --output",
         )
     mode = request.mode or (Mode.CONFIRM if found.by_model else Mode.DISCRIMINATE)
     order = request.order or (2 if mode is Mode.DISCRIMINATE else 3)
@@ -122,6 +125,15 @@ def prepare_validation(place: Workplace, request: ValidationRequest, *, fresh: b
         return prepared(first)
     known = prepared(latest.id)
     return prepared(first.numbered(latest.id.campaign + 1)) if fresh or known.in_vain else known
+
+
+def _changes(place: Workplace, evidence: Evidence) -> str:
+    """Which files were written to since the first of the runs, as far as their times tell."""
+    if place.table is not None:
+        return ""
+    files = modified_since(place.project.root, min(run.started for run in evidence.runs))
+    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+    return f" ({', '.join(files[:_NAMED])}{more} modified since)" if files else ""
 
 
 def validation_of(place: Workplace, key: str, metric: str) -> ValidationConclusion | None:
