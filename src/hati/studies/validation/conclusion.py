@@ -111,11 +111,15 @@ class Round:
 
 @dataclass(frozen=True)
 class Assumption:
-    """What a screening took for granted, what became of it, and in words what was seen."""
+    """What a screening took for granted, what became of it, and in words what was seen.
+
+    ``effect`` is the important effect of the screening that it is about, if it is about one.
+    """
 
     statement: str
     result: Result
     detail: str
+    effect: Options | None = None
 
 
 @dataclass(frozen=True)
@@ -153,3 +157,14 @@ class ValidationConclusion:
     seconds: float
     warnings: tuple[str, ...]
     prediction: PredictionCheck | None = None
+
+    @property
+    def in_doubt(self) -> tuple[Options, ...]:
+        """The important effects of the screening of which nothing was decided."""
+        return tuple(a.effect for a in self.assumptions if a.effect and a.result is Result.UNDECIDED)
+
+    @property
+    def unsized(self) -> tuple[Assumption, ...]:
+        """What became of the important effects of the screening that are not among ``effects``."""
+        sized = {frozenset(effect.options) for effect in self.effects}
+        return tuple(a for a in self.assumptions if a.effect and frozenset(a.effect) not in sized)

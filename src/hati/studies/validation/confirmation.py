@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from hati.design.identified import Identified
 from hati.stats import Term
@@ -41,7 +42,10 @@ def confirmation_assumptions(
         return ":".join(names[option] for option in term)
 
     order = max((len(term) for term in known.model.terms), default=1)
-    own = tuple(_of_important(term, known, found, word) for term in important)
+    own = tuple(
+        replace(_of_important(term, known, found, word), effect=tuple(names[option] for option in term))
+        for term in important
+    )
     stood_for = {sub for term in important if term in known.dropped for sub in _within(term, known)}
     new = [effect for effect in found if effect.important and effect.term not in {*important, *stood_for}]
     scale = "logarithmic scale" if screened.scale is ValueScale.LOG else "scale of the values"
