@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -205,6 +205,14 @@ def test_where_everything_was_measured_nothing_is_planned() -> None:
     study = Confirming(StudyId.of("validation", {}, 1, "fake"), "s", BENCHMARK, LATENCY, "1", place, start)
     assert not study.plan(Evidence())
     assert study.conclude(Evidence()).outcome is Outcome.UNDECIDED
+
+
+def test_runs_that_the_screening_has_not_are_warned_of() -> None:
+    start = screened("nested", 40, 0.0, np.random.default_rng(1))
+    found = confirming("nested", replace(start, planned=44, failed=3, unmade=1)).conclude(Evidence())
+    assert found.warnings[0].startswith("3 of 44 planned runs of the screening failed")
+    assert found.warnings[1].startswith("1 of 44 planned runs of the screening were never made")
+    assert not confirming("nested", start).conclude(Evidence()).warnings
 
 
 @pytest.mark.parametrize("wrong", [{"budget": 3}, {"order": 0}])

@@ -85,7 +85,8 @@ class Screened:
     ``study`` is its key; ``important`` the effects that it called so, by their options' names, the largest first;
     ``aliases`` those that the design could not tell each of them from; ``relevant`` the difference on the
     deciding scale that matters; ``typical`` the mean size of a value in the metric's unit; ``predicting`` the terms of
-    the model that it predicted by, if any.
+    the model that it predicted by, if any. Of ``planned`` runs so many ``failed``, and so many were not made:
+    ``unmade``.
     """
 
     study: str
@@ -96,6 +97,9 @@ class Screened:
     relevant: float
     typical: float
     predicting: tuple[tuple[str, ...], ...] = ()
+    planned: int = 0
+    failed: int = 0
+    unmade: int = 0
 
     def __post_init__(self) -> None:
         if len(self.aliases) != len(self.important):
@@ -108,6 +112,13 @@ class Screened:
         if self.scale is ValueScale.LOG:
             return float(np.expm1(min(difference, 700.0)))
         return difference / self.typical if self.typical > 0.0 else 0.0
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is to be said of planned runs that have no value."""
+        of = f"of {self.planned} planned runs of the screening"
+        lost = ((self.failed, "failed"), (self.unmade, "were never made"))
+        return tuple(f"{n} {of} {what}: it is validated as far as the others tell" for n, what in lost if n)
 
     def missed(self, size: float) -> str:
         """In words, which effects are found with 80 % power: those of a size on the deciding scale."""
