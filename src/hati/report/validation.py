@@ -14,6 +14,7 @@ from hati.studies.validation import (
     Result,
     RivalModel,
     ValidationConclusion,
+    of_share,
 )
 
 _SHOWN = 8
@@ -138,6 +139,7 @@ def _prediction(found: PredictionCheck | None) -> dict[str, Plain] | None:
     return {
         "runs": found.runs,
         "random": found.random,
+        "share": found.share,
         "p_value": found.p_value,
         "df": None if found.df is None else list(found.df),
         "noise": found.noise,
@@ -154,7 +156,7 @@ def _predicted(conclusion: ValidationConclusion) -> tuple[tuple[str, str], ...]:
     if found is None or found.median is None or found.largest is None:
         return ()
     text = (
-        f"{found.runs} of {found.random} random configurations, "
+        f"{found.runs} of {found.random} random configurations{of_share(found.share)}, "
         f"with a median error of {100 * found.median:.2g} %, the largest {100 * found.largest:.2g} %; "
         f"noise from {found.noise}"
     )
@@ -167,6 +169,7 @@ def _answer_of_confirmation(conclusion: ValidationConclusion) -> str:
         holds = "too few runs to say whether the predictions hold"
     else:
         holds = "the predictions hold" if found.p_value > SIGNIFICANT else "the predictions do not hold"
+        holds += f" for random ones{of_share(found.share)}" if found.share < 1.0 else ""
     claims = [effect for effect in conclusion.effects if effect.result is not None]
     counts = Counter(effect.result for effect in claims)
     said = [f"{counts[result]} {result.value}" for result in Result if counts[result]]

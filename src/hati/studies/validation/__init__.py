@@ -18,6 +18,7 @@ from hati.studies.validation.conclusion import (
     Round,
     ValidatedEffect,
     ValidationConclusion,
+    of_share,
 )
 from hati.studies.validation.confirming import Confirming
 from hati.studies.validation.screened import Runs, Screened, ValueScale, screened_runs
@@ -40,6 +41,7 @@ __all__ = [
     "Validation",
     "ValidationConclusion",
     "ValueScale",
+    "of_share",
     "screened_runs",
     "validation_id",
 ]

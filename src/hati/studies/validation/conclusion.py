@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from math import floor
 
 from hati.core import Configuration, Metric
 
@@ -74,17 +75,25 @@ class ValidatedEffect:
     result: Result | None = None
 
 
+def of_share(share: float) -> str:
+    """In words, of which configurations random ones are drawn; nothing where it is all that were not run before."""
+    if share == 1.0:
+        return ""
+    return f" of the {floor(1000.0 * share) / 10.0:g} % of the valid ones not run before that the model can predict"
+
+
 @dataclass(frozen=True)
 class PredictionCheck:
     """How well the screening's model predicts random configurations that it had not seen.
 
-    ``runs`` are those predicted, of so many ``random`` ones: a model says nothing of combinations of settings that its
-    runs had not, if it has them. ``p_value`` is of the test that the errors are no larger than noise and the model's
-    own uncertainty make them, ``df`` its degrees of freedom, ``noise`` what the noise is known from; ``ratio`` the mean
-    squared error as a multiple of what is expected. ``median`` and ``largest`` are sizes of errors as fractions,
-    ``deviation`` the noise's standard deviation as one, and ``unseen`` that, over configurations, of what is not
-    modelled and is seen with 80 % power: where repetitions tell the noise, as else it is in the noise as well. None
-    where there are too few runs.
+    A model says nothing of combinations of settings that its runs had not, if it has them: ``share`` is of the valid
+    configurations not run before that which it can predict. The ``random`` ones that were run are drawn from these, and
+    ``runs`` is how many of them it predicted. ``p_value`` is of the test that the errors are no larger than noise and
+    the model's own uncertainty make them, ``df`` its degrees of freedom, ``noise`` what the noise is known from;
+    ``ratio`` the mean squared error as a multiple of what is expected. ``median`` and ``largest`` are sizes of errors
+    as fractions, ``deviation`` the noise's standard deviation as one, and ``unseen`` that, over configurations, of what
+    is not modelled and is seen with 80 % power: where repetitions tell the noise, as else it is in the noise as well.
+    None where there are too few runs.
     """
 
     runs: int
@@ -97,6 +106,7 @@ class PredictionCheck:
     largest: float | None
     deviation: float | None
     unseen: float | None
+    share: float = 1.0
 
 
 @dataclass(frozen=True)

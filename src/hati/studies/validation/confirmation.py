@@ -8,7 +8,7 @@ from dataclasses import replace
 from hati.design.identified import Identified
 from hati.stats import Term
 from hati.studies.validation.assumptions import ONE_SHIFT, listed
-from hati.studies.validation.conclusion import Assumption, PredictionCheck, Result
+from hati.studies.validation.conclusion import Assumption, PredictionCheck, Result, of_share
 from hati.studies.validation.confirmed import ConfirmedEffect
 from hati.studies.validation.prediction import ALPHA
 from hati.studies.validation.screened import Screened, ValueScale
@@ -65,9 +65,11 @@ def confirmation_assumptions(
 
 
 def _predicted(found: PredictionCheck) -> Assumption:
-    statement = "the model predicts random configurations as well as noise and its own uncertainty allow"
+    which = f"random configurations{of_share(found.share)}"
+    statement = f"the model predicts {which} as well as noise and its own uncertainty allow"
     if found.p_value is None or found.median is None or found.largest is None or found.ratio is None:
-        return Assumption(statement, Result.UNDECIDED, f"{found.runs} of {found.random} could be predicted: too few")
+        few = f"{found.runs} of {found.random} could be predicted: too few" if found.random else "there is no such run"
+        return Assumption(statement, Result.UNDECIDED, few)
     errors = (
         f"{found.runs} of {found.random} predicted with a median error of {_percent(found.median)}, "
         f"the largest {_percent(found.largest)}; mean square {found.ratio:.2g} times what is expected "
