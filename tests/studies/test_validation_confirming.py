@@ -30,6 +30,7 @@ from hati.studies.validation import (
     Outcome,
     Result,
     Screened,
+    ToldSize,
     ValidationConclusion,
     ValueScale,
     screened_runs,
@@ -268,6 +269,39 @@ def test_where_too_little_can_be_predicted_it_is_said_before_any_run() -> None:
     before = study.conclude(Evidence())
     assert any("cannot be tested" in text for text in before.warnings)
     assert len(study.tasks) == study.budget
+
+
+def test_an_effect_of_which_the_new_runs_hold_little_is_not_confirmed() -> None:
+    """Eight runs cannot show an interaction of 20 degrees of freedom, however clear it is in all runs."""
+    place = grid(6, 5, "ab")
+    every = list(enumerate_configurations(place))
+    chosen = tuple(every[int(i)] for i in np.random.default_rng(1).permutation(len(every))[:80])
+    found = grid_confirmed(of_grid(place, grid_screening(place, chosen, PQ), budget=8))
+    told = {a.effect: a for a in found.assumptions if a.effect}
+    assert told["p", "q"].result is Result.UNDECIDED
+    assert "of its 20 degrees of freedom" in told["p", "q"].detail
+    assert found.in_doubt == (("p", "q"),)
+    more = grid_confirmed(of_grid(place, grid_screening(place, chosen, PQ), budget=40))
+    assert {a.effect: a.result for a in more.assumptions}["p", "q"] is Result.CONFIRMED
+
+
+@pytest.mark.parametrize(("margin", "unsure"), [(1.0, False), (None, True)])
+def test_an_effect_of_quite_another_size_is_found_but_not_confirmed(margin: float | None, unsure: bool) -> None:
+    place = grid(3, 3, "abcd")
+    every = list(enumerate_configurations(place))
+    chosen = tuple(every[int(i)] for i in np.random.default_rng(1).permutation(len(every))[:64])
+    start = grid_screening(place, chosen, PQ)
+    sizes = {effect.options: effect.contrast for effect in grid_confirmed(of_grid(place, start)).effects}
+    right = tuple(ToldSize(sizes[options], margin) for options in PQ)
+    same = grid_confirmed(of_grid(place, replace(start, sizes=right)))
+    assert {a.result for a in same.assumptions if a.effect} == {Result.CONFIRMED}
+    assert all(("no standard error" in a.detail) is unsure for a in same.assumptions if a.effect)
+    other = grid_confirmed(of_grid(place, replace(start, sizes=(ToldSize(63.0 * sizes[PQ[0]], margin), *right[1:]))))
+    of_p = next(a for a in other.assumptions if a.effect == ("p",))
+    assert of_p.result is Result.UNDECIDED
+    assert f"found, but {63.0 * sizes[PQ[0]]:.3g} by the screening" in of_p.detail
+    assert f"against {sizes[PQ[0]]:.3g}" in of_p.detail
+    assert ("no standard error" in of_p.detail) is unsure
 
 
 def test_runs_that_the_screening_has_not_are_warned_of() -> None:

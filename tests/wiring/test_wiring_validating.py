@@ -55,6 +55,8 @@ def test_a_screening_by_a_model_is_confirmed_and_kept(tmp_path: Path) -> None:
     assert validation_of(place, key, "latency") is None
     study = prepare_validation(place, ValidationRequest(), fresh=False).study
     assert isinstance(study, Confirming)
+    assert len(study.screened.sizes) == len(study.screened.important) > 0
+    assert all(size.margin is not None and 0 < size.margin < abs(size.estimate) for size in study.screened.sizes)
     assert (study.screened.planned, study.screened.failed, study.screened.unmade) == (32, 0, 0)
     found = made(place)
     assert (found.mode, found.done, found.order) == (Mode.CONFIRM, 16, 3)

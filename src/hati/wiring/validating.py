@@ -14,13 +14,14 @@ from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId
 from hati.space import Space
 from hati.studies.failures import nothing_measured
-from hati.studies.screening import RELEVANT, AnyScreening, ScreeningConclusion
+from hati.studies.screening import RELEVANT, AnyScreening, Effect, ScreeningConclusion
 from hati.studies.validation import (
     MOST_RUNS,
     Augmenting,
     Confirming,
     Mode,
     Screened,
+    ToldSize,
     Validation,
     ValidationConclusion,
     ValueScale,
@@ -261,7 +262,18 @@ def _screened(screening: AnyScreening, found: ScreeningConclusion, evidence: Evi
         relevant=float(np.log1p(found.relevant)) if scale is ValueScale.LOG else found.relevant * typical,
         typical=typical,
         predicting=found.model.terms if found.by_model else (),
+        sizes=tuple(_told(effect, scale, typical) for effect in important),
         planned=len(screening.tasks),
         failed=found.failed,
         unmade=_unmade(screening, evidence),
     )
+
+
+def _told(effect: Effect, scale: ValueScale, typical: float) -> ToldSize:
+    """An effect's size on the deciding scale; its interval was told in fractions."""
+    if effect.relative_interval is None:
+        return ToldSize(effect.contrast, None)
+    low, high = effect.relative_interval
+    if scale is ValueScale.LOG:
+        return ToldSize(effect.contrast, float(np.log1p(high) - np.log1p(low)) / 2.0)
+    return ToldSize(effect.contrast, typical * (high - low) / 2.0)

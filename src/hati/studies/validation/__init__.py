@@ -21,7 +21,7 @@ from hati.studies.validation.conclusion import (
     of_share,
 )
 from hati.studies.validation.confirming import Confirming
-from hati.studies.validation.screened import Runs, Screened, ValueScale, screened_runs
+from hati.studies.validation.screened import Runs, Screened, ToldSize, ValueScale, screened_runs
 from hati.studies.validation.study import Validation
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "Round",
     "Runs",
     "Screened",
+    "ToldSize",
     "ValidatedEffect",
     "Validation",
     "ValidationConclusion",

@@ -30,6 +30,7 @@ from hati.studies.validation.confirmation import confirmation_assumptions
 from hati.studies.validation.confirmed import ConfirmedEffect, confirmed_effects, judging_terms
 from hati.studies.validation.new_runs import FEWEST, NewRuns, new_runs
 from hati.studies.validation.prediction import NO_RUNS, check_predictions, predictable
+from hati.studies.validation.screened import ToldSize
 from hati.studies.validation.term_tests import model_columns
 from hati.studies.validation.values import metric_values
 
@@ -126,7 +127,7 @@ class Confirming(ValidationBase):
         before = self.screened.runs.by_configuration()
         runs = before.and_block(added, decided) if len(values) else before
         rng = generator(self.id.seed, STAGE, "permutations")
-        found = confirmed_effects(self.known, before, runs, self._important, self.screened.relevant, rng)
+        found = confirmed_effects(self.known, before, runs, self._claims, self.screened.relevant, rng)
         told = confirmation_assumptions(
             self.space.names, self.known, self._important, found, prediction, self.screened, wanted=self.order
         )
@@ -180,6 +181,12 @@ class Confirming(ValidationBase):
     @cached_property
     def _important(self) -> tuple[Term, ...]:
         return tuple(map(self.term, self.screened.important))
+
+    @property
+    def _claims(self) -> dict[Term, ToldSize | None]:
+        """The important effects and their sizes, where the screening told them."""
+        sizes = self.screened.sizes or (None,) * len(self._important)
+        return dict(zip(self._important, sizes, strict=True))
 
     @cached_property
     def _predicting(self) -> tuple[Term, ...]:

@@ -79,14 +79,22 @@ class Runs:
 
 
 @dataclass(frozen=True)
+class ToldSize:
+    """How large a screening said that an effect is, on the deciding scale; ``margin`` of 95 %, None without one."""
+
+    estimate: float
+    margin: float | None
+
+
+@dataclass(frozen=True)
 class Screened:
     """A screening as a validation sees it.
 
     ``study`` is its key; ``important`` the effects that it called so, by their options' names, the largest first;
     ``aliases`` those that the design could not tell each of them from; ``relevant`` the difference on the
     deciding scale that matters; ``typical`` the mean size of a value in the metric's unit; ``predicting`` the terms of
-    the model that it predicted by, if any. Of ``planned`` runs so many ``failed``, and so many were not made:
-    ``unmade``.
+    the model that it predicted by, if any. ``sizes`` are those that it told of the important effects, in their order;
+    empty where it told none. Of ``planned`` runs so many ``failed``, and so many were not made: ``unmade``.
     """
 
     study: str
@@ -97,6 +105,7 @@ class Screened:
     relevant: float
     typical: float
     predicting: tuple[tuple[str, ...], ...] = ()
+    sizes: tuple[ToldSize, ...] = ()
     planned: int = 0
     failed: int = 0
     unmade: int = 0
@@ -104,6 +113,8 @@ class Screened:
     def __post_init__(self) -> None:
         if len(self.aliases) != len(self.important):
             raise InputError("every important effect has a set of aliases, perhaps an empty one")
+        if self.sizes and len(self.sizes) != len(self.important):
+            raise InputError("every important effect has a size, or none has")
         if not len(self.runs):
             raise InputError("there is no screening to validate: it has no run", fix="screen first")
 
