@@ -7,7 +7,7 @@ import numpy as np
 from hati.design.augmentation import confounded, refine
 from hati.design.candidates import candidates
 from hati.design.coding import Model, levels
-from hati.design.identified import identified
+from hati.design.identified import identified, ties
 from hati.design.unmeasured import unmeasured
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
 
@@ -80,3 +80,14 @@ def test_a_fraction_confounds_pairs() -> None:
     runs = np.column_stack([full, (full.sum(axis=1) % 2)]).astype(np.int16)
     found = confounded(runs, (2, 2, 2, 2), (0, 1), ((0, 1), (0, 2), (2, 3), (0,)))
     assert found == ((2, 3),)
+
+
+def test_an_option_that_others_decide_has_no_effect_of_its_own() -> None:
+    """Logging is on if and only if the log has a size; of equals the first stays; what is nested stays."""
+    rows = np.array([(size > 0, size, nested, 1 - nested) for size in range(3) for nested in (0, 1)], dtype=np.int16)
+    assert ties(rows, (2, 3, 2, 2)) == ((0, 3), ())
+    nested = np.array([(0, -1), (1, 0), (1, 1)], dtype=np.int16)
+    assert ties(nested, (2, 2)) == ((), ())
+    partly = np.array([(0, 0), (1, 1), (1, 2), (2, 1), (2, 2)], dtype=np.int16)
+    assert ties(partly, (3, 3)) == ((), (1,))
+    assert ties(np.zeros((4, 1), dtype=np.int16), (1,)) == ((), ())

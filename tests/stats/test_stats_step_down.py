@@ -152,3 +152,21 @@ def test_a_main_effect_is_tested_beside_an_interaction_that_lacks_combinations()
     found = step_down(terms, values, ALPHA, rng)
     assert (0, 1) in found.significant
     assert {(0,), (1,), (2,)} <= set(found.p_values)
+
+
+def test_beside_a_model_of_more_than_half_of_the_runs_no_interaction_is_looked_for() -> None:
+    """What a pair of many settings leaves of the runs is few residuals, and not like noise."""
+    rng = np.random.default_rng(5)
+    levels = drawn((4, 5, 2, 2), 40, rng)
+    terms = terms_of((4, 5, 2, 2), levels)
+    large = terms.columns[0, 1] @ rng.standard_normal(12)
+    values = 30.0 * large + levels[:, 2] * levels[:, 3] + 0.01 * rng.standard_normal(40)
+    found = step_down(terms, values, ALPHA, rng)
+    assert (0, 1) in found.significant
+    assert found.unsought
+    assert set(found.unsought).isdisjoint(found.significant)
+    assert set(found.unsought).isdisjoint(found.p_values)
+    assert {(2,), (3,)} <= set(found.p_values)
+    sparse = step_down(terms, values - 30.0 * large, ALPHA, rng)
+    assert sparse.unsought == ()
+    assert (2, 3) in sparse.significant

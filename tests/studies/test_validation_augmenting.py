@@ -12,6 +12,7 @@ from test_validation_study import EFFECTS, MAINS, PLACE, alias_of, measure, scre
 
 from hati.campaign import campaign
 from hati.core import Budget, Evidence, InputError, Setting, StudyId, Task, generator
+from hati.report import validation_answer, validation_json, validation_tables
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
 from hati.studies.validation import (
     Augmenting,
@@ -71,6 +72,20 @@ def test_what_a_budget_does_not_suffice_for_is_said_with_its_cost() -> None:
     assert study.terms.needed <= 40
 
 
+def test_an_important_effect_that_is_not_estimated_leaves_it_undecided_and_is_named() -> None:
+    """The budget suffices for main effects only, which the screening's own runs tell apart."""
+    study = augmenting(screened(EFFECTS, (*MAINS, ("a", "b"))), Mode.CHECK, order=4, budget=4)
+    assert (study.terms.order, len(study.tasks)) == (1, 0)
+    found = study.conclude(Evidence())
+    assert found.outcome is Outcome.UNDECIDED
+    assert found.in_doubt == (("a", "b"),)
+    assert [a.effect for a in found.unsized] == [("a", "b")]
+    assert "estimated, by the screening's own runs" in found.warnings[0]
+    assert "a:b in doubt" in validation_answer(found)
+    assert ("a:b", "undecided") in {(row[0], row[2]) for row in validation_tables(found)[0].rows}
+    assert validation_json(found)["not_estimated"] == [["a", "b"]]
+
+
 def test_what_needs_no_run_gets_none() -> None:
     study = augmenting(screened(EFFECTS, MAINS), Mode.DEALIAS, order=2, budget=16)
     assert not study.plan(Evidence())
@@ -128,7 +143,7 @@ def test_what_a_space_cannot_tell_apart_is_named_and_the_others_are_checked() ->
     assert any("a:algo" in text for text in found.warnings)
     results = {a.statement.split(" is ")[0].removeprefix("the effect of "): a.result for a in found.assumptions}
     assert [results[name] for name in ("a", "algo", "b")] == [Result.CONFIRMED] * 3
-    assert results["a:algo"] is Result.UNDECIDED
+    assert results["a:algo"] is Result.ASSUMED
     assert results["c"] is Result.REFUTED
 
 

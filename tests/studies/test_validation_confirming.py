@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -19,9 +19,9 @@ from scipy.stats import binom
 from simulated_subject import BENCHMARK, LATENCY
 
 from hati.campaign import campaign
-from hati.core import Budget, Evidence, InputError, Setting, StudyId, Task
+from hati.core import Budget, Configuration, Evidence, InputError, Setting, StudyId, Task
 from hati.design import Model, from_levels, levels
-from hati.space import Option, Space, parse_formula
+from hati.space import Option, Space, enumerate_configurations, parse_formula
 from hati.studies.screening import ModelChoice, choose_optimal
 from hati.studies.screening.model_analysis import analyse_model
 from hati.studies.validation import (
@@ -30,6 +30,7 @@ from hati.studies.validation import (
     Outcome,
     Result,
     Screened,
+    ToldSize,
     ValidationConclusion,
     ValueScale,
     screened_runs,
@@ -150,12 +151,12 @@ def test_an_interaction_of_three_is_named_and_with_repetitions_seen_in_the_predi
 def test_the_runs_are_new_valid_and_half_of_them_random() -> None:
     start = screened("nested", 40, 0.0, np.random.default_rng(1))
     study = confirming("nested", start, budget=12)
-    random, others = study.chosen
+    random, others = study.chosen.random, study.chosen.others
     assert (len(random), len(others)) == (6, 6)
     every = levels([task.configuration for task in study.tasks], SPACES["nested"])
     assert len({row.tobytes() for row in every} - {row.tobytes() for row in start.runs.levels}) == 12
     assert all(SPACES["nested"].valid(task.configuration) for task in study.tasks)
-    assert [len(part) for part in confirming("nested", start, budget=4).chosen] == [4, 0]
+    assert len(confirming("nested", start, budget=4).chosen.random) == 4
 
 
 def test_the_plan_is_a_function_of_the_evidence() -> None:
@@ -205,6 +206,110 @@ def test_where_everything_was_measured_nothing_is_planned() -> None:
     study = Confirming(StudyId.of("validation", {}, 1, "fake"), "s", BENCHMARK, LATENCY, "1", place, start)
     assert not study.plan(Evidence())
     assert study.conclude(Evidence()).outcome is Outcome.UNDECIDED
+
+
+def grid_screening(place: Space, chosen: tuple[Configuration, ...], told: tuple[tuple[str, ...], ...]) -> Screened:
+    """Runs of options p and q that matter together, each combination having a mean of its own; noise of 1 %."""
+    rng = np.random.default_rng(3)
+    values = np.exp([grid_log(c) + 0.01 * rng.standard_normal() for c in chosen])
+    runs = screened_runs(chosen, values, np.zeros(len(chosen), dtype=np.intp), place, ValueScale.LOG)
+    return Screened("s", runs, ValueScale.LOG, told, tuple(() for _ in told), 0.00995, 1.0, told)
+
+
+def grid_log(settings: Mapping[str, Setting]) -> float:
+    p, q = (int(str(settings[name])) for name in "pq")
+    return 0.3 * p + 0.2 * q + math.sin(7.0 * p + 3.0 * q)
+
+
+def grid(p: int, q: int, flags: str) -> Space:
+    several = (Option("p", tuple(range(p)), default=0), Option("q", tuple(range(q)), default=0))
+    return Space((*several, *(Option(name, (False, True), default=False) for name in flags)))
+
+
+def of_grid(place: Space, start: Screened, **others: int) -> Confirming:
+    study = StudyId.of("validation", {"mode": "confirm"}, 1, "fake")
+    return Confirming(study, "simulated", BENCHMARK, LATENCY, "1", place, start, **others)
+
+
+def grid_confirmed(study: Confirming) -> ValidationConclusion:
+    rng = np.random.default_rng(4)
+
+    def value(task: Task) -> dict[str, list[float]]:
+        return {"latency": [math.exp(grid_log(task.configuration) + 0.01 * rng.standard_normal())]}
+
+    return campaign(study, FakeEngine(value), MemoryStore(), Budget(runs=study.budget))
+
+
+PQ = (("p",), ("q",), ("p", "q"))
+
+
+def test_random_runs_are_of_what_the_model_can_predict_and_the_share_is_said() -> None:
+    place = grid(3, 3, "abcd")
+    every = tuple(enumerate_configurations(place))
+    seen = [c for c in every if int(str(c["p"])) + int(str(c["q"])) < 3]  # six of nine combinations
+    chosen = tuple(seen[int(i)] for i in np.random.default_rng(1).permutation(len(seen))[:48])
+    study = of_grid(place, grid_screening(place, chosen, PQ))
+    assert len(study.chosen.random) == 8
+    assert all(int(row[0]) + int(row[1]) < 3 for row in study.chosen.random)
+    assert study.chosen.share == pytest.approx((len(seen) - 48) / (len(every) - 48))
+    assert "50 % of the valid ones" in study.described
+    found = grid_confirmed(study)
+    assert found.prediction is not None
+    assert (found.prediction.runs, found.prediction.random) == (8, 8)
+    assert "50 % of the valid ones" in found.assumptions[0].statement
+    assert found.assumptions[0].result is Result.NOT_REFUTED
+
+
+def test_where_too_little_can_be_predicted_it_is_said_before_any_run() -> None:
+    place = grid(3, 3, "abc")
+    seen = tuple(c for c in enumerate_configurations(place) if int(str(c["p"])) + int(str(c["q"])) < 3)
+    study = of_grid(place, grid_screening(place, seen, PQ))
+    assert "can predict fewer than 3" in study.described
+    assert len(study.plan(Evidence())) > 0
+    before = study.conclude(Evidence())
+    assert any("cannot be tested" in text for text in before.warnings)
+    assert len(study.tasks) == study.budget
+
+
+def test_an_effect_of_which_the_new_runs_hold_little_is_not_confirmed() -> None:
+    """Eight runs cannot show an interaction of 20 degrees of freedom, however clear it is in all runs."""
+    place = grid(6, 5, "ab")
+    every = list(enumerate_configurations(place))
+    chosen = tuple(every[int(i)] for i in np.random.default_rng(1).permutation(len(every))[:80])
+    found = grid_confirmed(of_grid(place, grid_screening(place, chosen, PQ), budget=8))
+    told = {a.effect: a for a in found.assumptions if a.effect}
+    assert told["p", "q"].result is Result.UNDECIDED
+    assert "of its 20 degrees of freedom" in told["p", "q"].detail
+    assert found.in_doubt == (("p", "q"),)
+    more = grid_confirmed(of_grid(place, grid_screening(place, chosen, PQ), budget=40))
+    assert {a.effect: a.result for a in more.assumptions}["p", "q"] is Result.CONFIRMED
+
+
+@pytest.mark.parametrize(("margin", "unsure"), [(1.0, False), (None, True)])
+def test_an_effect_of_quite_another_size_is_found_but_not_confirmed(margin: float | None, unsure: bool) -> None:
+    place = grid(3, 3, "abcd")
+    every = list(enumerate_configurations(place))
+    chosen = tuple(every[int(i)] for i in np.random.default_rng(1).permutation(len(every))[:64])
+    start = grid_screening(place, chosen, PQ)
+    sizes = {effect.options: effect.contrast for effect in grid_confirmed(of_grid(place, start)).effects}
+    right = tuple(ToldSize(sizes[options], margin) for options in PQ)
+    same = grid_confirmed(of_grid(place, replace(start, sizes=right)))
+    assert {a.result for a in same.assumptions if a.effect} == {Result.CONFIRMED}
+    assert all(("no standard error" in a.detail) is unsure for a in same.assumptions if a.effect)
+    other = grid_confirmed(of_grid(place, replace(start, sizes=(ToldSize(63.0 * sizes[PQ[0]], margin), *right[1:]))))
+    of_p = next(a for a in other.assumptions if a.effect == ("p",))
+    assert of_p.result is Result.UNDECIDED
+    assert f"found, but {63.0 * sizes[PQ[0]]:.3g} by the screening" in of_p.detail
+    assert f"against {sizes[PQ[0]]:.3g}" in of_p.detail
+    assert ("no standard error" in of_p.detail) is unsure
+
+
+def test_runs_that_the_screening_has_not_are_warned_of() -> None:
+    start = screened("nested", 40, 0.0, np.random.default_rng(1))
+    found = confirming("nested", replace(start, planned=44, failed=3, unmade=1)).conclude(Evidence())
+    assert found.warnings[0].startswith("3 of 44 planned runs of the screening failed")
+    assert found.warnings[1].startswith("1 of 44 planned runs of the screening were never made")
+    assert not confirming("nested", start).conclude(Evidence()).warnings
 
 
 @pytest.mark.parametrize("wrong", [{"budget": 3}, {"order": 0}])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -13,6 +14,7 @@ from hati.campaign import campaign
 from hati.core import Budget, Evidence, InputError, StudyId, Task, generator
 from hati.design import by_runs, configurations
 from hati.design.augmentation import confounded
+from hati.report import validation_answer
 from hati.space import Option, Space, parse_formula
 from hati.studies.validation import (
     Outcome,
@@ -114,6 +116,26 @@ def test_an_effect_that_no_rival_replaces_is_not_refuted() -> None:
     of_d = next(a for a in found.assumptions if "that of d," in a.statement)
     assert of_d.result in {Result.CONFIRMED, Result.UNDECIDED}
     assert not any(a.result is Result.REFUTED for a in found.assumptions if "that of" in a.statement)
+
+
+def test_a_decision_leaves_no_important_effect_in_doubt() -> None:
+    effects = {"a": 3.0, "b": 2.0, "c": -3.0}
+    found = concluded(validation(screened(effects, (*MAINS, ("d",)))), effects)
+    assert len(found.models) == 1
+    assert (found.outcome, found.in_doubt) == (Outcome.UNDECIDED, (("d",),))
+    assert "d, important in the screening, neither in it nor refuted" in validation_answer(found)
+
+
+def test_of_a_constant_metric_no_smallest_effect_is_spoken_of() -> None:
+    start = screened({}, ())
+    same = replace(start, runs=replace(start.runs, values=np.zeros(len(start.runs))))
+    study = validation(same)
+    assert "leave one model" in study.described
+    assert "no run is needed" in study.described
+    found = study.conclude(Evidence())
+    assert (found.outcome, found.models[0].effects) == (Outcome.UNDECIDED, ())
+    assert validation_answer(found).endswith("of no effect, but small effects could have been missed")
+    assert "no larger" not in found.assumptions[0].detail
 
 
 def test_that_aliases_may_cancel_is_still_assumed() -> None:

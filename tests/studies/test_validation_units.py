@@ -7,9 +7,9 @@ import pytest
 
 from hati.design import Model
 from hati.stats import ModelTerms, Term
-from hati.studies.screening.model_fit import ModelFit
-from hati.studies.validation.confirmed import shown_anew
-from hati.studies.validation.screened import Runs
+from hati.studies.screening.model_fit import Contrast, ModelFit
+from hati.studies.validation.confirmed import ShownAnew, agree, shown_anew
+from hati.studies.validation.screened import Runs, ToldSize
 
 SIZES = (2, 2, 3)
 TERMS: tuple[Term, ...] = ((0,), (1,), (2,))
@@ -42,5 +42,24 @@ def test_new_runs_have_to_show_an_effect_themselves(effect: float, least: float,
     values = np.where(new, effect, 6.0) * levels[:, 0] + 0.1 * rng.standard_normal(36)
     fit = ModelFit.of(terms, TERMS, SIZES, values)
     found = shown_anew(terms, fit, ((0,), (2,)), new)
-    assert least <= found[0,] <= most
-    assert found[2,] > 0.05
+    assert least <= found[0,].p_value <= most
+    assert found[2,].p_value > 0.05
+    assert [(found[term].df, found[term].of) for term in ((0,), (2,))] == [(1, 1), (2, 2)]
+    assert not ShownAnew(0.01, 15, 32).mostly
+    assert ShownAnew(0.01, 16, 32).mostly
+
+
+@pytest.mark.parametrize(
+    ("told", "now", "same"),
+    [
+        (ToldSize(1.0, 0.2), Contrast(0.85, 0.01, 0.02), True),
+        (ToldSize(1.0, 0.1), Contrast(0.85, 0.01, 0.02), False),
+        (ToldSize(1.0, 0.001), Contrast(0.995, 0.01, 0.02), True),  # less apart than what matters
+        (ToldSize(1.0, 3.0), Contrast(-0.5, 0.01, 0.02), False),
+        (ToldSize(5.218, None), Contrast(0.0825, 0.01, 0.02), False),
+        (ToldSize(0.15, None), Contrast(0.0825, None, None), True),
+        (ToldSize(0.3, None), Contrast(0.1, 0.1, 0.25), True),
+    ],
+)
+def test_sizes_agree_within_what_the_screening_told_of_them(told: ToldSize, now: Contrast, same: bool) -> None:
+    assert agree(told, now, relevant=0.01) is same

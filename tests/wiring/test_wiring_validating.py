@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hati.core import InputError
+from hati.core import Evidence, InputError, Plan, Run
 from hati.studies.validation import Confirming, Mode, Result, Validation, ValidationConclusion
 from hati.wiring import (
     ScreeningRequest,
@@ -53,7 +53,11 @@ def test_a_screening_by_a_model_is_confirmed_and_kept(tmp_path: Path) -> None:
     place = a_table(tmp_path, (1, 2, 3))
     key = a_screening(place, 32)
     assert validation_of(place, key, "latency") is None
-    assert isinstance(prepare_validation(place, ValidationRequest(), fresh=False).study, Confirming)
+    study = prepare_validation(place, ValidationRequest(), fresh=False).study
+    assert isinstance(study, Confirming)
+    assert len(study.screened.sizes) == len(study.screened.important) > 0
+    assert all(size.margin is not None and 0 < size.margin < abs(size.estimate) for size in study.screened.sizes)
+    assert (study.screened.planned, study.screened.failed, study.screened.unmade) == (32, 0, 0)
     found = made(place)
     assert (found.mode, found.done, found.order) == (Mode.CONFIRM, 16, 3)
     assert {a.result for a in found.assumptions} <= {Result.CONFIRMED, Result.NOT_REFUTED, Result.ASSUMED}
@@ -84,6 +88,25 @@ def test_what_cannot_be_validated_is_said(tmp_path: Path) -> None:
     changed = replace(place, revision="another")
     with pytest.raises(InputError, match="changed since"):
         made(changed)
+
+
+def test_an_unfinished_screening_is_finished_before_it_is_validated(tmp_path: Path) -> None:
+    place = a_table(tmp_path, (1,))
+
+    def stop(run: Run, evidence: Evidence, plan: Plan) -> None:
+        if evidence.runs:
+            raise KeyboardInterrupt
+
+    request = ScreeningRequest(None, "16", 1)
+    with pytest.raises(KeyboardInterrupt):
+        screen(prepare_screening(place, request, fresh=False), observe=stop)
+    done = len(prepare_screening(place, request, fresh=False).evidence().runs)
+    assert 0 < done < 16
+    with pytest.raises(InputError, match=f"{16 - done} of its 16 planned runs were not made") as told:
+        made(place)
+    assert "same `hati screen` command" in str(told.value.fix)
+    screen(prepare_screening(place, request, fresh=False))
+    assert made(place).screening_runs == 16
 
 
 @pytest.mark.parametrize("seed", [1, 2])

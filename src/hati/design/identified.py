@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -80,3 +82,30 @@ def identified(among: Candidates, terms: Sequence[Term], levels: Levels) -> Iden
     model = Model(among.sizes, tuple(sorted(terms, key=lambda term: (len(term), term))))
     highest = max((len(term) for term in terms), default=1)
     return Identified(model, np.sort(basis(among, model, levels, highest, 1.0).kept))
+
+
+class Ties(NamedTuple):
+    """Options whose main effects are those of others over the valid configurations: ``wholly``, or ``partly`` only."""
+
+    wholly: tuple[int, ...]
+    partly: tuple[int, ...]
+
+
+def ties(population: Levels, sizes: Sequence[int]) -> Ties:
+    """The options that others decide in all valid configurations.
+
+    Of options that decide each other the one with most settings stays, the first of equals.
+
+    Args:
+        population: valid configurations, all or a sample.
+        sizes: the options' numbers of settings.
+    """
+    order = sorted(range(len(sizes)), key=lambda option: (-sizes[option], option))
+    model = Model(tuple(sizes), tuple((option,) for option in order))
+    columns = model.matrix(population)
+    kept = independent(columns.T @ columns / len(columns))
+    there = Counter(order[owner] for owner in model.owners[kept] if owner >= 0)
+    return Ties(
+        tuple(option for option, size in enumerate(sizes) if size > 1 and not there[option]),
+        tuple(option for option, size in enumerate(sizes) if 0 < there[option] < size - 1),
+    )

@@ -7,7 +7,15 @@ from collections import Counter
 from hati.report.plain import Plain
 from hati.report.quantities import change_number, fixed
 from hati.report.table import Align, Column, Shown, Table
-from hati.studies.validation import Mode, Outcome, PredictionCheck, Result, RivalModel, ValidationConclusion
+from hati.studies.validation import (
+    Mode,
+    Outcome,
+    PredictionCheck,
+    Result,
+    RivalModel,
+    ValidationConclusion,
+    of_share,
+)
 
 _SHOWN = 8
 SIGNIFICANT = 0.05
@@ -37,7 +45,7 @@ def validation_answer(conclusion: ValidationConclusion) -> str:
     if conclusion.outcome is Outcome.DECIDED:
         return f"decided: one model is left, of {best}"
     if len(conclusion.models) == 1:
-        return f"undecided: one model is left, of {best}, but effects as large as its smallest could have been missed"
+        return f"undecided: one model is left, of {best}{_doubt(conclusion)}"
     least = conclusion.models[1].odds
     return (
         f"undecided: {_models(len(conclusion.models))} are left; the most probable, of {best}, "
@@ -94,6 +102,7 @@ def validation_json(conclusion: ValidationConclusion) -> dict[str, Plain]:
             }
             for effect in conclusion.effects
         ],
+        "not_estimated": [list(assumption.effect or ()) for assumption in conclusion.unsized],
         "prediction": _prediction(conclusion.prediction),
         "rounds": [
             {
@@ -130,6 +139,7 @@ def _prediction(found: PredictionCheck | None) -> dict[str, Plain] | None:
     return {
         "runs": found.runs,
         "random": found.random,
+        "share": found.share,
         "p_value": found.p_value,
         "df": None if found.df is None else list(found.df),
         "noise": found.noise,
@@ -146,8 +156,9 @@ def _predicted(conclusion: ValidationConclusion) -> tuple[tuple[str, str], ...]:
     if found is None or found.median is None or found.largest is None:
         return ()
     text = (
-        f"{found.runs} of {found.random} random configurations, with a median error of {100 * found.median:.2g} %, "
-        f"the largest {100 * found.largest:.2g} %; noise from {found.noise}"
+        f"{found.runs} of {found.random} random configurations{of_share(found.share)}, "
+        f"with a median error of {100 * found.median:.2g} %, the largest {100 * found.largest:.2g} %; "
+        f"noise from {found.noise}"
     )
     return (("predicted", text),)
 
@@ -158,10 +169,12 @@ def _answer_of_confirmation(conclusion: ValidationConclusion) -> str:
         holds = "too few runs to say whether the predictions hold"
     else:
         holds = "the predictions hold" if found.p_value > SIGNIFICANT else "the predictions do not hold"
+        holds += f" for random ones{of_share(found.share)}" if found.share < 1.0 else ""
     claims = [effect for effect in conclusion.effects if effect.result is not None]
     counts = Counter(effect.result for effect in claims)
     said = [f"{counts[result]} {result.value}" for result in Result if counts[result]]
-    told = f"of {len(claims)} important effects {', '.join(said)}" if claims else "no important effect to confirm"
+    many = "1 important effect" if len(claims) == 1 else f"{len(claims)} important effects"
+    told = f"of {many} {', '.join(said)}" if claims else "no important effect to confirm"
     new = tuple(effect.options for effect in conclusion.effects if effect.important and not effect.screened)
     return f"{conclusion.outcome.value}: {holds}; {told}" + (f"; new: {effects_text(new)}" if new else "")
 
@@ -177,10 +190,20 @@ def _asked(conclusion: ValidationConclusion) -> str:
 
 
 def _answer_of_terms(conclusion: ValidationConclusion) -> str:
-    if conclusion.outcome is Outcome.UNDECIDED:
+    if not conclusion.effects:
         return "undecided: the runs cannot tell the effects apart"
     real = tuple(effect.options for effect in conclusion.effects if effect.important)
-    return f"decided: important are {effects_text(real)}"
+    doubt = f"{effects_text(conclusion.in_doubt)} in doubt; " if conclusion.in_doubt else ""
+    return f"{conclusion.outcome.value}: {doubt}important are {effects_text(real)}"
+
+
+def _doubt(conclusion: ValidationConclusion) -> str:
+    """Why one model that is left decides nothing."""
+    if conclusion.in_doubt:
+        return f", and {effects_text(conclusion.in_doubt)}, important in the screening, neither in it nor refuted"
+    if not conclusion.models[0].effects:
+        return ", but small effects could have been missed"
+    return ", but effects as large as its smallest could have been missed"
 
 
 def _models(number: int) -> str:
@@ -228,5 +251,6 @@ def _effects_table(conclusion: ValidationConclusion) -> Table:
                 else verdicts.get((effect.screened, effect.in_all and effect.important), "not shown"),
             )
             for effect in shown
-        ),
+        )
+        + tuple((":".join(a.effect or ()), Shown("-", None), a.result.value) for a in conclusion.unsized),
     )

@@ -18,6 +18,7 @@ PERMUTATIONS = 999
 _SPARE = 0.25
 """All main effects are in the model together where they leave this part of the runs to the residuals."""
 _LEAST_LEFT = 3
+_MOST = 0.5
 _EXACT = 1e-14
 
 
@@ -26,13 +27,14 @@ class StepDown:
     """Terms found significant, in the order in which they were, and every candidate's study-wise p-value.
 
     ``model`` are the terms that the residuals are of; ``critical`` is the p-value of a single test below which one more
-    main effect would have been found.
+    main effect would have been found; ``unsought`` are the interactions that the last step did not look for.
     """
 
     significant: tuple[Term, ...]
     p_values: Mapping[Term, float]
     model: tuple[Term, ...]
     critical: float
+    unsought: tuple[Term, ...]
 
 
 class _Test(NamedTuple):
@@ -53,6 +55,9 @@ def step_down(terms: ModelTerms, values: FloatArray, alpha: float, rng: np.rando
     significant its term is found, and the next step begins. Without any effect the first step is exact whatever
     the noise is distributed like; later ones are as exact as the residuals are exchangeable.
 
+    Interactions are looked for until one is found with which the model has more parameters than half of the runs: what
+    such a model leaves is no longer like the noise.
+
     Interactions without a parent among the terms found share the weight of the main effects: their p-values are
     multiplied by how many more they are (effect sparsity and heredity, as prior weights).
 
@@ -70,12 +75,13 @@ def step_down(terms: ModelTerms, values: FloatArray, alpha: float, rng: np.rando
     while True:
         model = _model(terms, found)
         basis = terms.basis(model)
-        tests = _tests(terms, found, model, basis)
+        unsought = _unsought(terms, found, basis.shape[1])
+        tests = _tests(terms, model, basis, found, unsought)
         known = terms.basis(found)
         residual = values - known @ (known.T @ values)
         drawn = np.column_stack([residual, residual[order].T])
         if not tests:
-            return StepDown(tuple(found), p_values, tuple(model), 0.0)
+            return StepDown(tuple(found), p_values, tuple(model), 0.0, unsought)
         tested = _tested(tests, drawn, basis, float(np.sum((values - values.mean()) ** 2)))
         weighted, smallest = tested.p_values, np.sort(tested.smallest)
         place = int(np.argmin(weighted))
@@ -84,7 +90,7 @@ def step_down(terms: ModelTerms, values: FloatArray, alpha: float, rng: np.rando
         if adjusted[place] > alpha:
             p_values |= {test.term: max(reached, float(p)) for test, p in zip(tests, adjusted, strict=True)}
             critical = float(smallest[max(0, int(alpha * (PERMUTATIONS + 1)) - 1)])
-            return StepDown(tuple(found), p_values, tuple(model), critical)
+            return StepDown(tuple(found), p_values, tuple(model), critical, unsought)
         found.append(tests[place].term)
         p_values[tests[place].term] = reached
 
@@ -96,12 +102,20 @@ def _model(terms: ModelTerms, found: Sequence[Term]) -> list[Term]:
     return whole if terms.runs - rank >= max(_LEAST_LEFT, _SPARE * terms.runs) else list(found)
 
 
-def _tests(terms: ModelTerms, found: Sequence[Term], model: Sequence[Term], basis: FloatArray) -> list[_Test]:
+def _unsought(terms: ModelTerms, found: Sequence[Term], rank: int) -> tuple[Term, ...]:
+    if rank <= _MOST * terms.runs or all(len(term) == 1 for term in found):
+        return ()
+    return tuple(term for term in terms.interactions if term not in found)
+
+
+def _tests(
+    terms: ModelTerms, model: Sequence[Term], basis: FloatArray, found: Sequence[Term], unsought: Sequence[Term]
+) -> list[_Test]:
     tests = list[_Test]()
     orphans = [t for t in terms.interactions if t not in found and not any(p in found for p in parents(t))]
     weight = max(1.0, len(orphans) / max(1, len(terms.main_effects)))
     for term in terms:
-        if term in found:
+        if term in found or term in unsought:
             continue
         inside = term in model
         added = _beside_others(terms, term, model) if inside else added_basis(terms.columns[term], basis)

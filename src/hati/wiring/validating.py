@@ -14,13 +14,14 @@ from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId
 from hati.space import Space
 from hati.studies.failures import nothing_measured
-from hati.studies.screening import RELEVANT, AnyScreening, ScreeningConclusion
+from hati.studies.screening import RELEVANT, AnyScreening, Effect, ScreeningConclusion
 from hati.studies.validation import (
     MOST_RUNS,
     Augmenting,
     Confirming,
     Mode,
     Screened,
+    ToldSize,
     Validation,
     ValidationConclusion,
     ValueScale,
@@ -92,18 +93,20 @@ def prepare_validation(place: Workplace, request: ValidationRequest, *, fresh: b
     """Find the screening, and the validation of it to go on with, or number a new one.
 
     Raises:
-        InputError: where there is no such screening, the subject has changed since, or the budget is not in runs.
+        InputError: where there is no such screening, it is unfinished, the subject has changed since, or the budget is
+            not in runs.
         MeasurementError: where the screening measured nothing.
     """
     budget = runs_of(request.budget)
     screening = stored_screening(place, request.study, request.metric, request.relevant)
-    found = screening.conclude(place.store.evidence(screening.id))
-    if found.revision != place.revision:
+    if screening.revision != place.revision:
         raise InputError(
-            f"the subject has changed since {found.study}{_changes(place, place.store.evidence(screening.id))}: "
+            f"the subject has changed since {screening.id.key}{_changes(place, place.store.evidence(screening.id))}: "
             "its runs and new ones would not belong together",
             fix="screen again, or go back to that revision; results belong outside the folder, or into --output",
         )
+    _refuse_unfinished(screening, place.store.evidence(screening.id))
+    found = screening.conclude(place.store.evidence(screening.id))
     mode = request.mode or (Mode.CONFIRM if found.by_model else Mode.DISCRIMINATE)
     order = request.order or (2 if mode is Mode.DISCRIMINATE else 3)
     first = validation_id(
@@ -129,7 +132,7 @@ def prepare_validation(place: Workplace, request: ValidationRequest, *, fresh: b
 
 def _changes(place: Workplace, evidence: Evidence) -> str:
     """Which files were written to since the first of the runs, as far as their times tell."""
-    if place.table is not None:
+    if place.table is not None or not evidence.runs:
         return ""
     files = modified_since(place.project.root, min(run.started for run in evidence.runs))
     more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
@@ -176,7 +179,7 @@ def _prepared(
         metric=found.metric,
         revision=found.revision,
         space=place.project.space,
-        screened=_screened(found, place.store.evidence(screening.id), place.project.space),
+        screened=_screened(screening, found, place.store.evidence(screening.id), place.project.space),
         order=order,
         budget=budget,
         repeats=place.repetitions,
@@ -224,7 +227,27 @@ def runs_of(budget: str) -> int:
     return int(limit.runs)
 
 
-def _screened(found: ScreeningConclusion, evidence: Evidence, space: Space) -> Screened:
+def _refuse_unfinished(screening: AnyScreening, evidence: Evidence) -> None:
+    """Raise for a screening that the same command would go on with: what it would find is not known yet.
+
+    Raises:
+        InputError: where it is so.
+    """
+    budget = Budget.parse(json.loads(screening.id.parameters)["budget"])
+    if screening.plan(evidence).within(budget.left(evidence)):
+        unmade = _unmade(screening, evidence)
+        raise InputError(
+            f"{screening.id.key} is unfinished: {unmade} of its {len(screening.tasks)} planned runs were not made",
+            fix="run the same `hati screen` command again to finish it",
+        )
+
+
+def _unmade(screening: AnyScreening, evidence: Evidence) -> int:
+    made = evidence.stage(_DESIGN).known
+    return sum(task.id not in made for task in screening.tasks)
+
+
+def _screened(screening: AnyScreening, found: ScreeningConclusion, evidence: Evidence, space: Space) -> Screened:
     """The screening's runs and findings as plain values."""
     repetitions = {
         place: run.task.repetition
@@ -251,4 +274,18 @@ def _screened(found: ScreeningConclusion, evidence: Evidence, space: Space) -> S
         relevant=float(np.log1p(found.relevant)) if scale is ValueScale.LOG else found.relevant * typical,
         typical=typical,
         predicting=found.model.terms if found.by_model else (),
+        sizes=tuple(_told(effect, scale, typical) for effect in important),
+        planned=len(screening.tasks),
+        failed=found.failed,
+        unmade=_unmade(screening, evidence),
     )
+
+
+def _told(effect: Effect, scale: ValueScale, typical: float) -> ToldSize:
+    """An effect's size on the deciding scale; its interval was told in fractions."""
+    if effect.relative_interval is None:
+        return ToldSize(effect.contrast, None)
+    low, high = effect.relative_interval
+    if scale is ValueScale.LOG:
+        return ToldSize(effect.contrast, float(np.log1p(high) - np.log1p(low)) / 2.0)
+    return ToldSize(effect.contrast, typical * (high - low) / 2.0)

@@ -52,7 +52,7 @@ class ModelAnalysis:
 
     ``predicting`` are the terms of the model that predicts, ``prediction`` its fit on the deciding scale, ``judged``
     the fit that effects are told from, ``own`` the same of the values; they are fits of the ``units``' values.
-    ``readable`` holds the runs'.
+    ``readable`` holds the runs'. ``unsought`` interactions were not looked for, the model being large already.
     """
 
     readable: Readable
@@ -62,6 +62,7 @@ class ModelAnalysis:
     threshold: float | None
     detectable: tuple[float, float] | None
     missing: tuple[Term, ...]
+    unsought: tuple[Term, ...]
     predicting: tuple[Term, ...]
     prediction: ModelFit
     judged: ModelFit
@@ -155,6 +156,7 @@ def _analysis(
         threshold=threshold,
         detectable=None if detectable is None else (readable.in_unit(detectable), readable.relative(detectable)),
         missing=tuple(t for t in terms.main_effects if t not in tested.p_values and terms.columns[t].shape[1]),
+        unsought=tested.unsought,
         predicting=predicting,
         prediction=ModelFit.of(terms, predicting, model.sizes, decided),
         judged=judged,

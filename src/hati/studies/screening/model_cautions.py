@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from hati.design.identified import Ties
 from hati.stats import rank_trend
 from hati.studies.screening.cautions import COARSE, DRIFT, NOTABLE, common_settings
 from hati.studies.screening.conclusion import DesignSummary, Noise
@@ -21,12 +22,16 @@ def model_warnings(
     found: Measured,
     analysis: ModelAnalysis,
     relevant: float,
+    tied: Ties,
     remedies: Remedies,
 ) -> tuple[str, ...]:
     """Every warning that holds, the gravest first."""
     return (
         *_missing_runs(design, found, remedies),
         *_lost(names, analysis),
+        *_tied(names, tied),
+        *_unsized(names, analysis),
+        *_full(analysis),
         *_drift(found, analysis, remedies),
         *_coarse(design, analysis, relevant, remedies),
         *_mixed_signs(found),
@@ -56,8 +61,38 @@ def _lost(names: Sequence[str], analysis: ModelAnalysis) -> Iterator[str]:
     if analysis.judged_by is Noise.NONE:
         yield "too few runs to tell effects from noise, so none is called important; give a larger budget"
     elif analysis.missing:
-        lost = [":".join(names[option] for option in term) for term in analysis.missing]
+        lost = [_name(names, term) for term in analysis.missing]
         yield f"the runs that there are cannot tell the effect of {listed(lost)} from those of other options"
+
+
+def _tied(names: Sequence[str], tied: Ties) -> Iterator[str]:
+    if tied.wholly:
+        yield (
+            f"other options decide {listed([names[option] for option in tied.wholly])} in every valid configuration: "
+            "no effect can be told to be theirs alone, and the others stand for them"
+        )
+    if tied.partly:
+        yield (
+            f"other options decide {listed([names[option] for option in tied.partly])} in a part of the valid "
+            "configurations: what one of them does there may be the others', and may go unseen"
+        )
+
+
+def _unsized(names: Sequence[str], analysis: ModelAnalysis) -> Iterator[str]:
+    effects = [e for e in analysis.effects if e.important and len(analysis.judged.told(e.term)) < 2]
+    if effects:
+        yield (
+            f"combinations that were not run hide how large {listed([_name(names, e.term) for e in effects])} "
+            f"{'is' if len(effects) == 1 else 'are'}: told is twice the root mean square of what an effect explains"
+        )
+
+
+def _full(analysis: ModelAnalysis) -> Iterator[str]:
+    if analysis.unsought:
+        yield (
+            f"the important effects take {analysis.judged.parameters} parameters, more than half of the runs: "
+            f"further interactions were not looked for; {4 * analysis.judged.parameters} runs would tell more"
+        )
 
 
 def _drift(found: Measured, analysis: ModelAnalysis, remedies: Remedies) -> Iterator[str]:
@@ -88,3 +123,7 @@ def _coarse(design: DesignSummary, analysis: ModelAnalysis, relevant: float, rem
 def _mixed_signs(found: Measured) -> Iterator[str]:
     if np.min(found.values) < 0.0 < np.max(found.values):
         yield "values are below and above zero: fractions are of their mean size, and say little; look at the unit"
+
+
+def _name(names: Sequence[str], term: Sequence[int]) -> str:
+    return ":".join(names[option] for option in term)

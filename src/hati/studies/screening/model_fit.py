@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,8 @@ import numpy as np
 
 from hati.core import FloatArray
 from hati.design import setting_contrasts
-from hati.stats import ModelTerms, Term, f_quantile
+from hati.stats import Index, ModelTerms, Term, f_quantile
+from hati.stats.projection import added_basis, spanned
 
 _TINY = 1e-9
 _SAME = 1e-6
@@ -83,6 +85,11 @@ class ModelFit:
         return float(self.residuals @ self.residuals) / self.df if self.df > 0 else None
 
     @property
+    def parameters(self) -> int:
+        """How many the values tell."""
+        return len(self.values) - self.df
+
+    @property
     def r_squared(self) -> float:
         """The share of the runs' variance that the model explains."""
         total = float(np.sum((self.values - self.values.mean()) ** 2))
@@ -93,26 +100,59 @@ class ModelFit:
 
         Of options with two settings: the second's mean less the first's, and for a pair half the difference of such
         effects. Of others: the highest of the settings' (or combinations') means less the lowest, with an interval that
-        allows for their having been chosen (Scheffe 1953).
+        allows for their having been chosen (Scheffe 1953). Where the runs do not tell such a difference, twice the root
+        mean square of what the term explains beside the others: its size, without a sign and an interval.
+        """
+        rows, fit, there = self._rows(term), self._telling(term), self.told(term)
+        if len(there) < 2:
+            return Contrast(fit._spread(term), None, None)
+        if len(rows) == 2 ** len(term):
+            return fit._combination(fit._of(term, np.array([2.0])), 1)
+        means = rows[there] @ fit.coefficients[fit.places[term]]
+        weights = rows[there[int(np.argmax(means))]] - rows[there[int(np.argmin(means))]]
+        return fit._combination(fit._of(term, weights), min(rows.shape[1], len(there) - 1))
+
+    def told(self, term: Term) -> Index:
+        """The most settings whose differences the runs tell, by their positions; one is next to none.
+
+        Settings that were never run, and options that constraints tie together, leave out others. Of an interaction all
+        combinations or one: a difference of some says little of it.
         """
         rows, fit = self._rows(term), self._telling(term)
-        means = rows @ fit.coefficients[fit.places[term]]
-        if len(means) == 2 ** len(term):
-            size = 2.0
-            return fit._contrast(term, np.array([size]), 1)
-        high, low = int(np.argmax(means)), int(np.argmin(means))
-        return fit._contrast(term, rows[high] - rows[low], rows.shape[1])
+        place = fit.places[term]
+        hidden = rows @ (np.eye(len(fit.estimable)) - fit.estimable)[place]  # the same for settings told apart
+        same = np.abs(hidden[:, None, :] - hidden[None, :, :]).max(axis=2, initial=0.0) < _SAME
+        found = np.flatnonzero(same[int(np.argmax(same.sum(axis=1)))])
+        return found if len(term) == 1 or len(found) == len(rows) else found[:1]
 
-    def settings(self, option: int) -> tuple[Contrast, ...]:
-        """Each setting's mean less the mean over all settings of the option."""
+    def settings(self, option: int) -> dict[int, Contrast]:
+        """The mean at each setting of an option less that over all settings, of those that the runs tell apart."""
+        term = (option,)
+        fit, there = self._telling(term), self.told(term)
+        rows = self._rows(term)[there]
+        centred = rows - rows.mean(axis=0)
+        return {int(i): fit._combination(fit._of(term, row), 1) for i, row in zip(there, centred, strict=True)}
+
+    def means(self, option: int) -> dict[int, Contrast]:
+        """The mean at each setting of an option, the other options' settings being equally frequent, likewise.
+
+        Without an interval where the runs do not tell it: the mean of all runs and the setting's difference then.
+        """
         term = (option,)
         fit = self._telling(term)
-        return tuple(fit._contrast(term, row, 1) for row in self._rows(term))
+        found = dict[int, Contrast]()
+        for setting, difference in self.settings(option).items():
+            told = fit._mean + fit._of(term, self._rows(term)[setting])
+            rough = Contrast(float(self.values.mean()) + difference.estimate, None, None)
+            found[setting] = fit._combination(told, 1) if fit._tells(told) else rough
+        return found
 
-    def means(self, option: int) -> tuple[Contrast, ...]:
-        """The mean at each setting of an option, the other options' settings being equally frequent."""
-        fit = self._telling((option,))
-        return tuple(fit._combination(fit._mean + fit._of((option,), row), 1) for row in self._rows((option,)))
+    def _spread(self, term: Term) -> float:
+        """Twice the root mean square of what a term explains beside the others."""
+        own = np.zeros(self.columns.shape[1], dtype=np.bool_)
+        own[self.places[term]] = True
+        added = added_basis(self.columns[:, own], spanned(self.columns[:, ~own]))
+        return 2.0 * float(np.linalg.norm(added.T @ self.values)) / math.sqrt(len(self.values))
 
     def _telling(self, term: Term) -> ModelFit:
         """The fit to tell a term from: without interactions that contain it, where combinations these need are missing.
@@ -135,9 +175,6 @@ class ModelFit:
             [_outer([c[i] for c, i in zip(coded, cell, strict=True)]) for cell in product(*map(_range, coded))]
         )
 
-    def _contrast(self, term: Term, weights: FloatArray, dimensions: int) -> Contrast:
-        return self._combination(self._of(term, weights), dimensions)
-
     def _of(self, term: Term, weights: FloatArray) -> FloatArray:
         """What a term's coefficients count."""
         told = np.zeros(self.columns.shape[1])
@@ -152,9 +189,12 @@ class ModelFit:
         told[:blocks] = 1.0 / blocks
         return told
 
+    def _tells(self, told: FloatArray) -> bool:
+        return np.allclose(self.estimable @ told, told, atol=_SAME)
+
     def _combination(self, told: FloatArray, dimensions: int) -> Contrast:
         estimate = float(told @ self.coefficients)
-        if self.variance is None or not np.allclose(self.estimable @ told, told, atol=_SAME):
+        if self.variance is None:
             return Contrast(estimate, None, None)
         error = float(np.sqrt(self.variance * max(0.0, float(told @ self.inverse @ told))))
         factor = float(np.sqrt(dimensions * f_quantile(_CONFIDENCE, dimensions, self.df)))

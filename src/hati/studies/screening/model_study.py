@@ -10,6 +10,7 @@ import numpy as np
 
 from hati.core import Benchmark, Configuration, Evidence, InputError, Metric, Plan, StudyId, Task, generator
 from hati.design import Levels, Model, candidates, from_levels
+from hati.design.identified import Ties, ties
 from hati.stats import Index, log_variances
 from hati.studies.failures import nothing_measured
 from hati.studies.screening.conclusion import (
@@ -118,7 +119,14 @@ class ModelScreening:
     @cached_property
     def model(self) -> Model:
         """The effects that are looked for."""
-        return Model.of_order([len(option.settings) for option in self.space.options], self.choice.order)
+        model = Model.of_order([len(option.settings) for option in self.space.options], self.choice.order)
+        lost = {(option,) for option in self.ties.wholly}
+        return Model(model.sizes, tuple(term for term in model.terms if term not in lost))
+
+    @cached_property
+    def ties(self) -> Ties:
+        """The options that have no effect of their own, since others decide them in all valid configurations."""
+        return ties(self.population, [len(option.settings) for option in self.space.options])
 
     @cached_property
     def population(self) -> Levels:
@@ -160,7 +168,7 @@ class ModelScreening:
             failed=len(found.failed),
             failures=found.reasons,
             seconds=seconds,
-            warnings=model_warnings(self.space.names, design, found, analysis, self.relevant, self.remedies),
+            warnings=model_warnings(self.space.names, design, found, analysis, self.relevant, self.ties, self.remedies),
             model=ModelSummary(
                 tuple(map(self._named, analysis.predicting)),
                 analysis.prediction.r_squared,
@@ -218,19 +226,20 @@ class ModelScreening:
         )
 
     def _settings(self, found: ModelEffect, analysis: ModelAnalysis) -> tuple[SettingEstimate, ...]:
-        """The means at each setting of an option with more than two."""
-        settings = self.space.options[found.term[0]].settings
+        """The means at each setting of an option with more than two, of those that the runs tell apart."""
+        option, settings = found.term[0], self.space.options[found.term[0]].settings
         if len(found.term) > 1 or len(settings) < 3:
             return ()
-        pairs = zip(analysis.own.means(found.term[0]), analysis.judged.settings(found.term[0]), strict=True)
+        means, differences = analysis.own.means(option), analysis.judged.settings(option)
         return tuple(
             SettingEstimate(
-                setting,
-                own.estimate,
-                _around(own),
-                analysis.readable.relative(decided.estimate),
+                settings[place],
+                means[place].estimate,
+                _around(means[place]),
+                analysis.readable.relative(difference.estimate),
             )
-            for setting, (own, decided) in zip(settings, pairs, strict=True)
+            for place, difference in differences.items()
+            if len(differences) > 1
         )
 
     def _named(self, term: tuple[int, ...]) -> Options:

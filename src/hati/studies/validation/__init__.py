@@ -18,9 +18,10 @@ from hati.studies.validation.conclusion import (
     Round,
     ValidatedEffect,
     ValidationConclusion,
+    of_share,
 )
 from hati.studies.validation.confirming import Confirming
-from hati.studies.validation.screened import Runs, Screened, ValueScale, screened_runs
+from hati.studies.validation.screened import Runs, Screened, ToldSize, ValueScale, screened_runs
 from hati.studies.validation.study import Validation
 
 __all__ = [
@@ -36,10 +37,12 @@ __all__ = [
     "Round",
     "Runs",
     "Screened",
+    "ToldSize",
     "ValidatedEffect",
     "Validation",
     "ValidationConclusion",
     "ValueScale",
+    "of_share",
     "screened_runs",
     "validation_id",
 ]

@@ -77,16 +77,16 @@ def _of_important(effect: Options, aliases: Sequence[Options], models: Sequence[
     own = [{frozenset(other) for other in model.effects} for model in models]
     share = [frozenset(effect) in effects for effects in own]
     if all(share):
-        return Assumption(statement, Result.CONFIRMED, "every model that is left has it")
+        return Assumption(statement, Result.CONFIRMED, "every model that is left has it", effect)
     if any(share):
-        return Assumption(statement, Result.UNDECIDED, f"{sum(share)} of {len(share)} models that are left have it")
+        told = f"{sum(share)} of {len(share)} models that are left have it"
+        return Assumption(statement, Result.UNDECIDED, told, effect)
     instead = [alias for alias in aliases if any(frozenset(alias) in effects for effects in own)]
     if instead and all(any(frozenset(alias) in effects for alias in instead) for effects in own):
         told = f"every model that is left has {' or '.join(_word(alias) for alias in instead)} instead"
-        return Assumption(statement, Result.REFUTED, told)
-    return Assumption(
-        statement, Result.UNDECIDED, "the models that are left have neither it nor, all of them, what looks like it"
-    )
+        return Assumption(statement, Result.REFUTED, told, effect)
+    told = "the models that are left have neither it nor, all of them, what looks like it"
+    return Assumption(statement, Result.UNDECIDED, told, effect)
 
 
 def _no_others(
@@ -105,6 +105,8 @@ def _no_others(
     first = "1 model was" if first_rivals == 1 else f"{first_rivals} models were"
     cost = f"{first} left after the screening" + (f", {len(models)} after {runs} runs more" if runs else "")
     may_be = f"main effects of less than about {unseen:.2g} % may be active"
+    if outcome is Outcome.UNDECIDED and not any(model.effects for model in models):
+        return Assumption(statement, Result.UNDECIDED, f"{cost}, of no effect: {may_be}")
     if outcome is Outcome.UNDECIDED and len(models) == 1:
         return Assumption(statement, Result.UNDECIDED, f"{cost}, and what it has is no larger: {may_be}")
     if outcome is Outcome.UNDECIDED:

@@ -21,6 +21,7 @@ from hati.studies.validation.base import ValidationBase
 from hati.studies.validation.conclusion import (
     Assumption,
     Mode,
+    Options,
     Outcome,
     Result,
     Round,
@@ -115,16 +116,17 @@ class Augmenting(ValidationBase):
         if configurations:
             runs = runs.and_block(self.levels(configurations), self.decided(values))
         effects = self._effects(runs)
-        outcome = Outcome.DECIDED if effects else Outcome.UNDECIDED
+        told = self._assumptions(effects, runs)
+        settled = all(assumption.result is not Result.UNDECIDED for assumption in told)
         done = len(values)
         return self.conclusion(
             evidence,
             mode=self.mode,
             order=self.terms.order,
-            outcome=outcome,
+            outcome=Outcome.DECIDED if settled else Outcome.UNDECIDED,
             effects=effects,
             rounds=self._rounds(done),
-            assumptions=self._assumptions(effects, runs),
+            assumptions=told,
             done=done,
             warnings=self._warnings(),
         )
@@ -152,7 +154,7 @@ class Augmenting(ValidationBase):
 
     def _assumptions(self, effects: tuple[ValidatedEffect, ...], runs: Runs) -> tuple[Assumption, ...]:
         terms = self.terms
-        what = "its aliases" if self.mode is Mode.DEALIAS else "all other effects"
+        what = "its aliases" if self.mode is Mode.DEALIAS else f"all others up to order {terms.order}"
         tests = term_tests(terms.known, runs)
         own = tuple(self._of_important(effect, effects, tests, what) for effect in self.screened.important)
         new = [":".join(e.options) for e in effects if e.important and not e.screened]
@@ -168,7 +170,9 @@ class Augmenting(ValidationBase):
             result,
             f"active: {', '.join(new)}" if new else f"{len(terms.terms)} effects were estimated{seen}",
         )
-        higher = f"effects of more than {terms.order} options are negligible"
+        found = any(len(effect) > terms.order for effect in self.screened.important)
+        but = "but for the important ones, " if found else ""
+        higher = f"{but}effects of more than {terms.order} options are negligible"
         cost = f"order {terms.order + 1} was not asked for"
         if terms.wanted > terms.order:
             cost = f"order {terms.wanted} needs at least {terms.wanted_needed:,} runs; the budget was {self.budget}"
@@ -191,7 +195,7 @@ class Augmenting(ValidationBase):
 
     def _of_important(
         self,
-        options: tuple[str, ...],
+        options: Options,
         effects: tuple[ValidatedEffect, ...],
         tests: Mapping[Term, TermTest],
         what: str,
@@ -199,35 +203,45 @@ class Augmenting(ValidationBase):
         statement = f"the effect of {':'.join(options)} is important apart from {what}"
         found = next((e for e in effects if frozenset(e.options) == frozenset(options)), None)
         if found is None:
-            same = [":".join(e.options) for e in effects if e.important and set(e.options) < set(options)]
-            if self.term(options) in self.terms.known.dropped:
-                also = f"; of these {', '.join(same)} is important" if same else ""
-                detail = f"the space itself cannot tell it from effects of fewer of these options{also}"
-                return Assumption(statement, Result.UNDECIDED, detail)
-            return Assumption(statement, Result.UNDECIDED, "the runs cannot tell them apart")
+            return Assumption(statement, *self._unseen(options, effects), options)
         error = "" if found.standard_error is None else f" with a standard error of {found.standard_error:.3g}"
         estimated = f"estimated as {found.contrast:.3g}{error} on the scale that decides"
         if found.important:
-            return Assumption(statement, Result.CONFIRMED, estimated)
+            return Assumption(statement, Result.CONFIRMED, estimated, options)
         active = [self.term(e.options) for e in effects if e.important]
         term = self.term(options)
         meant = confounded(self.screened.runs.levels, self.terms.known.model.sizes, term, active)
         if meant:
             instead = ", ".join(":".join(self.named(other)) for other in meant)
-            return Assumption(statement, Result.REFUTED, f"{estimated}; what looked like it is that of {instead}")
+            told = f"{estimated}; what looked like it is that of {instead}"
+            return Assumption(statement, Result.REFUTED, told, options)
         if within(tests[term].contrast, self.screened.relevant):
-            return Assumption(statement, Result.REFUTED, f"{estimated}: smaller than what matters")
-        return Assumption(statement, Result.UNDECIDED, f"{estimated}: neither shown nor smaller than what matters")
+            return Assumption(statement, Result.REFUTED, f"{estimated}: smaller than what matters", options)
+        told = f"{estimated}: neither shown nor smaller than what matters"
+        return Assumption(statement, Result.UNDECIDED, told, options)
+
+    def _unseen(self, options: Options, effects: tuple[ValidatedEffect, ...]) -> tuple[Result, str]:
+        """What is said of an important effect that was not estimated, and why."""
+        terms, term = self.terms, self.term(options)
+        if term in terms.known.dropped:
+            same = [":".join(e.options) for e in effects if e.important and set(e.options) < set(options)]
+            also = f"; of these {', '.join(same)} is important" if same else ""
+            detail = f"the space itself cannot tell it from effects of fewer of these options{also}"
+            return Result.ASSUMED if same else Result.UNDECIDED, detail
+        if term not in terms.terms and len(term) > terms.order:
+            return Result.UNDECIDED, f"only effects up to order {terms.order} were estimated"
+        return Result.UNDECIDED, "the runs cannot tell them apart"
 
     def _warnings(self) -> tuple[str, ...]:
         found, known = self.terms, self.terms.known
         lost = [":".join(self.named(term)) for term in known.dropped]
         part = [":".join(self.named(term)) for term in known.reduced]
+        by = f"with {len(self.tasks)} runs more" if self.tasks else "by the screening's own runs"
         return (
             *(
                 (
-                    f"effects up to order {found.wanted} need at least {found.wanted_needed:,} runs more; "
-                    f"with {self.budget} they were estimated up to order {found.order}",
+                    f"effects up to order {found.wanted} need at least {found.wanted_needed:,} runs more, and the "
+                    f"budget is {self.budget}: only those up to order {found.order} are estimated, {by}",
                 )
                 if found.order < found.wanted
                 else ()

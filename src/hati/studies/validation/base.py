@@ -130,6 +130,6 @@ class ValidationBase:
             failed=len(evidence.runs) - done,
             failures=failure_reasons(evidence.runs, self.metric),
             seconds=evidence.seconds,
-            warnings=warnings,
+            warnings=(*self.screened.warnings, *warnings),
             prediction=prediction,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from math import floor
 
 from hati.core import Configuration, Metric
 
@@ -74,17 +75,25 @@ class ValidatedEffect:
     result: Result | None = None
 
 
+def of_share(share: float) -> str:
+    """In words, of which configurations random ones are drawn; nothing where it is all that were not run before."""
+    if share == 1.0:
+        return ""
+    return f" of the {floor(1000.0 * share) / 10.0:g} % of the valid ones not run before that the model can predict"
+
+
 @dataclass(frozen=True)
 class PredictionCheck:
     """How well the screening's model predicts random configurations that it had not seen.
 
-    ``runs`` are those predicted, of so many ``random`` ones: a model says nothing of combinations of settings that its
-    runs had not, if it has them. ``p_value`` is of the test that the errors are no larger than noise and the model's
-    own uncertainty make them, ``df`` its degrees of freedom, ``noise`` what the noise is known from; ``ratio`` the mean
-    squared error as a multiple of what is expected. ``median`` and ``largest`` are sizes of errors as fractions,
-    ``deviation`` the noise's standard deviation as one, and ``unseen`` that, over configurations, of what is not
-    modelled and is seen with 80 % power: where repetitions tell the noise, as else it is in the noise as well. None
-    where there are too few runs.
+    A model says nothing of combinations of settings that its runs had not, if it has them: ``share`` is of the valid
+    configurations not run before that which it can predict. The ``random`` ones that were run are drawn from these, and
+    ``runs`` is how many of them it predicted. ``p_value`` is of the test that the errors are no larger than noise and
+    the model's own uncertainty make them, ``df`` its degrees of freedom, ``noise`` what the noise is known from;
+    ``ratio`` the mean squared error as a multiple of what is expected. ``median`` and ``largest`` are sizes of errors
+    as fractions, ``deviation`` the noise's standard deviation as one, and ``unseen`` that, over configurations, of what
+    is not modelled and is seen with 80 % power: where repetitions tell the noise, as else it is in the noise as well.
+    None where there are too few runs.
     """
 
     runs: int
@@ -97,6 +106,7 @@ class PredictionCheck:
     largest: float | None
     deviation: float | None
     unseen: float | None
+    share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -111,11 +121,15 @@ class Round:
 
 @dataclass(frozen=True)
 class Assumption:
-    """What a screening took for granted, what became of it, and in words what was seen."""
+    """What a screening took for granted, what became of it, and in words what was seen.
+
+    ``effect`` is the important effect of the screening that it is about, if it is about one.
+    """
 
     statement: str
     result: Result
     detail: str
+    effect: Options | None = None
 
 
 @dataclass(frozen=True)
@@ -153,3 +167,14 @@ class ValidationConclusion:
     seconds: float
     warnings: tuple[str, ...]
     prediction: PredictionCheck | None = None
+
+    @property
+    def in_doubt(self) -> tuple[Options, ...]:
+        """The important effects of the screening of which nothing was decided."""
+        return tuple(a.effect for a in self.assumptions if a.effect and a.result is Result.UNDECIDED)
+
+    @property
+    def unsized(self) -> tuple[Assumption, ...]:
+        """What became of the important effects of the screening that are not among ``effects``."""
+        sized = {frozenset(effect.options) for effect in self.effects}
+        return tuple(a for a in self.assumptions if a.effect and frozenset(a.effect) not in sized)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 from hati.design.identified import Identified
 from hati.stats import Term
+from hati.studies.screening.model_fit import Contrast
 from hati.studies.validation.assumptions import ONE_SHIFT, listed
-from hati.studies.validation.conclusion import Assumption, PredictionCheck, Result
-from hati.studies.validation.confirmed import ConfirmedEffect
+from hati.studies.validation.conclusion import Assumption, PredictionCheck, Result, of_share
+from hati.studies.validation.confirmed import Claim, ConfirmedEffect, Doubt
 from hati.studies.validation.prediction import ALPHA
 from hati.studies.validation.screened import Screened, ValueScale
 
@@ -41,7 +42,7 @@ def confirmation_assumptions(
         return ":".join(names[option] for option in term)
 
     order = max((len(term) for term in known.model.terms), default=1)
-    own = tuple(_of_important(term, known, found, word) for term in important)
+    own = tuple(_of_important(term, known, found, names, word) for term in important)
     stood_for = {sub for term in important if term in known.dropped for sub in _within(term, known)}
     new = [effect for effect in found if effect.important and effect.term not in {*important, *stood_for}]
     scale = "logarithmic scale" if screened.scale is ValueScale.LOG else "scale of the values"
@@ -61,9 +62,11 @@ def confirmation_assumptions(
 
 
 def _predicted(found: PredictionCheck) -> Assumption:
-    statement = "the model predicts random configurations as well as noise and its own uncertainty allow"
+    which = f"random configurations{of_share(found.share)}"
+    statement = f"the model predicts {which} as well as noise and its own uncertainty allow"
     if found.p_value is None or found.median is None or found.largest is None or found.ratio is None:
-        return Assumption(statement, Result.UNDECIDED, f"{found.runs} of {found.random} could be predicted: too few")
+        few = f"{found.runs} of {found.random} could be predicted: too few" if found.random else "there is no such run"
+        return Assumption(statement, Result.UNDECIDED, few)
     errors = (
         f"{found.runs} of {found.random} predicted with a median error of {_percent(found.median)}, "
         f"the largest {_percent(found.largest)}; mean square {found.ratio:.2g} times what is expected "
@@ -79,21 +82,41 @@ def _predicted(found: PredictionCheck) -> Assumption:
     return Assumption(statement, Result.NOT_REFUTED, f"{errors}; {seen}")
 
 
-def _of_important(term: Term, known: Identified, found: Sequence[ConfirmedEffect], word: _Word) -> Assumption:
+def _of_important(
+    term: Term, known: Identified, found: Sequence[ConfirmedEffect], names: Sequence[str], word: _Word
+) -> Assumption:
     statement = f"the effect of {word(term)} is important"
+    options = tuple(names[option] for option in term)
     if term not in known.terms:
         same = [effect for effect in found if effect.important and effect.term in _within(term, known)]
         also = f"; of these {listed([word(effect.term) for effect in same])} is important" if same else ""
         detail = f"the space itself cannot tell it from effects of fewer of these options{also}"
-        return Assumption(statement, Result.ASSUMED if same else Result.UNDECIDED, detail)
+        return Assumption(statement, Result.ASSUMED if same else Result.UNDECIDED, detail, options)
     effect = next(effect for effect in found if effect.term == term)
     about = "" if effect.contrast.margin is None else f" +- {effect.contrast.margin:.3g}"
     seen = f"by all runs {effect.contrast.estimate:.3g}{about} on the scale that decides, p = {effect.p_value:.2g}"
-    why = {
-        Result.CONFIRMED: "",
-        Result.REFUTED: ": smaller than what matters",
-    }.get(effect.result or Result.UNDECIDED, ": neither shown by the new runs too nor smaller than what matters")
-    return Assumption(statement, effect.result or Result.UNDECIDED, f"{seen}{why}")
+    result = effect.result or Result.UNDECIDED
+    why = "" if effect.claim is None else _why(effect.contrast, effect.claim)
+    return Assumption(statement, result, seen + why, options)
+
+
+def _why(contrast: Contrast, claim: Claim) -> str:
+    """Why a claim is confirmed, refuted or in doubt."""
+    size, anew = claim.size, claim.anew
+    unsure = ", which had no standard error for it" if size.margin is None else ""
+    if claim.result is Result.REFUTED:
+        return ": smaller than what matters"
+    if Doubt.NOT_SHOWN in claim.doubts:
+        return ": neither shown nor smaller than what matters"
+    if not claim.doubts:
+        told = f"; {size.estimate:.3g} by the screening{unsure}" if unsure else ""
+        return told + (f"; the new runs show {anew.df} of its {anew.of} degrees of freedom" if anew.of > 1 else "")
+    reasons = {
+        Doubt.SIZE: f"{size.estimate:.3g} by the screening{unsure}, against {contrast.estimate:.3g}",
+        Doubt.FEW_COLUMNS: f"the new runs hold only {anew.df} of its {anew.of} degrees of freedom",
+        Doubt.NOT_ANEW: "the new runs alone do not show it",
+    }
+    return f"; found, but {', and '.join(reasons[doubt] for doubt in claim.doubts)}"
 
 
 def _no_others(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hati.core import Evidence, FloatArray, InputError, Plan, Task, generator
 from hati.design.candidates import Candidates, candidates, from_levels
@@ -23,11 +24,13 @@ from hati.studies.validation.conclusion import (
     Round,
     ValidatedEffect,
     ValidationConclusion,
+    of_share,
 )
 from hati.studies.validation.confirmation import confirmation_assumptions
 from hati.studies.validation.confirmed import ConfirmedEffect, confirmed_effects, judging_terms
-from hati.studies.validation.new_runs import FEWEST, new_runs
-from hati.studies.validation.prediction import NO_RUNS, check_predictions
+from hati.studies.validation.new_runs import FEWEST, NewRuns, new_runs
+from hati.studies.validation.prediction import NO_RUNS, check_predictions, predictable
+from hati.studies.validation.screened import ToldSize
 from hati.studies.validation.term_tests import model_columns
 from hati.studies.validation.values import metric_values
 
@@ -41,8 +44,9 @@ _SELECTED_ORDER = 2  # the screening's model is selected from effects up to that
 class Confirming(ValidationBase):
     """Measures configurations that a screening had not, to check its model's predictions and its important effects.
 
-    Half of ``budget`` runs, and at least four, are of random configurations; the others are those that tell most of the
-    model's effects. Effects up to ``order`` are thought of, or to a lower one where these are too many.
+    Half of ``budget`` runs, and at least four, are of random configurations that the model can predict; the others are
+    those that tell most of its effects. Effects up to ``order`` are thought of, or to a lower one where these are too
+    many.
 
     Raises:
         InputError: for a budget below 4 or an order below 1.
@@ -61,8 +65,11 @@ class Confirming(ValidationBase):
     @property
     def described(self) -> str:
         """What is about to be measured, and why."""
-        random, others = (len(part) for part in self.chosen)
-        return f"{random} random configurations to be predicted, and {others} that tell most of the effects"
+        chosen = self.chosen
+        others = f"{len(chosen.others)} that tell most of the effects"
+        if chosen.lack:
+            return f"{chosen.lack}; {others}" if len(chosen.others) else chosen.lack
+        return f"predictions of {len(chosen.random)} random configurations{of_share(chosen.share)}, and {others}"
 
     @cached_property
     def known(self) -> Identified:
@@ -78,16 +85,31 @@ class Confirming(ValidationBase):
         return identified(among, Model.of_order(among.sizes, order).terms, self.screened.runs.levels)
 
     @cached_property
-    def chosen(self) -> tuple[Levels, Levels]:
+    def chosen(self) -> NewRuns:
         """The random configurations, and the others."""
         mains = [term for term in self.known.terms if len(term) == 1]
         terms = tuple(dict.fromkeys([*mains, *self._important, *self._predicting]))
-        return new_runs(self.space, self.screened.runs.levels, terms, self.budget, self.id.seed)
+        measured = self.screened.runs.levels
+        return new_runs(self.space, measured, terms, self._predictable, self.budget, self.id.seed)
+
+    def _predictable(self, rows: Levels) -> NDArray[np.bool_]:
+        """Of which configurations the screening's model says something."""
+        if not len(rows):
+            return np.zeros(0, dtype=np.bool_)
+        return predictable(*self._screened_and(rows, self._predicting))
+
+    def _screened_and(self, rows: Levels, terms: Sequence[Term]) -> tuple[FloatArray, FloatArray]:
+        """The columns of terms for the screening's runs and for other configurations, those of the mean first."""
+        before = self.screened.runs
+        means = model_columns(self.known, before).always
+        ahead = np.full((len(rows), means.shape[1]), 1.0 / means.shape[1])
+        first, later = (self._columns(terms, levels) for levels in (before.levels, rows))
+        return np.hstack([means, first]), np.hstack([ahead, later])
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
         """All runs, in random order: one block."""
-        every = from_levels(np.vstack(self.chosen), self.space)
+        every = from_levels(self.chosen.levels, self.space)
         order = generator(self.id.seed, STAGE, "order").permutation(len(every))
         return tuple(self.task(STAGE, every[int(place)], 0) for place in order)
 
@@ -105,7 +127,7 @@ class Confirming(ValidationBase):
         before = self.screened.runs.by_configuration()
         runs = before.and_block(added, decided) if len(values) else before
         rng = generator(self.id.seed, STAGE, "permutations")
-        found = confirmed_effects(self.known, before, runs, self._important, self.screened.relevant, rng)
+        found = confirmed_effects(self.known, before, runs, self._claims, self.screened.relevant, rng)
         told = confirmation_assumptions(
             self.space.names, self.known, self._important, found, prediction, self.screened, wanted=self.order
         )
@@ -125,18 +147,16 @@ class Confirming(ValidationBase):
 
     def _prediction(self, added: Levels, values: FloatArray) -> PredictionCheck:
         """Of the random configurations among those that were run."""
-        wanted = {row.tobytes() for row in self.chosen[0]}
+        wanted = {row.tobytes() for row in self.chosen.random}
         of = np.array([row.tobytes() in wanted for row in added], dtype=np.bool_)
+        share = self.chosen.share
         if not of.any():
-            return NO_RUNS
+            return replace(NO_RUNS, share=share)
         before = self.screened.runs
-        means = model_columns(self.known, before).always
         judging = judging_terms(self.known, before, self._important)
-        ahead = np.full((int(of.sum()), means.shape[1]), 1.0 / means.shape[1])
 
         def columns(terms: Sequence[Term]) -> tuple[FloatArray, FloatArray]:
-            first, later = (self._columns(terms, rows) for rows in (before.levels, added[of]))
-            return np.hstack([means, first]), np.hstack([ahead, later])
+            return self._screened_and(added[of], terms)
 
         def reselected(simulated: FloatArray) -> tuple[FloatArray, FloatArray]:
             runs = replace(before, values=simulated).by_configuration()
@@ -145,9 +165,10 @@ class Confirming(ValidationBase):
             return columns(forward_selection(ModelTerms(known.always, offered), runs.values))
 
         rng = generator(self.id.seed, STAGE, "predictions")
-        return check_predictions(
+        found = check_predictions(
             self.screened, columns(self._predicting), columns(judging), values[of], reselected, rng
         )
+        return replace(found, share=share)
 
     def _columns(self, terms: Sequence[Term], rows: Levels) -> FloatArray:
         """All columns of those terms, as the screening had them."""
@@ -160,6 +181,12 @@ class Confirming(ValidationBase):
     @cached_property
     def _important(self) -> tuple[Term, ...]:
         return tuple(map(self.term, self.screened.important))
+
+    @property
+    def _claims(self) -> dict[Term, ToldSize | None]:
+        """The important effects and their sizes, where the screening told them."""
+        sizes = self.screened.sizes or (None,) * len(self._important)
+        return dict(zip(self._important, sizes, strict=True))
 
     @cached_property
     def _predicting(self) -> tuple[Term, ...]:
@@ -183,6 +210,9 @@ class Confirming(ValidationBase):
         )
 
     def _warnings(self) -> tuple[str, ...]:
-        if self._order >= min(self.order, len(self.space.options)):
-            return ()
-        return (f"effects up to order {self.order} are too many to look for; up to order {self._order} were",)
+        lower = self._order < min(self.order, len(self.space.options))
+        few = f"effects up to order {self.order} are too many to look for; up to order {self._order} were"
+        return (
+            *((self.chosen.lack,) if self.chosen.lack else ()),
+            *((few,) if lower else ()),
+        )

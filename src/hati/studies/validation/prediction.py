@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hati.core import FloatArray
 from hati.stats import Index, pure_error
@@ -24,7 +25,7 @@ _POWER = 0.8
 _SIMULATIONS = 199
 _LEAST_PURE = 8
 """So many degrees of freedom of repetitions tell the noise; with fewer it is the model's residuals."""
-_LEAST_PREDICTED = 3
+LEAST_PREDICTED = 3
 _RANK = 1e-9
 _UNKNOWN = 1e-6
 _EXACT = 1e-14
@@ -60,11 +61,11 @@ def check_predictions(
     model, ahead = predicting
     noise, df, known_from = _noise(screened, screened.runs.values, judging[0])
     inverse = np.linalg.pinv(model, rcond=_RANK)
-    known = np.linalg.norm(ahead - ahead @ (inverse @ model), axis=1) < _UNKNOWN
+    known = predictable(model, ahead)
     first, both = spanned(model), spanned(_with_shift(model, ahead))
     before = screened.runs.values
     free = len(values) - (both.shape[1] - first.shape[1])
-    if np.count_nonzero(known) < _LEAST_PREDICTED or free < 1 or df < 1:
+    if np.count_nonzero(known) < LEAST_PREDICTED or free < 1 or df < 1:
         return PredictionCheck(int(known.sum()), len(values), None, None, known_from, None, None, None, None, None)
     ratio = _ratio(model, ahead, before, values, noise)
     p_value = float(f_above(np.array(max(ratio, 0.0)), free, df))
@@ -87,6 +88,12 @@ def check_predictions(
         deviation=screened.relative(float(np.sqrt(noise))),
         unseen=screened.relative(float(np.sqrt(hidden))) if known_from == REPETITIONS else None,
     )
+
+
+def predictable(model: FloatArray, ahead: FloatArray) -> NDArray[np.bool_]:
+    """Which rows a model can predict: those that are combinations of the rows that it was fitted to."""
+    told = np.linalg.pinv(model, rcond=_RANK) @ model
+    return np.asarray(np.linalg.norm(ahead - ahead @ told, axis=1) < _UNKNOWN)
 
 
 def _ratio(model: FloatArray, ahead: FloatArray, before: FloatArray, values: FloatArray, noise: float) -> float:

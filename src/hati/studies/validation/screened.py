@@ -79,13 +79,22 @@ class Runs:
 
 
 @dataclass(frozen=True)
+class ToldSize:
+    """How large a screening said that an effect is, on the deciding scale; ``margin`` of 95 %, None without one."""
+
+    estimate: float
+    margin: float | None
+
+
+@dataclass(frozen=True)
 class Screened:
     """A screening as a validation sees it.
 
     ``study`` is its key; ``important`` the effects that it called so, by their options' names, the largest first;
     ``aliases`` those that the design could not tell each of them from; ``relevant`` the difference on the
     deciding scale that matters; ``typical`` the mean size of a value in the metric's unit; ``predicting`` the terms of
-    the model that it predicted by, if any.
+    the model that it predicted by, if any. ``sizes`` are those that it told of the important effects, in their order;
+    empty where it told none. Of ``planned`` runs so many ``failed``, and so many were not made: ``unmade``.
     """
 
     study: str
@@ -96,10 +105,16 @@ class Screened:
     relevant: float
     typical: float
     predicting: tuple[tuple[str, ...], ...] = ()
+    sizes: tuple[ToldSize, ...] = ()
+    planned: int = 0
+    failed: int = 0
+    unmade: int = 0
 
     def __post_init__(self) -> None:
         if len(self.aliases) != len(self.important):
             raise InputError("every important effect has a set of aliases, perhaps an empty one")
+        if self.sizes and len(self.sizes) != len(self.important):
+            raise InputError("every important effect has a size, or none has")
         if not len(self.runs):
             raise InputError("there is no screening to validate: it has no run", fix="screen first")
 
@@ -108,6 +123,13 @@ class Screened:
         if self.scale is ValueScale.LOG:
             return float(np.expm1(min(difference, 700.0)))
         return difference / self.typical if self.typical > 0.0 else 0.0
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is to be said of planned runs that have no value."""
+        of = f"of {self.planned} planned runs of the screening"
+        lost = ((self.failed, "failed"), (self.unmade, "were never made"))
+        return tuple(f"{n} {of} {what}: it is validated as far as the others tell" for n, what in lost if n)
 
     def missed(self, size: float) -> str:
         """In words, which effects are found with 80 % power: those of a size on the deciding scale."""

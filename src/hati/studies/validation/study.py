@@ -24,6 +24,7 @@ from hati.studies.validation.conclusion import (
     Mode,
     Options,
     Outcome,
+    Result,
     RivalModel,
     Round,
     ValidatedEffect,
@@ -55,7 +56,7 @@ class Validation(ValidationBase):
 
     Follow-ups of 4 to 16 runs are made until one model is left, all others being given up at odds of ``bound``, or
     ``budget`` runs are spent. It is decided where one is left whose effects are all larger than those that the runs can
-    miss: smaller ones are given up by the odds before any run.
+    miss, as smaller ones are given up by the odds before any run, and no important effect of the screening is in doubt.
 
     Raises:
         InputError: for a budget below 1, or a question that cannot be asked.
@@ -78,8 +79,10 @@ class Validation(ValidationBase):
     def described(self) -> str:
         """What is about to be measured, and why."""
         left = len(rival_models(self.screened.runs, self.question).models)
-        models = "1 model is" if left == 1 else f"{left} models are"
-        return f"{models} left by the {len(self.screened.runs)} runs of {self.screened.study}"
+        runs = f"the {len(self.screened.runs)} runs of {self.screened.study}"
+        if left == 1:
+            return f"{runs} leave one model: there is nothing to tell apart, and no run is needed"
+        return f"{left} models are left by {runs}"
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks of the first follow-up that is not complete; none once one model is left or nothing more can be.
@@ -103,34 +106,35 @@ class Validation(ValidationBase):
         effects = self._effects(models, runs, left)
         missed = _SEEN * 2.0 * float(np.sqrt(models.variances[0] / len(runs)))
         clear = bool(effects) and min(abs(effect.contrast) for effect in effects) >= missed
-        decided = len(models.models) == 1 and models.complete and clear
-        outcome = Outcome.DECIDED if decided else Outcome.UNDECIDED
+        single = len(models.models) == 1 and models.complete and clear
         done = len(runs) - len(self.screened.runs)
         touched = {self.space.names[option] for option in involved(models, self.question)}
+        told = assumptions(
+            self.screened.important,
+            left,
+            Outcome.DECIDED if single else Outcome.UNDECIDED,
+            aliases=self._aliases(),
+            shared=self._shared,
+            order=self.order,
+            first_rivals=len(stages[0].models.models),
+            runs=done,
+            bound=self.bound,
+            untouched=[name for name in self.space.names if name not in touched],
+            scale=self.screened.scale.value,
+            unseen=100.0 * self.screened.relative(missed),
+        )
+        settled = all(assumption.result is not Result.UNDECIDED for assumption in told)
         return self.conclusion(
             evidence,
             mode=Mode.DISCRIMINATE,
             order=self.order,
             bound=self.bound,
             gamma=models.gamma,
-            outcome=outcome,
+            outcome=Outcome.DECIDED if settled else Outcome.UNDECIDED,
             models=left[:_MOST_SHOWN],
             effects=effects,
             rounds=rounds,
-            assumptions=assumptions(
-                self.screened.important,
-                left,
-                outcome,
-                aliases=self._aliases(),
-                shared=self._shared,
-                order=self.order,
-                first_rivals=len(stages[0].models.models),
-                runs=done,
-                bound=self.bound,
-                untouched=[name for name in self.space.names if name not in touched],
-                scale=self.screened.scale.value,
-                unseen=100.0 * self.screened.relative(missed),
-            ),
+            assumptions=told,
             done=done,
             warnings=self._warnings(models, left),
         )
