@@ -19,10 +19,12 @@ from hati.stats.anova import Anova, AnovaRow, SumOfSquares, anova
 from hati.stats.box_meyer import FactorModels, box_meyer
 from hati.stats.boxcox import BoxCox, box_cox
 from hati.stats.contrasts import ALIAS_ORDER, Contrasts, Signs, Term, contrasts
+from hati.stats.difference import Difference, difference
 from hati.stats.dispersion import log_variances
 from hati.stats.distributions import f_above, f_quantile, t_quantile, t_two_sided
 from hati.stats.effect_models import EffectModels, likely_models
 from hati.stats.explained import explained, rank_by_explained
+from hati.stats.false_discovery import adaptive_benjamini_hochberg
 from hati.stats.forward import forward_selection
 from hati.stats.half_normal import half_normal
 from hati.stats.least_squares import ALIASED, Index, LeastSquares, least_squares, pure_error, without_means
@@ -37,6 +39,7 @@ from hati.stats.lenth import (
 )
 from hati.stats.marginal import Moments, block_columns, moments
 from hati.stats.model_terms import ModelTerms
+from hati.stats.moderated import VariancePrior, variance_prior
 from hati.stats.multiple import holm
 from hati.stats.power import (
     POWER,
@@ -64,6 +67,7 @@ __all__ = [
     "AnovaRow",
     "BoxCox",
     "Contrasts",
+    "Difference",
     "Ecdf",
     "EffectModels",
     "Equivalence",
@@ -81,6 +85,8 @@ __all__ = [
     "StratumMean",
     "SumOfSquares",
     "Term",
+    "VariancePrior",
+    "adaptive_benjamini_hochberg",
     "anova",
     "assisted_mean",
     "block_columns",
@@ -92,6 +98,7 @@ __all__ = [
     "detectable_by_lenth",
     "detectable_by_pure_error",
     "detectable_contrast",
+    "difference",
     "equivalence",
     "explained",
     "f_above",
@@ -127,5 +134,6 @@ __all__ = [
     "t_quantile",
     "t_two_sided",
     "unit_means",
+    "variance_prior",
     "without_means",
 ]

@@ -11,6 +11,8 @@ from hati.core import FloatArray
 # scipy.special is imported where it is needed: it takes longer to load than all else that `hati --help` needs.
 
 _NORMAL = NormalDist()
+_STEPS = 50
+_PRECISE = 1e-12
 
 
 def normal_quantile(probability: float) -> float:
@@ -86,3 +88,41 @@ def f_quantile(probability: float, df: float, residual_df: float) -> float:
     from scipy import special
 
     return float(special.fdtri(df, residual_df, probability))
+
+
+def digamma(values: FloatArray) -> FloatArray:
+    """The derivative of the logarithm of the gamma function."""
+    from scipy import special
+
+    return np.asarray(special.digamma(values), dtype=np.float64)
+
+
+def trigamma(values: FloatArray) -> FloatArray:
+    """The derivative of ``digamma``."""
+    from scipy import special
+
+    return np.asarray(special.polygamma(1, values), dtype=np.float64)
+
+
+def trigamma_inverse(value: float) -> float:
+    """The positive argument at which ``trigamma`` has a positive value.
+
+    By Newton's method for its reciprocal, which is convex, so that it never leaves its side (Smyth 2004, appendix).
+    """
+    from scipy import special
+
+    found = 0.5 + 1.0 / value
+    for _ in range(_STEPS):
+        at = float(special.polygamma(1, found))
+        step = at * (1.0 - at / value) / float(special.polygamma(2, found))
+        found += step
+        if abs(step) <= _PRECISE * found:
+            break
+    return found
+
+
+def noncentral_t_above(limit: float, df: float, noncentral: float) -> float:
+    """P(T > limit) of the noncentral t distribution."""
+    from scipy import special
+
+    return 1.0 - float(special.nctdtr(df, noncentral, limit))

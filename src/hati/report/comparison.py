@@ -1,0 +1,138 @@
+"""A comparison as plain values and as a table."""
+
+from __future__ import annotations
+
+from hati.core import Metric
+from hati.report.plain import Plain
+from hati.report.quantities import change, percent, quantity
+from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.studies.comparison import Comparison, Comparisons, Side, Verdict
+
+_TINY_P = 1e-4
+_NOTHING = "~"
+
+
+def comparisons_json(found: Comparisons) -> list[Plain]:
+    """An object for each comparison; every number unrounded."""
+    return [_json(row, found) for row in found.rows]
+
+
+def _json(row: Comparison, found: Comparisons) -> Plain:
+    return {
+        "benchmark": row.benchmark,
+        "configuration": dict(row.configuration),
+        "workload": dict(row.workload),
+        "metric": row.metric.name,
+        "unit": row.metric.unit,
+        "better": row.metric.better.value,
+        "verdict": row.verdict.value,
+        "estimate": None if row.ratio is None else row.ratio - 1.0,
+        "ratio": row.ratio,
+        "interval": None if row.interval is None else list(row.interval),
+        "p_value": row.p_value,
+        "q_value": row.q_value,
+        "detectable": row.detectable,
+        "runs_needed": row.runs_needed,
+        "before": _side_json(row.before),
+        "after": _side_json(row.after),
+        "alpha": found.alpha,
+        "margin": found.margin,
+        "statistic": found.statistic,
+    }
+
+
+def _side_json(side: Side) -> Plain:
+    return {
+        "mean": side.mean,
+        "spread": side.spread,
+        "runs": side.runs,
+        "revision": side.revision,
+        "machine": side.machine,
+    }
+
+
+def comparison_table(found: Comparisons) -> Table:
+    """A row for each comparison; ``~`` where no change is told."""
+    rows = tuple(_row(row) for row in found.rows)
+    means = tuple(_mean_row(name, ratio, found) for name, ratio in found.mean_ratios.items())
+    columns = (
+        Column("benchmark"),
+        Column("before", align=Align.RIGHT),
+        Column("after", align=Align.RIGHT),
+        Column("change", align=Align.RIGHT),
+        Column("p", align=Align.RIGHT),
+        Column("runs", align=Align.RIGHT),
+        Column("verdict"),
+        Column("to decide", align=Align.RIGHT),
+    )
+    return Table("Comparison", columns, (*rows, *means), _notes(found))
+
+
+def _row(row: Comparison) -> tuple[Cell, ...]:
+    changed = row.verdict in {Verdict.SLOWER, Verdict.FASTER} and row.ratio is not None
+    told = Shown(change(row.ratio - 1.0) if changed and row.ratio is not None else _NOTHING, row.ratio)
+    runs = str(row.before.runs) if row.before.runs == row.after.runs else f"{row.before.runs}+{row.after.runs}"
+    return (
+        _name(row),
+        _side(row.before, row.metric),
+        _side(row.after, row.metric),
+        told,
+        None if row.p_value is None else Shown(p_text(row.p_value), row.p_value),
+        runs,
+        row.verdict.value,
+        _to_decide(row),
+    )
+
+
+def _name(row: Comparison) -> str:
+    settings = [str(each) for each in (row.configuration, row.workload) if str(each)]
+    return " ".join([row.benchmark, *settings, row.metric.name])
+
+
+def _side(side: Side, metric: Metric) -> str:
+    about = "" if side.spread is None else f" ± {percent(side.spread, 2)}"
+    return f"{quantity(side.mean, metric.unit)}{about}"
+
+
+def _to_decide(row: Comparison) -> Cell:
+    if row.verdict is not Verdict.INCONCLUSIVE:
+        return None
+    return "?" if row.runs_needed is None else Shown(f"{row.runs_needed:,} runs each", row.runs_needed)
+
+
+def _mean_row(name: str, ratio: float, found: Comparisons) -> tuple[Cell, ...]:
+    number = sum(row.metric.name == name and row.ratio is not None for row in found.rows)
+    title = f"geometric mean of {number} ({name})"
+    return (title, None, None, Shown(change(ratio - 1.0), ratio), None, None, None, None)
+
+
+def p_text(p_value: float) -> str:
+    """A p-value as people read it, never as zero.
+
+    >>> p_text(0.00031), p_text(0.2), p_text(1e-9)
+    ('0.0003', '0.20', '<0.0001')
+    """
+    if p_value < _TINY_P:
+        return f"<{_TINY_P}"
+    return f"{p_value:.2f}" if p_value >= 0.1 else f"{p_value:.4f}"
+
+
+def _notes(found: Comparisons) -> tuple[str, ...]:
+    counts = [f"{found.count(verdict)} {verdict.value}" for verdict in Verdict if found.count(verdict)]
+    seen = [row.detectable for row in found.rows if row.detectable is not None]
+    notes = [
+        f"{', '.join(counts)}. Each run counts as its {found.statistic}; ± is {percent(1.0 - found.alpha)} confidence.",
+        f"A change is told where it is significant at {percent(found.alpha)} over all comparisons (false discovery "
+        f"rate) and not shown to be within {percent(found.margin)}; the same where it is shown to be within.",
+    ]
+    if 0.0 < found.borrowed < float("inf"):
+        notes.append(
+            f"What is known of the noise of the other benchmarks counts as {found.borrowed:.2g} runs more of each."
+        )
+    if seen:
+        middle = sorted(seen)[len(seen) // 2]
+        notes.append(
+            f"A change of {percent(middle)} (the median; {percent(min(seen))} to {percent(max(seen))}) "
+            "would have been found with 80 % power."
+        )
+    return tuple(notes)

@@ -1,0 +1,128 @@
+"""The difference of two samples' means, and what it takes to decide it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hati.core import FloatArray, InputError
+from hati.stats.distributions import noncentral_t_above, t_cdf, t_quantile
+from hati.stats.moderated import VariancePrior
+
+_MOST_RUNS = 10_000
+_HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The second sample's mean less the first's.
+
+    ``variance`` is that of a run about its sample's mean, with ``own`` degrees of freedom by these runs and
+    ``borrowed`` ones, infinite where it is known; ``runs`` are the sizes of the samples.
+    """
+
+    estimate: float
+    variance: float
+    own: float
+    runs: tuple[int, int]
+    borrowed: float = 0.0
+
+    def __post_init__(self) -> None:
+        if min(self.runs) < 1 or min(self.variance, self.own, self.borrowed) < 0.0:
+            raise InputError(f"no difference of samples of {self.runs} runs with the variance {self.variance}")
+
+    def borrowing(self, prior: VariancePrior, place: int) -> Difference:
+        """The same with what other samples say of its variance: of the ``place``-th of them."""
+        variance, df = prior.moderated(place, self.variance, self.own)
+        return replace(self, variance=variance, borrowed=df - self.own)
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom of the variance."""
+        return self.own + self.borrowed
+
+    @property
+    def told(self) -> bool:
+        """Whether anything is known of the noise."""
+        return self.df > 0.0
+
+    @property
+    def standard_error(self) -> float:
+        """Of the estimate."""
+        return math.sqrt(self.variance * (1.0 / self.runs[0] + 1.0 / self.runs[1]))
+
+    @property
+    def p_value(self) -> float:
+        """Of Student's test for no difference, two-sided; 1 where nothing is known of the noise."""
+        return min(1.0, 2.0 * self._above(abs(self.estimate)))
+
+    def half_width(self, confidence: float) -> float:
+        """Of the interval about the estimate; infinite where nothing is known of the noise."""
+        return t_quantile(0.5 + confidence / 2.0, self.df) * self.standard_error if self.told else math.inf
+
+    def within(self, low: float, high: float) -> float:
+        """The p-value of lying between two bounds: the larger of two one-sided tests' (Schuirmann 1987)."""
+        return max(self._above(self.estimate - low), self._above(high - self.estimate))
+
+    def detectable(self, alpha: float, power: float) -> float:
+        """The size of a difference that the two-sided test finds with that power; infinite where none is."""
+        if not self.told:
+            return math.inf
+        critical = t_quantile(1.0 - alpha / 2.0, self.df)
+        low, high = 0.0, 2.0 * critical + 10.0
+        while noncentral_t_above(critical, self.df, high) < power:
+            high *= 2.0
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2.0
+            low, high = (low, middle) if noncentral_t_above(critical, self.df, middle) >= power else (middle, high)
+        return high * self.standard_error
+
+    def runs_needed(self, alpha: float, low: float, high: float) -> int | None:
+        """The runs of each sample that would decide, the estimate and the variance being as they are.
+
+        Either significantly different from zero, or shown to be between the bounds. None where 10,000 do not suffice.
+        """
+        if not self.told:
+            return None
+        least, most = max(2, min(self.runs)), _MOST_RUNS
+        if not self._of(most)._decided(alpha, low, high):
+            return None
+        while least < most:
+            middle = (least + most) // 2
+            least, most = (least, middle) if self._of(middle)._decided(alpha, low, high) else (middle + 1, most)
+        return most
+
+    def _of(self, runs: int) -> Difference:
+        return replace(self, runs=(runs, runs), own=2.0 * runs - 2.0)
+
+    def _decided(self, alpha: float, low: float, high: float) -> bool:
+        return self.p_value <= alpha or self.within(low, high) <= alpha
+
+    def _above(self, size: float) -> float:
+        """P of a difference at least that far above the true one."""
+        if not self.told:
+            return 1.0
+        error = self.standard_error
+        if error == 0.0:
+            return 0.0 if size > 0.0 else 1.0
+        return t_cdf(-size / error, self.df)
+
+
+def difference(first: FloatArray, second: FloatArray) -> Difference:
+    """That of two samples of run values, shapes (runs,) each; of equal sizes with the variances' mean.
+
+    The degrees of freedom are Student's where the sizes are equal: the test hardly suffers then where the variances are
+    not. Else they are Welch's (1947, Biometrika 34, 28-35).
+    """
+    sizes = len(first), len(second)
+    parts = [float(np.var(values, ddof=1)) if len(values) > 1 else 0.0 for values in (first, second)]
+    df = float(sizes[0] + sizes[1] - 2)
+    squares = [part / size for part, size in zip(parts, sizes, strict=True)]
+    variance = sum(squares) / (1.0 / sizes[0] + 1.0 / sizes[1])
+    if min(sizes) == 1:
+        variance = max(parts)
+    elif sizes[0] != sizes[1] and variance > 0.0:
+        df = sum(squares) ** 2 / sum(s**2 / (n - 1) for s, n in zip(squares, sizes, strict=True))
+    return Difference(float(np.mean(second) - np.mean(first)), variance, df, sizes)

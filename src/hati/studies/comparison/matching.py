@@ -1,0 +1,76 @@
+"""Which sample belongs to which."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hati.core import InputError, Sample
+
+_Key = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two samples of the same benchmark, metric, configuration and workload."""
+
+    before: Sample
+    after: Sample
+
+
+@dataclass(frozen=True)
+class Unmatched:
+    """Names of what only the first, and only the second, has samples of."""
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+def pairs(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[tuple[Pair, ...], Unmatched]:
+    """The samples that belong together, in the order of the first, and what is left.
+
+    By benchmark, metric, configuration and workload; where one side has several of these, by machine and then by
+    revision too.
+
+    Raises:
+        InputError: where one side has several that nothing tells apart, or nothing belongs together.
+    """
+    first, second = _grouped(before), _grouped(after)
+    found = [pair for key in first if key in second for pair in _of_key(first[key], second[key])]
+    if not found:
+        raise InputError(
+            "no benchmark is in both",
+            fix="compare samples of the same benchmarks, metrics, configurations and workloads",
+        )
+    return tuple(found), Unmatched(
+        tuple(_name(first[key][0]) for key in first if key not in second),
+        tuple(_name(second[key][0]) for key in second if key not in first),
+    )
+
+
+def _of_key(first: Sequence[Sample], second: Sequence[Sample]) -> list[Pair]:
+    if len(first) == len(second) == 1:
+        return [Pair(first[0], second[0])]
+    machines = {sample.machine: sample for sample in second}
+    for side, samples in (("first", first), ("second", second)):
+        if len({sample.machine for sample in samples}) < len(samples):
+            revisions = sorted({sample.revision for sample in samples})
+            raise InputError(
+                f"the {side} has several samples of {_name(samples[0])}, of the revisions {', '.join(revisions)}",
+                fix="compare files of one revision each",
+            )
+    return [Pair(sample, machines[sample.machine]) for sample in first if sample.machine in machines]
+
+
+def _grouped(samples: Sequence[Sample]) -> dict[_Key, list[Sample]]:
+    found = defaultdict[_Key, list[Sample]](list)
+    for sample in samples:
+        key = sample.benchmark, sample.metric.name, sample.configuration.key, sample.workload.key
+        found[key].append(sample)
+    return dict(found)
+
+
+def _name(sample: Sample) -> str:
+    parts = (sample.benchmark, sample.metric.name, str(sample.configuration), str(sample.workload))
+    return " ".join(filter(None, parts))

@@ -1,0 +1,71 @@
+"""What stands for a run: one number of its observations after warm-up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hati.core import FloatArray, InputError
+
+_BATCHES = 10
+_LEAST = 1e-9
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """The mean of a run's observations, or where ``quantile`` is given that quantile.
+
+    Raises:
+        InputError: for a quantile that is not between 0 and 1.
+    """
+
+    quantile: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.quantile is not None and not 0.0 <= self.quantile <= 1.0:
+            raise InputError(f"a quantile is between 0 and 1, not {self.quantile:g}", fix="write q0.99")
+
+    @classmethod
+    def parse(cls, text: str) -> Statistic:
+        """Read ``mean``, ``median``, or a quantile as ``q0.99``.
+
+        Raises:
+            InputError: for anything else.
+
+        >>> Statistic.parse("median").quantile
+        0.5
+        """
+        if text in _NAMED:
+            return _NAMED[text]
+        try:
+            quantile = float(text.removeprefix("q")) if text.startswith("q") else None
+        except ValueError:
+            quantile = None
+        if quantile is None:
+            raise InputError(f"{text!r} is no statistic of a run", fix="write mean, median, or a quantile as q0.99")
+        return cls(quantile)
+
+    def __str__(self) -> str:
+        return next((name for name, known in _NAMED.items() if known == self), f"q{self.quantile:g}")
+
+    def of(self, values: FloatArray) -> float:
+        """The number that stands for a run with those values, shape (n,)."""
+        return float(np.mean(values) if self.quantile is None else np.quantile(values, self.quantile))
+
+
+MEAN = Statistic()
+_NAMED = {"mean": MEAN, "median": Statistic(0.5)}
+
+
+def batch_deviation(values: FloatArray) -> float | None:
+    """How unsteady a run is: the standard deviation of the logarithms of its batch means; None for few observations.
+
+    Ten batches of equally many observations, what is left over being left out. Runs that are unsteady within differ
+    more from each other too, which tells of their variance before it is seen.
+    """
+    size = len(values) // _BATCHES
+    if size < 2 or np.min(values) <= 0.0:
+        return None
+    means = values[-size * _BATCHES :].reshape(_BATCHES, size).mean(axis=1)
+    return max(float(np.std(np.log(means), ddof=1)), _LEAST)
