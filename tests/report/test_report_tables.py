@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from hati.core import Better, Configuration, Observations, Outcome, Plan, Run, Sample, Task, Workload
+from hati.core import Configuration, Metric, Observations, Outcome, Plan, Run, Sample, Task, Workload, sampled
 from hati.design import by_runs, from_generators
 from hati.report import (
     cell_value,
@@ -79,7 +79,7 @@ def test_no_two_columns_have_the_same_name() -> None:
 
 def test_runs_of_an_exported_sample_know_their_study_and_stage() -> None:
     run = a_run(a_task({"a": 1}, 4), 0.5)
-    sample = Sample("b", "t", "s", Better.LOWER, run.task.configuration, "r", Workload(), "m", (run,))
+    sample = Sample("b", Metric("t", "s"), (sampled(run, run.observations[0]),), run.task.configuration, "r")
     ((exported,),) = (one["runs"] for one in samples_json([sample])["samples"])  # type: ignore[union-attr,index,call-overload]
     assert (exported["study"], exported["stage"], exported["repetition"]) == ("s", "design", 4)
 

@@ -12,7 +12,8 @@ from hati.core.machine import Machine
 from hati.core.metric import Better, Metric
 from hati.core.plan import Budget, Plan
 from hati.core.ports import Engine, Store, Study
-from hati.core.run import LARGEST, FloatArray, Observations, Outcome, Resources, Run, Sample
+from hati.core.run import LARGEST, FloatArray, Observations, Outcome, Resources, Run
+from hati.core.sample import NO_ORIGIN, NO_USAGE, Origin, Sample, SampledRun, Usage, sampled
 from hati.core.seeds import generator
 from hati.core.study import StudyId, Task, digest
 from hati.core.units import Unit, conversion, parse_duration, parse_unit
@@ -20,6 +21,8 @@ from hati.core.values import Assignment, Configuration, Setting, Workload, canon
 
 __all__ = [
     "LARGEST",
+    "NO_ORIGIN",
+    "NO_USAGE",
     "Assignment",
     "Benchmark",
     "Better",
@@ -37,6 +40,7 @@ __all__ = [
     "Metric",
     "NotInstalledError",
     "Observations",
+    "Origin",
     "Outcome",
     "Place",
     "Plan",
@@ -46,6 +50,7 @@ __all__ = [
     "Resources",
     "Run",
     "Sample",
+    "SampledRun",
     "Server",
     "Setting",
     "Store",
@@ -53,6 +58,7 @@ __all__ = [
     "StudyId",
     "Task",
     "Unit",
+    "Usage",
     "Workload",
     "canonical_json",
     "conversion",
@@ -60,5 +66,6 @@ __all__ = [
     "generator",
     "parse_duration",
     "parse_unit",
+    "sampled",
     "setting_text",
 ]

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hati.core.errors import InputError
-from hati.core.metric import Better
 from hati.core.study import Task
-from hati.core.values import Configuration, Workload
 
 FloatArray = NDArray[np.float64]
 LARGEST = 1e100
@@ -29,7 +27,7 @@ class Outcome(StrEnum):
     NOT_STARTED = "not started"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Observations:
     """One metric's values in one run, in order; the first ``warmup`` of them are warm-up.
 
@@ -128,18 +126,3 @@ class Run:
     def of(self, metric: str) -> Observations | None:
         """The observations of that metric, or None where the run has none."""
         return next((o for o in self.observations if o.metric == metric), None)
-
-
-@dataclass(frozen=True)
-class Sample:
-    """All runs of one benchmark, configuration, revision, workload, machine and metric: ragged, two-level."""
-
-    benchmark: str
-    metric: str
-    unit: str
-    better: Better
-    configuration: Configuration
-    revision: str
-    workload: Workload
-    machine: str
-    runs: tuple[Run, ...]

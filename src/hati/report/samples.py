@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hati.core import Observations, Run, Sample
+from hati.core import Sample, SampledRun
 from hati.report.plain import Plain
 
 
@@ -16,31 +16,30 @@ def samples_json(samples: Iterable[Sample]) -> dict[str, Plain]:
 def _sample(sample: Sample) -> dict[str, Plain]:
     return {
         "benchmark": sample.benchmark,
-        "metric": sample.metric,
-        "unit": sample.unit,
-        "better": sample.better.value,
+        "metric": sample.metric.name,
+        "unit": sample.metric.unit,
+        "better": sample.metric.better.value,
         "configuration": dict(sample.configuration),
         "revision": sample.revision,
         "workload": dict(sample.workload),
         "machine": sample.machine,
-        "runs": [_run(run, observed) for run in sample.runs if (observed := run.of(sample.metric)) is not None],
+        "runs": [_run(run) for run in sample.runs],
     }
 
 
-def _run(run: Run, observed: Observations) -> dict[str, Plain]:
-    used = run.resources
+def _run(run: SampledRun) -> dict[str, Plain]:
     return {
-        "started": run.started.isoformat().replace("+00:00", "Z"),
-        "warmup": observed.warmup,
-        "observations": [float(value) for value in observed.values],
-        "cpu_time": used.cpu_time if used else None,
-        "wall_time": used.wall_time if used else None,
-        "voluntary_switches": used.voluntary_switches if used else None,
-        "involuntary_switches": used.involuntary_switches if used else None,
-        "peak_memory": used.peak_memory if used else None,
-        "load": used.load if used else None,
-        "study": run.task.study,
-        "stage": run.task.stage,
-        "repetition": run.task.repetition,
+        "started": run.started.isoformat().replace("+00:00", "Z") if run.started else None,
+        "warmup": run.observations.warmup,
+        "observations": [float(value) for value in run.observations.values],
+        "cpu_time": run.usage.cpu_time,
+        "wall_time": run.usage.wall_time,
+        "voluntary_switches": run.usage.voluntary_switches,
+        "involuntary_switches": run.usage.involuntary_switches,
+        "peak_memory": run.usage.peak_memory,
+        "load": run.usage.load,
+        "study": run.origin.study,
+        "stage": run.origin.stage,
+        "repetition": run.origin.repetition,
         "exit": run.exit,
     }

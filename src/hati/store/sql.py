@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Engine, RowMapping, Select, Table, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from hati.core import Better, Evidence, Machine, Metric, Observations, Run, Sample, StudyId, canonical_json
+from hati.core import Better, Evidence, Machine, Metric, Observations, Run, Sample, StudyId, canonical_json, sampled
 from hati.store import schema
 from hati.store.failures import explained
 from hati.store.rows import observation_rows, read_observations, read_run, run_row
@@ -145,14 +145,14 @@ class SqlStore:
     def samples(self, selection: Selection) -> tuple[Sample, ...]:
         """The selected runs that yielded something, grouped into samples; failures are left out."""
         better = self._directions()
-        grouped: dict[tuple[str, ...], list[Run]] = defaultdict(list)
+        grouped: dict[tuple[str, ...], list[tuple[Run, Observations]]] = defaultdict(list)
         for run in self.runs(selection):
             task = run.task
             for o in run.observations:
                 place = (task.benchmark, o.metric, o.unit, better.get((task.study, o.metric), Better.LOWER))
                 identity = (task.configuration.key, task.revision, task.workload.key, run.machine)
-                grouped[place + identity].append(run)
-        return tuple(_sample(key, runs) for key, runs in grouped.items())
+                grouped[place + identity].append((run, o))
+        return tuple(_sample(key, observed) for key, observed in grouped.items())
 
     def machine(self, fingerprint: str) -> Machine | None:
         """The machine of that fingerprint, where it is known."""
@@ -169,19 +169,17 @@ class SqlStore:
         return {(s.id.key, m.name): m.better for s in self.studies() for m in s.metrics}
 
 
-def _sample(key: tuple[str, ...], runs: list[Run]) -> Sample:
+def _sample(key: tuple[str, ...], observed: list[tuple[Run, Observations]]) -> Sample:
     benchmark, metric, unit, better, *_ = key
-    task = runs[0].task
+    first = observed[0][0]
     return Sample(
         benchmark=benchmark,
-        metric=metric,
-        unit=unit,
-        better=Better(better),
-        configuration=task.configuration,
-        revision=task.revision,
-        workload=task.workload,
-        machine=runs[0].machine,
-        runs=tuple(runs),
+        metric=Metric(metric, unit, Better(better)),
+        runs=tuple(sampled(run, values) for run, values in observed),
+        configuration=first.task.configuration,
+        revision=first.task.revision,
+        workload=first.task.workload,
+        machine=first.machine,
     )
 
 

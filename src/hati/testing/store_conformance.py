@@ -143,9 +143,12 @@ class StoreConformance(ABC):
         store.record(a_run(study, 0, setting=2))
         store.record(a_run(study, 2, setting=2, outcome=Outcome.TIMEOUT))
         samples = store.samples(Selection(study=study.key))
-        sizes = {(s.metric, s.configuration["o"]): len(s.runs) for s in samples}
+        sizes = {(s.metric.name, s.configuration["o"]): len(s.runs) for s in samples}
         assert sizes == {("latency", 1): 2, ("latency", 2): 1, ("throughput", 1): 2, ("throughput", 2): 1}
-        assert {s.metric: s.better for s in samples} == {"latency": Better.LOWER, "throughput": Better.HIGHER}
+        assert {s.metric.name: s.metric.better for s in samples} == {
+            "latency": Better.LOWER,
+            "throughput": Better.HIGHER,
+        }
 
     def test_the_machine_is_kept(self) -> None:
         store, _ = self.begun()

@@ -1,0 +1,74 @@
+"""Format ``hati-samples-1``: what ``hati export`` and ``hati import`` write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hati.core import Better, Configuration, Metric, Origin, SampledRun, Usage, Workload
+from hati.subject.samples.book import Book, Label
+from hati.subject.samples.fields import moment, observed, optional, optional_text, settings
+from hati.subject.samples.node import Node
+
+FORMAT = "hati-samples-1"
+STREAMED = ("samples",)
+
+
+def read_hati(document: Iterator[Node], book: Book) -> None:
+    """Take in the samples of a document.
+
+    Raises:
+        InputError: for anything that is not as the format has it, with its path.
+    """
+    for node in document:
+        if node.path:
+            _sample(node, book)
+            continue
+        if node["format"].text() != FORMAT:
+            raise node["format"].error(f"the format is no {FORMAT!r}")
+        node["samples"].items()
+
+
+def _sample(node: Node, book: Book) -> None:
+    label = Label(
+        benchmark=node["benchmark"].text(),
+        metric=Metric(node["metric"].text(), optional_text(node, "unit"), _better(node)),
+        configuration=Configuration(settings(node.get("configuration"))),
+        revision=optional_text(node, "revision"),
+        workload=Workload(settings(node.get("workload"))),
+        machine=optional_text(node, "machine"),
+    )
+    runs = node["runs"]
+    if not any(True for _ in runs.items()):
+        raise runs.error("there are no runs")
+    for run in runs.items():
+        book.add(label, _run(run, label.metric), run.error)
+
+
+def _better(node: Node) -> Better:
+    found = node.get("better")
+    if found is None:
+        return Better.LOWER
+    if found.value not in set(Better):
+        raise found.error("neither 'lower' nor 'higher' stands here")
+    return Better(str(found.value))
+
+
+def _run(node: Node, of: Metric) -> SampledRun:
+    return SampledRun(
+        observations=observed(node["observations"], of, optional(node, "warmup", Node.count) or 0),
+        started=optional(node, "started", moment),
+        usage=Usage(
+            cpu_time=optional(node, "cpu_time", Node.amount),
+            wall_time=optional(node, "wall_time", Node.amount),
+            voluntary_switches=optional(node, "voluntary_switches", Node.count),
+            involuntary_switches=optional(node, "involuntary_switches", Node.count),
+            peak_memory=optional(node, "peak_memory", Node.count),
+            load=optional(node, "load", Node.amount),
+        ),
+        origin=Origin(
+            study=optional(node, "study", Node.text),
+            stage=optional(node, "stage", Node.text),
+            repetition=optional(node, "repetition", Node.count),
+        ),
+        exit=optional(node, "exit", Node.integer),
+    )

@@ -1,0 +1,117 @@
+"""A file of measurements that is being read: its bytes, its lines, and how far one has got."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from hati.core import InputError, Place
+
+Watch = Callable[[int, int], None]
+"""Told how many bytes of a file have been read, and how many there are."""
+
+LONGEST_LINE = 1 << 20
+_HEAD = 1 << 16
+_BUFFER = 1 << 16
+_GZIP = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+
+
+def unwatched(_read: int, _size: int) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """An open file: its name, its bytes without a byte order mark, and the first of these."""
+
+    file: str
+    stream: BinaryIO
+    head: bytes
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """The lines with their numbers from 1, without line ends.
+
+        Raises:
+            InputError: for a line that is no UTF-8, or longer than ``LONGEST_LINE`` bytes.
+        """
+        number = 0
+        while data := self.stream.readline(LONGEST_LINE):
+            number += 1
+            if len(data) == LONGEST_LINE:
+                raise InputError(f"the line is longer than {LONGEST_LINE:,} bytes", place=Place(self.file, number))
+            try:
+                yield number, data.decode().rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                raise InputError(
+                    f"byte 0x{data[error.start]:02x} is no UTF-8",
+                    place=Place(self.file, number, error.start + 1),
+                    fix="save the file as UTF-8",
+                ) from None
+
+
+@contextmanager
+def opened(path: Path, watch: Watch = unwatched) -> Iterator[Source]:
+    """A file, packed by gzip or not, to be read once or several times from its beginning.
+
+    Raises:
+        InputError: where it cannot be read, or unpacked.
+    """
+    place = Place(str(path))
+    if "\0" in str(path):
+        raise InputError("a file's name has no null character")
+    try:
+        with path.open("rb") as raw, _unpacked(raw, watch) as stream:
+            head = stream.read(_HEAD)
+            stream.seek(0)
+            yield Source(str(path), stream, head)
+    except FileNotFoundError:
+        raise InputError("there is no such file", place=place) from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"the file cannot be unpacked: {error}", place=place) from None
+    except OSError as error:
+        raise InputError(f"the file cannot be read: {error.strerror or error}", place=place) from None
+
+
+def _unpacked(raw: BinaryIO, watch: Watch) -> io.BufferedReader:
+    size = os.fstat(raw.fileno()).st_size
+    packed = raw.read(len(_GZIP)) == _GZIP
+    raw.seek(0)
+    data: BinaryIO = gzip.GzipFile(fileobj=raw) if packed else raw  # type: ignore[assignment]  # it reads and seeks
+    marked = data.read(len(_BOM)) == _BOM
+    return io.BufferedReader(_Watched(data, raw, len(_BOM) if marked else 0, size, watch), _BUFFER)
+
+
+class _Watched(io.RawIOBase):
+    """Bytes from a place on, that tells how far one has got in the file that they come from."""
+
+    def __init__(self, data: BinaryIO, raw: BinaryIO, start: int, size: int, watch: Watch) -> None:
+        self._data, self._raw, self._start, self._size, self._watch = data, raw, start, size, watch
+        self._data.seek(start)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # as the buffered reader calls it
+        data = self._data.read(len(buffer))
+        buffer[: len(data)] = data
+        self._watch(self._raw.tell(), self._size)
+        return len(data)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if whence != io.SEEK_SET:
+            return self._data.seek(offset, whence) - self._start
+        return self._data.seek(self._start + offset) - self._start
+
+    def tell(self) -> int:
+        return self._data.tell() - self._start

@@ -1,0 +1,85 @@
+"""Hati's own format of samples."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hati.core import Better, Configuration, InputError, Metric, Observations, Sample, SampledRun, Usage, Workload
+from hati.core.sample import Origin
+from hati.report import samples_json
+from hati.subject.samples import read_samples
+
+
+def a_sample() -> Sample:
+    runs = (
+        SampledRun(
+            Observations("latency", "ms", np.array([3.0, 2.5, 2.25]), 1),
+            datetime(2026, 11, 20, 10, tzinfo=UTC),
+            Usage(0.5, 0.75, 3, 4, 5, 0.25),
+            Origin("s", "design", 2),
+            0,
+        ),
+        SampledRun(Observations("latency", "ms", np.array([2.0]))),
+    )
+    metric = Metric("latency", "ms", Better.HIGHER)
+    return Sample("b", metric, runs, Configuration({"a": "on", "n": 1, "x": True}), "r", Workload({"n": 1.5}), "m")
+
+
+def written(folder: Path, content: object) -> Path:
+    path = folder / "a.json"
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_what_is_exported_is_read_again(tmp_path: Path) -> None:
+    exported = samples_json([a_sample()])
+    found = read_samples(written(tmp_path, exported))
+    assert found.samples == (a_sample(),)
+    assert (found.format, found.warnings) == ("hati", ())
+
+
+def test_packed_files_and_byte_order_marks_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + json.dumps(samples_json([a_sample()])).encode()))
+    assert read_samples(path).samples == (a_sample(),)
+
+
+def test_how_far_one_has_got_is_told(tmp_path: Path) -> None:
+    path = written(tmp_path, samples_json([a_sample()] * 2000))
+    told: list[tuple[int, int]] = []
+    read_samples(path, lambda *position: told.append(position))
+    size = path.stat().st_size
+    assert told[-1] == (size, size)
+    assert len(told) > 5
+
+
+def test_runs_of_one_identity_are_one_sample(tmp_path: Path) -> None:
+    (found,) = read_samples(written(tmp_path, samples_json([a_sample(), a_sample()]))).samples
+    assert len(found.runs) == 4
+    assert [len(values) for values in found.steady] == [2, 1, 2, 1]
+
+
+def test_units_of_one_dimension_are_converted(tmp_path: Path) -> None:
+    content = samples_json([a_sample(), a_sample()])
+    content["samples"][1]["unit"] = "s"  # type: ignore[index,call-overload]
+    found = read_samples(written(tmp_path, content))
+    assert found.samples[0].runs[3].observations.values.tolist() == [2000.0]
+    assert "converted to ms" in found.warnings[0]
+
+
+def test_a_sample_needs_runs_and_a_name() -> None:
+    run = SampledRun(Observations("t", "s", np.array([1.0])))
+    with pytest.raises(InputError, match="no runs"):
+        Sample("b", Metric("t", "s"), ())
+    with pytest.raises(InputError, match="empty name"):
+        Sample("", Metric("t", "s"), (run,))
+    with pytest.raises(InputError, match="'ms'"):
+        Sample("b", Metric("t", "ms"), (run,))
+    with pytest.raises(InputError, match="time zone"):
+        SampledRun(run.observations, datetime(2026, 1, 1))
