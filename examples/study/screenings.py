@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from zlib import crc32
 
 import numpy as np
 from examples.study.effects import Effects
@@ -89,8 +90,8 @@ def screen(system: System, generators: Sequence[str], place: Workplace | None = 
         revision=own.revision,
         benchmark=benchmark,
         space=own.project.space,
-        budget=" ".join(generators),
-        seed=1,
+        budget=str(design.runs),
+        seed=crc32(" ".join(generators).encode()),  # designs of equally many runs are studies of their own
         machine=own.machine.fingerprint,
     )
     made = screening(

@@ -6,6 +6,7 @@ from .html import screening_html as screening_html
 from .json import table_json as table_json
 from .json import table_rows as table_rows
 from .json import to_json as to_json
+from .junit import to_junit as to_junit
 from .markdown import screening_markdown as screening_markdown
 from .markdown import table_markdown as table_markdown
 from .parquet import table_parquet as table_parquet

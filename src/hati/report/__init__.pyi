@@ -1,6 +1,10 @@
+from .cases import Case as Case
+from .cases import comparison_cases as comparison_cases
 from .classical_designs import blocks_notes as blocks_notes
 from .classical_designs import level_design_table as level_design_table
 from .classical_designs import separation_note as separation_note
+from .comparison import comparison_table as comparison_table
+from .comparison import comparisons_json as comparisons_json
 from .configurations import configurations_table as configurations_table
 from .configurations import measured_table as measured_table
 from .consequences import Consequences as Consequences

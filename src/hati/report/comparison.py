@@ -73,7 +73,7 @@ def _row(row: Comparison) -> tuple[Cell, ...]:
     told = Shown(change(row.ratio - 1.0) if changed and row.ratio is not None else _NOTHING, row.ratio)
     runs = str(row.before.runs) if row.before.runs == row.after.runs else f"{row.before.runs}+{row.after.runs}"
     return (
-        _name(row),
+        comparison_name(row),
         _side(row.before, row.metric),
         _side(row.after, row.metric),
         told,
@@ -84,9 +84,23 @@ def _row(row: Comparison) -> tuple[Cell, ...]:
     )
 
 
-def _name(row: Comparison) -> str:
+def comparison_name(row: Comparison) -> str:
+    """Benchmark, settings and metric."""
     settings = [str(each) for each in (row.configuration, row.workload) if str(each)]
     return " ".join([row.benchmark, *settings, row.metric.name])
+
+
+def comparison_sentence(row: Comparison) -> str:
+    """What the comparison says, in a sentence."""
+    if row.p_value is None or row.ratio is None or row.interval is None:
+        return "inconclusive: too few runs to tell a change from noise"
+    low, high = (change(end - 1.0) for end in row.interval)
+    told = f"{row.verdict.value}: {change(row.ratio - 1.0)} ({low} to {high}, p {p_text(row.p_value)})"
+    if row.verdict is not Verdict.INCONCLUSIVE:
+        return told
+    return (
+        f"{told}; {'no number of runs' if row.runs_needed is None else f'{row.runs_needed:,} runs each'} would decide"
+    )
 
 
 def _side(side: Side, metric: Metric) -> str:

@@ -47,7 +47,8 @@ class Statistic:
         return cls(quantile)
 
     def __str__(self) -> str:
-        return next((name for name, known in _NAMED.items() if known == self), f"q{self.quantile:g}")
+        named = next((name for name, known in _NAMED.items() if known == self), None)
+        return named or f"q{self.quantile:g}"
 
     def of(self, values: FloatArray) -> float:
         """The number that stands for a run with those values, shape (n,)."""

@@ -1,0 +1,31 @@
+"""Verdicts as test cases, for continuous integration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from hati.report.comparison import comparison_name, comparison_sentence
+from hati.studies.comparison import Comparisons, Verdict
+
+
+class Case(NamedTuple):
+    """A test case: ``failure`` and ``skipped`` are why, None where it passes."""
+
+    suite: str
+    name: str
+    failure: str | None
+    skipped: str | None
+
+
+def comparison_cases(found: Comparisons) -> Sequence[Case]:
+    """A case for each comparison: slower fails, what is not decided is skipped."""
+    return [
+        Case(
+            row.benchmark,
+            comparison_name(row),
+            comparison_sentence(row) if row.verdict is Verdict.SLOWER else None,
+            comparison_sentence(row) if row.verdict is Verdict.INCONCLUSIVE else None,
+        )
+        for row in found.rows
+    ]
