@@ -43,7 +43,7 @@ def test_what_variances_are_related_to_is_used() -> None:
 
 
 def test_equal_variances_are_pooled_and_few_say_nothing() -> None:
-    pooled = variance_prior(np.array([1.0, 1.1, 0.9, 1.0]), np.full(4, 8.0))
+    pooled = variance_prior(np.array([1.0, 1.1, 0.9] * 4), np.full(12, 8.0))
     assert pooled.moderated(0, 1.0, 8.0) == (pytest.approx(1.0, rel=0.2), math.inf)
     few = variance_prior(np.array([1.0, 9.0, 4.0]), np.full(3, 8.0))
     assert few.moderated(1, 9.0, 8.0) == (9.0, 8.0)

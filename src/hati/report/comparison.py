@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hati.core import Metric
 from hati.report.plain import Plain
-from hati.report.quantities import change, percent, quantity
+from hati.report.quantities import change, general, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.comparison import Comparison, Comparisons, Side, Verdict
 
@@ -53,41 +52,46 @@ def _side_json(side: Side) -> Plain:
 
 def comparison_table(found: Comparisons) -> Table:
     """A row for each comparison; ``~`` where no change is told."""
-    rows = tuple(_row(row) for row in found.rows)
+    one = len({row.metric.name for row in found.rows}) == 1
+    rows = tuple(_row(row, _of(row) if one else comparison_name(row)) for row in found.rows)
     means = tuple(_mean_row(name, ratio, found) for name, ratio in found.mean_ratios.items())
     columns = (
         Column("benchmark"),
         Column("before", align=Align.RIGHT),
         Column("after", align=Align.RIGHT),
+        Column("±", "%", align=Align.RIGHT),
         Column("change", align=Align.RIGHT),
         Column("p", align=Align.RIGHT),
-        Column("runs", align=Align.RIGHT),
+        Column("n", align=Align.RIGHT),
         Column("verdict"),
-        Column("to decide", align=Align.RIGHT),
     )
-    return Table("Comparison", columns, (*rows, *means), _notes(found))
+    metrics = {row.metric.name for row in found.rows}
+    title = f"Comparison of {metrics.pop()}" if len(metrics) == 1 else "Comparison"
+    return Table(title, columns, (*rows, *means), _notes(found))
 
 
-def _row(row: Comparison) -> tuple[Cell, ...]:
+def _row(row: Comparison, name: str) -> tuple[Cell, ...]:
     changed = row.verdict in {Verdict.SLOWER, Verdict.FASTER} and row.ratio is not None
     told = Shown(change(row.ratio - 1.0) if changed and row.ratio is not None else _NOTHING, row.ratio)
-    runs = str(row.before.runs) if row.before.runs == row.after.runs else f"{row.before.runs}+{row.after.runs}"
     return (
-        comparison_name(row),
-        _side(row.before, row.metric),
-        _side(row.after, row.metric),
+        name,
+        quantity(row.before.mean, row.metric.unit),
+        quantity(row.after.mean, row.metric.unit),
+        _spread(row),
         told,
         None if row.p_value is None else Shown(p_text(row.p_value), row.p_value),
-        runs,
+        _runs(row),
         row.verdict.value,
-        _to_decide(row),
     )
 
 
 def comparison_name(row: Comparison) -> str:
     """Benchmark, settings and metric."""
-    settings = [str(each) for each in (row.configuration, row.workload) if str(each)]
-    return " ".join([row.benchmark, *settings, row.metric.name])
+    return f"{_of(row)} {row.metric.name}"
+
+
+def _of(row: Comparison) -> str:
+    return " ".join([row.benchmark, *(str(each) for each in (row.configuration, row.workload) if str(each))])
 
 
 def comparison_sentence(row: Comparison) -> str:
@@ -103,21 +107,24 @@ def comparison_sentence(row: Comparison) -> str:
     )
 
 
-def _side(side: Side, metric: Metric) -> str:
-    about = "" if side.spread is None else f" ± {percent(side.spread, 2)}"
-    return f"{quantity(side.mean, metric.unit)}{about}"
+def _spread(row: Comparison) -> Cell:
+    """The larger half-width of both means' intervals."""
+    found = max((side.spread for side in (row.before, row.after) if side.spread is not None), default=None)
+    return None if found is None else Shown(general(100.0 * found, 2), found)
 
 
-def _to_decide(row: Comparison) -> Cell:
+def _runs(row: Comparison) -> Cell:
+    """The runs of each sample, and where they do not decide, how many would."""
+    known = str(row.before.runs) if row.before.runs == row.after.runs else f"{row.before.runs}+{row.after.runs}"
     if row.verdict is not Verdict.INCONCLUSIVE:
-        return None
-    return "?" if row.runs_needed is None else Shown(f"{row.runs_needed:,} runs each", row.runs_needed)
+        return known
+    return Shown(f"{known} of {'?' if row.runs_needed is None else f'{row.runs_needed:,}'}", row.runs_needed)
 
 
 def _mean_row(name: str, ratio: float, found: Comparisons) -> tuple[Cell, ...]:
     number = sum(row.metric.name == name and row.ratio is not None for row in found.rows)
-    title = f"geometric mean of {number} ({name})"
-    return (title, None, None, Shown(change(ratio - 1.0), ratio), None, None, None, None)
+    metric = f" ({name})" if len(found.mean_ratios) > 1 else ""
+    return (f"geomean of {number}{metric}", None, None, None, Shown(change(ratio - 1.0), ratio), None, None, None)
 
 
 def p_text(p_value: float) -> str:
@@ -135,7 +142,8 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
     counts = [f"{found.count(verdict)} {verdict.value}" for verdict in Verdict if found.count(verdict)]
     seen = [row.detectable for row in found.rows if row.detectable is not None]
     notes = [
-        f"{', '.join(counts)}. Each run counts as its {found.statistic}; ± is {percent(1.0 - found.alpha)} confidence.",
+        f"{', '.join(counts)}. Each run counts as its {found.statistic}; ± is {percent(1.0 - found.alpha)} confidence; "
+        "n: the runs of each sample, of those that would decide.",
         f"A change is told where it is significant at {percent(found.alpha)} over all comparisons (false discovery "
         f"rate) and not shown to be within {percent(found.margin)}; the same where it is shown to be within.",
     ]
@@ -145,8 +153,6 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
         )
     if seen:
         middle = sorted(seen)[len(seen) // 2]
-        notes.append(
-            f"A change of {percent(middle)} (the median; {percent(min(seen))} to {percent(max(seen))}) "
-            "would have been found with 80 % power."
-        )
+        others = f" (the median; {percent(min(seen))} to {percent(max(seen))})" if len(seen) > 1 else ""
+        notes.append(f"A change of {percent(middle)}{others} would have been found with 80 % power.")
     return tuple(notes)

@@ -11,7 +11,7 @@ import numpy as np
 from hati.core import FloatArray
 from hati.stats.distributions import digamma, trigamma, trigamma_inverse
 
-_FEWEST = 3
+_FEWEST = 8
 """Fewer variances more than coefficients tell nothing of how variances differ."""
 _LEAST = 1e-5
 """Variances below this part of their median are taken for it: the logarithm of zero would decide alone."""
@@ -51,7 +51,7 @@ def variance_prior(variances: FloatArray, df: FloatArray, related: Sequence[Floa
         df: their degrees of freedom, shape (samples,); where they are zero a variance says nothing and is given one.
         related: to the logarithm of the variance, each of shape (samples,); finite.
 
-    >>> variance_prior(np.array([1.0, 1.1, 0.9, 1.0]), np.full(4, 8.0)).df
+    >>> variance_prior(np.array([1.0, 1.1, 0.9] * 4), np.full(12, 8.0)).df
     inf
     """
     columns = np.column_stack([np.ones(len(df)), *related])

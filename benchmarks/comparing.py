@@ -1,0 +1,128 @@
+"""``python -m benchmarks.comparing``: two samples of runs of one build, and of one build with something added.
+
+On forks of JMH benchmarks (``jmh-forks`` in ``HATI_DATA``, else in ``../shared/data``), five against five in 20 random
+splits; a run's observations are its last 50 iterations. Beside it what most tools do: all observations of a side in
+one test of Mann and Whitney, and Welch's test on run means.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from benchmarks.markdown import table
+from hati.core import FloatArray, Metric, Observations, Sample, SampledRun
+from hati.studies.comparison import Pair, Question, Verdict, compare
+
+ALPHA = 0.01
+SPLITS = 20
+ADDED = (0.0, 0.05, 0.10, 0.20)
+OBSERVATIONS = 50
+SIDE = 5
+FILE = Path(os.environ.get("HATI_DATA", Path(__file__).parents[2] / "shared" / "data")) / "jmh-forks" / "forks.npz"
+_TIME = Metric("time", "s")
+
+Rates = dict[str, list[float]]
+"""Shares of comparisons, one for each size that is added."""
+
+
+def forks(file: Path = FILE) -> dict[str, FloatArray]:
+    """Each benchmark's last iterations, shape (forks, iterations)."""
+    with np.load(file) as data:
+        return {name: data[name][:, -OBSERVATIONS:].astype(np.float64) for name in data.files}
+
+
+def sample(name: str, values: FloatArray) -> Sample:
+    return Sample(name, _TIME, tuple(SampledRun(Observations("time", "s", row)) for row in values))
+
+
+def splits(number: int = SPLITS) -> list[FloatArray]:
+    rng = np.random.default_rng(2026)
+    return [rng.permutation(2 * SIDE) for _ in range(number)]
+
+
+def hati(before: list[FloatArray], after: list[FloatArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Of each comparison, whether its p-value tells a change, whether its verdict does, and whether it is the same."""
+    found = [Pair(sample(str(i), a), sample(str(i), b)) for i, (a, b) in enumerate(zip(before, after, strict=True))]
+    rows = compare(found, Question(alpha=ALPHA)).rows
+    return (
+        np.array([row.p_value is not None and row.p_value <= ALPHA for row in rows]),
+        np.array([row.verdict in {Verdict.SLOWER, Verdict.FASTER} for row in rows]),
+        np.array([row.verdict is Verdict.SAME for row in rows]),
+    )
+
+
+def welch(before: list[FloatArray], after: list[FloatArray]) -> FloatArray:
+    means = [np.array([values.mean(axis=1) for values in side]) for side in (before, after)]
+    return np.asarray(stats.ttest_ind(*means, axis=1, equal_var=False).pvalue <= ALPHA)
+
+
+def pooled(before: list[FloatArray], after: list[FloatArray]) -> FloatArray:
+    found = [stats.mannwhitneyu(a.ravel(), b.ravel()).pvalue <= ALPHA for a, b in zip(before, after, strict=True)]
+    return np.array(found)
+
+
+def measured(every: dict[str, FloatArray], orders: list[FloatArray]) -> Rates:
+    names = ("Hati, p", "Hati, verdict", "Hati, the same", "Welch on run means", "Mann-Whitney on all observations")
+    rates: Rates = {name: [] for name in names}
+    for added in ADDED:
+        counts = {name: list[float]() for name in names}
+        for order in orders:
+            before = [values[order[:SIDE]] for values in every.values()]
+            after = [values[order[SIDE:]] * (1.0 + added) for values in every.values()]
+            told = (*hati(before, after), welch(before, after), pooled(before, after))
+            for name, rejected in zip(names, told, strict=True):
+                counts[name].append(float(np.mean(rejected)))
+        for name in names:
+            rates[name].append(float(np.mean(counts[name])))
+    return rates
+
+
+def large() -> float:
+    """Seconds for 100 benchmarks with 10 runs of 1,000 observations on each side."""
+    rng = np.random.default_rng(1)
+    found = [
+        Pair(*(sample(str(i), np.exp(0.02 * rng.standard_normal((10, 1_000)))) for _ in range(2))) for i in range(100)
+    ]
+    start = time.perf_counter()
+    compare(found, Question())
+    return time.perf_counter() - start
+
+
+def result() -> tuple[str, bool]:
+    """The table, and whether the goals are met."""
+    if not FILE.is_file():
+        return "## Comparing\n\nSkipped: set HATI_DATA to the folder with the measured data sets.\n", True
+    every = forks()
+    rates = measured(every, splits())
+    rows = [[name, *(f"{100 * share:.2f} %" for share in shares)] for name, shares in rates.items()]
+    own, peer = rates["Hati, p"], rates["Welch on run means"]
+    goals: list[tuple[str, Callable[[], bool]]] = [
+        ("false alarms at most 1.2 %", lambda: own[0] <= 0.012),
+        ("5 points above Welch's with 5 % added", lambda: own[1] >= peer[1] + 0.05),
+        ("5 points above Welch's with 10 % added", lambda: own[2] >= peer[2] + 0.05),
+        ("at least Welch's with 20 % added", lambda: own[3] >= peer[3]),
+        ("the same within 5 % in at most 1 % with 5 % added", lambda: rates["Hati, the same"][1] <= 0.01),
+    ]
+    held = [(text, goal()) for text, goal in goals]
+    notes = [f"{len(every)} benchmarks, {SPLITS} splits of {SIDE} and {SIDE} forks, alpha {ALPHA}, seed 2026."]
+    notes.append(f"Deciding 100 benchmarks with 2 x 10 runs of 1,000 observations took {large():.2f} s.")
+    notes.append("\n".join(["", *(f"- {'met' if met else 'MISSED'}: {text}" for text, met in held)]))
+    header = ["share that is called different", *(f"{100 * added:.0f} % added" for added in ADDED)]
+    return table("Comparing", header, rows, "\n".join(notes)), all(met for _, met in held)
+
+
+def main() -> int:
+    text, held = result()
+    print(text)
+    return 0 if held else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""``hati compare`` from outside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+Hati = Callable[..., Any]
+
+
+def write_samples(file: Path, factors: dict[str, float], *, metric: str = "time") -> None:
+    """Five runs of three observations each, a few per cent apart."""
+    wobble = (1.0, 1.02, 0.99, 1.01, 0.985)
+    samples = [
+        {
+            "benchmark": name,
+            "metric": metric,
+            "unit": "s",
+            "better": "lower",
+            "runs": [{"warmup": 1, "observations": [9.0, factor * w, factor * w * 1.001]} for w in wobble],
+        }
+        for name, factor in factors.items()
+    ]
+    file.write_text(json.dumps({"format": "hati-samples-1", "samples": samples}))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    write_samples(tmp_path / "a.json", {"fast": 1.0, "slow": 2.0, "same": 3.0, "gone": 1.0})
+    write_samples(tmp_path / "b.json", {"fast": 0.8, "slow": 2.5, "same": 3.0, "new": 1.0})
+    return tmp_path
+
+
+def test_a_comparison_is_told(hati: Hati, files: Path) -> None:
+    done = hati("compare", "a.json", "b.json", "--margin", "10%")
+    assert done.status == 1, done.err
+    rows = {
+        line.split()[0]: line
+        for line in done.out.splitlines()
+        if "0 s" in line or ".5 s" in line or "ms" in line or " s " in line
+    }
+    assert "-20.0 %" in rows["fast"]
+    assert "+25.0 %" in rows["slow"]
+    assert "~" in rows["same"]
+    assert rows["same"].rstrip().endswith("same")
+    assert "geomean of 3" in done.out
+    assert "1 slower, 1 faster, 1 same." in done.out
+    assert done.err.splitlines() == ["only in a.json: gone time", "only in b.json: new time"]
+
+
+def test_json_markdown_and_junit(hati: Hati, files: Path) -> None:
+    found = hati("compare", "a.json", "b.json", "--margin", "10%", "--format", "json").json
+    assert [row["verdict"] for row in found] == ["faster", "slower", "same"]
+    assert found[1]["ratio"] == pytest.approx(1.25)
+    assert {
+        "benchmark",
+        "metric",
+        "unit",
+        "verdict",
+        "ratio",
+        "interval",
+        "p_value",
+        "detectable",
+        "runs_needed",
+    } <= set(found[0])
+    assert "| slow |" in hati("compare", "a.json", "b.json", "--format", "markdown").out
+    hati("compare", "a.json", "b.json", "--margin", "10%", "--format", "junit", "--output", "r.xml")
+    suite = ET.parse(files / "r.xml").getroot()  # our own file
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "0")
+    (failure,) = suite.iter("failure")
+    assert str(failure.get("message")).startswith("slower: +25.0 %")
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [((), 1), (("--fail-on", "inconclusive"), 0), (("--fail-on", "faster"), 1), (("--fail-on", "none"), 0)],
+)
+def test_what_fails_is_chosen(hati: Hati, files: Path, words: tuple[str, ...], status: int) -> None:
+    assert hati("compare", "a.json", "b.json", "--margin", "10%", *words).status == status
+
+
+def test_what_is_not_decided_has_a_status_of_its_own(hati: Hati, files: Path) -> None:
+    done = hati("compare", "a.json", "a.json", "--margin", "0.1%")
+    assert done.status == 3
+    assert " of " in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("a.json", "none.json"), "none.json"),
+        (("a.json", "bad.json"), "bad.json"),
+        (("a.json", "other.json"), "no benchmark is in both"),
+        (
+            ("a.json", "b.json", "--metric", "memory"),
+            "a.json has no samples of the metric 'memory'; its metrics are time",
+        ),
+        (("a.json", "b.json", "--margin", "200%"), "share"),
+        (("a.json", "b.json", "--alpha", "2"), "alpha is a probability"),
+        (("a.json", "b.json", "--statistic", "max"), "'max' is no statistic of a run"),
+        (("a.json", "b.json", "--fail-on", "same"), "--fail-on 'same' is no verdict that can fail"),
+        (("a.json", "b.json", "--output", "no/where"), "cannot be written"),
+    ],
+)
+def test_what_is_refused(hati: Hati, files: Path, words: tuple[str, ...], message: str) -> None:
+    (files / "bad.json").write_text('{"format": "hati-samples-1", "samples": [{}]}')
+    write_samples(files / "other.json", {"elsewhere": 1.0})
+    done = hati("compare", *words)
+    assert (done.status, done.out) == (2, "")
+    assert message in done.err
+    assert "Traceback" not in done.err
