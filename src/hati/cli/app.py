@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hati.cli import design, export, init, report, run, runs, screen, space, suite, validate
+from hati.cli import design, export, importing, init, report, run, runs, screen, space, suite, validate
 
 app = typer.Typer(
     name="hati",
@@ -28,6 +28,7 @@ app.command("suite")(suite.suite)
 app.command("validate")(validate.validate)
 app.command("report")(report.report)
 app.command("export")(export.export)
+app.command("import")(importing.import_)
 
 
 def _show_version(wanted: bool) -> None:

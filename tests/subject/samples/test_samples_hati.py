@@ -41,7 +41,7 @@ def test_what_is_exported_is_read_again(tmp_path: Path) -> None:
     exported = samples_json([a_sample()])
     found = read_samples(written(tmp_path, exported))
     assert found.samples == (a_sample(),)
-    assert (found.format, found.warnings) == ("hati", ())
+    assert found.warnings == ()
 
 
 def test_packed_files_and_byte_order_marks_are_read(tmp_path: Path) -> None:
