@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import accuracy, designs, launching, nested, optimal_designs, starting, storing, validating
+from benchmarks import accuracy, designs, importing, launching, nested, optimal_designs, starting, storing, validating
 
-ALL = (launching, storing, starting, designs, optimal_designs, nested, validating, accuracy)
+ALL = (launching, storing, importing, starting, designs, optimal_designs, nested, validating, accuracy)
 
 
 def main() -> int:

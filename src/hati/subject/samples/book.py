@@ -17,7 +17,7 @@ from hati.core import (
     parse_unit,
 )
 
-MOST_RUNS = 1_000_000
+MOST_RUNS = 500_000
 """How many runs a file may hold: each takes some hundreds of bytes, however few its observations."""
 
 Complain = Callable[[str], InputError]

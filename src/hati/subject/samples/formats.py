@@ -14,6 +14,7 @@ from hati.subject.samples import (
     hati,
     hyperfine,
     jmh,
+    pyperf,
     pytest_benchmark,
 )
 from hati.subject.samples.action import PREFIX, read_action_custom, read_action_data
@@ -27,7 +28,6 @@ from hati.subject.samples.dotnet import STREAMED as DOTNET_STREAMED
 from hati.subject.samples.dotnet import read_dotnet
 from hati.subject.samples.go import read_go
 from hati.subject.samples.node import Node
-from hati.subject.samples.pyperf import read_pyperf
 from hati.subject.samples.source import Source, opened
 from hati.subject.samples.table import read_table
 
@@ -37,7 +37,7 @@ _STRINGS_AND_NANS = re.compile(rb'"(?:[^"\\]|\\.)*"|-?(?:NaN|Infinity)')
 _SAMPLE, _BENCHMARK = "sample.json", "benchmark.json"
 
 
-def _streamed(read: Callable[[Iterator[Node], Book], None], keys: tuple[str, ...] | None) -> Read:
+def _streamed(read: Callable[[Iterator[Node], Book], None], keys: tuple[str, ...]) -> Read:
     return lambda source, book: read(read_document(source.stream, source.file, keys), book)
 
 
@@ -109,7 +109,7 @@ READERS: Mapping[SampleFormat, Read] = {
     SampleFormat.HATI: _streamed(hati.read_hati, hati.STREAMED),
     SampleFormat.HYPERFINE: _streamed(hyperfine.read_hyperfine, hyperfine.STREAMED),
     SampleFormat.JMH: _streamed(jmh.read_jmh, jmh.STREAMED),
-    SampleFormat.PYPERF: _streamed(read_pyperf, None),
+    SampleFormat.PYPERF: _streamed(pyperf.read_pyperf, pyperf.STREAMED),
     SampleFormat.PYTEST_BENCHMARK: _streamed(pytest_benchmark.read_pytest_benchmark, pytest_benchmark.STREAMED),
     SampleFormat.GOOGLE_BENCHMARK: _streamed(google_benchmark.read_google_benchmark, google_benchmark.STREAMED),
     SampleFormat.GO: lambda source, book: read_go(source.lines(), source.file, book),

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from hati.core import FloatArray, Metric, SampledRun, Usage
 from hati.subject.samples.book import Book, Label
 from hati.subject.samples.fields import observations, optional, optional_text
-from hati.subject.samples.node import Node
+from hati.subject.samples.node import Node, Path
 
+STREAMED = ("benchmarks",)
 _UNITS = {"second": "s", "byte": "B", "integer": ""}
 _NAMES = {"second": "time", "byte": "memory", "integer": "value"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """What a run yielded, shape (n,), the first ``warmup`` of them warm-up; and where that stands."""
+
+    values: FloatArray
+    warmup: int
+    usage: Usage
+    path: Path
 
 
 def read_pyperf(document: Iterator[Node], book: Book) -> None:
@@ -21,43 +33,46 @@ def read_pyperf(document: Iterator[Node], book: Book) -> None:
     Raises:
         InputError: for anything that is not as pyperf writes it, with its path.
     """
-    (whole,) = document
-    benchmarks = whole["benchmarks"]
-    for node in benchmarks.items():
-        own = node.get("metadata")
-        known = [metadata for metadata in (own, whole.get("metadata")) if metadata is not None]
-        unit = _first(known, "unit") or "second"
-        label = Label(
-            _named(node, known),
-            Metric(_NAMES.get(unit, "value"), _UNITS.get(unit, unit)),
-            machine=_first(known, "hostname"),
-        )
-        _runs(node["runs"], label, book)
+    found: list[tuple[Node, list[_Values]]] = []
+    for node in document:
+        if node.path:
+            own = node.get("metadata")
+            found.append((Node(own.value if own else {}, node.path, node.file), list(_runs(node["runs"], book))))
+            continue
+        shared = node.get("metadata")
+        for own, runs in found:
+            _add([own, shared] if shared else [own], runs, book)
+
+
+def _add(known: list[Node], runs: list[_Values], book: Book) -> None:
+    """Put a benchmark's runs into the book; what its own metadata lack is in those that all share."""
+    unit = _first(known, "unit") or "second"
+    name = _first(known, "name")
+    if not name:
+        raise known[0].error("the benchmark has no name", fix="name it in its metadata, as pyperf does by --name")
+    metric = Metric(_NAMES.get(unit, "value"), _UNITS.get(unit, unit))
+    label = Label(name, metric, machine=_first(known, "hostname"))
+    for run in runs:
+        complain = Node(None, run.path, known[0].file).error
+        book.add(label, SampledRun(observations(run.values, metric, complain, run.warmup), usage=run.usage), complain)
 
 
 def _first(known: list[Node], key: str) -> str:
     return next((optional_text(metadata, key) for metadata in known if key in metadata), "")
 
 
-def _named(node: Node, known: list[Node]) -> str:
-    name = _first(known, "name")
-    if not name:
-        raise node.error("the benchmark has no name", fix="name it in its metadata, as pyperf does by --name")
-    return name
-
-
-def _runs(runs: Node, label: Label, book: Book) -> None:
+def _runs(runs: Node, book: Book) -> Iterator[_Values]:
     taken = 0
     for run in runs.items():
         if "values" not in run:
+            run.members()
             continue
         taken += 1
-        warmups = _warmups(run.get("warmups"))
-        values = np.concatenate([warmups, run["values"].numbers()])
-        seen = observations(values, label.metric, run["values"].error, len(warmups))
-        book.add(label, SampledRun(seen, usage=_usage(run.get("metadata"))), run["values"].error)
+        warmups, values = _warmups(run.get("warmups")), run["values"]
+        together = np.concatenate([warmups, values.numbers()])
+        yield _Values(together, len(warmups), _usage(run.get("metadata")), values.path)
     if not taken:
-        raise runs.error("no run has values")
+        book.warn("benchmarks of which no run has values are left out")
 
 
 def _warmups(node: Node | None) -> FloatArray:

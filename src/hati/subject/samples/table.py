@@ -10,24 +10,43 @@ import math
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
 from hati.core import Better, InputError, Metric, Place, Workload
-from hati.subject.samples.book import MOST_RUNS, Book, Complain, Label
+from hati.subject.samples.book import Book, Complain, Label
 from hati.subject.samples.parts import direction, values_run
 
 NEEDED = ("benchmark", "value")
 COLUMNS = (*NEEDED, "run", "metric", "unit", "better", "revision", "machine", "workload")
 _METRIC = "value"
+_OF_ROWS = {"value", "run"}
 
 
 @dataclass(slots=True)
-class _Run:
-    """The values of a run so far, and the line of its first."""
+class _Series:
+    """The rows of one label so far: values and lines, one after another, or by run with the line of its first."""
 
-    line: int
+    label: Label
     values: array[float] = field(default_factory=lambda: array("d"))
+    lines: array[int] = field(default_factory=lambda: array("q"))
+    runs: dict[str, tuple[int, array[float]]] = field(default_factory=dict)
+
+    def take(self, run: str | None, value: float, line: int) -> None:
+        """Take in a row; ``run`` None: a run of its own."""
+        if run is None:
+            self.values.append(value)
+            self.lines.append(line)
+        else:
+            self.runs.setdefault(run, (line, array("d")))[1].append(value)
+
+    def finish(self, file: str, book: Book) -> None:
+        """Put the runs into the book."""
+        alone = ((line, [value]) for line, value in zip(self.lines, self.values, strict=True))
+        for line, values in chain(alone, self.runs.values()):
+            complain = _at(file, _Line(line))
+            book.add(self.label, values_run(np.array(values), self.label.metric, complain), complain)
 
 
 def read_table(lines: Iterator[tuple[int, str]], file: str, book: Book) -> None:
@@ -41,18 +60,17 @@ def read_table(lines: Iterator[tuple[int, str]], file: str, book: Book) -> None:
     rows = csv.reader(position.counted(lines), strict=True)
     try:
         columns = _columns(next(rows, []), file)
-        runs: dict[tuple[str, ...], _Run] = {}
+        series: dict[tuple[str, ...], _Series] = {}
+        complain = _at(file, position)
         for row in rows:
             if row:
-                _row(row, columns, position.number, _at(file, position), runs)
+                _row(row, columns, series, position.number, complain)
     except csv.Error as error:
         raise InputError(f"this is no table: {error}", place=Place(file, position.number or None)) from None
-    if not runs:
+    if not series:
         raise InputError("the table has no rows", place=Place(file, 1))
-    for key, run in runs.items():
-        complain = _at(file, _Line(run.line))
-        label = _label(dict(zip(COLUMNS[2:], key[1:], strict=False)) | {"benchmark": key[0]}, complain)
-        book.add(label, values_run(np.frombuffer(run.values), label.metric, complain), complain)
+    for one in series.values():
+        one.finish(file, book)
 
 
 @dataclass
@@ -87,28 +105,30 @@ def _columns(header: list[str], file: str) -> dict[str, int]:
 
 
 def _row(
-    row: list[str], columns: dict[str, int], line: int, complain: Complain, runs: dict[tuple[str, ...], _Run]
+    row: list[str], columns: dict[str, int], series: dict[tuple[str, ...], _Series], line: int, complain: Complain
 ) -> None:
     if len(row) != len(columns):
         raise complain(f"cells in the row: {len(row)}, in the header: {len(columns)}")
-    text = row[columns["value"]].strip()
+    value = _value(row[columns["value"]], complain)
+    run = row[columns["run"]].strip() if "run" in columns else None
+    if run == "":
+        raise complain("the run has no name")
+    key = tuple([row[place] for name, place in columns.items() if name not in _OF_ROWS])
+    known = series.get(key)
+    if known is None:
+        cells = {name: row[place].strip() for name, place in columns.items()}
+        known = series[key] = _Series(_label(dict.fromkeys(COLUMNS, "") | cells, complain))
+    known.take(run, value, line)
+
+
+def _value(text: str, complain: Complain) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise complain(f"{text[:40]!r} stands where a number is needed") from None
+        raise complain(f"{text.strip()[:40]!r} stands where a number is needed") from None
     if not math.isfinite(value):
-        raise complain(f"{text!r} is no finite number")
-    cells = {name: row[place].strip() for name, place in columns.items()}
-    own = "" if "run" in columns else f"row {line}"
-    key = (cells["benchmark"], cells.get("run", own), *(cells.get(name, "") for name in COLUMNS[3:]))
-    if "run" in columns and not key[1]:
-        raise complain("the run has no name")
-    run = runs.get(key)
-    if run is None:
-        if len(runs) >= MOST_RUNS:
-            raise complain(f"there are more than {MOST_RUNS:,} runs")
-        run = runs[key] = _Run(line)
-    run.values.append(value)
+        raise complain(f"{text.strip()!r} is no finite number")
+    return value
 
 
 def _label(cells: dict[str, str], complain: Complain) -> Label:
