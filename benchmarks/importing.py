@@ -36,7 +36,8 @@ def own(rng: np.random.Generator) -> Iterator[str]:
 
 def one_run(rng: np.random.Generator) -> Iterator[str]:
     """A single run of millions of observations."""
-    yield '{"samples": [{"benchmark": "b", "metric": "t", "unit": "s", "runs": [{"observations": [1.5'
+    yield '{"format": "hati-samples-1", "samples": ['
+    yield '{"benchmark": "b", "metric": "t", "unit": "s", "runs": [{"observations": [1.5'
     while True:
         yield f", {numbers(rng, 10_000)[1:-1]}"
 

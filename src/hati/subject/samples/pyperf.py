@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hati.core import FloatArray, Metric, SampledRun, Usage
-from hati.subject.samples.book import Book, Label
+from hati.subject.samples.book import MOST_RUNS, Book, Label
 from hati.subject.samples.fields import observations, optional, optional_text
 from hati.subject.samples.node import Node, Path
 
@@ -34,10 +34,15 @@ def read_pyperf(document: Iterator[Node], book: Book) -> None:
         InputError: for anything that is not as pyperf writes it, with its path.
     """
     found: list[tuple[Node, list[_Values]]] = []
+    held = 0
     for node in document:
         if node.path:
             own = node.get("metadata")
-            found.append((Node(own.value if own else {}, node.path, node.file), list(_runs(node["runs"], book))))
+            runs = list(_runs(node["runs"], book))
+            found.append((Node(own.value if own else {}, node.path, node.file), runs))
+            held += len(runs)
+            if held > MOST_RUNS:
+                raise node.error(f"there are more than {MOST_RUNS:,} runs")
             continue
         shared = node.get("metadata")
         for own, runs in found:

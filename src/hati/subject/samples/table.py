@@ -15,7 +15,7 @@ from itertools import chain
 import numpy as np
 
 from hati.core import Better, InputError, Metric, Place, Workload
-from hati.subject.samples.book import Book, Complain, Label
+from hati.subject.samples.book import MOST_RUNS, Book, Complain, Label
 from hati.subject.samples.parts import direction, values_run
 
 NEEDED = ("benchmark", "value")
@@ -119,6 +119,8 @@ def _row(
         cells = {name: row[place].strip() for name, place in columns.items()}
         known = series[key] = _Series(_label(dict.fromkeys(COLUMNS, "") | cells, complain))
     known.take(run, value, line)
+    if max(len(series), len(known.values), len(known.runs)) > MOST_RUNS:
+        raise complain(f"there are more than {MOST_RUNS:,} runs")
 
 
 def _value(text: str, complain: Complain) -> float:
