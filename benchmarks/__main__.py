@@ -4,9 +4,31 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import accuracy, comparing, designs, launching, nested, optimal_designs, starting, storing, validating
+from benchmarks import (
+    accuracy,
+    comparing,
+    designs,
+    importing,
+    launching,
+    nested,
+    optimal_designs,
+    starting,
+    storing,
+    validating,
+)
 
-ALL = (launching, storing, starting, designs, optimal_designs, nested, validating, accuracy, comparing)
+ALL = (
+    launching,
+    storing,
+    importing,
+    starting,
+    designs,
+    optimal_designs,
+    nested,
+    validating,
+    accuracy,
+    comparing,
+)
 
 
 def main() -> int:

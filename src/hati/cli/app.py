@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hati.cli import compare, design, export, init, report, run, runs, screen, space, suite, validate
+from hati.cli import compare, design, export, importing, init, report, run, runs, screen, space, suite, validate
 
 app = typer.Typer(
     name="hati",
@@ -29,6 +29,7 @@ app.command("validate")(validate.validate)
 app.command("compare")(compare.compare)
 app.command("report")(report.report)
 app.command("export")(export.export)
+app.command("import")(importing.import_)
 
 
 def _show_version(wanted: bool) -> None:

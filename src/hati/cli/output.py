@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 import tempfile
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,10 +42,19 @@ def write(content: str | bytes, output: str = STDOUT) -> None:
     Raises:
         InputError: where the file cannot be written.
     """
-    data = content.encode() if isinstance(content, str) else content
+    write_pieces([content], output)
+
+
+def write_pieces(pieces: Iterable[str | bytes], output: str = STDOUT) -> None:
+    """Write a result that comes in pieces; a file is replaced in one step, once it is whole.
+
+    Raises:
+        InputError: where the file cannot be written.
+    """
+    data = (piece.encode() if isinstance(piece, str) else piece for piece in pieces)
     if output == STDOUT:
         sys.stdout.flush()
-        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.writelines(data)
         sys.stdout.buffer.flush()
         return
     path = Path(output)
@@ -88,14 +98,15 @@ def _disown(path: Path) -> None:
         remember_output(root, path)
 
 
-def _replace(path: Path, data: bytes) -> None:
+def _replace(path: Path, data: Iterable[bytes]) -> None:
     if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
-        path.write_bytes(data)
+        with path.open("wb") as file:
+            file.writelines(data)
         return
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            file.writelines(data)
         umask = os.umask(0)
         os.umask(umask)
         Path(name).chmod(0o666 & ~umask)

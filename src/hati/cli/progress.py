@@ -83,3 +83,39 @@ class _Lines:
     def _say(self, position: Position) -> None:
         failed = f", {position.failed} failed" if position.failed else ""
         say(f"{self._title}: {position.made} of {position.total} runs{failed}")
+
+
+_MEGABYTE = 1_000_000
+_LARGE = 20 * _MEGABYTE
+"""From which size on it is shown how much of a file has been read."""
+
+
+@contextmanager
+def reading_progress(title: str) -> Iterator[Callable[[int, int], None]]:
+    """Show on standard error how much of a large file has been read."""
+    if not sys.stderr.isatty():
+        yield _Megabytes(title)
+        return
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None, visible=False)
+
+        def show(read: int, size: int) -> None:
+            bar.update(task, completed=read, total=size, visible=size >= _LARGE)
+
+        yield show
+
+
+class _Megabytes:
+    """Says a line now and then of how much has been read."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._said = time.monotonic()
+
+    def __call__(self, read: int, size: int) -> None:
+        if time.monotonic() - self._said >= _SECONDS_BETWEEN_LINES:
+            self._said = time.monotonic()
+            say(f"{self._title}: {read // _MEGABYTE} of {size // _MEGABYTE} MB")

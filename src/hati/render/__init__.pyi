@@ -13,6 +13,7 @@ from .parquet import table_parquet as table_parquet
 from .recommendation import print_recommendation as print_recommendation
 from .recommendation import recommendation_markdown as recommendation_markdown
 from .recommendation import recommendation_text as recommendation_text
+from .samples import samples_text as samples_text
 from .suite import print_suite as print_suite
 from .suite import suite_charts as suite_charts
 from .suite import suite_html as suite_html

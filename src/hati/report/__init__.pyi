@@ -41,6 +41,9 @@ from .recommendation import recommendation_json as recommendation_json
 from .recommendation import recommendation_table as recommendation_table
 from .runs import run_table as run_table
 from .runs import runs_table as runs_table
+from .samples import FORMAT as FORMAT
+from .samples import run_head as run_head
+from .samples import sample_head as sample_head
 from .samples import samples_json as samples_json
 from .spaces import diagnosis_table as diagnosis_table
 from .suite_figures import QuantilePoint as QuantilePoint

@@ -7,13 +7,16 @@ from collections.abc import Iterable
 from hati.core import Sample, SampledRun
 from hati.report.plain import Plain
 
+FORMAT = "hati-samples-1"
+
 
 def samples_json(samples: Iterable[Sample]) -> dict[str, Plain]:
     """Samples as plain values: two-level, every observation in order, warm-up counted."""
-    return {"format": "hati-samples-1", "samples": [_sample(sample) for sample in samples]}
+    return {"format": FORMAT, "samples": [_sample(sample) for sample in samples]}
 
 
-def _sample(sample: Sample) -> dict[str, Plain]:
+def sample_head(sample: Sample) -> dict[str, Plain]:
+    """What a sample's runs are of."""
     return {
         "benchmark": sample.benchmark,
         "metric": sample.metric.name,
@@ -23,15 +26,28 @@ def _sample(sample: Sample) -> dict[str, Plain]:
         "revision": sample.revision,
         "workload": dict(sample.workload),
         "machine": sample.machine,
-        "runs": [_run(run) for run in sample.runs],
     }
 
 
+def run_head(run: SampledRun) -> dict[str, Plain]:
+    """What is known of a run besides its observations; without what is not known."""
+    return {key: value for key, value in _around(run).items() if value is not None}
+
+
+def _sample(sample: Sample) -> dict[str, Plain]:
+    return {**sample_head(sample), "runs": [_run(run) for run in sample.runs]}
+
+
 def _run(run: SampledRun) -> dict[str, Plain]:
+    around = _around(run)
+    begun = {key: around.pop(key) for key in ("started", "warmup")}
+    return {**begun, "observations": [float(value) for value in run.observations.values], **around}
+
+
+def _around(run: SampledRun) -> dict[str, Plain]:
     return {
         "started": run.started.isoformat().replace("+00:00", "Z") if run.started else None,
         "warmup": run.observations.warmup,
-        "observations": [float(value) for value in run.observations.values],
         "cpu_time": run.usage.cpu_time,
         "wall_time": run.usage.wall_time,
         "voluntary_switches": run.usage.voluntary_switches,

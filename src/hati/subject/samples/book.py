@@ -17,7 +17,7 @@ from hati.core import (
     parse_unit,
 )
 
-MOST_RUNS = 1_000_000
+MOST_RUNS = 500_000
 """How many runs a file may hold: each takes some hundreds of bytes, however few its observations."""
 
 Complain = Callable[[str], InputError]
@@ -48,7 +48,7 @@ class Book:
         self.warnings: list[str] = []
         self._runs: dict[tuple[object, ...], list[SampledRun]] = {}
         self._labels: dict[tuple[object, ...], Label] = {}
-        self._count = 0
+        self.count = 0
 
     def add(self, label: Label, run: SampledRun, complain: Complain) -> None:
         """Take in a run; values in another unit of the same dimension are converted to that of the first.
@@ -57,8 +57,8 @@ class Book:
             InputError: for negative times, for a unit of another dimension or another direction than the sample's
                 earlier runs have, and for more than ``MOST_RUNS``.
         """
-        self._count += 1
-        if self._count > MOST_RUNS:
+        self.count += 1
+        if self.count > MOST_RUNS:
             raise complain(f"there are more than {MOST_RUNS:,} runs")
         least = float(run.observations.values.min())
         if least < 0 and parse_unit(label.metric.unit).dimension == "time":

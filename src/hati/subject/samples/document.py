@@ -44,6 +44,16 @@ def read_document(stream: BinaryIO, file: str, streamed: tuple[str, ...] | None 
     yield Node(builder.root, (), file)
 
 
+def read_whole(stream: BinaryIO, file: str) -> Node:
+    """A document, whole.
+
+    Raises:
+        InputError: as ``read_document``.
+    """
+    (whole,) = read_document(stream, file)
+    return whole
+
+
 class _Builder:
     """Puts values together from the events of a parser; ``finished`` is an item that is not to be kept."""
 

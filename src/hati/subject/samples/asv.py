@@ -1,0 +1,82 @@
+"""What asv keeps of a commit in ``results/MACHINE/COMMIT-ENVIRONMENT.json``, version 2.
+
+asv pools the samples of its rounds, which are processes, and does not tell them apart: they are one run.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import product
+
+from hati.core import Configuration, Metric, SampledRun, Workload
+from hati.subject.samples.book import Book, Label
+from hati.subject.samples.fields import observations, optional_text
+from hati.subject.samples.node import Node
+from hati.subject.samples.parts import single, summary_only
+
+_VERSION = 2
+_UNITS = {"time": ("time", "s"), "mem": ("memory", "B"), "peakmem": ("memory", "B"), "timeraw": ("time", "s")}
+_POOLED = "asv pools what its processes measured: a file is one run; give several files for several runs"
+
+
+def read_asv(whole: Node, book: Book) -> None:
+    """Take in the results of a document.
+
+    Raises:
+        InputError: for anything that is not as asv writes it, with its path.
+    """
+    if whole["version"].count() != _VERSION:
+        raise whole["version"].error(f"only version {_VERSION} of asv's results is read", "run `asv update`")
+    columns = [column.text() for column in whole["result_columns"].items()]
+    if not {"result", "params"} <= set(columns):
+        raise whole["result_columns"].error("there is no 'result' or no 'params'")
+    revision = whole["commit_hash"].text()
+    configuration = Configuration({"env": whole["env_name"].text()})
+    machine = optional_text(whole["params"], "machine")
+    for name, result in whole["results"].members():
+        cells = dict(zip(columns, result.items(), strict=False))
+        if cells["result"].value is None:
+            book.warn(f"{name!r} failed and is left out")
+            continue
+        metric = Metric(*_UNITS.get(name.rpartition(".")[2].partition("_")[0], ("value", "")))
+        for number, workload in enumerate(_workloads(cells.get("params"))):
+            label = Label(name, metric, configuration, revision, workload, machine)
+            _cell(cells, number, label, book)
+
+
+def _workloads(params: Node | None) -> list[Workload]:
+    """The combinations of the parameters' values, in asv's order: the last changes first."""
+    lists = [] if params is None else [[value.text() for value in one.items()] for one in params.items()]
+    names = [f"param{place + 1}" for place in range(len(lists))]
+    return [Workload(dict(zip(names, values, strict=True))) for values in product(*lists)]
+
+
+def _cell(cells: dict[str, Node], number: int, label: Label, book: Book) -> None:
+    result = _item(cells["result"], number)
+    if result is None:
+        book.warn(f"{label.benchmark!r} has parameters that were not measured: they are left out")
+        return
+    samples = _item(cells["samples"], number) if "samples" in cells and cells["samples"].value is not None else None
+    started = cells.get("started_at")
+    moment = None if started is None or started.value is None else _moment(started)
+    if samples is None:
+        book.warn(summary_only("one value for each benchmark without --record-samples", "asv"))
+        book.add(label, single(result.number(), label.metric, result.error), result.error)
+        return
+    values = observations(samples.numbers(), label.metric, samples.error)
+    book.warn(_POOLED)
+    book.add(label, SampledRun(values, moment), samples.error)
+
+
+def _item(node: Node, number: int) -> Node | None:
+    items = list(node.items())
+    if number >= len(items):
+        raise node.error(f"there are {len(items)} values, fewer than combinations of parameters")
+    return None if items[number].value is None else items[number]
+
+
+def _moment(node: Node) -> datetime:
+    try:
+        return datetime.fromtimestamp(node.number() / 1000.0, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise node.error("this is no moment in milliseconds") from None

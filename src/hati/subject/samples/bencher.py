@@ -1,0 +1,33 @@
+"""Bencher's metric format (BMF): one value for each benchmark and measure."""
+
+from __future__ import annotations
+
+from hati.core import Better, Metric
+from hati.subject.samples.book import Book, Label
+from hati.subject.samples.node import Node
+from hati.subject.samples.parts import single, summary_only
+
+_MEASURES = {  # Bencher's built-in measures
+    "latency": ("ns", Better.LOWER),
+    "throughput": ("1/s", Better.HIGHER),
+    "build-time": ("s", Better.LOWER),
+    "file-size": ("B", Better.LOWER),
+}
+
+
+def read_bencher(whole: Node, book: Book) -> None:
+    """Take in the measures of a document.
+
+    Raises:
+        InputError: for anything that is not as the format has it, with its path.
+    """
+    for name, measures in whole.members():
+        if not name.strip():
+            raise measures.error("the benchmark has an empty name")
+        for measure, found in measures.members():
+            if measure not in _MEASURES:
+                book.warn(f"the unit of {measure!r} is not known, nor its direction: lower is taken as better")
+            metric = Metric(measure, *_MEASURES.get(measure, ("", Better.LOWER)))
+            value = found["value"]
+            book.warn(summary_only("one number for each benchmark", "Bencher's format"))
+            book.add(Label(name, metric), single(value.number(), metric, value.error), value.error)

@@ -1,0 +1,33 @@
+"""What criterion.rs writes for each benchmark: the times of its samples, all of one process, one run."""
+
+from __future__ import annotations
+
+from hati.core import InputError, Metric, Place, SampledRun
+from hati.subject.samples.book import Book, Label
+from hati.subject.samples.fields import observations
+from hati.subject.samples.node import Node
+from hati.subject.samples.parts import one_process
+
+_TIME = Metric("time", "ns")
+
+
+def read_criterion(sample: Node, benchmark: Node | None, name: str, book: Book) -> None:
+    """Take in a benchmark: its ``sample.json``, and its ``benchmark.json``, or a name where that is not known.
+
+    Each observation is the time of an iteration, over those of a sample.
+
+    Raises:
+        InputError: for anything that is not as criterion.rs writes it, with its path.
+    """
+    if benchmark is not None:
+        name = benchmark["full_id"].text()
+    iterations, times = sample["iters"].numbers(), sample["times"].numbers()
+    if len(iterations) != len(times):
+        raise sample["times"].error(f"there are {len(times)}, and {len(iterations)} of iterations")
+    if not (iterations > 0).all():
+        raise sample["iters"].error("a sample has no iterations")
+    if not name:
+        raise InputError("the benchmark has no name", place=Place(sample.file), fix="keep benchmark.json beside")
+    values = observations(times / iterations, _TIME, sample["times"].error)
+    book.add(Label(name, _TIME), SampledRun(values), sample["times"].error)
+    book.warn(one_process("criterion.rs"))
