@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import accuracy, designs, launching, nested, optimal_designs, starting, storing, validating
+from benchmarks import (
+    accuracy,
+    change_points,
+    designs,
+    launching,
+    nested,
+    optimal_designs,
+    starting,
+    storing,
+    validating,
+)
 
-ALL = (launching, storing, starting, designs, optimal_designs, nested, validating, accuracy)
+ALL = (launching, storing, starting, designs, optimal_designs, nested, validating, change_points, accuracy)
 
 
 def main() -> int:

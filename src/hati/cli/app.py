@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hati.cli import design, export, init, report, run, runs, screen, space, suite, validate
+from hati.cli import design, export, history, init, report, run, runs, screen, space, suite, validate
 
 app = typer.Typer(
     name="hati",
@@ -26,6 +26,7 @@ app.command("forget")(runs.forget)
 app.command("screen")(screen.screen)
 app.command("suite")(suite.suite)
 app.command("validate")(validate.validate)
+app.command("history")(history.history)
 app.command("report")(report.report)
 app.command("export")(export.export)
 
