@@ -66,7 +66,7 @@ def history(series: Series, alpha: float = ALPHA, baseline: str | None = None) -
     return HistoryConclusion(
         name=series.name,
         metric=series.metric,
-        positions=int(series.numbers[-1]) + 1,
+        positions=len(series),
         runs=int(series.runs.sum()),
         machines=len(np.unique(series.machines)),
         first=series.positions[0],
@@ -97,10 +97,10 @@ def _change(series: Series, found: Levels, point: ChangePoint, around: tuple[int
     first, last = place_interval(values, machines, place, found.phi)
     drifted = found.slope * (point.index - 0.5 * (len(series) - 1))
     return LevelChange(
-        index=int(series.numbers[point.index]),
+        index=point.index,
         position=series.positions[point.index],
         previous=series.positions[point.index - 1],
-        indexes=(int(series.numbers[start + first]), int(series.numbers[start + last])),
+        indexes=(start + first, start + last),
         positions=(series.positions[start + first], series.positions[start + last]),
         before=size.before + drifted,
         after=size.after + drifted,
@@ -117,15 +117,14 @@ def _trend(series: Series, found: Levels, start: int, alpha: float) -> Trend | N
         return None
     own = strata == strata[0]
     times = np.arange(len(values), dtype=float)
-    per_position = (len(values) - 1) / max(int(series.numbers[-1] - series.numbers[start]), 1)
     level = float(np.median(values[own] - line.slope * times[own]))
     return Trend(
         baseline=series.positions[start],
-        baseline_index=int(series.numbers[start]),
-        positions=int(series.numbers[-1] - series.numbers[start]),
+        baseline_index=start,
+        positions=len(values) - 1,
         level=level,
-        slope=line.slope * per_position,
-        interval=(line.interval[0] * per_position, line.interval[1] * per_position),
+        slope=line.slope,
+        interval=line.interval,
         p_value=line.p_value,
         direction=_shown(line.slope, line.interval, line.p_value, alpha, series.metric),
     )

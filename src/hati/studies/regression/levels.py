@@ -14,6 +14,7 @@ from hati.stats.least_squares import Index
 
 _PER_STEP = 2
 _PER_SLOPE = 1
+_MOST_TURNS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +54,22 @@ def levels(values: FloatArray, machines: Index, alpha: float) -> Levels:
         return steps
     found = [steps]
     for strata in (machines, steps.strata):
-        line = _line(values, strata)
-        if line is not None and line.p_value <= alpha:
-            drifting = _around(line.slope, values, machines, alpha)
-            better = _line(values, drifting.strata)
-            found += [drifting] if better is None else [drifting, _around(better.slope, values, machines, alpha)]
+        found += _drifting(values, machines, strata, alpha)
     phi = min(each.phi for each in found)
     return min(found, key=lambda each: _cost(each, phi))
+
+
+def _drifting(values: FloatArray, machines: Index, strata: Index, alpha: float) -> list[Levels]:
+    """Lines within strata and the change points around them, in turns, as long as the line moves."""
+    found: list[Levels] = []
+    line = _line(values, strata)
+    if line is None or line.p_value > alpha:
+        return found
+    while line is not None and len(found) < _MOST_TURNS:
+        found.append(_around(line.slope, values, machines, alpha))
+        moved = _line(values, found[-1].strata)
+        line = None if moved is None or line.interval[0] <= moved.slope <= line.interval[1] else moved
+    return found
 
 
 def _line(values: FloatArray, strata: Index) -> Creep | None:

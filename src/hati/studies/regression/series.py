@@ -16,8 +16,7 @@ class Series:
     """The values of a metric in the order of their positions (revisions, builds, days).
 
     ``name`` is the benchmark's, empty where there is only one; ``positions`` and ``values`` have length n, as have
-    ``machines`` (the machine of each, counted from 0), ``runs`` (of how many each value is the mean) and ``numbers``
-    (of its position, from 0: a position that was measured on several machines has several values).
+    ``machines`` (from which machine, or set of machines, each value is; counted from 0) and ``runs`` (of how many).
 
     Raises:
         InputError: where there are too few positions to find a change.
@@ -29,11 +28,10 @@ class Series:
     values: FloatArray
     machines: NDArray[np.intp]
     runs: NDArray[np.intp]
-    numbers: NDArray[np.intp]
 
     def __post_init__(self) -> None:
-        if not len(self.positions) == len(self.values) == len(self.machines) == len(self.runs) == len(self.numbers):
-            raise ValueError("positions, values, machines, runs and numbers differ in length")
+        if not len(self.positions) == len(self.values) == len(self.machines) == len(self.runs):
+            raise ValueError("positions, values, machines and runs differ in length")
         if len(self) < FEWEST_VALUES:
             told = f"the series {self.name!r}" if self.name else "the series"
             fix = f"a change can be found from {FEWEST_VALUES} values on, one for each position"

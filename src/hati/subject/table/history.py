@@ -29,8 +29,9 @@ def read_series(
     """The series of a table, in the order in which they come.
 
     Positions are in the order of their numbers, if they all are numbers, else in that of the rows. Several rows of one
-    position, or several values in a cell, are its runs: its value is their mean. A position with runs on several
-    machines has a value for each. Rows without a value are left out.
+    position, or several values in a cell, are its runs: its value is their mean. That of runs on several
+    machines is the mean of the machines' means, and the level of these machines together is one of its own. Rows
+    without a value are left out.
 
     Args:
         sheet: the table.
@@ -64,26 +65,26 @@ def _series(name: str, metric: Metric, sheet: Sheet, place: str, column: str) ->
     machines = [text.strip() for text in sheet.texts(_MACHINE)] if _MACHINE in sheet else [""] * len(sheet)
     _check_runs(sheet, places, machines)
     labels = [text.strip() for text in sheet.texts(POSITIONS[1])] if POSITIONS[1] in sheet else places
-    order = _order(sheet, places, place)
-    found: dict[tuple[str, str], list[float]] = {}
+    found: dict[str, dict[str, list[float]]] = {}
     shown: dict[str, str] = {}
-    for row in order:
+    for row in _order(sheet, places, place):
         if values[row]:
-            found.setdefault((places[row], machines[row]), []).extend(values[row])
+            found.setdefault(places[row], {}).setdefault(machines[row], []).extend(values[row])
             shown.setdefault(places[row], labels[row] or places[row])
     if not found:
         raise InputError(f"the column {column!r} has no values{_of(name)}", place=Place(sheet.file))
-    ranks = {text: rank for rank, text in enumerate(shown)}
-    keys = sorted(found, key=lambda key: ranks[key[0]])
     return Series(
         name=name,
         metric=metric,
-        positions=tuple(shown[key[0]] for key in keys),
-        values=np.array([math.fsum(found[key]) / len(found[key]) for key in keys]),
-        machines=distinct([key[1] for key in keys])[1],
-        runs=np.array([len(found[key]) for key in keys], dtype=np.intp),
-        numbers=distinct([key[0] for key in keys])[1],
+        positions=tuple(shown.values()),
+        values=np.array([_mean([_mean(runs) for runs in own.values()]) for own in found.values()]),
+        machines=distinct(["\n".join(sorted(own)) for own in found.values()])[1],
+        runs=np.array([sum(map(len, own.values())) for own in found.values()], dtype=np.intp),
     )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
 
 
 def _order(sheet: Sheet, places: Sequence[str], column: str) -> list[int]:
