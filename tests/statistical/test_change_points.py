@@ -32,6 +32,16 @@ def test_false_alarms(kind: str) -> None:
     assert sum(map(bool, found(noise(kind, SERIES, 200, np.random.default_rng(21))))) <= BOUND
 
 
+@pytest.mark.acceptance
+@pytest.mark.parametrize("both", [0, 40])
+@pytest.mark.parametrize("louder", [1.0, 5.0])
+def test_machines_that_follow_each_other_are_no_changes(both: int, louder: float) -> None:
+    times = np.arange(200)
+    late = np.where(abs(times - 99.5) < both / 2, times % 2, times >= 100).astype(np.intp)
+    values = noise("normal", SERIES, 200, np.random.default_rng(27)) * np.where(late, louder, 1.0) + 50.0 * late
+    assert sum(bool(change_points(series, late)) for series in values) <= BOUND
+
+
 def test_false_alarms_of_the_hardest_kind() -> None:
     assert sum(map(bool, found(noise("AR(1) .6", 200, 200, np.random.default_rng(22))))) <= 18  # 99 % of binomial(200)
 

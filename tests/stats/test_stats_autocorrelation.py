@@ -61,10 +61,11 @@ def test_normal_scores_are_those_of_blom() -> None:
     assert normal_scores(values, np.zeros(7, dtype=np.intp)) == pytest.approx(blom / blom.std())
 
 
-def test_groups_have_levels_of_their_own() -> None:
+def test_groups_have_levels_and_noise_of_their_own() -> None:
     rng = np.random.default_rng(1)
     groups = np.arange(60) % 3
     values = rng.normal(size=60)
     scores = normal_scores(values, groups)
     assert normal_scores(values + 100.0 * groups, groups) == pytest.approx(scores)
+    assert normal_scores(values * (1.0 + 9.0 * groups), groups) == pytest.approx(scores)
     assert np.bincount(groups, scores) == pytest.approx(np.zeros(3), abs=1e-12)

@@ -41,7 +41,8 @@ def strongest_change(values: FloatArray, groups: Index) -> Change:
 
     Of normal scores, the largest standardised difference between the two sides of any place, and between any stretch
     and its surroundings, with the variances of a first-order autoregression; the p-value is that of the largest of all
-    places in series without a change, by simulation, and of the two kinds of change together (Bonferroni).
+    places in series without a change, by simulation, and of the two kinds of change together (Bonferroni). Groups that
+    follow each other are as many series, and the p-value is multiplied by their number.
 
     Args:
         values: shape (n,), in the order of time.
@@ -51,8 +52,8 @@ def strongest_change(values: FloatArray, groups: Index) -> Change:
         return NO_CHANGE
     scores = normal_scores(values, groups)
     phi = lag_one(scores)
-    split = _of_largest(split_statistics(scores, groups, phi), SPLITS, len(values), SPLIT_SHARE)
-    stretch = _of_largest(stretch_statistics(scores, groups, phi), STRETCHES, len(values), 1.0 - SPLIT_SHARE)
+    split = _of_largest(split_statistics(scores, groups, phi), SPLITS, groups, SPLIT_SHARE)
+    stretch = _of_largest(stretch_statistics(scores, groups, phi), STRETCHES, groups, 1.0 - SPLIT_SHARE)
     return min(split, stretch, key=lambda change: change.p_value)
 
 
@@ -61,7 +62,7 @@ def split_p_value(values: FloatArray, groups: Index) -> float:
     if len(values) < FEWEST_VALUES:
         return 1.0
     scores = normal_scores(values, groups)
-    return _of_largest(split_statistics(scores, groups, lag_one(scores)), SPLITS, len(values), SPLIT_SHARE).p_value
+    return _of_largest(split_statistics(scores, groups, lag_one(scores)), SPLITS, groups, SPLIT_SHARE).p_value
 
 
 def critical_split(size: int, p_value: float) -> float:
@@ -71,13 +72,25 @@ def critical_split(size: int, p_value: float) -> float:
     return float(np.interp(-wanted, [-math.log(p) for p in PROBABILITIES], quantiles))
 
 
-def _of_largest(places: Places, table: Mapping[int, tuple[float, ...]], size: int, share: float) -> Change:
+def _of_largest(places: Places, table: Mapping[int, tuple[float, ...]], groups: Index, share: float) -> Change:
     if not places.statistics.size:
         return NO_CHANGE
     largest = int(np.argmax(places.statistics))
-    p_value = _exceeded(float(places.statistics[largest]), _quantiles(table, size))
+    p_value = _exceeded(float(places.statistics[largest]), _quantiles(table, len(groups)))
     found = (int(places.starts[largest]), int(places.stops[largest]))
-    return Change(tuple(place for place in found if place > 0), min(1.0, p_value / share))
+    return Change(tuple(place for place in found if place > 0), min(1.0, p_value * _separate(groups) / share))
+
+
+def _separate(groups: Index) -> float:
+    """As how many series the groups are: 1 where they take turns, as many as they are where each follows the other.
+
+    The inverse of the mean, over all values, of the part of the series from their group's first to its last.
+    """
+    counts = np.bincount(groups)
+    first, last = np.full(len(counts), len(groups)), np.zeros(len(counts), dtype=np.intp)
+    np.minimum.at(first, groups, np.arange(len(groups)))
+    np.maximum.at(last, groups, np.arange(len(groups)))
+    return float(len(groups) ** 2 / np.sum(counts * np.maximum(last - first + 1, 0)))
 
 
 def _quantiles(table: Mapping[int, tuple[float, ...]], size: int) -> FloatArray:
