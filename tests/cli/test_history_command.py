@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from conftest import Hati
+from conftest import Done
+from hati.cli import main
+
+Hati = Callable[..., Done]
+
+
+@pytest.fixture
+def hati(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Hati:
+    """Runs the program's function in the test's folder: a process for each command would take longer than its work."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*arguments: str) -> Done:
+        capfd.readouterr()
+        return Done(main(arguments), *capfd.readouterr())
+
+    return run
 
 
 def recorded(folder: Path, size: int = 120, step: float = 1.5) -> Path:

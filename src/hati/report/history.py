@@ -51,7 +51,7 @@ def history_answer(concluded: HistoryConclusion) -> str:
     found = concluded.change_points
     if not found:
         return f"No change of {concluded.metric.name} is shown (alpha {general(concluded.alpha, 3)})."
-    told = "; ".join(f"{one.direction} by {_by(one)} at {one.position}" for one in found)
+    told = "; ".join(f"{one.direction} by {_by(one, concluded.metric.unit)} at {one.position}" for one in found)
     return f"{told[0].upper()}{told[1:]}."
 
 
@@ -168,8 +168,8 @@ def _detectable_text(found: Detectable | None, concluded: HistoryConclusion) -> 
     return f"a step of {size}{relative} in the middle is found with 80 % power"
 
 
-def _by(one: LevelChange) -> str:
-    return change(one.relative).lstrip("+-") if one.relative is not None else general(abs(one.change))
+def _by(one: LevelChange, unit: str) -> str:
+    return change(one.relative).lstrip("+-") if one.relative is not None else quantity(abs(one.change), unit)
 
 
 def _runs(concluded: HistoryConclusion) -> str:
