@@ -6,6 +6,7 @@ import sys
 
 from benchmarks import (
     accuracy,
+    change_points,
     comparing,
     designs,
     importing,
@@ -26,6 +27,7 @@ ALL = (
     optimal_designs,
     nested,
     validating,
+    change_points,
     accuracy,
     comparing,
 )

@@ -6,7 +6,21 @@ from typing import Annotated
 
 import typer
 
-from hati.cli import compare, design, export, importing, init, report, run, runs, screen, space, suite, validate
+from hati.cli import (
+    compare,
+    design,
+    export,
+    history,
+    importing,
+    init,
+    report,
+    run,
+    runs,
+    screen,
+    space,
+    suite,
+    validate,
+)
 
 app = typer.Typer(
     name="hati",
@@ -27,6 +41,7 @@ app.command("screen")(screen.screen)
 app.command("suite")(suite.suite)
 app.command("validate")(validate.validate)
 app.command("compare")(compare.compare)
+app.command("history")(history.history)
 app.command("report")(report.report)
 app.command("export")(export.export)
 app.command("import")(importing.import_)

@@ -2,6 +2,9 @@ from .charts import chart_png as chart_png
 from .charts import chart_svg as chart_svg
 from .charts import screening_charts as screening_charts
 from .csv import table_csv as table_csv
+from .history import histories_markdown as histories_markdown
+from .history import histories_text as histories_text
+from .history import print_histories as print_histories
 from .html import screening_html as screening_html
 from .json import table_json as table_json
 from .json import table_rows as table_rows

@@ -14,6 +14,11 @@ from .figures import EffectFigure as EffectFigure
 from .figures import EffectPoint as EffectPoint
 from .figures import half_normal as half_normal
 from .figures import pareto as pareto
+from .history import histories_json as histories_json
+from .history import history_answer as history_answer
+from .history import history_facts as history_facts
+from .history import history_json as history_json
+from .history import history_table as history_table
 from .means import Interaction as Interaction
 from .means import Interactions as Interactions
 from .means import MainEffect as MainEffect

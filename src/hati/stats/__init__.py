@@ -16,9 +16,16 @@ from hati.stats.agreement import (
     range_covered,
 )
 from hati.stats.anova import Anova, AnovaRow, SumOfSquares, anova
+from hati.stats.autocorrelation import lag_one
 from hati.stats.box_meyer import FactorModels, box_meyer
 from hati.stats.boxcox import BoxCox, box_cox
+from hati.stats.change_online import appended
+from hati.stats.change_place import place_interval, side_means
+from hati.stats.change_points import ChangePoint, change_points
+from hati.stats.change_size import ChangeSize, change_size, detectable_step
+from hati.stats.change_test import FEWEST_VALUES, Change, strongest_change
 from hati.stats.contrasts import ALIAS_ORDER, Contrasts, Signs, Term, contrasts
+from hati.stats.creep import Creep, creep
 from hati.stats.difference import Difference, difference
 from hati.stats.dispersion import log_variances
 from hati.stats.distributions import f_above, f_quantile, t_quantile, t_two_sided
@@ -40,7 +47,8 @@ from hati.stats.lenth import (
 from hati.stats.marginal import Moments, block_columns, moments
 from hati.stats.model_terms import ModelTerms
 from hati.stats.moderated import VariancePrior, variance_prior
-from hati.stats.multiple import holm
+from hati.stats.multiple import benjamini_hochberg, holm
+from hati.stats.normal_scores import normal_scores
 from hati.stats.power import (
     POWER,
     detectable_by_lenth,
@@ -62,11 +70,16 @@ from hati.stats.weighted import Ecdf, Quantile, stratified_quantiles
 __all__ = [
     "ALIASED",
     "ALIAS_ORDER",
+    "FEWEST_VALUES",
     "POWER",
     "Anova",
     "AnovaRow",
     "BoxCox",
+    "Change",
+    "ChangePoint",
+    "ChangeSize",
     "Contrasts",
+    "Creep",
     "Difference",
     "Ecdf",
     "EffectModels",
@@ -88,16 +101,22 @@ __all__ = [
     "VariancePrior",
     "adaptive_benjamini_hochberg",
     "anova",
+    "appended",
     "assisted_mean",
+    "benjamini_hochberg",
     "block_columns",
     "box_cox",
     "box_meyer",
+    "change_points",
+    "change_size",
     "contrasts",
     "correlated_reference",
+    "creep",
     "degrees_of_freedom",
     "detectable_by_lenth",
     "detectable_by_pure_error",
     "detectable_contrast",
+    "detectable_step",
     "difference",
     "equivalence",
     "explained",
@@ -107,6 +126,7 @@ __all__ = [
     "half_normal",
     "holm",
     "ks_distance",
+    "lag_one",
     "least_squares",
     "lenth_reference",
     "likely_models",
@@ -114,6 +134,8 @@ __all__ = [
     "mann_whitney",
     "margin_of_error",
     "moments",
+    "normal_scores",
+    "place_interval",
     "power_by_lenth",
     "power_by_pure_error",
     "power_of_contrast",
@@ -123,6 +145,7 @@ __all__ = [
     "range_covered",
     "rank_by_explained",
     "rank_trend",
+    "side_means",
     "simultaneous_margin_of_error",
     "stability",
     "step_critical",
@@ -130,6 +153,7 @@ __all__ = [
     "stratified_mean",
     "stratified_quantiles",
     "stratum_means",
+    "strongest_change",
     "t_margin",
     "t_quantile",
     "t_two_sided",

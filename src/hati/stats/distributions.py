@@ -20,6 +20,13 @@ def normal_quantile(probability: float) -> float:
     return _NORMAL.inv_cdf(probability)
 
 
+def normal_quantiles(probabilities: FloatArray) -> FloatArray:
+    """The standard normal quantiles of probabilities in (0, 1)."""
+    from scipy import special
+
+    return np.asarray(special.ndtri(probabilities), dtype=np.float64)
+
+
 def normal_tails(values: FloatArray) -> FloatArray:
     """P(Z > value) of a standard normal Z, for every value."""
     from scipy import special

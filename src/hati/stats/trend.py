@@ -7,6 +7,7 @@ import numpy as np
 from hati.core import FloatArray
 from hati.stats.distributions import t_two_sided
 from hati.stats.least_squares import Index, without_means
+from hati.stats.normal_scores import mid_ranks
 
 _FEWEST_DF = 3
 _SAME = 1e-9
@@ -38,7 +39,7 @@ def rank_trend(values: FloatArray, order: FloatArray, model: FloatArray, groups:
     residuals = _rest(values, basis, groups)
     if np.max(np.abs(residuals)) <= _SAME * np.max(np.abs(values)):
         return 0.0, 1.0
-    one, other = (_rest(_ranks(each), basis, groups) for each in (residuals, order))
+    one, other = (_rest(mid_ranks(each), basis, groups) for each in (residuals, order))
     size = float(np.sqrt((one @ one) * (other @ other)))
     if size <= _SAME * len(values):
         return 0.0, 1.0
@@ -51,10 +52,3 @@ def rank_trend(values: FloatArray, order: FloatArray, model: FloatArray, groups:
 def _rest(values: FloatArray, basis: FloatArray, groups: Index) -> FloatArray:
     centred = without_means(values[:, None], groups)[:, 0]
     return np.asarray(centred - basis @ (basis.T @ centred))
-
-
-def _ranks(values: FloatArray) -> FloatArray:
-    """Ranks from 1; equal values share their mean rank."""
-    _, group, members = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(members)
-    return np.asarray((last - (members - 1) / 2.0)[group], dtype=np.float64)

@@ -7,6 +7,7 @@ configuration. ``infer_space`` goes the other way: from the columns of a table t
 
 from hati.subject.table.assembly import assembled
 from hati.subject.table.deviations import Deviations, read_deviations, same_everywhere
+from hati.subject.table.history import read_series
 from hati.subject.table.inference import Inferred, infer_space
 from hati.subject.table.measured import MeasuredTable
 from hati.subject.table.metrics import Column, metric_column
@@ -28,6 +29,7 @@ __all__ = [
     "is_table",
     "metric_column",
     "read_deviations",
+    "read_series",
     "read_sheet",
     "same_everywhere",
     "selected",

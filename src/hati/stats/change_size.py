@@ -1,0 +1,113 @@
+"""How large a change of level is, and how small a one would have been found."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from hati.core import FloatArray
+from hati.stats.autocorrelation import contrast_variance
+from hati.stats.change_place import renumbered, side_means
+from hati.stats.change_test import FEWEST_VALUES, critical_split
+from hati.stats.distributions import normal_quantile, normal_quantiles, normal_tails, t_quantile
+from hati.stats.least_squares import Index
+from hati.stats.power import POWER
+
+_LARGEST = 6.0
+_EXACT = 1e-4
+_DRAWS = 400
+
+
+@dataclass(frozen=True)
+class ChangeSize:
+    """The levels before and after a change, and a confidence interval of their difference."""
+
+    before: float
+    after: float
+    interval: tuple[float, float]
+
+    @property
+    def difference(self) -> float:
+        """After less before."""
+        return self.after - self.before
+
+
+def change_size(values: FloatArray, groups: Index, place: int, phi: float, level: float = 0.95) -> ChangeSize:
+    """The step at a known place between two levels, by least squares with a level for each group (machine).
+
+    ``before`` is the mean before the place; ``after`` is as much more as the groups on both sides have it. The interval
+    is of Student's t with the variance of a first-order autoregression and as many degrees of freedom as independent
+    values would have. It knows nothing of the place being estimated.
+
+    Args:
+        values: the stretch between the neighbouring changes, shape (n,).
+        groups: the group of each value, of which one at least is on both sides, shape (n,).
+        place: the index of the first value after the step.
+        phi: the autocorrelation of the noise.
+        level: the interval's.
+    """
+    own = renumbered(groups)
+    after = np.arange(len(values)) >= place
+    behind = np.bincount(own, ~after)
+    ahead = np.bincount(own, after)
+    weights = behind * ahead / (behind + ahead)
+    means = np.bincount(own, np.where(after, values, 0.0)) / np.maximum(ahead, 1)
+    means -= np.bincount(own, np.where(after, 0.0, values)) / np.maximum(behind, 1)
+    difference = float(weights @ means / weights.sum())
+    residuals = values - side_means(values, own, place)
+    levels = int(np.count_nonzero(behind)) + int(np.count_nonzero(ahead))
+    freedom = max(len(values) - levels, 1)
+    starts, stops = np.array([0]), np.array([place])
+    inflation = float(contrast_variance(starts, stops, len(values), np.array(phi))[0])
+    error = math.sqrt(float(residuals @ residuals) / freedom * inflation / float(weights.sum()))
+    margin = t_quantile(0.5 + 0.5 * level, independent_values(freedom, len(values), phi)) * error
+    before = float(values[:place].mean())
+    return ChangeSize(before, before + difference, (difference - margin, difference + margin))
+
+
+def detectable_step(size: int, phi: float, alpha: float = 0.05) -> float | None:
+    """The smallest step in the middle of a series that is found with 80 % power, in standard deviations of its noise.
+
+    For one step in normal noise. The statistic is the square root of n times the correlation of the normal scores with
+    the two sides, which the step itself limits; its variance is that of a normal variable and of the estimated
+    autocorrelation together. None where no step is large enough: at most 25 values, more with autocorrelation.
+
+    Args:
+        size: the number of values.
+        phi: the autocorrelation of the noise.
+        alpha: the level of the test.
+    """
+    if size < FEWEST_VALUES:
+        return None
+    half = np.array([size // 2])
+    inflation = float(contrast_variance(np.array([0]), half, size, np.array(phi))[0])
+    critical = critical_split(size, alpha)
+    by_estimate = critical * math.sqrt(2.0 / size) / (1.0 - phi**2)
+    needed = (critical + normal_quantile(POWER) * math.hypot(1.0, by_estimate)) * math.sqrt(inflation / size)
+    if needed > _side_correlation(_LARGEST):
+        return None
+    low, high = 0.0, _LARGEST
+    while high - low > _EXACT:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if _side_correlation(middle) >= needed else (middle, high)
+    return high
+
+
+def independent_values(freedom: float, size: int, phi: float) -> float:
+    """The degrees of freedom of a variance that an estimated autocorrelation has inflated.
+
+    Those of as many independent values, and, by Satterthwaite's formula, those of an inflation (1 + phi) / (1 - phi)
+    whose phi has the variance 2 / n.
+    """
+    of_values = freedom * min(1.0, (1.0 - phi) / (1.0 + phi))
+    of_inflation = size * (1.0 - phi**2) ** 2 / 4.0
+    return max(1.0, 1.0 / (1.0 / max(of_values, 1.0) + 1.0 / max(of_inflation, 1.0)))
+
+
+def _side_correlation(step: float) -> float:
+    """Of the normal scores with the sides of a step in the middle, in standard deviations of normal noise."""
+    noise = normal_quantiles((np.arange(_DRAWS) + 0.5) / _DRAWS)
+    above = normal_tails(-(noise + step))  # of the upper side's values, by the lower side's distribution
+    return float(np.mean(normal_quantiles(0.5 * above + 0.5 * normal_tails(-noise))))

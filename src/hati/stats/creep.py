@@ -1,0 +1,102 @@
+"""Creeping change: a robust slope over time, with an interval that autocorrelation does not make too short."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from hati.core import FloatArray
+from hati.stats.autocorrelation import sum_variance
+from hati.stats.change_size import independent_values
+from hati.stats.distributions import t_quantile, t_two_sided
+from hati.stats.least_squares import Index
+
+MOST_BLOCKS = 600
+"""Longer series are taken in blocks of successive values of one group, by their means."""
+
+_FEWEST = 8
+
+
+@dataclass(frozen=True)
+class Creep:
+    """What a value changes by from one index to the next; the interval's level is what was asked for."""
+
+    slope: float
+    interval: tuple[float, float]
+    p_value: float
+
+
+def creep(values: FloatArray, groups: Index, phi: float, level: float = 0.95) -> Creep | None:
+    """The median of the slopes between all pairs of values of one group (level), and Kendall's test of it.
+
+    Theil (1950) and Sen (1968), Estimates of the regression coefficient based on Kendall's tau, Journal of the American
+    Statistical Association 63(324), 1379-1389: its interval, by order statistics, formula 2.6. The variance of
+    Kendall's S, the sum of those of the groups, is multiplied by what a first-order autoregression does to that of the
+    least-squares slope (in the manner of Hamed and Rao 1998, A modified Mann-Kendall trend test for autocorrelated
+    data, Journal of Hydrology 204, 182-196).
+
+    Args:
+        values: shape (n,), in the order of time.
+        groups: values of one group have one level: a machine, between two change points; shape (n,).
+        phi: the autocorrelation of the noise.
+        level: the interval's.
+
+    Returns:
+        None where there are too few values.
+    """
+    times, means, strata, length = _blocks(values, groups)
+    pairs = [_pairs(times[strata == group], means[strata == group]) for group in np.unique(strata)]
+    slopes = np.sort(np.concatenate([slopes for slopes, _ in pairs]))
+    sizes = np.bincount(strata)
+    freedom = int(np.sum(np.maximum(sizes - 1, 0))) - 1
+    if len(means) < _FEWEST or freedom < 3 or not slopes.size:
+        return None
+    statistic = sum(signs for _, signs in pairs)
+    variance = float(np.sum(sizes * (sizes - 1) * (2 * sizes + 5))) / 18.0
+    between = _between_blocks(phi, length)
+    deviation = math.sqrt(variance * _inflation(times, strata, between))
+    independent = independent_values(freedom, len(means), between)
+    distance = t_quantile(0.5 + 0.5 * level, independent) * deviation
+    p_value = float(t_two_sided(np.array([max(abs(statistic) - 1.0, 0.0) / deviation]), independent)[0])
+    low, high = (round(0.5 * (len(slopes) + side * distance)) for side in (-1.0, 1.0))
+    interval = (float(slopes[max(low - 1, 0)]), float(slopes[min(high, len(slopes) - 1)]))
+    return Creep(float(np.median(slopes)), interval, p_value)
+
+
+def _blocks(values: FloatArray, groups: Index) -> tuple[FloatArray, FloatArray, Index, int]:
+    """The mean index and the mean of blocks, the group of each, and how many values a block has."""
+    length = math.ceil(len(values) / MOST_BLOCKS)
+    order = np.argsort(groups, kind="stable")
+    own = np.unique(groups[order], return_inverse=True)[1]
+    firsts = np.searchsorted(own, own)
+    starts = np.flatnonzero((np.arange(len(order)) - firsts) % length == 0)
+    counts = np.diff(np.append(starts, len(order)))
+    times = np.add.reduceat(order.astype(float), starts) / counts
+    means = np.add.reduceat(values[order], starts) / counts
+    return times, means, np.asarray(own[starts], dtype=np.intp), length
+
+
+def _pairs(times: FloatArray, values: FloatArray) -> tuple[FloatArray, float]:
+    """The slopes between all pairs, and Kendall's S."""
+    first, second = np.triu_indices(len(values), 1)
+    differences = values[second] - values[first]
+    return differences / (times[second] - times[first]), float(np.sum(np.sign(differences)))
+
+
+def _between_blocks(phi: float, length: int) -> float:
+    """The autocorrelation of blocks' means with which a first-order autoregression of them has the same long run."""
+    within = float(sum_variance(np.array([length]), np.array(phi))[0]) / length
+    ratio = (1.0 + phi) / (1.0 - phi) / within
+    return (ratio - 1.0) / (ratio + 1.0)
+
+
+def _inflation(times: FloatArray, strata: Index, phi: float) -> float:
+    """By how much the variance of the least-squares slope is that of independent values."""
+    order = np.argsort(times, kind="stable")
+    centred = times - (np.bincount(strata, times) / np.maximum(np.bincount(strata), 1))[strata]
+    along = centred[order]
+    far = np.abs(np.subtract.outer(np.arange(len(along)), np.arange(len(along))))
+    correlations = np.power(np.abs(phi), far) * np.where(far % 2 == 1, math.copysign(1.0, phi), 1.0)
+    return float(along @ correlations @ along) / float(along @ along)

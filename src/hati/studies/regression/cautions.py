@@ -1,0 +1,90 @@
+"""What is to be said beside the change points of a series."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hati.stats.step_statistics import FEWEST
+from hati.studies.regression.levels import Levels
+from hati.studies.regression.series import Series
+
+_FAR = 5.0
+_STRONG = 0.7
+_TIED = 0.5
+_MOST_NAMED = 5
+
+
+def outliers(series: Series, found: Levels) -> tuple[str, ...]:
+    """The positions whose value is five standard deviations (by the median of deviations) off its level."""
+    residuals = found.residuals
+    spread = 1.4826 * float(np.median(np.abs(residuals)))
+    if spread == 0.0:
+        return ()
+    return tuple(series.positions[int(place)] for place in np.flatnonzero(np.abs(residuals) > _FAR * spread))
+
+
+def warnings(series: Series, found: Levels, detectable: float | None) -> tuple[str, ...]:
+    """What is wrong, and what to do about it."""
+    return (
+        *_machines(series),
+        *_few(series, detectable),
+        *_noise(series, found),
+        *_drift(found),
+        *_runs(series),
+    )
+
+
+def _machines(series: Series) -> list[str]:
+    """Handovers from machines that never come back to others that were not there before."""
+    last = {int(machine): int(np.flatnonzero(series.machines == machine)[-1]) for machine in np.unique(series.machines)}
+    first = {int(machine): int(np.flatnonzero(series.machines == machine)[0]) for machine in last}
+    places = [
+        place
+        for place in range(1, len(series))
+        if all(last[machine] < place or first[machine] >= place for machine in last)
+    ]
+    if not places:
+        return []
+    named = ", ".join(series.positions[place] for place in places[:_MOST_NAMED])
+    more = f" and {len(places) - _MOST_NAMED} more" if len(places) > _MOST_NAMED else ""
+    return [
+        f"all machines change at {named}{more}: what changed there cannot be told from the machines; "
+        f"measure {FEWEST} positions or more on the old and the new one"
+    ]
+
+
+def _few(series: Series, detectable: float | None) -> list[str]:
+    if detectable is not None:
+        return []
+    return [
+        f"{len(series)} positions with this autocorrelation find no step with 80 % power, however large: "
+        "record more positions"
+    ]
+
+
+def _noise(series: Series, found: Levels) -> list[str]:
+    told = []
+    if found.phi > _STRONG:
+        told.append(
+            f"the noise is strongly autocorrelated ({found.phi:.2f}), beyond what the tests were calibrated for (0.6): "
+            "more change points than alpha allows may be false; look for what drifts on the machine"
+        )
+    if len(np.unique(series.values)) < _TIED * len(series):
+        told.append("more than half of the values occur several times: record them with more digits")
+    return told
+
+
+def _drift(found: Levels) -> list[str]:
+    if not found.slope:
+        return []
+    return ["the series drifts more than it steps: change points are those beside the trend"]
+
+
+def _runs(series: Series) -> list[str]:
+    fewest, most = int(series.runs.min()), int(series.runs.max())
+    if most <= 2 * fewest:
+        return []
+    return [
+        f"positions have from {fewest} to {most} runs and count alike; means of few runs are taken for as sure as "
+        "those of many: give each position as many"
+    ]

@@ -1,0 +1,120 @@
+"""What a history concludes, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hati.core import Metric
+
+Interval = tuple[float, float]
+
+
+class Direction(StrEnum):
+    """What a change means for those who wait."""
+
+    SLOWER = "slower"
+    FASTER = "faster"
+    NOT_SHOWN = "not shown"
+
+
+@dataclass(frozen=True)
+class LevelChange:
+    """A change of level: the position whose value is the first of the new one, and its neighbours.
+
+    ``interval`` is of ``change``, after less before, in the metric's unit; ``relative`` and its interval are fractions
+    of ``before``, None where that is 0. ``indexes`` is the interval of ``index``. All intervals are of 95 %.
+    """
+
+    index: int
+    position: str
+    previous: str
+    indexes: tuple[int, int]
+    positions: tuple[str, str]
+    before: float
+    after: float
+    interval: Interval
+    p_value: float
+    direction: Direction
+
+    @property
+    def change(self) -> float:
+        """After less before."""
+        return self.after - self.before
+
+    @property
+    def relative(self) -> float | None:
+        """The change as a fraction of the level before."""
+        return self.change / abs(self.before) if self.before else None
+
+    @property
+    def relative_interval(self) -> Interval | None:
+        """The interval as fractions of the level before."""
+        return (self.interval[0] / abs(self.before), self.interval[1] / abs(self.before)) if self.before else None
+
+
+@dataclass(frozen=True)
+class Trend:
+    """What creeps between the changes of level, from the baseline to the end.
+
+    ``slope`` is in the metric's unit for one position, ``change`` that times the positions since the baseline, whose
+    level is ``level``; the intervals are of 95 %.
+    """
+
+    baseline: str
+    baseline_index: int
+    positions: int
+    level: float
+    slope: float
+    interval: Interval
+    p_value: float
+    direction: Direction
+
+    @property
+    def change(self) -> float:
+        """What has crept since the baseline."""
+        return self.slope * self.positions
+
+    @property
+    def change_interval(self) -> Interval:
+        """The interval of what has crept since the baseline."""
+        return self.interval[0] * self.positions, self.interval[1] * self.positions
+
+    @property
+    def relative(self) -> float | None:
+        """What has crept as a fraction of the baseline's level."""
+        return self.change / abs(self.level) if self.level else None
+
+    @property
+    def relative_interval(self) -> Interval | None:
+        """Its interval."""
+        low, high = self.change_interval
+        return (low / abs(self.level), high / abs(self.level)) if self.level else None
+
+
+@dataclass(frozen=True)
+class Detectable:
+    """The smallest step in the middle that would have been found with 80 % power, had nothing else changed."""
+
+    step: float
+    relative: float | None
+
+
+@dataclass(frozen=True)
+class HistoryConclusion:
+    """Where one series changed, and whether it creeps. ``alpha`` is the level that this series was tested at."""
+
+    name: str
+    metric: Metric
+    positions: int
+    runs: int
+    machines: int
+    first: str
+    last: str
+    alpha: float
+    change_points: tuple[LevelChange, ...]
+    trend: Trend | None
+    detectable: Detectable | None
+    autocorrelation: float
+    outliers: tuple[str, ...]
+    warnings: tuple[str, ...]

@@ -1,0 +1,111 @@
+"""Steps, or a line: what describes a series' levels with the least."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from hati.core import FloatArray
+from hati.stats import ChangePoint, Creep, change_points, creep, lag_one, normal_scores
+from hati.stats.least_squares import Index
+
+_PER_STEP = 2
+_PER_SLOPE = 1
+_MOST_TURNS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Change points around a line of that slope (0: levels only), and the noise's first autocorrelation.
+
+    ``straight`` are the values without the line, ``strata`` the machine and segment of each, counted from 0.
+    """
+
+    points: tuple[ChangePoint, ...]
+    slope: float
+    straight: FloatArray
+    strata: Index
+    phi: float
+
+    @property
+    def residuals(self) -> FloatArray:
+        """What is left without levels and line."""
+        return _residuals(self.straight, self.strata)
+
+
+def levels(values: FloatArray, machines: Index, alpha: float) -> Levels:
+    """Find the changes of level; where a slow drift tells more with less, the changes beside that.
+
+    A drift is tried only where something changes and its own test is significant too, so that no more than ``alpha`` of
+    series without any change show one. What is better is told by the Bayesian information criterion of Laplace noise:
+    n ln(sum of sizes of residuals) + parameters / 2 ln n, two parameters a step and one a line, with as many values as
+    independent ones would be.
+
+    Args:
+        values: shape (n,), in the order of time.
+        machines: the machine of each, shape (n,).
+        alpha: the level of the tests.
+    """
+    steps = _around(0.0, values, machines, alpha)
+    if not steps.points:
+        return steps
+    found = [steps]
+    for strata in (machines, steps.strata):
+        found += _drifting(values, machines, strata, alpha)
+    phi = min(each.phi for each in found)
+    return min(found, key=lambda each: _cost(each, phi))
+
+
+def _drifting(values: FloatArray, machines: Index, strata: Index, alpha: float) -> list[Levels]:
+    """Lines within strata and the change points around them, in turns, as long as the line moves."""
+    found: list[Levels] = []
+    line = _line(values, strata)
+    if line is None or line.p_value > alpha:
+        return found
+    while line is not None and len(found) < _MOST_TURNS:
+        found.append(_around(line.slope, values, machines, alpha))
+        moved = _line(values, found[-1].strata)
+        line = None if moved is None or line.interval[0] <= moved.slope <= line.interval[1] else moved
+    return found
+
+
+def _line(values: FloatArray, strata: Index) -> Creep | None:
+    """The drift within strata, with the autocorrelation of what is around it."""
+    slope = creep(values, strata, 0.0)
+    if slope is None:
+        return None
+    straight = values - slope.slope * np.arange(len(values), dtype=float)
+    return creep(values, strata, float(lag_one(normal_scores(straight, strata))))
+
+
+def _around(slope: float, values: FloatArray, machines: Index, alpha: float) -> Levels:
+    straight = values - slope * (np.arange(len(values)) - 0.5 * (len(values) - 1))
+    points = change_points(straight, machines, alpha)
+    strata = segment_strata(machines, tuple(point.index for point in points))
+    return Levels(points, slope, straight, strata, float(lag_one(normal_scores(straight, strata))))
+
+
+def segment_strata(machines: Index, places: tuple[int, ...]) -> Index:
+    """The machine and segment of each value as one number from 0."""
+    segments = np.zeros(len(machines), dtype=np.intp)
+    for number, (start, stop) in enumerate(pairwise((0, *places, len(machines)))):
+        segments[start:stop] = number
+    codes = np.unique(segments * (int(machines.max()) + 1) + machines, return_inverse=True)[1]
+    return np.asarray(codes, dtype=np.intp)
+
+
+def _residuals(values: FloatArray, strata: Index) -> FloatArray:
+    counts = np.bincount(strata)
+    return np.asarray(values - (np.bincount(strata, values) / np.maximum(counts, 1))[strata])
+
+
+def _cost(found: Levels, phi: float) -> float:
+    size = float(np.sum(np.abs(found.residuals)))
+    if size <= 0.0:
+        return -math.inf
+    independent = len(found.straight) * min(1.0, (1.0 - phi) / (1.0 + phi))
+    parameters = _PER_STEP * len(found.points) + (_PER_SLOPE if found.slope else 0)
+    return independent * math.log(size) + 0.5 * parameters * math.log(len(found.straight))

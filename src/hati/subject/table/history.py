@@ -1,0 +1,121 @@
+"""A table as histories: the values of a metric in the order of their positions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from hati.core import Better, InputError, Metric, Place
+from hati.studies.regression import Series
+from hati.subject.table.metrics import metric_column, numbers
+from hati.subject.table.sheet import Sheet, distinct, listed
+
+POSITIONS = ("position", "revision")
+"""The columns that say where in the history a row is; a number, or the rows' own order."""
+
+NAMES = ("series", "benchmark")
+"""The columns whose texts, together, name a series."""
+
+_VALUE = "value"
+_MACHINE = "machine"
+_RUN = "run"
+
+
+def read_series(
+    sheet: Sheet, metric: str | None = None, *, unit: str | None = None, better: Better | None = None
+) -> tuple[Series, ...]:
+    """The series of a table, in the order in which they come.
+
+    Positions are in the order of their numbers, if they all are numbers, else in that of the rows. Several rows of one
+    position, or several values in a cell, are its runs: its value is their mean. That of runs on several
+    machines is the mean of the machines' means, and the level of these machines together is one of its own. Rows
+    without a value are left out.
+
+    Args:
+        sheet: the table.
+        metric: the values' column; None is ``value``, or the only column of numbers.
+        unit: the metric's; None is that of the heading, as in ``latency (ms)``, or 1.
+        better: the good direction; None is lower.
+
+    Raises:
+        InputError: for a missing column, a cell that is no number, one run given twice, or too few positions.
+    """
+    place = next((column for column in POSITIONS if column in sheet), None)
+    if place is None:
+        raise sheet.missing(POSITIONS[0], "or 'revision' to say where in the history a row is")
+    name = _VALUE if metric is None and _VALUE in sheet else metric
+    column = metric_column(sheet, name, (*POSITIONS, *NAMES), {}, unit=unit, better=better)
+    series, codes = distinct(_names(sheet))
+    return tuple(
+        _series(each, column.metric, sheet.only(codes == number), place, column.name)
+        for number, each in enumerate(series)
+    )
+
+
+def _names(sheet: Sheet) -> list[str]:
+    columns = [sheet.texts(column) for column in NAMES if column in sheet]
+    return [" ".join(filter(None, map(str.strip, texts))) for texts in zip(*columns, strict=True)] or [""] * len(sheet)
+
+
+def _series(name: str, metric: Metric, sheet: Sheet, place: str, column: str) -> Series:
+    values = numbers(sheet, column)
+    places = [text.strip() for text in sheet.texts(place)]
+    machines = [text.strip() for text in sheet.texts(_MACHINE)] if _MACHINE in sheet else [""] * len(sheet)
+    _check_runs(sheet, places, machines)
+    labels = [text.strip() for text in sheet.texts(POSITIONS[1])] if POSITIONS[1] in sheet else places
+    found: dict[str, dict[str, list[float]]] = {}
+    shown: dict[str, str] = {}
+    for row in _order(sheet, places, place):
+        if values[row]:
+            found.setdefault(places[row], {}).setdefault(machines[row], []).extend(values[row])
+            shown.setdefault(places[row], labels[row] or places[row])
+    if not found:
+        raise InputError(f"the column {column!r} has no values{_of(name)}", place=Place(sheet.file))
+    return Series(
+        name=name,
+        metric=metric,
+        positions=tuple(shown.values()),
+        values=np.array([_mean([_mean(runs) for runs in own.values()]) for own in found.values()]),
+        machines=distinct(["\n".join(sorted(own)) for own in found.values()])[1],
+        runs=np.array([sum(map(len, own.values())) for own in found.values()], dtype=np.intp),
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _order(sheet: Sheet, places: Sequence[str], column: str) -> list[int]:
+    """The rows in the order of their positions."""
+    for row, text in enumerate(places):
+        if not text:
+            raise sheet.error("the row has no position", column=column, row=row, fix="say where in the history it is")
+    try:
+        keys = [float(text) for text in places]
+    except ValueError:
+        first = {text: row for row, text in reversed(list(enumerate(places)))}
+        keys = [first[text] for text in places]
+    if any(math.isnan(key) for key in keys):
+        keys = list(range(len(places)))
+    return sorted(range(len(places)), key=keys.__getitem__)
+
+
+def _check_runs(sheet: Sheet, places: Sequence[str], machines: Sequence[str]) -> None:
+    if _RUN not in sheet:
+        return
+    seen: dict[tuple[str, str, str], int] = {}
+    for row, key in enumerate(zip(places, machines, sheet.texts(_RUN), strict=True)):
+        if key in seen:
+            raise sheet.error(
+                f"the run {key[2]!r} of {key[0]!r} is there twice",
+                column=_RUN,
+                row=row,
+                fix="give each run of a position a name of its own, or name the series in a column 'series'",
+            )
+        seen[key] = row
+
+
+def _of(name: str) -> str:
+    return f" for {listed([name])}" if name else ""
