@@ -30,7 +30,7 @@ class ComparisonFormat(StrEnum):
     JUNIT = "junit"
 
 
-_Before = Annotated[Path, typer.Argument(metavar="BEFORE", help="Samples: hati-samples-1.")]
+_Before = Annotated[Path, typer.Argument(metavar="BEFORE", help="Samples, or any file that `hati import` reads.")]
 _After = Annotated[Path, typer.Argument(metavar="AFTER", help="The same of what is compared with it.")]
 _Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="Within it two are the same: 5% or 0.05.")]
 _Alpha = Annotated[float, typer.Option("--alpha", metavar="P", help="The level of every verdict.")]
