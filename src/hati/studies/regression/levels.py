@@ -12,7 +12,7 @@ from hati.core import FloatArray
 from hati.stats import ChangePoint, Creep, change_points, creep, lag_one, normal_scores
 from hati.stats.least_squares import Index
 
-_PER_STEP = 3
+_PER_STEP = 2
 _PER_SLOPE = 1
 _MOST_TURNS = 5
 _MOST_TRIED = 1000
@@ -42,9 +42,9 @@ class Levels:
 def levels(values: FloatArray, machines: Index, alpha: float) -> Levels:
     """Find the changes of level; where a slow drift tells more with less, the changes beside that.
 
-    A drift is tried only where something changes, and told only where its own test is significant too. What is better is
-    told by the Bayesian information criterion of Laplace noise: n ln(sum of sizes of residuals) + parameters / 2 ln n,
-    three parameters a step, whose place was chosen, and one a line, with as many values as independent ones would be.
+    A drift is tried only where something changes, and told only where its own test is significant too. What is better
+    is told by the Bayesian information criterion of Laplace noise: n ln(sum of sizes of residuals) + parameters / 2
+    ln n, two parameters a step and one a line, with as many values as independent ones would be.
 
     Args:
         values: shape (n,), in the order of time.
