@@ -1,6 +1,6 @@
 """Change points: false alarms, what is found, how soon and how fast, beside Apache Otava and ruptures.
 
-``python -m benchmarks.change_points`` takes some five minutes. The peers run where ``HATI_PEERS_PYTHON`` names an
+``python -m benchmarks.change_points`` takes some ten minutes. The peers run where ``HATI_PEERS_PYTHON`` names an
 interpreter that has them (``pip install apache-otava==0.8.0 ruptures``).
 """
 
@@ -153,7 +153,7 @@ def result() -> tuple[str, bool]:
     rows.append(
         ("one value appended to 10,000, seconds", f"{append_seconds():.4f}", *["" for _ in range(len(answers) - 1)])
     )
-    notes = [f"{SERIES:,} series of {SIZE} values a row, noise 2 %, alpha 5 %; of PELT 200 series."]
+    notes = [f"{SERIES:,} series of {SIZE} values a row, noise 2 %, alpha 5 %; of Otava 200 series, of PELT 30."]
     if len(answers) == 1:
         notes.append("The peers are not installed: HATI_PEERS_PYTHON names no interpreter that has them.")
     ok = all(np.mean([bool(places) for places in answers["Hati"][kind][0]]) <= 0.066 for kind in KINDS)

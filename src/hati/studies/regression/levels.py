@@ -15,6 +15,9 @@ from hati.stats.least_squares import Index
 _PER_STEP = 2
 _PER_SLOPE = 1
 _MOST_TURNS = 5
+_MOST_TRIED = 1000
+_RANGE = (0.05, 0.95)
+_PARTS = (-1.0, -0.75, -0.5, -0.25, 0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +42,9 @@ class Levels:
 def levels(values: FloatArray, machines: Index, alpha: float) -> Levels:
     """Find the changes of level; where a slow drift tells more with less, the changes beside that.
 
-    A drift is tried only where something changes and its own test is significant too, so that no more than ``alpha`` of
-    series without any change show one. What is better is told by the Bayesian information criterion of Laplace noise:
-    n ln(sum of sizes of residuals) + parameters / 2 ln n, two parameters a step and one a line, with as many values as
-    independent ones would be.
+    A drift is tried only where something changes, and told only where its own test is significant too. What is better
+    is told by the Bayesian information criterion of Laplace noise: n ln(sum of sizes of residuals) + parameters / 2
+    ln n, two parameters a step and one a line, with as many values as independent ones would be.
 
     Args:
         values: shape (n,), in the order of time.
@@ -55,6 +57,8 @@ def levels(values: FloatArray, machines: Index, alpha: float) -> Levels:
     found = [steps]
     for strata in (machines, steps.strata):
         found += _drifting(values, machines, strata, alpha)
+    if len(values) <= _MOST_TRIED:
+        found += _tried(values, machines, alpha)
     phi = min(each.phi for each in found)
     return min(found, key=lambda each: _cost(each, phi))
 
@@ -69,6 +73,18 @@ def _drifting(values: FloatArray, machines: Index, strata: Index, alpha: float) 
         found.append(_around(line.slope, values, machines, alpha))
         moved = _line(values, found[-1].strata)
         line = None if moved is None or line.interval[0] <= moved.slope <= line.interval[1] else moved
+    return found
+
+
+def _tried(values: FloatArray, machines: Index, alpha: float) -> list[Levels]:
+    """Lines within the steps that are left when a drift is taken out that is a part of the values' whole range."""
+    low, high = np.quantile(values, _RANGE)
+    found = []
+    for part in _PARTS:
+        steps = _around(part * float(high - low) / len(values), values, machines, alpha)
+        line = _line(values, steps.strata)
+        if line is not None and line.p_value <= alpha:
+            found.append(_around(line.slope, values, machines, alpha))
     return found
 
 
