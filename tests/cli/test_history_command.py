@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from conftest import Done
 from hati.cli import main
 
-Hati = Callable[..., Done]
+Hati = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a command."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
 
 
 @pytest.fixture

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from conftest import Hati
+Hati = Callable[..., Any]
 
 FIXTURES = Path(__file__).parents[1] / "subject/samples/fixtures"
 

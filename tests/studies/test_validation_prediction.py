@@ -77,6 +77,7 @@ def test_predictions_of_a_chosen_model_are_not_doubted_for_being_chosen() -> Non
 
 
 @pytest.mark.statistical
+@pytest.mark.acceptance
 def test_what_the_model_lacks_is_seen_in_its_predictions_where_repetitions_tell_the_noise() -> None:
     found = [checked(5.0, 2, generator(2026, "lacks", str(study))) for study in range(3)]
     assert all(one.noise == REPETITIONS for one in found)
