@@ -132,6 +132,7 @@ def simulated(kind: str, runs: int, third: float, studies: int) -> Counts:
 
 
 @pytest.mark.statistical
+@pytest.mark.acceptance
 @pytest.mark.parametrize(("kind", "runs"), [("nested", 40), ("multi-level", 44)])
 def test_without_other_effects_predictions_hold_and_nothing_true_is_refuted(kind: str, runs: int) -> None:
     found = simulated(kind, runs, 0.0, 14)

@@ -109,6 +109,7 @@ def test_an_unfinished_screening_is_finished_before_it_is_validated(tmp_path: Pa
     assert made(place).screening_runs == 16
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("seed", [1, 2])
 def test_nothing_real_is_refuted_in_lrzip(shared_data: Path, tmp_path: Path, seed: int) -> None:
     """A nested alternative, settings that differ a hundredfold, no noise but what was measured."""
