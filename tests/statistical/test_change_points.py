@@ -86,4 +86,4 @@ def test_drifts_that_are_none(kind: str) -> None:
         line = creep(series, groups, float(lag_one(normal_scores(series, groups))))
         assert line is not None
         false += line.p_value <= 0.05
-    assert false <= 0.08 * SERIES  # 5 %, and 8 % at the most: how much a drift varies is estimated from few independent values
+    assert false <= 0.08 * SERIES  # how much a drift varies is estimated from few independent values
