@@ -16,6 +16,7 @@ _WATCHED = 3_000_000  # candidates times columns of one start: about 25 MB
 _WORK = 1.3e10  # multiplications that all starts may take, more or less
 _STARTS = (3, 60)
 _SHIFTS = 30  # of given runs
+_WORTH = 2  # starts that a shift spares: it takes about as long, and most of what starts find it has found
 _RANDOM = 0.1  # of the starts
 _RENEWED = (0.08, 5)  # of the runs of the other starts, and at most so many
 
@@ -33,7 +34,7 @@ def _best(
 ) -> tuple[Levels, float]:
     chosen, value = _shifted(search, among, runs, fixed, rng)
     if starts is None:
-        starts = max(_starts(search, among, runs) - (_SHIFTS if np.isfinite(value) else 0), _STARTS[0])
+        starts = max(_starts(search, among, runs) - (_WORTH * _SHIFTS if np.isfinite(value) else 0), _STARTS[0])
     for number in range(starts):
         levels = _start(search, among, runs, fixed, rng)
         if number >= max(1.0, _RANDOM * starts):
