@@ -31,7 +31,6 @@ from hati.stats.dispersion import log_variances
 from hati.stats.distributions import f_above, f_quantile, t_quantile, t_two_sided
 from hati.stats.effect_models import EffectModels, likely_models
 from hati.stats.explained import explained, rank_by_explained
-from hati.stats.false_discovery import adaptive_benjamini_hochberg
 from hati.stats.forward import forward_selection
 from hati.stats.half_normal import half_normal
 from hati.stats.least_squares import ALIASED, Index, LeastSquares, least_squares, pure_error, without_means
@@ -47,7 +46,7 @@ from hati.stats.lenth import (
 from hati.stats.marginal import Moments, block_columns, moments
 from hati.stats.model_terms import ModelTerms
 from hati.stats.moderated import VariancePrior, variance_prior
-from hati.stats.multiple import benjamini_hochberg, holm
+from hati.stats.multiple import adaptive_benjamini_hochberg, benjamini_hochberg, holm
 from hati.stats.normal_scores import normal_scores
 from hati.stats.power import (
     POWER,

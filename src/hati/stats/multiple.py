@@ -6,6 +6,9 @@ import numpy as np
 
 from hati.core import FloatArray
 
+_LAMBDA = 0.5
+"""P-values above it are taken for those of true null hypotheses."""
+
 
 def holm(p_values: FloatArray) -> FloatArray:
     """Holm's adjusted p-values: rejecting those up to alpha errs at all in at most alpha of all studies.
@@ -32,8 +35,26 @@ def benjamini_hochberg(p_values: FloatArray) -> FloatArray:
     >>> benjamini_hochberg(np.array([0.01, 0.04, 0.03, 0.5])).round(4).tolist()
     [0.04, 0.0533, 0.0533, 0.5]
     """
+    return _stepped_up(p_values, len(p_values))
+
+
+def adaptive_benjamini_hochberg(p_values: FloatArray) -> FloatArray:
+    """The same with the number of true null hypotheses estimated; no smaller than the p-values themselves.
+
+    That number is (1 + #{p > 1/2}) / (1 - 1/2), no more than there are (Storey, Taylor and Siegmund 2004, Journal of
+    the Royal Statistical Society B 66, 187-205, equation 9).
+
+    >>> adaptive_benjamini_hochberg(np.array([0.01, 0.9])).tolist()
+    [0.02, 0.9]
+    """
+    null = min(float(len(p_values)), (1 + np.count_nonzero(p_values > _LAMBDA)) / (1.0 - _LAMBDA))
+    return np.maximum(_stepped_up(p_values, null), p_values)
+
+
+def _stepped_up(p_values: FloatArray, null: float) -> FloatArray:
+    """Benjamini and Hochberg's adjustment where so many null hypotheses are true."""
     order = np.argsort(p_values, kind="stable")
-    ratios = p_values[order] * len(p_values) / np.arange(1, len(p_values) + 1)
+    ratios = p_values[order] * null / np.arange(1, len(p_values) + 1)
     adjusted = np.empty(len(p_values))
     adjusted[order] = np.minimum(1.0, np.minimum.accumulate(ratios[::-1])[::-1])
     return adjusted

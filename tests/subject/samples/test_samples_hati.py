@@ -67,7 +67,7 @@ def test_runs_of_one_identity_are_one_sample(tmp_path: Path) -> None:
 
 def test_units_of_one_dimension_are_converted(tmp_path: Path) -> None:
     content = samples_json([a_sample(), a_sample()])
-    content["samples"][1]["unit"] = "s"  # type: ignore[index,call-overload]
+    content["samples"][1]["unit"] = "s"  # type: ignore[index,call-overload]  # plain JSON
     found = read_samples(written(tmp_path, content))
     assert found.samples[0].runs[3].observations.values.tolist() == [2000.0]
     assert "converted to ms" in found.warnings[0]
