@@ -4,9 +4,10 @@ The run is the unit: observations of one run are not independent, and never pool
 """
 
 from hati.studies.comparison.conclusion import Comparison, Comparisons, Side, Verdict
-from hati.studies.comparison.deciding import ALPHA, MARGIN, Question, compare
+from hati.studies.comparison.deciding import compare
+from hati.studies.comparison.decisions import ALPHA, MARGIN, Decision, Question, Sides, decide
 from hati.studies.comparison.matching import Pair, Unmatched, pairs
-from hati.studies.comparison.statistic import MEAN, Statistic
+from hati.studies.comparison.statistic import MEAN, RunValues, Statistic, run_values
 
 __all__ = [
     "ALPHA",
@@ -14,12 +15,17 @@ __all__ = [
     "MEAN",
     "Comparison",
     "Comparisons",
+    "Decision",
     "Pair",
     "Question",
+    "RunValues",
     "Side",
+    "Sides",
     "Statistic",
     "Unmatched",
     "Verdict",
     "compare",
+    "decide",
     "pairs",
+    "run_values",
 ]
