@@ -13,9 +13,10 @@ from hati.studies.comparison.conclusion import (
     Verdict,
 )
 from hati.studies.comparison.deciding import compare
+from hati.studies.comparison.decisions import Decision, Sides, decide
 from hati.studies.comparison.matching import Pair, Unmatched, pairs
 from hati.studies.comparison.question import ALPHA, MARGIN, Question
-from hati.studies.comparison.statistic import MEAN, Statistic
+from hati.studies.comparison.statistic import MEAN, RunValues, Statistic, run_values
 
 __all__ = [
     "ALPHA",
@@ -26,12 +27,17 @@ __all__ = [
     "ClusterSide",
     "Comparison",
     "Comparisons",
+    "Decision",
     "Pair",
     "Question",
+    "RunValues",
     "Side",
+    "Sides",
     "Statistic",
     "Unmatched",
     "Verdict",
     "compare",
+    "decide",
     "pairs",
+    "run_values",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 from hati.core import Better, conversion
 from hati.stats import Cluster, Difference, difference, matched_clusters
 from hati.studies.comparison.conclusion import Change, ClusterChange, ClusterSide, Verdict
-from hati.studies.comparison.judging import Scale, corrected, judged, p_value
+from hati.studies.comparison.decisions import Decision, corrected
 from hati.studies.comparison.matching import Pair
 from hati.studies.comparison.question import Question
 
@@ -33,8 +33,8 @@ def cluster_changes(found: Sequence[Pair], question: Question) -> list[tuple[Clu
     """
     matched = [_matched(pair) for pair in found]
     every = [cluster for own in matched for cluster in own]
-    moved = iter(corrected([None if one.moved is None else p_value(one.moved) for one in every]))
-    mixed = iter(corrected([p_value(one.mixed) for one in every]))
+    moved = iter(corrected([one.moved for one in every]))
+    mixed = iter(corrected([one.mixed for one in every]))
     return [
         tuple(_changed(one, next(moved), next(mixed), question, pair.before.metric.better) for one in own)
         for pair, own in zip(found, matched, strict=True)
@@ -65,10 +65,10 @@ def _changed(
 ) -> ClusterChange:
     nothing = Change(Verdict.INCONCLUSIVE)
     return ClusterChange(
-        nothing if matched.moved is None else judged(matched.moved, moved, question, Scale(None), better),
+        nothing if matched.moved is None else Decision(matched.moved, None, moved).change(question, better),
         _side(matched.before),
         _side(matched.after),
-        p_value(matched.mixed),
+        matched.mixed.p_value if matched.mixed.told else None,
         mixed,
         mixed is not None and mixed <= question.alpha < matched.mixed.within(-question.margin, question.margin),
     )
