@@ -74,10 +74,10 @@ def test_it_ends_when_it_is_decided_whatever_drifts(ratio: float, verdict: Verdi
     engine = FakeEngine(values(ratio, 0.005))
     found = concluded(comparison(Budget(runs=100)), engine)
     (row,), (weighed,) = found.comparisons.rows, found.weighed
-    assert row.verdict is verdict
+    assert row.change.verdict is verdict
     assert 16 <= len(engine.tasks) == 2 * weighed.pairs < 60
-    assert row.interval is not None
-    assert row.interval[0] < ratio < row.interval[1]
+    assert row.change.interval is not None
+    assert row.change.interval[0] < ratio < row.change.interval[1]
     assert weighed.e_value is not None
     assert weighed.looks == weighed.pairs - 7
 
@@ -85,14 +85,14 @@ def test_it_ends_when_it_is_decided_whatever_drifts(ratio: float, verdict: Verdi
 def test_what_should_be_high_is_slower_where_it_is_lower() -> None:
     rate = (Metric("time", "s", Better.HIGHER),)
     found = concluded(comparison(Budget(runs=40), metrics=rate), FakeEngine(values(0.9)))
-    assert found.comparisons.rows[0].verdict is Verdict.SLOWER
+    assert found.comparisons.rows[0].change.verdict is Verdict.SLOWER
 
 
 def test_pairs_are_whole_and_in_random_order() -> None:
     engine = FakeEngine(values(1.0, 0.5))
     found = concluded(comparison(Budget(runs=61)), engine)
-    assert found.comparisons.rows[0].verdict is Verdict.INCONCLUSIVE
-    assert found.comparisons.rows[0].runs_needed is None or found.comparisons.rows[0].runs_needed > 30
+    assert found.comparisons.rows[0].change.verdict is Verdict.INCONCLUSIVE
+    assert found.comparisons.rows[0].change.runs_needed is None or found.comparisons.rows[0].change.runs_needed > 30
     assert [task.repetition for task in engine.tasks] == [pair for pair in range(30) for _ in range(2)]
     firsts = [task.stage for task in engine.tasks[::2]]
     assert 5 < firsts.count("before") < 25
@@ -110,9 +110,9 @@ def test_a_fixed_number_is_students_test_once() -> None:
         assert not isinstance(measured, str)
         by_pair[task.repetition, task.stage] = math.log(measured["time"][0])
     apart = [by_pair[pair, "after"] - by_pair[pair, "before"] for pair in range(10)]
-    assert row.p_value == pytest.approx(stats.ttest_1samp(apart, 0.0).pvalue)
+    assert row.change.p_value == pytest.approx(stats.ttest_1samp(apart, 0.0).pvalue)
     interval = stats.t.interval(0.99, 9, np.mean(apart), stats.sem(apart))
-    assert row.interval == pytest.approx(tuple(np.exp(interval)))
+    assert row.change.interval == pytest.approx(tuple(np.exp(interval)))
     assert found.weighed[0].e_value is None
 
 
@@ -179,7 +179,12 @@ def test_what_always_fails_is_given_up(side: str) -> None:
 def test_runs_that_never_differ_are_the_same() -> None:
     found = concluded(comparison(Budget(runs=100)), FakeEngine(lambda task: {"time": [1.0]}))
     (row,) = found.comparisons.rows
-    assert (row.verdict, row.ratio, row.interval, row.p_value) == (Verdict.SAME, 1.0, (1.0, 1.0), None)
+    assert (row.change.verdict, row.change.ratio, row.change.interval, row.change.p_value) == (
+        Verdict.SAME,
+        1.0,
+        (1.0, 1.0),
+        None,
+    )
 
 
 def test_values_at_zero_and_below_are_compared_as_fractions() -> None:
@@ -188,9 +193,9 @@ def test_values_at_zero_and_below_are_compared_as_fractions() -> None:
         return {"time": [(-20.0 if task.stage == "before" else -10.0) + 0.5 * noise]}
 
     (row,) = concluded(comparison(Budget(runs=100)), FakeEngine(measured)).comparisons.rows
-    assert (row.verdict, row.ratio) == (Verdict.SLOWER, pytest.approx(1.5, abs=0.1))
+    assert (row.change.verdict, row.change.ratio) == (Verdict.SLOWER, pytest.approx(1.5, abs=0.1))
     (zero,) = concluded(comparison(Budget(runs=16)), FakeEngine(lambda task: {"time": [0.0]})).comparisons.rows
-    assert (zero.ratio, zero.interval) == (None, None)
+    assert (zero.change.ratio, zero.change.interval) == (None, None)
 
 
 def test_the_level_is_that_of_all_metrics() -> None:
@@ -205,17 +210,22 @@ def test_the_level_is_that_of_all_metrics() -> None:
 
     found = concluded(comparison(Budget(runs=16), metrics=metrics), FakeEngine(measured, units={"memory": "B"}))
     time, memory = found.comparisons.rows
-    assert time.p_value is not None
-    assert time.q_value == pytest.approx(2.0 * time.p_value)
-    assert memory.verdict is Verdict.INCONCLUSIVE
+    assert time.change.p_value is not None
+    assert time.change.q_value == pytest.approx(2.0 * time.change.p_value)
+    assert memory.change.verdict is Verdict.INCONCLUSIVE
     assert not found.decided
 
 
 def test_one_pair_says_nothing_and_no_pair_is_an_error() -> None:
     study = comparison(Budget(seconds=1.0))
     (row,) = campaign(study, FakeEngine(values(2.0), seconds=0.6), MemoryStore(), study.budget).comparisons.rows
-    assert row.verdict is Verdict.INCONCLUSIVE
-    assert (row.interval, row.p_value, row.detectable, row.runs_needed) == (None, None, None, None)
+    assert row.change.verdict is Verdict.INCONCLUSIVE
+    assert (row.change.interval, row.change.p_value, row.change.detectable, row.change.runs_needed) == (
+        None,
+        None,
+        None,
+        None,
+    )
     with pytest.raises(MeasurementError, match="no run was made"):
         study.conclude(Evidence())
 
@@ -261,4 +271,4 @@ def test_units_are_converted() -> None:
     record("s", FakeEngine(measured), "before")
     record("ms", FakeEngine(measured), "after")
     (row,) = study.conclude(store.evidence(study.id)).comparisons.rows
-    assert row.ratio == pytest.approx(1.1, rel=0.02)
+    assert row.change.ratio == pytest.approx(1.1, rel=0.02)

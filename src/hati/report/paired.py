@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hati.core import Stopping, setting_text
-from hati.report.comparison import comparisons_json, p_text
+from hati.report.changes import p_text
+from hati.report.comparison import comparisons_json
 from hati.report.plain import Plain
 from hati.report.quantities import change, duration, general, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
@@ -62,20 +63,23 @@ def paired_table(found: PairedConclusion) -> Table:
 
 
 def _row(row: Comparison, weighed: Weighed) -> tuple[Cell, ...]:
-    interval = "none yet" if row.interval is None else f"{change(row.interval[0] - 1)} to {change(row.interval[1] - 1)}"
+    found = row.change
+    interval = "none yet"
+    if found.interval is not None:
+        interval = " to ".join(change(end - 1.0) for end in found.interval)
     pairs: Cell = weighed.pairs
-    if row.verdict is Verdict.INCONCLUSIVE:
-        needed = "?" if row.runs_needed is None else f"{row.runs_needed:,}"
-        pairs = Shown(f"{weighed.pairs} of {needed}", row.runs_needed)
+    if found.verdict is Verdict.INCONCLUSIVE:
+        needed = "?" if found.runs_needed is None else f"{found.runs_needed:,}"
+        pairs = Shown(f"{weighed.pairs} of {needed}", found.runs_needed)
     return (
         row.metric.name,
         Shown(quantity(row.before.mean, row.metric.unit), row.before.mean),
         Shown(quantity(row.after.mean, row.metric.unit), row.after.mean),
-        None if row.ratio is None else Shown(change(row.ratio - 1.0), row.ratio),
+        None if found.ratio is None else Shown(change(found.ratio - 1.0), found.ratio),
         interval,
-        None if row.p_value is None else Shown(p_text(row.p_value), row.p_value),
+        None if found.p_value is None else Shown(p_text(found.p_value), found.p_value),
         pairs,
-        row.verdict.value,
+        found.verdict.value,
     )
 
 
@@ -118,9 +122,9 @@ def _notes(found: PairedConclusion) -> tuple[str, ...]:
         if each.e_value is not None
     ]
     notes += [
-        f"A change of {row.metric.name} by {percent(row.detectable)} would have been found with 80 % power."
+        f"A change of {row.metric.name} by {percent(row.change.detectable)} would have been found with 80 % power."
         for row in asked.rows
-        if row.detectable is not None
+        if row.change.detectable is not None
     ]
     runs = f"{found.done:,} runs done, {found.failed:,} failed, {duration(found.seconds)} in all."
     return (*notes, runs, *(f"Failed: {why}" for why in found.failures))

@@ -11,7 +11,7 @@ import numpy as np
 from hati.core import Better, Evidence, FloatArray, Metric, Run, conversion
 from hati.harness import StoppingRule
 from hati.stats import holm
-from hati.studies.comparison import Comparison, Comparisons, Question, Side, Verdict
+from hati.studies.comparison import Change, Comparison, Comparisons, Question, Side, Verdict
 from hati.studies.paired.conclusion import Weighed
 from hati.studies.paired.judging import Judged, Values
 from hati.studies.paired.variant import Variant
@@ -108,20 +108,23 @@ def _row(contest: Contest, found: _Found) -> Comparison:
     detectable = judged.detectable(POWER)
     before, after = contest.before, contest.after
     names = dict.fromkeys((before.benchmark.name, after.benchmark.name))
-    return Comparison(
-        benchmark=" and ".join(names),
-        configuration=before.configuration,
-        workload=before.benchmark.workload,
-        metric=found.metric,
+    change = Change(
         verdict=found.verdict,
-        before=_side(contest, values.before, values.sides[0], judged),
-        after=_side(contest, values.after, values.sides[1], judged),
         ratio=None if scale == 0.0 else ratio(judged.estimate),
         interval=(ratio(low), ratio(high)) if math.isfinite(high) and scale != 0.0 else None,
         p_value=judged.p_value,
         q_value=found.q_value,
         detectable=None if detectable is None else ratio(detectable) - 1.0,
         runs_needed=judged.pairs_needed(),
+    )
+    return Comparison(
+        " and ".join(names),
+        before.configuration,
+        before.benchmark.workload,
+        found.metric,
+        change,
+        _side(contest, values.before, values.sides[0], judged),
+        _side(contest, values.after, values.sides[1], judged),
     )
 
 
