@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -98,6 +99,19 @@ def test_what_is_undecided_has_a_status_of_its_own_and_goes_on(hati: Hati, tiny:
     assert " 5 of " in few.out
     assert hati(*asked, "--budget", "14", "--format", "json").json[0]["pairs"] == 7
     assert len(hati("runs", "--format", "json").json) == 14
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+def test_a_duet(hati: Hati, tiny: Path) -> None:
+    done = hati("compare", "old", "new", "--duet", "--alpha", "0.1")
+    assert done.status == 1, done.err
+    assert "are made at once, on random ones of two cores" in " ".join(done.out.split())
+    assert "10 runs done, 0 failed" in done.out
+    project = (tiny / "hati.toml").read_text()
+    (tiny / "hati.toml").write_text(project.replace("warmup = 1", "warmup = 1\ncpus = [0]"))
+    refused = hati("compare", "old", "new", "--duet")
+    assert refused.status == 2
+    assert "in a duet each run has a core of its own, and 'old' has cpus" in refused.err
 
 
 def test_a_dry_run_shows_the_tasks_and_measures_nothing(hati: Hati, tiny: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hati.core import Stopping, setting_text
+from hati.core import Pairing, Stopping, setting_text
 from hati.report.changes import p_text
 from hati.report.comparison import comparisons_json
 from hati.report.plain import Plain
@@ -35,6 +35,7 @@ def _json(row: Plain, weighed: Weighed, found: PairedConclusion) -> Plain:
         **sides,
         "study": found.study,
         "stopping": found.stopping.value,
+        "pairing": found.pairing.value,
         "pairs": weighed.pairs,
         "looks": weighed.looks,
         "e_value": weighed.e_value,
@@ -107,13 +108,17 @@ def _notes(found: PairedConclusion) -> tuple[str, ...]:
     asked = found.comparisons
     alpha, margin = percent(asked.alpha), percent(asked.margin)
     several = " for all metrics together" if len(asked.rows) > 1 else ""
+    made = {
+        Pairing.INTERLEAVED: "follow each other in random order",
+        Pairing.DUET: "are made at once, on random ones of two cores",
+    }
     looked = {
         Stopping.ANYTIME: f"The error of {alpha}{several} is that of all looks together, wherever measuring stops.",
         Stopping.FIXED: f"Student's t on the differences of pairs, once, at {alpha}{several}.",
     }
     notes = [
-        f"Each run counts as its {asked.statistic}; the runs of a pair follow each other in random order (seed "
-        f"{found.seed}). Intervals have {percent(1.0 - asked.alpha)} confidence; the same: within {margin}.",
+        f"Each run counts as its {asked.statistic}; the runs of a pair {made[found.pairing]} (seed {found.seed}). "
+        f"Intervals have {percent(1.0 - asked.alpha)} confidence; the same: within {margin}.",
         looked[found.stopping],
     ]
     notes += [

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hati.core import Better, Evidence, FloatArray, Metric, Run, conversion
+from hati.core import Better, Evidence, FloatArray, Metric, Pairing, Run, conversion
 from hati.harness import StoppingRule
 from hati.stats import holm
 from hati.studies.comparison import Change, Comparison, Comparisons, Question, Side, Verdict
@@ -29,6 +29,7 @@ class Contest(NamedTuple):
     machine: str
     question: Question
     rule: StoppingRule
+    pairing: Pairing = Pairing.INTERLEAVED
 
 
 def complete(evidence: Evidence, metric: Metric) -> tuple[tuple[Run, Run], ...]:
