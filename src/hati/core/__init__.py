@@ -16,7 +16,7 @@ from hati.core.run import LARGEST, FloatArray, Observations, Outcome, Resources,
 from hati.core.sample import NO_ORIGIN, NO_USAGE, Origin, Sample, SampledRun, SampleFormat, Usage, sampled
 from hati.core.seeds import generator
 from hati.core.study import StudyId, Task, digest
-from hati.core.units import Unit, conversion, parse_duration, parse_unit
+from hati.core.units import Unit, conversion, is_unit, parse_duration, parse_unit
 from hati.core.values import Assignment, Configuration, Setting, Workload, canonical_json, setting_text
 
 __all__ = [
@@ -65,6 +65,7 @@ __all__ = [
     "conversion",
     "digest",
     "generator",
+    "is_unit",
     "parse_duration",
     "parse_unit",
     "sampled",
