@@ -49,6 +49,23 @@ def test_a_comparison_is_told(hati: Hati, files: Path) -> None:
     assert done.err.splitlines() == ["only in a.json: gone time", "only in b.json: new time"]
 
 
+def test_disturbed_runs_are_told_and_counted(hati: Hati, files: Path) -> None:
+    content = json.loads((files / "b.json").read_text())
+    for place, run in enumerate(content["samples"][0]["runs"]):
+        run.update(cpu_time=0.5 if place == 3 else 1.0, wall_time=1.0, involuntary_switches=3)
+    (files / "b.json").write_text(json.dumps(content))
+    done = hati("compare", "a.json", "b.json", "--format", "json")
+    assert (
+        "warning: after: 1 of 15 runs was disturbed (fast; the first: 0.5 s of CPU time a second, usually 1); it is"
+        " counted nevertheless, and repeating them may decide more" in done.err
+    )
+    assert [(row["before"]["disturbed"], row["after"]["disturbed"], row["after"]["runs"]) for row in done.json] == [
+        (0, 1, 5),
+        (0, 0, 5),
+        (0, 0, 5),
+    ]
+
+
 def test_json_markdown_and_junit(hati: Hati, files: Path) -> None:
     found = hati("compare", "a.json", "b.json", "--margin", "10%", "--format", "json").json
     assert [row["verdict"] for row in found] == ["faster", "slower", "same"]

@@ -57,7 +57,7 @@ def compare(
     chosen: _Chosen = ComparisonFormat.TEXT,
 ) -> int:
     """Compare two files of samples run by run: slower, faster, the same, or how many runs would decide."""
-    from hati.studies.comparison import Question, Statistic, compare, pairs
+    from hati.studies.comparison import Question, Statistic, compare, interference_warnings, pairs
     from hati.subject.samples import read_samples
 
     question = Question(alpha, parse_share(margin), Statistic.parse(statistic))
@@ -66,7 +66,7 @@ def compare(
     files = [read_samples(path) for path in (before, after)]
     sides = [_of_metric(file.samples, metric, path) for file, path in zip(files, (before, after), strict=True)]
     found, unmatched = pairs(*sides)
-    comparisons = compare(found, question)
+    comparisons = compare(found, question, interference_warnings(found))
     for path, names in ((before, unmatched.before), (after, unmatched.after)):
         if names:
             say(f"only in {path}: {', '.join(names[:5])}{f' and {len(names) - 5} more' if len(names) > 5 else ''}")

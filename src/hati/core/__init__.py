@@ -13,7 +13,7 @@ from hati.core.metric import Better, Metric
 from hati.core.plan import Budget, Plan
 from hati.core.ports import Engine, Store, Study
 from hati.core.run import LARGEST, FloatArray, Observations, Outcome, Resources, Run
-from hati.core.sample import NO_ORIGIN, NO_USAGE, Origin, Sample, SampledRun, SampleFormat, Usage, sampled
+from hati.core.sample import NO_ORIGIN, NO_USAGE, Origin, Sample, SampledRun, SampleFormat, Usage, sampled, usage
 from hati.core.seeds import generator
 from hati.core.study import StudyId, Task, digest
 from hati.core.units import Unit, conversion, is_unit, parse_duration, parse_unit
@@ -70,4 +70,5 @@ __all__ = [
     "parse_unit",
     "sampled",
     "setting_text",
+    "usage",
 ]

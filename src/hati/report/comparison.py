@@ -47,6 +47,7 @@ def _side_json(side: Side) -> Plain:
         "runs": side.runs,
         "revision": side.revision,
         "machine": side.machine,
+        "disturbed": side.disturbed,
     }
 
 

@@ -5,6 +5,7 @@ The run is the unit: observations of one run are not independent, and never pool
 
 from hati.studies.comparison.conclusion import Comparison, Comparisons, Side, Verdict
 from hati.studies.comparison.deciding import ALPHA, MARGIN, Question, compare
+from hati.studies.comparison.interference import interference_warnings
 from hati.studies.comparison.matching import Pair, Unmatched, pairs
 from hati.studies.comparison.statistic import MEAN, Statistic
 
@@ -21,5 +22,6 @@ __all__ = [
     "Unmatched",
     "Verdict",
     "compare",
+    "interference_warnings",
     "pairs",
 ]

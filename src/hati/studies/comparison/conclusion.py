@@ -21,7 +21,8 @@ class Verdict(StrEnum):
 class Side:
     """One sample: the mean of its runs, in the metric's unit, the half-width of its interval as a fraction of it.
 
-    ``spread`` is None where nothing is known of the noise.
+    ``spread`` is None where nothing is known of the noise; ``disturbed`` is how many of the runs were; all
+    of them count.
     """
 
     mean: float
@@ -29,6 +30,7 @@ class Side:
     runs: int
     revision: str
     machine: str
+    disturbed: int = 0
 
 
 @dataclass(frozen=True)

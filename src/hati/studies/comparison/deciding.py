@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hati.core import Better, FloatArray, InputError, Sample, conversion
+from hati.harness import disturbances
 from hati.stats import Difference, VariancePrior, adaptive_benjamini_hochberg, difference, variance_prior
 from hati.studies.comparison.conclusion import Comparison, Comparisons, Side, Verdict
 from hati.studies.comparison.matching import Pair
@@ -145,7 +146,12 @@ def _side(sample: Sample, values: FloatArray, decided: Difference, question: Que
     alone = Difference(0.0, decided.variance / 2.0, decided.own, (len(values), len(values)), decided.borrowed)
     width = alone.half_width(1.0 - question.alpha)
     return Side(
-        float(values.mean()), width if math.isfinite(width) else None, len(values), sample.revision, sample.machine
+        float(values.mean()),
+        width if math.isfinite(width) else None,
+        len(values),
+        sample.revision,
+        sample.machine,
+        sum(map(bool, disturbances([run.usage for run in sample.runs]))),
     )
 
 
