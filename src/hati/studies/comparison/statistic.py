@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from hati.core import FloatArray, InputError
+from hati.core import FloatArray, InputError, Sample
+from hati.stats import Index
 
 _BATCHES = 10
 _LEAST = 1e-9
@@ -57,6 +59,35 @@ class Statistic:
 
 MEAN = Statistic()
 _NAMED = {"mean": MEAN, "median": Statistic(0.5)}
+
+
+@dataclass(frozen=True, eq=False)
+class RunValues:
+    """What stands for the runs of a sample, in their order.
+
+    ``values`` are the statistic's, and ``unsteady`` tells how unsteady each run is within, nan where it is too short;
+    both of shape (runs,).
+    """
+
+    values: FloatArray
+    unsteady: FloatArray
+
+    def times(self, factor: float) -> RunValues:
+        """The same in another unit."""
+        return RunValues(factor * self.values, self.unsteady)
+
+    def of(self, places: Index) -> RunValues:
+        """Of the runs at those places."""
+        return RunValues(self.values[places], self.unsteady[places])
+
+
+def run_values(sample: Sample, statistic: Statistic) -> RunValues:
+    """Each run as one number."""
+    deviations = (batch_deviation(values) for values in sample.steady)
+    return RunValues(
+        np.array([statistic.of(values) for values in sample.steady]),
+        np.array([math.nan if deviation is None else deviation for deviation in deviations]),
+    )
 
 
 def batch_deviation(values: FloatArray) -> float | None:
