@@ -42,6 +42,10 @@ _Metric = Annotated[str | None, typer.Option("--metric", metavar="NAME", help="O
 _FailOn = Annotated[
     str, typer.Option("--fail-on", metavar="VERDICTS", help="Which of slower, faster, inconclusive exit with 1, 1, 3.")
 ]
+_History = Annotated[
+    list[Path] | None,
+    typer.Option("--history", metavar="FILE", help="Earlier samples of the same: their noise counts. May be repeated."),
+]
 _Chosen = Annotated[ComparisonFormat, typer.Option("--format", help="How the result is written.")]
 
 
@@ -52,6 +56,7 @@ def compare(
     alpha: _Alpha = 0.01,
     statistic: _Statistic = "mean",
     metric: _Metric = None,
+    history: _History = None,
     fail_on: _FailOn = "slower,inconclusive",
     output: Output = STDOUT,
     chosen: _Chosen = ComparisonFormat.TEXT,
@@ -66,7 +71,8 @@ def compare(
     files = [read_samples(path) for path in (before, after)]
     sides = [_of_metric(file.samples, metric, path) for file, path in zip(files, (before, after), strict=True)]
     found, unmatched = pairs(*sides)
-    comparisons = compare(found, question, interference_warnings(found))
+    earlier = [sample for path in history or () for sample in read_samples(path).samples]
+    comparisons = compare(found, question, interference_warnings(found), earlier)
     for path, names in ((before, unmatched.before), (after, unmatched.after)):
         if names:
             say(f"only in {path}: {', '.join(names[:5])}{f' and {len(names) - 5} more' if len(names) > 5 else ''}")

@@ -114,7 +114,8 @@ class Comparisons:
     """All of them, at the study-wise level ``alpha`` and with the ``margin`` within which two are the same.
 
     ``borrowed`` are the degrees of freedom that each variance has from the other benchmarks; ``mean_ratios`` the
-    geometric mean of the ratios of each metric with several benchmarks, by its name.
+    geometric mean of the ratios of each metric with several benchmarks, by its name. Of ``remembered`` comparisons
+    earlier samples tell of the noise.
     """
 
     alpha: float
@@ -124,6 +125,7 @@ class Comparisons:
     borrowed: float
     mean_ratios: dict[str, float]
     warnings: tuple[str, ...]
+    remembered: int = 0
 
     def count(self, verdict: Verdict) -> int:
         """How many comparisons end so."""
