@@ -64,6 +64,10 @@ _Seed = Annotated[
         "--seed", metavar="SEED", min=0, max=LARGEST_SEED, help="Benchmarks: of the order in each pair [default: 1]."
     ),
 ]
+_History = Annotated[
+    list[Path] | None,
+    typer.Option("--history", metavar="FILE", help="Earlier samples of the same: their noise counts. May be repeated."),
+]
 _Chosen = Annotated[ComparisonFormat, typer.Option("--format", help="How the result is written.")]
 
 
@@ -74,6 +78,7 @@ def compare(
     alpha: _Alpha = 0.01,
     statistic: _Statistic = "mean",
     metric: _Metric = None,
+    history: _History = None,
     fail_on: _FailOn = "slower,inconclusive",
     project: _Project = HERE,
     both: _Both = None,
@@ -98,21 +103,24 @@ def compare(
     options = PairOptions(project, both, set_before, set_after, stop, budget, seed, fresh, dry_run, store)
     if any(Path(name).exists() for name in (before, after)) or not options.has_project:
         options.refuse()
-        found = _files(Path(before), Path(after), question, metric)
+        found = _files(Path(before), Path(after), question, metric, history or [])
         write_comparisons(found, comparisons_json(found), comparison_table(found), chosen, output)
         return _status(found, failing)
+    if history:
+        raise InputError("--history is of files", fix="leave it out, or compare two files of samples")
     measured = compare_now((before, after), question, metric, options, output, chosen)
     return 0 if measured is None else _status(measured, failing)
 
 
-def _files(before: Path, after: Path, question: Question, metric: str | None) -> Comparisons:
-    from hati.studies.comparison import compare, pairs
+def _files(before: Path, after: Path, question: Question, metric: str | None, history: list[Path]) -> Comparisons:
+    from hati.studies.comparison import compare, interference_warnings, pairs
     from hati.subject.samples import read_samples
 
     files = [read_samples(path) for path in (before, after)]
     sides = [_of_metric(file.samples, metric, path) for file, path in zip(files, (before, after), strict=True)]
     found, unmatched = pairs(*sides)
-    comparisons = compare(found, question)
+    earlier = [sample for path in history for sample in read_samples(path).samples]
+    comparisons = compare(found, question, interference_warnings(found), earlier)
     for path, names in ((before, unmatched.before), (after, unmatched.after)):
         if names:
             say(f"only in {path}: {', '.join(names[:5])}{f' and {len(names) - 5} more' if len(names) > 5 else ''}")

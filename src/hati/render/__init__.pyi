@@ -1,3 +1,4 @@
+from .benchstat import benchstat_text as benchstat_text
 from .charts import chart_png as chart_png
 from .charts import chart_svg as chart_svg
 from .charts import screening_charts as screening_charts

@@ -47,6 +47,7 @@ from .quantities import tidy as tidy
 from .recommendation import recommendation_answer as recommendation_answer
 from .recommendation import recommendation_json as recommendation_json
 from .recommendation import recommendation_table as recommendation_table
+from .runs import disturbed_runs as disturbed_runs
 from .runs import run_table as run_table
 from .runs import runs_table as runs_table
 from .samples import FORMAT as FORMAT

@@ -31,6 +31,7 @@ from hati.stats.creep import Creep, creep
 from hati.stats.difference import Difference, difference
 from hati.stats.dispersion import log_variances
 from hati.stats.distributions import f_above, f_quantile, noncentrality_of_t, t_quantile, t_two_sided
+from hati.stats.earlier import earlier_variances
 from hati.stats.effect_models import EffectModels, likely_models
 from hati.stats.explained import explained, rank_by_explained
 from hati.stats.forward import forward_selection
@@ -124,6 +125,7 @@ __all__ = [
     "detectable_contrast",
     "detectable_step",
     "difference",
+    "earlier_variances",
     "equivalence",
     "explained",
     "f_above",

@@ -14,6 +14,7 @@ from hati.studies.comparison.conclusion import (
 )
 from hati.studies.comparison.deciding import compare
 from hati.studies.comparison.decisions import Decision, Sides, decide
+from hati.studies.comparison.interference import interference_warnings
 from hati.studies.comparison.matching import Pair, Unmatched, pairs
 from hati.studies.comparison.question import ALPHA, MARGIN, Question
 from hati.studies.comparison.statistic import MEAN, RunValues, Statistic, run_values
@@ -38,6 +39,7 @@ __all__ = [
     "Verdict",
     "compare",
     "decide",
+    "interference_warnings",
     "pairs",
     "run_values",
 ]
