@@ -64,7 +64,7 @@ def compare(
     failing = _verdicts(fail_on)
     check_output(output)
     files = [read_samples(path) for path in (before, after)]
-    sides = [_of_metric(file.samples, metric, path) for file, path in zip(files, (before, after), strict=True)]
+    sides = [of_metric(file.samples, metric, path) for file, path in zip(files, (before, after), strict=True)]
     found, unmatched = pairs(*sides)
     comparisons = compare(found, question)
     for path, names in ((before, unmatched.before), (after, unmatched.after)):
@@ -76,7 +76,12 @@ def compare(
     return _status(comparisons, failing)
 
 
-def _of_metric(samples: tuple[Sample, ...], metric: str | None, path: Path) -> tuple[Sample, ...]:
+def of_metric(samples: tuple[Sample, ...], metric: str | None, path: Path) -> tuple[Sample, ...]:
+    """Those of a metric, or all.
+
+    Raises:
+        InputError: where there are none.
+    """
     chosen = tuple(sample for sample in samples if metric in {None, sample.metric.name})
     if not chosen:
         known = ", ".join(sorted({sample.metric.name for sample in samples}))

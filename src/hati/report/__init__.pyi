@@ -1,3 +1,7 @@
+from .audit import audit_answer as audit_answer
+from .audit import audit_facts as audit_facts
+from .audit import audit_json as audit_json
+from .audit import audit_table as audit_table
 from .cases import Case as Case
 from .cases import comparison_cases as comparison_cases
 from .classical_designs import blocks_notes as blocks_notes

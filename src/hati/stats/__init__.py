@@ -46,7 +46,7 @@ from hati.stats.lenth import (
 from hati.stats.marginal import Moments, block_columns, moments
 from hati.stats.model_terms import ModelTerms
 from hati.stats.moderated import VariancePrior, variance_prior
-from hati.stats.multiple import adaptive_benjamini_hochberg, benjamini_hochberg, holm
+from hati.stats.multiple import adaptive_benjamini_hochberg, benjamini_hochberg, critical_p_value, holm
 from hati.stats.normal_scores import normal_scores
 from hati.stats.power import (
     POWER,
@@ -58,6 +58,7 @@ from hati.stats.power import (
     power_of_contrast,
     step_critical,
 )
+from hati.stats.proportions import Proportion, clustered_proportion, proportion, sign_test
 from hati.stats.stability import stability
 from hati.stats.step_down import StepDown, step_down
 from hati.stats.stratified import MeanEstimate, StratumMean, assisted_mean, stratified_mean, stratum_means
@@ -91,6 +92,7 @@ __all__ = [
     "MeanEstimate",
     "ModelTerms",
     "Moments",
+    "Proportion",
     "Quantile",
     "Signs",
     "StepDown",
@@ -108,9 +110,11 @@ __all__ = [
     "box_meyer",
     "change_points",
     "change_size",
+    "clustered_proportion",
     "contrasts",
     "correlated_reference",
     "creep",
+    "critical_p_value",
     "degrees_of_freedom",
     "detectable_by_lenth",
     "detectable_by_pure_error",
@@ -138,6 +142,7 @@ __all__ = [
     "power_by_lenth",
     "power_by_pure_error",
     "power_of_contrast",
+    "proportion",
     "pseudo_standard_error",
     "pure_error",
     "quantile_pairs",
@@ -145,6 +150,7 @@ __all__ = [
     "rank_by_explained",
     "rank_trend",
     "side_means",
+    "sign_test",
     "simultaneous_margin_of_error",
     "stability",
     "step_critical",
