@@ -52,9 +52,9 @@ def hati(before: list[FloatArray], after: list[FloatArray]) -> tuple[FloatArray,
     found = [Pair(sample(str(i), a), sample(str(i), b)) for i, (a, b) in enumerate(zip(before, after, strict=True))]
     rows = compare(found, Question(alpha=ALPHA)).rows
     return (
-        np.array([row.p_value is not None and row.p_value <= ALPHA for row in rows]),
-        np.array([row.verdict in {Verdict.SLOWER, Verdict.FASTER} for row in rows]),
-        np.array([row.verdict is Verdict.SAME for row in rows]),
+        np.array([row.change.p_value is not None and row.change.p_value <= ALPHA for row in rows]),
+        np.array([row.change.verdict in {Verdict.SLOWER, Verdict.FASTER} for row in rows]),
+        np.array([row.change.verdict is Verdict.SAME for row in rows]),
     )
 
 

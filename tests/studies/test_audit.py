@@ -83,7 +83,7 @@ def test_from_the_smallest_change_on_a_comparison_says_so(runs: int, count: int,
             ]
             row = compare(changed, question).rows[place]
             if changes[place] > 0.0 or expected:
-                assert (row.verdict is Verdict.SLOWER) == expected
+                assert (row.change.verdict is Verdict.SLOWER) == expected
 
 
 def _changed(values: np.ndarray, first: np.ndarray, change: float) -> np.ndarray:
@@ -120,7 +120,7 @@ def test_what_is_counted_is_what_comparisons_of_the_same_halves_say() -> None:
             Pair(sample(before.values[:, None], str(i), rate), sample(after.values[:, None], str(i), rate))
             for i, (before, after) in enumerate(halves)
         ]
-        verdicts = [row.verdict for row in compare(told, question).rows]
+        verdicts = [row.change.verdict for row in compare(told, question).rows]
         assert counted.slower[split].tolist() == [verdict is Verdict.SLOWER for verdict in verdicts]
         assert counted.faster[split].tolist() == [verdict is Verdict.FASTER for verdict in verdicts]
         assert counted.same[split].tolist() == [verdict is Verdict.SAME for verdict in verdicts]

@@ -34,7 +34,7 @@ def drawn(mean: float, runs: int, rng: np.random.Generator, deviation: float = 0
 
 
 def verdicts(before: list[Sample], after: list[Sample], question: Question | None = None) -> list[str]:
-    return [row.verdict.value for row in compare(pairs(before, after)[0], question or Question()).rows]
+    return [row.change.verdict.value for row in compare(pairs(before, after)[0], question or Question()).rows]
 
 
 def test_each_verdict() -> None:
@@ -48,13 +48,13 @@ def test_each_verdict() -> None:
     ]
     assert verdicts(before, after) == ["slower", "faster", "same", "inconclusive"]
     found = compare(pairs(before, after)[0], Question()).rows
-    assert found[0].ratio == pytest.approx(1.2, rel=0.03)
-    assert found[0].interval is not None
-    assert found[0].interval[0] < 1.2 < found[0].interval[1]
-    assert found[3].runs_needed is not None
-    assert found[3].runs_needed > 10
-    assert found[3].detectable is not None
-    assert found[3].detectable > 0.2
+    assert found[0].change.ratio == pytest.approx(1.2, rel=0.03)
+    assert found[0].change.interval is not None
+    assert found[0].change.interval[0] < 1.2 < found[0].change.interval[1]
+    assert found[3].change.runs_needed is not None
+    assert found[3].change.runs_needed > 10
+    assert found[3].change.detectable is not None
+    assert found[3].change.detectable > 0.2
 
 
 def test_slower_is_worse_for_what_should_be_high() -> None:
@@ -84,7 +84,7 @@ def test_units_are_converted_and_others_are_an_error() -> None:
     rng = np.random.default_rng(5)
     values = drawn(1.0, 6, rng)
     found = compare(pairs([sample(values)], [sample(1e3 * values, metric=Metric("time", "ms"))])[0], Question()).rows[0]
-    assert found.ratio == pytest.approx(1.0)
+    assert found.change.ratio == pytest.approx(1.0)
     assert found.after.mean == pytest.approx(found.before.mean)
     with pytest.raises(InputError, match="cannot be converted"):
         compare(pairs([sample(values)], [sample(values, metric=Metric("time", "MB"))])[0], Question())
@@ -95,11 +95,16 @@ def test_runs_of_one_on_each_side_borrow_from_the_others_or_say_nothing() -> Non
     others = [[sample(drawn(1.0, 5, rng), f"o{i}") for i in range(20)] for _ in range(2)]
     alone = [sample(np.array([[1.0]]), "one")], [sample(np.array([[2.0]]), "one")]
     lonely = compare(pairs(*alone)[0], Question()).rows[0]
-    assert lonely.verdict is Verdict.INCONCLUSIVE
-    assert (lonely.p_value, lonely.interval, lonely.detectable, lonely.runs_needed) == (None, None, None, None)
-    assert lonely.ratio == pytest.approx(2.0)
+    assert lonely.change.verdict is Verdict.INCONCLUSIVE
+    assert (lonely.change.p_value, lonely.change.interval, lonely.change.detectable, lonely.change.runs_needed) == (
+        None,
+        None,
+        None,
+        None,
+    )
+    assert lonely.change.ratio == pytest.approx(2.0)
     helped = compare(pairs(others[0] + alone[0], others[1] + alone[1])[0], Question())
-    assert helped.rows[-1].verdict is Verdict.SLOWER
+    assert helped.rows[-1].change.verdict is Verdict.SLOWER
     assert helped.borrowed > 4.0
 
 
@@ -107,10 +112,10 @@ def test_values_at_zero_and_below_are_compared_as_they_are() -> None:
     rng = np.random.default_rng(7)
     low, high = (mean + rng.standard_normal((8, 1)) for mean in (-10.0, -5.0))
     found = compare(pairs([sample(low)], [sample(high)])[0], Question()).rows[0]
-    assert found.verdict is Verdict.SLOWER
-    assert found.ratio == pytest.approx(1.5, abs=0.1)  # half its size more
+    assert found.change.verdict is Verdict.SLOWER
+    assert found.change.ratio == pytest.approx(1.5, abs=0.1)  # half its size more
     zero = compare(pairs([sample(np.zeros((4, 1)))], [sample(np.zeros((4, 1)))])[0], Question()).rows[0]
-    assert (zero.verdict, zero.ratio) == (Verdict.INCONCLUSIVE, None)
+    assert (zero.change.verdict, zero.change.ratio) == (Verdict.INCONCLUSIVE, None)
 
 
 def test_statistics_of_runs() -> None:
@@ -183,10 +188,13 @@ def test_false_alarms_power_and_claims_of_equality() -> None:
             after = [sample(shift * values, f"b{i}") for i, values in enumerate(second)]
             rows = compare(pairs(first, after)[0], Question()).rows
             if shift == 1.0:
-                alarms += sum(row.verdict in {Verdict.SLOWER, Verdict.FASTER} for row in rows)
-                held += sum(row.interval is not None and row.interval[0] <= 1.0 <= row.interval[1] for row in rows)
+                alarms += sum(row.change.verdict in {Verdict.SLOWER, Verdict.FASTER} for row in rows)
+                held += sum(
+                    row.change.interval is not None and row.change.interval[0] <= 1.0 <= row.change.interval[1]
+                    for row in rows
+                )
             else:
-                same += sum(row.verdict is Verdict.SAME for row in rows)
+                same += sum(row.change.verdict is Verdict.SAME for row in rows)
     assert alarms <= 8
     assert 0.982 <= held / 1_200 <= 0.997
     assert same <= 23

@@ -103,7 +103,7 @@ def _verdicts(text: str) -> frozenset[Verdict]:
 def _status(found: Comparisons, failing: frozenset[Verdict]) -> int:
     from hati.studies.comparison import Verdict
 
-    if any(found.count(verdict) for verdict in failing - {Verdict.INCONCLUSIVE}):
+    if any(failing & row.verdicts - {Verdict.INCONCLUSIVE} for row in found.rows):
         return WORSE
     return UNDECIDED if Verdict.INCONCLUSIVE in failing and found.count(Verdict.INCONCLUSIVE) else 0
 

@@ -19,13 +19,13 @@ class Case(NamedTuple):
 
 
 def comparison_cases(found: Comparisons) -> Sequence[Case]:
-    """A case for each comparison: slower fails, what is not decided is skipped."""
+    """A case for each comparison: slower fails, also in a cluster; what is not decided is skipped."""
     return [
         Case(
             row.benchmark,
             comparison_name(row),
-            comparison_sentence(row) if row.verdict is Verdict.SLOWER else None,
-            comparison_sentence(row) if row.verdict is Verdict.INCONCLUSIVE else None,
+            comparison_sentence(row) if Verdict.SLOWER in row.verdicts else None,
+            comparison_sentence(row) if row.verdicts == {Verdict.INCONCLUSIVE} else None,
         )
         for row in found.rows
     ]

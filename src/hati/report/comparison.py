@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from hati.report.changes import change_json, change_text, p_text
+from hati.report.clusters import cluster_json, cluster_rows, cluster_sentence
 from hati.report.plain import Plain
 from hati.report.quantities import change, general, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
-from hati.studies.comparison import Comparison, Comparisons, Side, Verdict
-
-_TINY_P = 1e-4
-_NOTHING = "~"
+from hati.studies.comparison import Change, Comparison, Comparisons, Side, Verdict
 
 
 def comparisons_json(found: Comparisons) -> list[Plain]:
@@ -24,19 +23,13 @@ def _json(row: Comparison, found: Comparisons) -> Plain:
         "metric": row.metric.name,
         "unit": row.metric.unit,
         "better": row.metric.better.value,
-        "verdict": row.verdict.value,
-        "estimate": None if row.ratio is None else row.ratio - 1.0,
-        "ratio": row.ratio,
-        "interval": None if row.interval is None else list(row.interval),
-        "p_value": row.p_value,
-        "q_value": row.q_value,
-        "detectable": row.detectable,
-        "runs_needed": row.runs_needed,
+        **change_json(row.change),
         "before": _side_json(row.before),
         "after": _side_json(row.after),
         "alpha": found.alpha,
         "margin": found.margin,
         "statistic": found.statistic,
+        "clusters": [cluster_json(part) for part in row.clusters],
     }
 
 
@@ -51,9 +44,11 @@ def _side_json(side: Side) -> Plain:
 
 
 def comparison_table(found: Comparisons) -> Table:
-    """A row for each comparison; ``~`` where no change is told."""
+    """A row for each comparison, ``~`` where no change is told, and under it its clusters where one of them changed."""
     one = len({row.metric.name for row in found.rows}) == 1
-    rows = tuple(_row(row, _of(row) if one else comparison_name(row)) for row in found.rows)
+    rows: list[tuple[Cell, ...]] = []
+    for row in found.rows:
+        rows += [_row(row, _of(row) if one else comparison_name(row)), *cluster_rows(row)]
     means = tuple(_mean_row(name, ratio, found) for name, ratio in found.mean_ratios.items())
     columns = (
         Column("benchmark"),
@@ -71,17 +66,15 @@ def comparison_table(found: Comparisons) -> Table:
 
 
 def _row(row: Comparison, name: str) -> tuple[Cell, ...]:
-    changed = row.verdict in {Verdict.SLOWER, Verdict.FASTER} and row.ratio is not None
-    told = Shown(change(row.ratio - 1.0) if changed and row.ratio is not None else _NOTHING, row.ratio)
     return (
         name,
         quantity(row.before.mean, row.metric.unit),
         quantity(row.after.mean, row.metric.unit),
         _spread(row),
-        told,
-        None if row.p_value is None else Shown(p_text(row.p_value), row.p_value),
+        change_text(row.change),
+        None if row.change.p_value is None else Shown(p_text(row.change.p_value), row.change.p_value),
         _runs(row),
-        row.verdict.value,
+        row.change.verdict.value,
     )
 
 
@@ -96,15 +89,18 @@ def _of(row: Comparison) -> str:
 
 def comparison_sentence(row: Comparison) -> str:
     """What the comparison says, in a sentence."""
-    if row.p_value is None or row.ratio is None or row.interval is None:
+    return "; ".join(filter(None, (_sentence(row.change), cluster_sentence(row))))
+
+
+def _sentence(found: Change) -> str:
+    if found.p_value is None or found.ratio is None or found.interval is None:
         return "inconclusive: too few runs to tell a change from noise"
-    low, high = (change(end - 1.0) for end in row.interval)
-    told = f"{row.verdict.value}: {change(row.ratio - 1.0)} ({low} to {high}, p {p_text(row.p_value)})"
-    if row.verdict is not Verdict.INCONCLUSIVE:
+    low, high = (change(end - 1.0) for end in found.interval)
+    told = f"{found.verdict.value}: {change(found.ratio - 1.0)} ({low} to {high}, p {p_text(found.p_value)})"
+    if found.verdict is not Verdict.INCONCLUSIVE:
         return told
-    return (
-        f"{told}; {'no number of runs' if row.runs_needed is None else f'{row.runs_needed:,} runs each'} would decide"
-    )
+    needed = "no number of runs" if found.runs_needed is None else f"{found.runs_needed:,} runs each"
+    return f"{told}; {needed} would decide"
 
 
 def _spread(row: Comparison) -> Cell:
@@ -116,31 +112,21 @@ def _spread(row: Comparison) -> Cell:
 def _runs(row: Comparison) -> Cell:
     """The runs of each sample, and where they do not decide, how many would."""
     known = str(row.before.runs) if row.before.runs == row.after.runs else f"{row.before.runs}+{row.after.runs}"
-    if row.verdict is not Verdict.INCONCLUSIVE:
+    if row.change.verdict is not Verdict.INCONCLUSIVE:
         return known
-    return Shown(f"{known} of {'?' if row.runs_needed is None else f'{row.runs_needed:,}'}", row.runs_needed)
+    needed = row.change.runs_needed
+    return Shown(f"{known} of {'?' if needed is None else f'{needed:,}'}", needed)
 
 
 def _mean_row(name: str, ratio: float, found: Comparisons) -> tuple[Cell, ...]:
-    number = sum(row.metric.name == name and row.ratio is not None for row in found.rows)
+    number = sum(row.metric.name == name and row.change.ratio is not None for row in found.rows)
     metric = f" ({name})" if len(found.mean_ratios) > 1 else ""
     return (f"geomean of {number}{metric}", None, None, None, Shown(change(ratio - 1.0), ratio), None, None, None)
 
 
-def p_text(p_value: float) -> str:
-    """A p-value as people read it, never as zero.
-
-    >>> p_text(0.00031), p_text(0.2), p_text(1e-9)
-    ('0.0003', '0.20', '<0.0001')
-    """
-    if p_value < _TINY_P:
-        return f"<{_TINY_P}"
-    return f"{p_value:.2f}" if p_value >= 0.1 else f"{p_value:.4f}"
-
-
 def _notes(found: Comparisons) -> tuple[str, ...]:
     counts = [f"{found.count(verdict)} {verdict.value}" for verdict in Verdict if found.count(verdict)]
-    seen = [row.detectable for row in found.rows if row.detectable is not None]
+    seen = [row.change.detectable for row in found.rows if row.change.detectable is not None]
     notes = [
         f"{', '.join(counts)}. Each run counts as its {found.statistic}; ± is {percent(1.0 - found.alpha)} confidence; "
         "n: the runs of each sample, of those that would decide.",
@@ -155,4 +141,16 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
         middle = sorted(seen)[len(seen) // 2]
         others = f" (the median; {percent(min(seen))} to {percent(max(seen))})" if len(seen) > 1 else ""
         notes.append(f"A change of {percent(middle)}{others} would have been found with 80 % power.")
+    notes += _cluster_notes(found)
     return tuple(notes)
+
+
+def _cluster_notes(found: Comparisons) -> list[str]:
+    several = [row for row in found.rows if row.clusters]
+    changed = [row for row in several if any(part.told for part in row.clusters)]
+    if not several:
+        return []
+    return [
+        f"In {len(several)} of {len(found.rows)} the observations form clusters, compared one by one, with their "
+        f"shares: {len(changed) or 'none'} with a change{' (rows below)' if changed else ''}."
+    ]

@@ -24,6 +24,7 @@ from hati.stats.change_place import place_interval, side_means
 from hati.stats.change_points import ChangePoint, change_points
 from hati.stats.change_size import ChangeSize, change_size, detectable_step
 from hati.stats.change_test import FEWEST_VALUES, Change, strongest_change
+from hati.stats.clusters import Cluster, cluster_cuts, clusters, matched_clusters
 from hati.stats.contrasts import ALIAS_ORDER, Contrasts, Signs, Term, contrasts
 from hati.stats.creep import Creep, creep
 from hati.stats.difference import Difference, difference
@@ -78,6 +79,7 @@ __all__ = [
     "Change",
     "ChangePoint",
     "ChangeSize",
+    "Cluster",
     "Contrasts",
     "Creep",
     "Difference",
@@ -110,7 +112,9 @@ __all__ = [
     "box_meyer",
     "change_points",
     "change_size",
+    "cluster_cuts",
     "clustered_proportion",
+    "clusters",
     "contrasts",
     "correlated_reference",
     "creep",
@@ -136,6 +140,7 @@ __all__ = [
     "log_variances",
     "mann_whitney",
     "margin_of_error",
+    "matched_clusters",
     "moments",
     "normal_scores",
     "place_interval",

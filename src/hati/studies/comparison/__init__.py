@@ -3,16 +3,28 @@
 The run is the unit: observations of one run are not independent, and never pooled.
 """
 
-from hati.studies.comparison.conclusion import Comparison, Comparisons, Side, Verdict
+from hati.studies.comparison.conclusion import (
+    Change,
+    ClusterChange,
+    ClusterSide,
+    Comparison,
+    Comparisons,
+    Side,
+    Verdict,
+)
 from hati.studies.comparison.deciding import compare
-from hati.studies.comparison.decisions import ALPHA, MARGIN, Decision, Question, Sides, decide
+from hati.studies.comparison.decisions import Decision, Sides, decide
 from hati.studies.comparison.matching import Pair, Unmatched, pairs
+from hati.studies.comparison.question import ALPHA, MARGIN, Question
 from hati.studies.comparison.statistic import MEAN, RunValues, Statistic, run_values
 
 __all__ = [
     "ALPHA",
     "MARGIN",
     "MEAN",
+    "Change",
+    "ClusterChange",
+    "ClusterSide",
     "Comparison",
     "Comparisons",
     "Decision",

@@ -32,28 +32,79 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """One benchmark's two samples.
+class Change:
+    """How the second of two samples differs from the first.
 
-    ``ratio`` is the second's mean over the first's, with its ``interval``; ``p_value`` that of no difference, and
-    ``q_value`` the same corrected for all comparisons; ``detectable`` the smallest change, a fraction, that would have
-    been found with 80 % power, and ``runs_needed`` how many runs of each sample would decide. They are None where
-    nothing is known of the noise, or no number of runs up to 10,000 would do; the ratio where the first mean is zero.
+    ``ratio`` is the second's value over the first's, with its ``interval``; ``p_value`` that of no difference, and
+    ``q_value`` the same corrected for all that were compared; ``detectable`` the smallest change, a fraction, that
+    would have been found with 80 % power, and ``runs_needed`` how many runs of each sample would decide. They are None
+    where nothing is known of the noise, or no number of runs up to 10,000 would do; the ratio where the first value is
+    zero, or there is none.
     """
+
+    verdict: Verdict
+    ratio: float | None = None
+    interval: tuple[float, float] | None = None
+    p_value: float | None = None
+    q_value: float | None = None
+    detectable: float | None = None
+    runs_needed: int | None = None
+
+    @property
+    def told(self) -> bool:
+        """Whether it is slower or faster."""
+        return self.verdict in {Verdict.SLOWER, Verdict.FASTER}
+
+
+@dataclass(frozen=True)
+class ClusterSide:
+    """A cluster in one sample: its ``centre``, the median of runs' medians, in the metric's unit, None where no run is
+    in it; its mean ``share`` of a run's observations; how many ``runs`` have any.
+    """
+
+    centre: float | None
+    share: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class ClusterChange:
+    """One cluster of observations in both samples: how its centre changed, and its share.
+
+    ``share_p_value`` is that of no change of the share, ``share_q_value`` the same corrected, None where nothing
+    is known of the noise; ``share_moved`` says that it is told, and not shown to be within the margin.
+    """
+
+    change: Change
+    before: ClusterSide
+    after: ClusterSide
+    share_p_value: float | None
+    share_q_value: float | None
+    share_moved: bool
+
+    @property
+    def told(self) -> bool:
+        """Whether it changed."""
+        return self.change.told or self.share_moved
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One benchmark's two samples, by what stands for their runs and, where there are several, by ``clusters``."""
 
     benchmark: str
     configuration: Configuration
     workload: Workload
     metric: Metric
-    verdict: Verdict
+    change: Change
     before: Side
     after: Side
-    ratio: float | None
-    interval: tuple[float, float] | None
-    p_value: float | None
-    q_value: float | None
-    detectable: float | None
-    runs_needed: int | None
+    clusters: tuple[ClusterChange, ...] = ()
+
+    @property
+    def verdicts(self) -> frozenset[Verdict]:
+        """Its own verdict, and those of its clusters that are slower or faster."""
+        return frozenset({self.change.verdict, *(part.change.verdict for part in self.clusters if part.change.told)})
 
 
 @dataclass(frozen=True)
@@ -74,4 +125,8 @@ class Comparisons:
 
     def count(self, verdict: Verdict) -> int:
         """How many comparisons end so."""
-        return sum(row.verdict is verdict for row in self.rows)
+        return sum(row.change.verdict is verdict for row in self.rows)
+
+    def hidden(self, verdict: Verdict) -> int:
+        """How many comparisons end otherwise, but have a cluster that ends so."""
+        return sum(verdict in row.verdicts and row.change.verdict is not verdict for row in self.rows)

@@ -4,42 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from hati.core import Better, InputError
+from hati.core import Better
 from hati.stats import Difference, VariancePrior, adaptive_benjamini_hochberg, difference, variance_prior
-from hati.studies.comparison.conclusion import Verdict
-from hati.studies.comparison.statistic import MEAN, RunValues, Statistic
+from hati.studies.comparison.conclusion import Change, Verdict
+from hati.studies.comparison.question import Question
+from hati.studies.comparison.statistic import RunValues
 
-ALPHA = 0.01
-MARGIN = 0.05
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is asked: changes at the level ``alpha``, equality within a ``margin``, of a ``statistic`` of runs.
-
-    Raises:
-        InputError: for an alpha or a margin that is not between 0 and 1.
-    """
-
-    alpha: float = ALPHA
-    margin: float = MARGIN
-    statistic: Statistic = MEAN
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.alpha < 1.0:
-            raise InputError(f"alpha is a probability between 0 and 1, not {self.alpha:g}")
-        if not 0.0 < self.margin < 1.0:
-            raise InputError(f"the margin is between 0 and 100 %, not {self.margin:g}", fix="write 5%")
-
-    @property
-    def limit(self) -> float:
-        """The margin on the logarithmic scale: slower by it and faster by it are as far from the same."""
-        return math.log1p(self.margin)
+POWER = 0.8
 
 
 class Sides(NamedTuple):
@@ -60,6 +35,21 @@ class Decision(NamedTuple):
     scale: float | None
     q_value: float | None
 
+    def change(self, question: Question, better: Better) -> Change:
+        """What is told of it."""
+        decided, known = self.decided, self.q_value is not None
+        width = decided.half_width(1.0 - question.alpha)
+        detectable = decided.detectable(question.alpha, POWER) if known else math.inf
+        return Change(
+            verdict=self.verdict(question, better),
+            ratio=None if self.scale == 0.0 else self._ratio(decided.estimate),
+            interval=(self._ratio(decided.estimate - width), self._ratio(decided.estimate + width)) if known else None,
+            p_value=decided.p_value if known else None,
+            q_value=self.q_value,
+            detectable=self._ratio(detectable) - 1.0 if math.isfinite(detectable) else None,
+            runs_needed=decided.runs_needed(question.alpha, -question.limit, question.limit) if known else None,
+        )
+
     def verdict(self, question: Question, better: Better) -> Verdict:
         """The same where two one-sided tests say so, else a change where it is significant over all pairs."""
         if self.q_value is None:
@@ -71,17 +61,26 @@ class Decision(NamedTuple):
         worse = self.decided.estimate > 0.0 if better is Better.LOWER else self.decided.estimate < 0.0
         return Verdict.SLOWER if worse else Verdict.FASTER
 
+    def _ratio(self, size: float) -> float:
+        return math.exp(size) if self.scale is None else 1.0 + size
+
 
 def decide(sides: Sequence[Sides]) -> tuple[list[Decision], VariancePrior]:
     """The decisions of pairs that are compared together, and what they say of each other's noise."""
     differences = [_difference(each) for each in sides]
     prior = _prior(sides, [own for own, _ in differences])
     decided = [own.borrowing(prior, place) for place, (own, _) in enumerate(differences)]
-    told = [place for place, each in enumerate(decided) if each.told and differences[place][1] != 0.0]
-    adjusted = adaptive_benjamini_hochberg(np.array([decided[place].p_value for place in told]))
-    q_values = dict(zip(told, adjusted.tolist(), strict=True))
     scales = [scale for _, scale in differences]
-    return [Decision(each, scales[place], q_values.get(place)) for place, each in enumerate(decided)], prior
+    q_values = corrected([None if scale == 0.0 else one for one, scale in zip(decided, scales, strict=True)])
+    return [Decision(*each) for each in zip(decided, scales, q_values, strict=True)], prior
+
+
+def corrected(decided: Sequence[Difference | None]) -> list[float | None]:
+    """The p-values of differences corrected for their number; None where nothing is known of one or of its noise."""
+    told = [place for place, one in enumerate(decided) if one is not None and one.told]
+    p_values = [one.p_value for one in decided if one is not None and one.told]
+    found = dict(zip(told, adaptive_benjamini_hochberg(np.array(p_values)).tolist(), strict=True))
+    return [found.get(place) for place in range(len(decided))]
 
 
 def _difference(sides: Sides) -> tuple[Difference, float | None]:

@@ -1,0 +1,43 @@
+"""A change between two samples as plain values and in a few characters."""
+
+from __future__ import annotations
+
+from hati.report.plain import Plain
+from hati.report.quantities import change
+from hati.report.table import Shown
+from hati.studies.comparison import Change
+
+_TINY_P = 1e-4
+_NOTHING = "~"
+
+
+def change_json(found: Change) -> dict[str, Plain]:
+    """Its verdict and evidence; every number unrounded."""
+    return {
+        "verdict": found.verdict.value,
+        "estimate": None if found.ratio is None else found.ratio - 1.0,
+        "ratio": found.ratio,
+        "interval": None if found.interval is None else list(found.interval),
+        "p_value": found.p_value,
+        "q_value": found.q_value,
+        "detectable": found.detectable,
+        "runs_needed": found.runs_needed,
+    }
+
+
+def change_text(found: Change) -> Shown:
+    """The change in percent where one is told, else ``~``."""
+    if not found.told or found.ratio is None:
+        return Shown(_NOTHING, found.ratio)
+    return Shown(change(found.ratio - 1.0), found.ratio)
+
+
+def p_text(p_value: float) -> str:
+    """A p-value as people read it, never as zero.
+
+    >>> p_text(0.00031), p_text(0.2), p_text(1e-9)
+    ('0.0003', '0.20', '<0.0001')
+    """
+    if p_value < _TINY_P:
+        return f"<{_TINY_P}"
+    return f"{p_value:.2f}" if p_value >= 0.1 else f"{p_value:.4f}"

@@ -1,0 +1,79 @@
+"""Two samples compared cluster by cluster: a change of a fast path under a slow one (seed 002, section 4.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hati.core import Better, conversion
+from hati.stats import Cluster, Difference, difference, matched_clusters
+from hati.studies.comparison.conclusion import Change, ClusterChange, ClusterSide, Verdict
+from hati.studies.comparison.decisions import Decision, corrected
+from hati.studies.comparison.matching import Pair
+from hati.studies.comparison.question import Question
+
+
+class _Matched(NamedTuple):
+    """A cluster of both samples; its centres' difference is None where a sample has none of it."""
+
+    before: Cluster
+    after: Cluster
+    moved: Difference | None
+    mixed: Difference
+
+
+def cluster_changes(found: Sequence[Pair], question: Question) -> list[tuple[ClusterChange, ...]]:
+    """For each pair how its clusters changed, ascending; nothing where there is one cluster, or a value not above zero.
+
+    The run is the unit here too: it counts as the median of its observations in the cluster, and as the share of them.
+    The p-values of all pairs' centres are corrected together, and so are those of the shares (false discovery rate).
+    """
+    matched = [_matched(pair) for pair in found]
+    every = [cluster for own in matched for cluster in own]
+    moved = iter(corrected([one.moved for one in every]))
+    mixed = iter(corrected([one.mixed for one in every]))
+    return [
+        tuple(_changed(one, next(moved), next(mixed), question, pair.before.metric.better) for one in own)
+        for pair, own in zip(found, matched, strict=True)
+    ]
+
+
+def _matched(pair: Pair) -> list[_Matched]:
+    factor = conversion(pair.after.metric.unit, pair.before.metric.unit)
+    sides = pair.before.steady, tuple(factor * values for values in pair.after.steady)
+    if min(float(values.min()) for side in sides for values in side) <= 0.0:
+        return []
+    both = matched_clusters(*([np.log(values) for values in side] for side in sides))
+    if len(both) == 1:
+        return []
+    return [_Matched(first, second, _moved(first, second), _mixed(first, second)) for first, second in both]
+
+
+def _moved(first: Cluster, second: Cluster) -> Difference | None:
+    return difference(first.medians, second.medians) if min(len(first.medians), len(second.medians)) > 0 else None
+
+
+def _mixed(first: Cluster, second: Cluster) -> Difference:
+    return difference(first.shares, second.shares)
+
+
+def _changed(
+    matched: _Matched, moved: float | None, mixed: float | None, question: Question, better: Better
+) -> ClusterChange:
+    nothing = Change(Verdict.INCONCLUSIVE)
+    return ClusterChange(
+        nothing if matched.moved is None else Decision(matched.moved, None, moved).change(question, better),
+        _side(matched.before),
+        _side(matched.after),
+        matched.mixed.p_value if matched.mixed.told else None,
+        mixed,
+        mixed is not None and mixed <= question.alpha < matched.mixed.within(-question.margin, question.margin),
+    )
+
+
+def _side(cluster: Cluster) -> ClusterSide:
+    runs = len(cluster.medians)
+    return ClusterSide(math.exp(cluster.centre) if runs else None, cluster.share, runs)

@@ -1,0 +1,84 @@
+"""Samples fall into the clusters they were made of, and those of two samples are matched."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hati.core import FloatArray
+from hati.stats import cluster_cuts, clusters, matched_clusters
+
+Part = tuple[float, float, float]
+"""Centre, standard deviation on the logarithmic scale, and share."""
+
+HIT, MISS = (1e-4, 0.05, 0.3), (0.08, 0.0005, 0.7)
+
+
+def drawn(parts: list[Part], seed: int, runs: int = 8, length: int = 300) -> list[FloatArray]:
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(runs):
+        kinds = rng.choice(len(parts), length, p=[share for *_, share in parts])
+        centres, spreads, _ = np.array(parts).T
+        found.append(np.log(centres[kinds]) + rng.normal(0.0, 1.0, length) * spreads[kinds])
+    return found
+
+
+def test_clusters_of_widths_far_apart() -> None:
+    runs = drawn([(1e-4, 0.05, 0.3), (2e-4, 0.02, 0.2), (0.08, 0.0005, 0.5)], seed=1)
+    cuts = cluster_cuts(runs)
+    found = clusters(runs, cuts)
+    assert np.exp([part.centre for part in found]) == pytest.approx([1e-4, 2e-4, 0.08], rel=0.01)
+    assert [part.share for part in found] == pytest.approx([0.3, 0.2, 0.5], abs=0.03)
+
+
+def test_one_cluster_has_no_cut() -> None:
+    assert cluster_cuts(drawn([(1.0, 0.3, 1.0)], seed=1)) == ()
+
+
+@pytest.mark.statistical
+def test_resampled_runs_have_the_same_clusters() -> None:
+    runs = drawn([HIT, MISS], seed=2)
+    rng = np.random.default_rng(3)
+    counts = [len(cluster_cuts([runs[i] for i in rng.integers(0, len(runs), len(runs))])) for _ in range(50)]
+    assert np.mean(np.array(counts) == 1) >= 0.95
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.9, 1.0, 1.1, 3.0])
+def test_a_cluster_that_moved_is_still_one(factor: float) -> None:
+    pairs = matched_clusters(drawn([HIT, MISS], 4), drawn([(factor * HIT[0], *HIT[1:]), MISS], 5))
+    assert len(pairs) == 2
+    fast, slow = (second.centre - first.centre for first, second in pairs)
+    assert np.exp(fast) == pytest.approx(factor, rel=0.02)
+    assert np.exp(slow) == pytest.approx(1.0, rel=0.001)
+
+
+def test_a_cluster_of_one_sample_only_has_no_share_in_the_other() -> None:
+    pairs = matched_clusters(drawn([HIT, MISS], 6), drawn([MISS, (5.0, 0.1, 0.3)], 7))
+    assert [(round(first.share, 1), round(second.share, 1)) for first, second in pairs] == [
+        (0.3, 0.0),
+        (0.7, 0.7),
+        (0.0, 0.3),
+    ]
+    assert len(pairs[0][1].medians) == len(pairs[2][0].medians) == 0
+
+
+def test_two_samples_of_one_cluster_are_one_pair() -> None:
+    ((first, second),) = matched_clusters(drawn([(1.0, 0.1, 1.0)], 8), drawn([(9.0, 0.1, 1.0)], 9))
+    assert first.share == second.share == 1.0
+
+
+def test_a_run_without_a_cluster_has_a_share_of_none_but_no_median() -> None:
+    ((low, high),) = [clusters([np.array([0.0, 0.0, 5.0]), np.array([0.1])], [2.0])]
+    assert low.medians.tolist() == [0.0, 0.1]
+    assert high.medians.tolist() == [5.0]
+    assert high.shares.tolist() == pytest.approx([1 / 3, 0.0])
+
+
+@given(st.lists(st.floats(-5.0, 5.0), min_size=1, max_size=4), st.integers(1, 3), st.integers(0, 99))
+def test_shares_of_a_run_sum_to_one(cuts: list[float], runs: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    found = clusters([rng.normal(0.0, 2.0, 9) for _ in range(runs)], sorted(cuts))
+    assert np.sum([part.shares for part in found], axis=0) == pytest.approx(np.ones(runs))

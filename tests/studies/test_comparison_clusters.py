@@ -1,0 +1,117 @@
+"""A change of a fast path hidden under a slow one is named, and none is made up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hati.core import Better, Metric, Observations, Sample, SampledRun
+from hati.report import comparison_cases, comparison_table
+from hati.report.table import cell_text
+from hati.studies.comparison import Comparisons, Pair, Question, Verdict, compare
+
+TIME = Metric("time", "s")
+HIT, MISS = 1e-4, 0.08
+
+
+def bookstore(
+    rng: np.random.Generator, *, hit: float = HIT, share: float = 0.3, runs: int = 8, metric: Metric = TIME
+) -> Sample:
+    """Calls that find an object in a cache, and those that wait for it; runs differ by 1 % in the former."""
+    found = []
+    for _ in range(runs):
+        hits = rng.random(300) < share
+        fast = hit * np.exp(rng.normal(0.0, 0.01) + rng.normal(0.0, 0.05, 300))
+        found.append(np.where(hits, fast, MISS * np.exp(rng.normal(0.0, 0.001, 300))))
+    values = [(1.0 if metric.unit == "s" else 1e3) * run for run in found]
+    return Sample("book", metric, tuple(SampledRun(Observations("time", metric.unit, one)) for one in values))
+
+
+def compared(before: Sample, after: Sample) -> Comparisons:
+    return compare([Pair(before, after)], Question())
+
+
+def test_a_fast_path_that_got_slower_is_named() -> None:
+    rng = np.random.default_rng(1)
+    found = compared(bookstore(rng), bookstore(rng, hit=1.1 * HIT))
+    (row,) = found.rows
+    assert row.change.verdict is not Verdict.SLOWER
+    fast, slow = row.clusters
+    assert (fast.change.verdict, slow.change.verdict) == (Verdict.SLOWER, Verdict.SAME)
+    assert fast.change.ratio == pytest.approx(1.1, rel=0.02)
+    assert fast.change.interval is not None
+    assert fast.change.interval[0] < 1.1 < fast.change.interval[1]
+    assert fast.before.centre == pytest.approx(HIT, rel=0.02)
+    assert not fast.share_moved
+    assert found.hidden(Verdict.SLOWER) == 1
+    assert Verdict.SLOWER in row.verdicts
+
+
+def test_it_fails_in_continuous_integration_and_has_its_row() -> None:
+    rng = np.random.default_rng(1)
+    found = compared(bookstore(rng), bookstore(rng, hit=1.1 * HIT))
+    (case,) = comparison_cases(found)
+    assert case.failure is not None
+    assert "of 2 clusters of observations the one about 100" in case.failure
+    rows = [[cell_text(cell) for cell in row] for row in comparison_table(found).rows]
+    assert rows[1][0].startswith("  cluster 3")
+    assert rows[1][-1] == "slower"
+    assert rows[2][-1] == "same"
+
+
+def test_another_mixture_is_told() -> None:
+    rng = np.random.default_rng(2)
+    (row,) = compared(bookstore(rng), bookstore(rng, share=0.5)).rows
+    assert [part.share_moved for part in row.clusters] == [True, True]
+    assert [part.change.verdict for part in row.clusters] == [Verdict.SAME, Verdict.SAME]
+    assert row.change.verdict is Verdict.FASTER
+
+
+def test_a_path_that_only_one_sample_takes_has_no_ratio() -> None:
+    rng = np.random.default_rng(3)
+    (row,) = compared(bookstore(rng), bookstore(rng, share=0.0)).rows
+    fast, _ = row.clusters
+    assert (fast.after.centre, fast.after.runs, fast.after.share) == (None, 0, 0.0)
+    assert (fast.change.verdict, fast.change.ratio) == (Verdict.INCONCLUSIVE, None)
+    assert fast.share_moved
+
+
+def test_units_are_converted_and_higher_may_be_better() -> None:
+    rng = np.random.default_rng(4)
+    high = Metric("time", "s", Better.HIGHER), Metric("time", "ms", Better.HIGHER)
+    (row,) = compared(bookstore(rng, metric=high[0]), bookstore(rng, hit=1.1 * HIT, metric=high[1])).rows
+    assert row.clusters[0].change.verdict is Verdict.FASTER
+    assert row.clusters[0].after.centre == pytest.approx(1.1 * HIT, rel=0.02)
+
+
+def test_one_run_a_side_says_nothing_of_its_noise() -> None:
+    rng = np.random.default_rng(5)
+    (row,) = compared(bookstore(rng, runs=1), bookstore(rng, hit=2.0 * HIT, runs=1)).rows
+    assert [part.change.verdict for part in row.clusters] == [Verdict.INCONCLUSIVE] * 2
+    assert [part.share_p_value for part in row.clusters] == [None, None]
+    assert row.clusters[0].change.ratio == pytest.approx(2.0, rel=0.1)
+
+
+def test_values_that_have_no_logarithm_have_no_clusters() -> None:
+    values = np.random.default_rng(6).permutation(np.repeat([-1.0, 5.0], 100))
+    sample = Sample("b", TIME, (SampledRun(Observations("time", "s", values)),) * 3)
+    assert compared(sample, sample).rows[0].clusters == ()
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("runs", [3, 8])
+def test_clusters_of_the_same_are_rarely_different(runs: int) -> None:
+    """Each is asked at 1 % over all: of 60 comparisons of equals, at most 3 at the 99 % bound."""
+    rng = np.random.default_rng(7)
+    rows = [compared(bookstore(rng, runs=runs), bookstore(rng, runs=runs)).rows[0] for _ in range(60)]
+    assert all(len(row.clusters) == 2 for row in rows)
+    assert sum(any(part.change.told for part in row.clusters) for row in rows) <= 3
+    assert sum(any(part.share_moved for part in row.clusters) for row in rows) <= 3
+
+
+@pytest.mark.statistical
+def test_a_tenth_on_the_fast_path_is_found() -> None:
+    rng = np.random.default_rng(8)
+    rows = [compared(bookstore(rng), bookstore(rng, hit=1.1 * HIT)).rows[0] for _ in range(40)]
+    assert sum(row.clusters[0].change.verdict is Verdict.SLOWER for row in rows) >= 38
+    assert sum(row.change.verdict is Verdict.SLOWER for row in rows) <= 2
