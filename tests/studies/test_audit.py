@@ -12,8 +12,8 @@ from hati.core import Better, InputError, Metric, Observations, Sample, SampledR
 from hati.studies.audit import AuditRequest, audit
 from hati.studies.audit.outcomes import random_outcomes
 from hati.studies.audit.sensitivity import smallest_changes
-from hati.studies.audit.splitting import correlation, halves_in_time, order_in_time, random_halves
-from hati.studies.comparison import Pair, Question, RunValues, Verdict, compare, decide, run_values
+from hati.studies.audit.splitting import correlation, halves, order_in_time
+from hati.studies.comparison import Pair, Question, Sides, Verdict, compare, decide, run_values
 
 TIME = Metric("time", "s")
 BEGIN = datetime(2026, 11, 20, tzinfo=UTC)
@@ -31,13 +31,15 @@ def drawn(count: int, runs: int, rng: np.random.Generator, deviation: float = 0.
 
 
 def test_halves_have_equally_many_runs_and_none_twice() -> None:
-    values = RunValues(np.arange(7.0), np.arange(7.0))
-    random = random_halves(values, np.random.default_rng(1))
-    assert (len(random.before.values), len(random.after.values)) == (3, 3)
-    assert len({*random.before.values, *random.after.values}) == 6
-    assert np.array_equal(random.before.values, random.before.unsteady)
-    early, late = halves_in_time(values, np.arange(7))
-    assert (early.values.tolist(), late.values.tolist()) == ([0.0, 1.0, 2.0], [4.0, 5.0, 6.0])
+    one = sample(np.arange(7.0)[:, None])
+    split = halves(np.random.default_rng(1).permutation(7))
+    values, pair = split.values(run_values(one, Question().statistic)), split.samples(one)
+    assert (len(values.before.values), len(values.after.values)) == (3, 3)
+    assert len({*values.before.values, *values.after.values}) == 6
+    assert [run[0] for run in pair.before.steady] == values.before.values.tolist()
+    assert [run[0] for run in pair.after.steady] == values.after.values.tolist()
+    early, late = halves(np.arange(7))
+    assert (early.tolist(), late.tolist()) == ([0, 1, 2], [4, 5, 6])
 
 
 def test_runs_are_in_the_order_of_their_starts_where_all_are_known() -> None:
@@ -64,8 +66,8 @@ def test_from_the_smallest_change_on_a_comparison_says_so(runs: int, count: int,
     rng = np.random.default_rng(runs)
     question = Question()
     samples = [sample(np.array(each.steady) + shift, each.benchmark) for each in drawn(count, runs, rng)]
-    halves = [random_halves(run_values(each, question.statistic), rng) for each in samples]
-    changes = smallest_changes(decide(halves)[0], question)
+    sides = [_random_sides(each, rng) for each in samples]
+    changes = smallest_changes(decide(sides)[0], question)
     assert np.all((changes >= 0.0) & (changes < 10.0))
     for place in range(count):
         for factor, expected in ((1.0 - 1e-6, False), (1.0 + 1e-6, True)):
@@ -79,11 +81,15 @@ def test_from_the_smallest_change_on_a_comparison_says_so(runs: int, count: int,
                         str(i),
                     ),
                 )
-                for i, side in enumerate(halves)
+                for i, side in enumerate(sides)
             ]
             row = compare(changed, question).rows[place]
             if changes[place] > 0.0 or expected:
                 assert (row.change.verdict is Verdict.SLOWER) == expected
+
+
+def _random_sides(one: Sample, rng: np.random.Generator) -> Sides:
+    return halves(rng.permutation(len(one.runs))).values(run_values(one, Question().statistic))
 
 
 def _changed(values: np.ndarray, first: np.ndarray, change: float) -> np.ndarray:
@@ -112,14 +118,11 @@ def test_what_is_counted_is_what_comparisons_of_the_same_halves_say() -> None:
     rate = Metric("rate", "1/s", Better.HIGHER)
     samples = [sample(np.array(each.steady), each.benchmark, rate) for each in samples]
     question = Question(alpha=0.2)
-    counted = random_outcomes(samples, [run_values(s, question.statistic) for s in samples], question, 6, generator(1))
     rng = generator(1)
+    splits = [[halves(rng.permutation(8)) for _ in samples] for _ in range(6)]
+    counted = random_outcomes(samples, splits, question)
     for split in range(6):
-        halves = [random_halves(run_values(each, question.statistic), rng) for each in samples]
-        told = [
-            Pair(sample(before.values[:, None], str(i), rate), sample(after.values[:, None], str(i), rate))
-            for i, (before, after) in enumerate(halves)
-        ]
+        told = [own.samples(each) for own, each in zip(splits[split], samples, strict=True)]
         verdicts = [row.change.verdict for row in compare(told, question).rows]
         assert counted.slower[split].tolist() == [verdict is Verdict.SLOWER for verdict in verdicts]
         assert counted.faster[split].tolist() == [verdict is Verdict.FASTER for verdict in verdicts]
@@ -164,6 +167,17 @@ def test_runs_that_do_not_vary_are_the_same_and_zero_tells_nothing() -> None:
     found = audit([sample(np.ones((6, 1)), "one"), sample(np.zeros((6, 1)), "zero")], AuditRequest(splits=5))
     assert [(row.same, row.detectable) for row in found.rows] == [(5, pytest.approx(0.05)), (0, None)]
     assert found.rows[1].later_ratio is None
+
+
+def test_clusters_are_audited_where_there_are_any() -> None:
+    rng = np.random.default_rng(11)
+    two = np.where(rng.random((8, 200)) < 0.3, 1e-4, 8e-2) * np.exp(0.02 * rng.standard_normal((8, 200)))
+    plain = sample(np.exp(0.02 * rng.standard_normal((8, 200))), "plain")
+    found = audit([sample(two, "two"), plain], AuditRequest(splits=5)).clusters
+    assert found is not None
+    assert found.benchmarks == ("two",)
+    assert found.alarms.estimate == 0.0
+    assert audit([plain], AuditRequest(splits=2)).clusters is None
 
 
 @pytest.mark.acceptance

@@ -6,7 +6,7 @@ from hati.report.plain import Plain
 from hati.report.quantities import change, general, percent
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.stats import Proportion
-from hati.studies.audit import Audit, AuditedBenchmark, Directions, InTime
+from hati.studies.audit import Audit, AuditedBenchmark, ClusterAlarms, Directions, InTime
 
 CONFIDENCE = 0.95
 _RIGHT = Align.RIGHT
@@ -36,6 +36,7 @@ def audit_facts(found: Audit) -> tuple[tuple[str, str], ...]:
             "called same",
             f"{percent(found.same.estimate)}; of halves that differ by the margin besides {_rate(found.false_same)}",
         ),
+        *((("clusters", _clusters(found.clusters)),) if found.clusters else ()),
         ("detectable", _detectable(found.detectable)),
         (
             "in time",
@@ -96,6 +97,9 @@ def audit_json(found: Audit) -> dict[str, Plain]:
         "uncorrected": _proportion(found.uncorrected),
         "same": _proportion(found.same),
         "false_same": _proportion(found.false_same),
+        "clusters": None
+        if found.clusters is None
+        else {**_proportion(found.clusters.alarms), "benchmarks": list(found.clusters.benchmarks)},
         "in_time": _in_time(found.in_time),
         "benchmarks": [_benchmark(row, found) for row in found.rows],
         "left_out": [{"benchmark": one.benchmark, "runs": len(one.runs)} for one in found.left_out],
@@ -154,7 +158,7 @@ def _in_time(found: InTime) -> Plain:
     }
 
 
-def _proportion(found: Proportion) -> Plain:
+def _proportion(found: Proportion) -> dict[str, Plain]:
     return {"rate": found.estimate, "interval": list(found.interval)}
 
 
@@ -167,6 +171,11 @@ def _detectable(found: float | None) -> str:
     if found is None:
         return "no change, however large, is found in 80 % of cases"
     return f"a change of {percent(found)} of one benchmark alone is found in 80 % of cases"
+
+
+def _clusters(found: ClusterAlarms) -> str:
+    number = _number(len(found.benchmarks), "benchmark")
+    return f"a change of a cluster is told in {_rate(found.alarms)} of the comparisons of {number} with clusters"
 
 
 def _p(sides: Directions) -> str:

@@ -4,6 +4,6 @@ The runs of one thing are split in halves, again and again, and the halves compa
 """
 
 from hati.studies.audit.auditing import AuditRequest, audit
-from hati.studies.audit.conclusion import Audit, AuditedBenchmark, Directions, InTime
+from hati.studies.audit.conclusion import Audit, AuditedBenchmark, ClusterAlarms, Directions, InTime
 
-__all__ = ["Audit", "AuditRequest", "AuditedBenchmark", "Directions", "InTime", "audit"]
+__all__ = ["Audit", "AuditRequest", "AuditedBenchmark", "ClusterAlarms", "Directions", "InTime", "audit"]

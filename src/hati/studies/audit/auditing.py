@@ -10,12 +10,12 @@ import numpy as np
 from hati.core import InputError, Sample, generator
 from hati.stats import Proportion, clustered_proportion, proportion, sign_test
 from hati.studies.audit.cautions import cautions
-from hati.studies.audit.conclusion import Audit, AuditedBenchmark, Directions
+from hati.studies.audit.conclusion import Audit, AuditedBenchmark, ClusterAlarms, Directions
 from hati.studies.audit.drift import Later, in_time, later, later_halves
-from hati.studies.audit.outcomes import Marks, Outcomes, random_outcomes
+from hati.studies.audit.outcomes import Marks, Outcomes, cluster_alarms, clustered, random_outcomes
 from hati.studies.audit.sensitivity import found_mostly
-from hati.studies.audit.splitting import FEWEST_RUNS, correlation
-from hati.studies.comparison import Question, run_values
+from hati.studies.audit.splitting import FEWEST_RUNS, Halves, correlation, halves
+from hati.studies.comparison import Question
 
 SPLITS = 20
 _MOST_SPLITS = 10_000
@@ -48,9 +48,9 @@ def audit(samples: Sequence[Sample], request: AuditRequest) -> Audit:
     if not chosen:
         raise _too_few(samples)
     question = request.question
-    values = [run_values(sample, question.statistic) for sample in chosen]
-    outcomes = random_outcomes(chosen, values, question, request.splits, generator(request.seed, "audit"))
-    decisions = later_halves(chosen, values)
+    splits = _splits(chosen, request)
+    outcomes = random_outcomes(chosen, splits, question)
+    decisions = later_halves(chosen, question)
     ends = [later(each, question, sample) for sample, each in zip(chosen, decisions, strict=True)]
     slower, faster = int(outcomes.slower.sum()), int(outcomes.faster.sum())
     found = Audit(
@@ -66,6 +66,7 @@ def audit(samples: Sequence[Sample], request: AuditRequest) -> Audit:
         false_same=_share(outcomes.false_same, chosen),
         directions=Directions(slower, faster, sign_test(slower, faster)),
         detectable=found_mostly(outcomes.changes),
+        clusters=_clusters(chosen, splits, question),
         in_time=in_time(chosen, decisions, [each.verdict for each in ends], outcomes.surprise),
         rows=tuple(_row(sample, outcomes, place, ends[place]) for place, sample in enumerate(chosen)),
         left_out=tuple(sample for sample in samples if len(sample.runs) < FEWEST_RUNS),
@@ -79,6 +80,24 @@ def _too_few(samples: Sequence[Sample]) -> InputError:
         f"no benchmark has the {FEWEST_RUNS} runs that two halves take: the most are {most}",
         fix="measure 10 runs or more, each a process of its own",
     )
+
+
+def _splits(samples: Sequence[Sample], request: AuditRequest) -> list[list[Halves]]:
+    """For each split random halves of every sample."""
+    rng = generator(request.seed, "audit")
+    return [[halves(rng.permutation(len(sample.runs))) for sample in samples] for _ in range(request.splits)]
+
+
+def _clusters(
+    samples: Sequence[Sample], splits: Sequence[Sequence[Halves]], question: Question
+) -> ClusterAlarms | None:
+    """Of the samples that have clusters; None where none has."""
+    places = clustered(samples, question)
+    if not places:
+        return None
+    own = [samples[place] for place in places]
+    marks = cluster_alarms(own, [[split[place] for place in places] for split in splits], question)
+    return ClusterAlarms(_share(marks, own), tuple(sample.benchmark for sample in own))
 
 
 def _share(marks: Marks, samples: Sequence[Sample]) -> Proportion:

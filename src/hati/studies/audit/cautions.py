@@ -14,11 +14,13 @@ def cautions(found: Audit) -> tuple[str, ...]:
 
 
 def _wolf(found: Audit) -> str:
-    measured = (
+    measured = [
         (found.false_alarms, "comparisons of equal halves end in an alarm"),
         (found.uncorrected, "comparisons of equal halves have a p-value up to alpha"),
         (found.any_alarm, "splits end in an alarm of some benchmark"),
-    )
+    ]
+    if found.clusters is not None:
+        measured.append((found.clusters.alarms, "comparisons with clusters tell a change of one"))
     for rate, what in measured:
         if rate.interval[0] > found.alpha:
             return (

@@ -19,6 +19,14 @@ class Directions:
 
 
 @dataclass(frozen=True)
+class ClusterAlarms:
+    """Of the ``benchmarks`` whose observations form clusters the share of comparisons with a changed cluster."""
+
+    alarms: Proportion
+    benchmarks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class InTime:
     """The earlier halves of the runs against the later ones, one comparison for each benchmark.
 
@@ -61,7 +69,8 @@ class Audit:
 
     ``false_alarms`` is the share of all comparisons that end in an alarm, ``any_alarm`` that of splits in which any
     benchmark does, ``uncorrected`` that of p-values up to alpha; all of nothing having changed. ``same`` and
-    ``false_same`` are the shares that are called the same, with no change and with one of the margin.
+    ``false_same`` are the shares that are called the same, with no change and with one of the margin. ``clusters`` is
+    None where no observations form any.
     ``detectable`` is the smallest change of one benchmark alone that is found in 80 % of all cases.
     """
 
@@ -76,6 +85,7 @@ class Audit:
     same: Proportion
     false_same: Proportion
     directions: Directions
+    clusters: ClusterAlarms | None
     detectable: float | None
     in_time: InTime
     rows: tuple[AuditedBenchmark, ...]

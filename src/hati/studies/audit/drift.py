@@ -12,8 +12,8 @@ from hati.core import Better, FloatArray, Sample
 from hati.stats import proportion, sign_test
 from hati.studies.audit.conclusion import Directions, InTime
 from hati.studies.audit.outcomes import surprise
-from hati.studies.audit.splitting import halves_in_time, order_in_time
-from hati.studies.comparison import Decision, Question, RunValues, Verdict, decide
+from hati.studies.audit.splitting import halves, order_in_time
+from hati.studies.comparison import Decision, Question, Verdict, decide, run_values
 
 
 class Later(NamedTuple):
@@ -23,14 +23,14 @@ class Later(NamedTuple):
     ratio: float | None
 
 
-def later_halves(samples: Sequence[Sample], values: Sequence[RunValues]) -> list[Decision]:
+def later_halves(samples: Sequence[Sample], question: Question) -> list[Decision]:
     """Of all samples the earlier half of the runs against the later one, compared together."""
-    orders = [order_in_time(sample) for sample in samples]
-    sides = [
-        halves_in_time(each, np.arange(len(each.values)) if order is None else order)
-        for each, order in zip(values, orders, strict=True)
-    ]
-    return decide(sides)[0]
+    found = []
+    for sample in samples:
+        order = order_in_time(sample)
+        split = halves(np.arange(len(sample.runs)) if order is None else order)
+        found.append(split.values(run_values(sample, question.statistic)))
+    return decide(found)[0]
 
 
 def later(decision: Decision, question: Question, sample: Sample) -> Later:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from hati.core import FloatArray, Sample
 from hati.studies.audit.sensitivity import same_though_changed, smallest_changes
-from hati.studies.audit.splitting import random_halves
-from hati.studies.comparison import Decision, Question, RunValues, Verdict, decide
+from hati.studies.audit.splitting import Halves
+from hati.studies.comparison import Decision, Pair, Question, Verdict, cluster_changes, decide, run_values
 
 Marks = NDArray[np.bool_]
 _LEAST_P = 1e-300
@@ -39,18 +39,29 @@ class Outcomes(NamedTuple):
         return self.slower | self.faster
 
 
-def random_outcomes(
-    samples: Sequence[Sample],
-    values: Sequence[RunValues],
-    question: Question,
-    splits: int,
-    rng: np.random.Generator,
-) -> Outcomes:
-    """Compare random halves of all samples together, so many times."""
-    found = [
-        _outcome(samples, decide([random_halves(each, rng) for each in values])[0], question) for _ in range(splits)
-    ]
+def random_outcomes(samples: Sequence[Sample], splits: Sequence[Sequence[Halves]], question: Question) -> Outcomes:
+    """Compare the halves of all samples together, for each of the splits."""
+    values = [run_values(sample, question.statistic) for sample in samples]
+    found = []
+    for split in splits:
+        decisions, _ = decide([own.values(each) for own, each in zip(split, values, strict=True)])
+        found.append(_outcome(samples, decisions, question))
     return Outcomes(*(np.array(rows) for rows in zip(*found, strict=True)))
+
+
+def clustered(samples: Sequence[Sample], question: Question) -> list[int]:
+    """The places of the samples whose observations form clusters."""
+    found = cluster_changes([Pair(sample, sample) for sample in samples], question)
+    return [place for place, parts in enumerate(found) if parts]
+
+
+def cluster_alarms(samples: Sequence[Sample], splits: Sequence[Sequence[Halves]], question: Question) -> Marks:
+    """Whether a change of any cluster is told, for each split and sample; shape (splits, samples)."""
+    found = []
+    for split in splits:
+        pairs = [own.samples(sample) for own, sample in zip(split, samples, strict=True)]
+        found.append([any(part.told for part in parts) for parts in cluster_changes(pairs, question)])
+    return np.array(found, dtype=np.bool_).reshape(len(splits), len(samples))
 
 
 def surprise(decision: Decision) -> float:

@@ -3,26 +3,40 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from hati.core import Sample
 from hati.stats import Index
-from hati.studies.comparison import RunValues, Sides
+from hati.studies.comparison import Pair, RunValues, Sides
 
 FEWEST_RUNS = 4
 """Fewer cannot be split in halves of which each tells its noise."""
 _ALIKE = 0.03
 
 
-def random_halves(values: RunValues, rng: np.random.Generator) -> Sides:
-    """Two halves of equally many runs; of an odd number one is left out."""
-    return _halves(values, rng.permutation(len(values.values)))
+class Halves(NamedTuple):
+    """The places of the runs of two halves of a sample, equally many."""
+
+    before: Index
+    after: Index
+
+    def values(self, values: RunValues) -> Sides:
+        """What stands for their runs."""
+        return Sides(values.of(self.before), values.of(self.after))
+
+    def samples(self, sample: Sample) -> Pair:
+        """Their runs."""
+        before, after = (tuple(sample.runs[place] for place in places) for places in self)
+        return Pair(replace(sample, runs=before), replace(sample, runs=after))
 
 
-def halves_in_time(values: RunValues, order: Index) -> Sides:
-    """The earlier and the later half; of an odd number the run in the middle is left out."""
-    return _halves(values, order)
+def halves(order: Index) -> Halves:
+    """The first and the second half in an order; of an odd number of runs the one in the middle is left out."""
+    half = len(order) // 2
+    return Halves(order[:half], order[-half:])
 
 
 def order_in_time(sample: Sample) -> Index | None:
@@ -40,8 +54,3 @@ def correlation(runs: int) -> float:
     """
     half = runs // 2
     return max(_ALIKE, 2.0 / math.comb(2 * half, half))
-
-
-def _halves(values: RunValues, order: Index) -> Sides:
-    half = len(order) // 2
-    return Sides(values.of(order[:half]), values.of(order[-half:]))

@@ -3,6 +3,7 @@
 The run is the unit: observations of one run are not independent, and never pooled.
 """
 
+from hati.studies.comparison.clusters import cluster_changes
 from hati.studies.comparison.conclusion import (
     Change,
     ClusterChange,
@@ -36,6 +37,7 @@ __all__ = [
     "Statistic",
     "Unmatched",
     "Verdict",
+    "cluster_changes",
     "compare",
     "decide",
     "pairs",
