@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.output import STDOUT, check_output, console, say, write
-from hati.cli.parameters import Output
+from hati.cli.parameters import Output, Seed
 from hati.cli.screen import parse_share
 from hati.core import InputError
 
@@ -30,6 +30,13 @@ class ComparisonFormat(StrEnum):
     JUNIT = "junit"
 
 
+class IntervalChoice(StrEnum):
+    """How the interval of a ratio is found."""
+
+    T = "t"
+    BOOTSTRAP = "bootstrap"
+
+
 _Before = Annotated[Path, typer.Argument(metavar="BEFORE", help="Samples, or any file that `hati import` reads.")]
 _After = Annotated[Path, typer.Argument(metavar="AFTER", help="The same of what is compared with it.")]
 _Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="Within it two are the same: 5% or 0.05.")]
@@ -42,6 +49,12 @@ _Metric = Annotated[str | None, typer.Option("--metric", metavar="NAME", help="O
 _FailOn = Annotated[
     str, typer.Option("--fail-on", metavar="VERDICTS", help="Which of slower, faster, inconclusive exit with 1, 1, 3.")
 ]
+_Interval = Annotated[
+    IntervalChoice, typer.Option("--interval", help="How a ratio's interval is found; the verdict is Student's.")
+]
+_Tests = Annotated[
+    bool, typer.Option("--tests", help="Classical tests of run medians besides, with Shapiro-Wilk of normality.")
+]
 _Chosen = Annotated[ComparisonFormat, typer.Option("--format", help="How the result is written.")]
 
 
@@ -52,12 +65,22 @@ def compare(
     alpha: _Alpha = 0.01,
     statistic: _Statistic = "mean",
     metric: _Metric = None,
+    interval: _Interval = IntervalChoice.T,
+    tests: _Tests = False,
+    seed: Seed = 1,
     fail_on: _FailOn = "slower,inconclusive",
     output: Output = STDOUT,
     chosen: _Chosen = ComparisonFormat.TEXT,
 ) -> int:
     """Compare two files of samples run by run: slower, faster, the same, or how many runs would decide."""
-    from hati.studies.comparison import Question, Statistic, compare, pairs
+    from hati.studies.comparison import (
+        Question,
+        Statistic,
+        compare,
+        pairs,
+        with_bootstrap_intervals,
+        with_median_tests,
+    )
     from hati.subject.samples import read_samples
 
     question = Question(alpha, parse_share(margin), Statistic.parse(statistic))
@@ -67,6 +90,10 @@ def compare(
     sides = [of_metric(file.samples, metric, path) for file, path in zip(files, (before, after), strict=True)]
     found, unmatched = pairs(*sides)
     comparisons = compare(found, question)
+    if interval is IntervalChoice.BOOTSTRAP:
+        comparisons = with_bootstrap_intervals(comparisons, found, question, seed)
+    if tests:
+        comparisons = with_median_tests(comparisons, found)
     for path, names in ((before, unmatched.before), (after, unmatched.after)):
         if names:
             say(f"only in {path}: {', '.join(names[:5])}{f' and {len(names) - 5} more' if len(names) > 5 else ''}")
@@ -110,15 +137,19 @@ def _status(found: Comparisons, failing: frozenset[Verdict]) -> int:
 
 def _write(found: Comparisons, chosen: ComparisonFormat, output: str) -> None:
     from hati import render
-    from hati.report import comparison_cases, comparison_table, comparisons_json
+    from hati.report import comparison_cases, comparison_table, comparisons_json, median_tests_table
 
+    tables = [comparison_table(found), *([median_tests_table(found)] if found.rows[0].tests else [])]
     if chosen is ComparisonFormat.JSON:
         write(render.to_json(comparisons_json(found)), output)
     elif chosen is ComparisonFormat.JUNIT:
         write(render.to_junit("hati compare", comparison_cases(found)), output)
     elif chosen is ComparisonFormat.MARKDOWN:
-        write(render.table_markdown(comparison_table(found)), output)
+        write("\n".join(render.table_markdown(table) for table in tables), output)
     elif output == STDOUT:
-        render.print_table(comparison_table(found), console())
+        for number, table in enumerate(tables):
+            if number:
+                console().print()
+            render.print_table(table, console())
     else:
-        write(render.table_text(comparison_table(found)), output)
+        write("\n".join(render.table_text(table) for table in tables), output)

@@ -35,6 +35,7 @@ from .means import main_effects as main_effects
 from .means import run_order as run_order
 from .measurement import measurement_json as measurement_json
 from .measurement import measurement_table as measurement_table
+from .median_tests import median_tests_table as median_tests_table
 from .plain import Plain as Plain
 from .plans import plan_table as plan_table
 from .promises import promise as promise

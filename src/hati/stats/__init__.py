@@ -17,6 +17,7 @@ from hati.stats.agreement import (
 )
 from hati.stats.anova import Anova, AnovaRow, SumOfSquares, anova
 from hati.stats.autocorrelation import lag_one
+from hati.stats.bootstrap import bootstrap_interval
 from hati.stats.box_meyer import FactorModels, box_meyer
 from hati.stats.boxcox import BoxCox, box_cox
 from hati.stats.change_online import appended
@@ -65,6 +66,7 @@ from hati.stats.step_down import StepDown, step_down
 from hati.stats.stratified import MeanEstimate, StratumMean, assisted_mean, stratified_mean, stratum_means
 from hati.stats.student import t_margin
 from hati.stats.trend import rank_trend
+from hati.stats.two_sample_tests import TwoSampleTest, shapiro_wilk, two_sample_tests
 from hati.stats.unit_means import unit_means
 from hati.stats.weighted import Ecdf, Quantile, stratified_quantiles
 
@@ -101,6 +103,7 @@ __all__ = [
     "StratumMean",
     "SumOfSquares",
     "Term",
+    "TwoSampleTest",
     "VariancePrior",
     "adaptive_benjamini_hochberg",
     "anova",
@@ -108,6 +111,7 @@ __all__ = [
     "assisted_mean",
     "benjamini_hochberg",
     "block_columns",
+    "bootstrap_interval",
     "box_cox",
     "box_meyer",
     "change_points",
@@ -154,6 +158,7 @@ __all__ = [
     "range_covered",
     "rank_by_explained",
     "rank_trend",
+    "shapiro_wilk",
     "side_means",
     "sign_test",
     "simultaneous_margin_of_error",
@@ -167,6 +172,7 @@ __all__ = [
     "t_margin",
     "t_quantile",
     "t_two_sided",
+    "two_sample_tests",
     "unit_means",
     "variance_prior",
     "without_means",

@@ -3,6 +3,7 @@
 The run is the unit: observations of one run are not independent, and never pooled.
 """
 
+from hati.studies.comparison.bootstrapping import with_bootstrap_intervals
 from hati.studies.comparison.clusters import cluster_changes
 from hati.studies.comparison.conclusion import (
     Change,
@@ -10,12 +11,14 @@ from hati.studies.comparison.conclusion import (
     ClusterSide,
     Comparison,
     Comparisons,
+    IntervalMethod,
     Side,
     Verdict,
 )
 from hati.studies.comparison.deciding import compare
 from hati.studies.comparison.decisions import Decision, Sides, decide
 from hati.studies.comparison.matching import Pair, Unmatched, pairs
+from hati.studies.comparison.median_tests import with_median_tests
 from hati.studies.comparison.question import ALPHA, MARGIN, Question
 from hati.studies.comparison.statistic import MEAN, RunValues, Statistic, run_values
 
@@ -29,6 +32,7 @@ __all__ = [
     "Comparison",
     "Comparisons",
     "Decision",
+    "IntervalMethod",
     "Pair",
     "Question",
     "RunValues",
@@ -42,4 +46,6 @@ __all__ = [
     "decide",
     "pairs",
     "run_values",
+    "with_bootstrap_intervals",
+    "with_median_tests",
 ]

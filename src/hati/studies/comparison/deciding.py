@@ -29,7 +29,7 @@ def compare(found: Sequence[Pair], question: Question, warnings: Sequence[str] =
     Raises:
         InputError: where the units of a pair cannot be converted.
     """
-    sides = [_sides(pair, question.statistic) for pair in found]
+    sides = [sides_of(pair, question.statistic) for pair in found]
     decisions, prior = decide(sides)
     clusters = cluster_changes(found, question)
     rows = tuple(_row(*each, question) for each in zip(found, sides, decisions, clusters, strict=True))
@@ -38,7 +38,12 @@ def compare(found: Sequence[Pair], question: Question, warnings: Sequence[str] =
     )
 
 
-def _sides(pair: Pair, statistic: Statistic) -> Sides:
+def sides_of(pair: Pair, statistic: Statistic) -> Sides:
+    """What stands for the runs of both samples, in the first one's unit.
+
+    Raises:
+        InputError: where the units cannot be converted.
+    """
     factor = conversion(pair.after.metric.unit, pair.before.metric.unit)
     return Sides(run_values(pair.before, statistic), run_values(pair.after, statistic).times(factor))
 
