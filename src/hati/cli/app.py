@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hati.cli import (
+    audit,
     compare,
     design,
     export,
@@ -41,6 +42,7 @@ app.command("screen")(screen.screen)
 app.command("suite")(suite.suite)
 app.command("validate")(validate.validate)
 app.command("compare")(compare.compare)
+app.command("audit")(audit.audit)
 app.command("history")(history.history)
 app.command("report")(report.report)
 app.command("export")(export.export)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.comparisons import ComparisonFormat, write_comparisons
-from hati.cli.output import STDOUT, check_output, say
+from hati.cli.comparisons import ComparisonFormat
+from hati.cli.files import FileOptions, IntervalChoice, compare_files
+from hati.cli.output import STDOUT, check_output
 from hati.cli.pairs import PairOptions, compare_now
 from hati.cli.parameters import HERE, LARGEST_SEED, DryRun, Fresh, Output, StorePlace
 from hati.cli.screen import parse_share
 from hati.core import InputError, Stopping
 
 if TYPE_CHECKING:
-    from hati.core import Sample
-    from hati.studies.comparison import Comparisons, Question, Verdict
+    from hati.studies.comparison import Comparisons, Verdict
 
 WORSE = 1
 UNDECIDED = 3
@@ -62,8 +62,24 @@ _Budget = Annotated[
 _Seed = Annotated[
     int | None,
     typer.Option(
-        "--seed", metavar="SEED", min=0, max=LARGEST_SEED, help="Benchmarks: of the order in each pair [default: 1]."
+        "--seed",
+        metavar="SEED",
+        min=0,
+        max=LARGEST_SEED,
+        help="Of the order in pairs, or the bootstrap [default: 1].",
     ),
+]
+_History = Annotated[
+    list[Path] | None,
+    typer.Option("--history", metavar="FILE", help="Files: earlier samples, whose noise counts. May be repeated."),
+]
+_Interval = Annotated[
+    IntervalChoice | None,
+    typer.Option("--interval", help="Files: how a ratio's interval is found [default: t]; the verdict is Student's."),
+]
+_Tests = Annotated[
+    bool,
+    typer.Option("--tests", help="Files: classical tests of run medians besides, with Shapiro-Wilk of normality."),
 ]
 _Chosen = Annotated[ComparisonFormat, typer.Option("--format", help="How the result is written.")]
 
@@ -75,6 +91,9 @@ def compare(
     alpha: _Alpha = 0.01,
     statistic: _Statistic = "mean",
     metric: _Metric = None,
+    history: _History = None,
+    interval: _Interval = None,
+    tests: _Tests = False,
     fail_on: _FailOn = "slower,inconclusive",
     project: _Project = HERE,
     both: _Both = None,
@@ -91,44 +110,20 @@ def compare(
     chosen: _Chosen = ComparisonFormat.TEXT,
 ) -> int:
     """Compare two samples run by run, from files or measured now: slower, faster, the same, or what would decide."""
-    from hati.report import comparison_table, comparisons_json
     from hati.studies.comparison import Question, Statistic
 
     question = Question(alpha, parse_share(margin), Statistic.parse(statistic))
     failing = _verdicts(fail_on)
     check_output(output)
-    options = PairOptions(project, both, set_before, set_after, stop, duet, budget, seed, fresh, dry_run, store)
-    if any(Path(name).exists() for name in (before, after)) or not options.has_project:
-        options.refuse()
-        found = _files(Path(before), Path(after), question, metric)
-        write_comparisons(found, comparisons_json(found), comparison_table(found), chosen, output)
+    of_files = FileOptions(history, interval, tests, seed)
+    of_pairs = PairOptions(project, both, set_before, set_after, stop, duet, budget, seed, fresh, dry_run, store)
+    if any(Path(name).exists() for name in (before, after)) or not of_pairs.has_project:
+        of_pairs.refuse()
+        found = compare_files(Path(before), Path(after), question, metric, of_files, output, chosen)
         return _status(found, failing)
-    measured = compare_now((before, after), question, metric, options, output, chosen)
+    of_files.refuse()
+    measured = compare_now((before, after), question, metric, of_pairs, output, chosen)
     return 0 if measured is None else _status(measured, failing)
-
-
-def _files(before: Path, after: Path, question: Question, metric: str | None) -> Comparisons:
-    from hati.studies.comparison import compare, pairs
-    from hati.subject.samples import read_samples
-
-    files = [read_samples(path) for path in (before, after)]
-    sides = [_of_metric(file.samples, metric, path) for file, path in zip(files, (before, after), strict=True)]
-    found, unmatched = pairs(*sides)
-    comparisons = compare(found, question)
-    for path, names in ((before, unmatched.before), (after, unmatched.after)):
-        if names:
-            say(f"only in {path}: {', '.join(names[:5])}{f' and {len(names) - 5} more' if len(names) > 5 else ''}")
-    for text in (*(warning for file in files for warning in file.warnings), *comparisons.warnings):
-        say(f"warning: {text}")
-    return comparisons
-
-
-def _of_metric(samples: tuple[Sample, ...], metric: str | None, path: Path) -> tuple[Sample, ...]:
-    chosen = tuple(sample for sample in samples if metric in {None, sample.metric.name})
-    if not chosen:
-        known = ", ".join(sorted({sample.metric.name for sample in samples}))
-        raise InputError(f"{path} has no samples of the metric {metric!r}", fix=f"its metrics are {known}")
-    return chosen
 
 
 def _verdicts(text: str) -> frozenset[Verdict]:

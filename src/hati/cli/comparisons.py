@@ -23,9 +23,9 @@ class ComparisonFormat(StrEnum):
 
 
 def write_comparisons(
-    found: Comparisons, values: list[Plain], table: Table, chosen: ComparisonFormat, output: str
+    found: Comparisons, values: list[Plain], tables: list[Table], chosen: ComparisonFormat, output: str
 ) -> None:
-    """Write verdicts as test cases, plain values or a table."""
+    """Write verdicts as test cases, plain values or tables."""
     from hati import render
     from hati.report import comparison_cases
 
@@ -34,8 +34,11 @@ def write_comparisons(
     elif chosen is ComparisonFormat.JUNIT:
         write(render.to_junit("hati compare", comparison_cases(found)), output)
     elif chosen is ComparisonFormat.MARKDOWN:
-        write(render.table_markdown(table), output)
+        write("\n".join(map(render.table_markdown, tables)), output)
     elif output == STDOUT:
-        render.print_table(table, console())
+        for number, table in enumerate(tables):
+            if number:
+                console().print()
+            render.print_table(table, console())
     else:
-        write(render.table_text(table), output)
+        write("\n".join(map(render.table_text, tables)), output)

@@ -57,7 +57,6 @@ class PairOptions:
             "--stop": self.stopping,
             "--duet": self.duet or None,
             "--budget": self.budget,
-            "--seed": self.seed,
             "--fresh": self.fresh or None,
             "--dry-run": self.dry_run or None,
         }
@@ -104,7 +103,7 @@ def compare_now(
         say(f"{prepared.study.id.key} was measured before; --fresh measures again")
     with progress(" against ".join(reversed(variant_names(before, after)))) as observe:
         found = compare_pairs(prepared, say, observe)
-    write_comparisons(found.comparisons, paired_json(found), paired_table(found), chosen, output)
+    write_comparisons(found.comparisons, paired_json(found), [paired_table(found)], chosen, output)
     return found.comparisons
 
 

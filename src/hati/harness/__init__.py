@@ -1,8 +1,10 @@
 """Decisions about how to measure, without measuring: what was observed comes in, what to do about it comes out.
 
-Which observations of a run are warm-up, in which order pairs of runs are made, and when to stop making them.
+Which observations of a run are warm-up, which runs were disturbed, in which order pairs of runs are made, and when to
+stop making them.
 """
 
+from hati.harness.interference import disturbances
 from hati.harness.interleaving import first_of_pair
 from hati.harness.stopping import RULES, AnytimeValid, FixedSize, StoppingRule
 from hati.harness.warmup import leading, warmup
@@ -12,6 +14,7 @@ __all__ = [
     "AnytimeValid",
     "FixedSize",
     "StoppingRule",
+    "disturbances",
     "first_of_pair",
     "leading",
     "warmup",

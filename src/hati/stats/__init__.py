@@ -18,6 +18,7 @@ from hati.stats.agreement import (
 from hati.stats.anova import Anova, AnovaRow, SumOfSquares, anova
 from hati.stats.anytime_t import anytime_critical, anytime_e_values, fewest_signs
 from hati.stats.autocorrelation import lag_one
+from hati.stats.bootstrap import bootstrap_interval
 from hati.stats.box_meyer import FactorModels, box_meyer
 from hati.stats.boxcox import BoxCox, box_cox
 from hati.stats.change_online import appended
@@ -31,6 +32,7 @@ from hati.stats.creep import Creep, creep
 from hati.stats.difference import Difference, difference
 from hati.stats.dispersion import log_variances
 from hati.stats.distributions import f_above, f_quantile, noncentrality_of_t, t_quantile, t_two_sided
+from hati.stats.earlier import earlier_variances
 from hati.stats.effect_models import EffectModels, likely_models
 from hati.stats.explained import explained, rank_by_explained
 from hati.stats.forward import forward_selection
@@ -48,7 +50,7 @@ from hati.stats.lenth import (
 from hati.stats.marginal import Moments, block_columns, moments
 from hati.stats.model_terms import ModelTerms
 from hati.stats.moderated import VariancePrior, variance_prior
-from hati.stats.multiple import adaptive_benjamini_hochberg, benjamini_hochberg, holm
+from hati.stats.multiple import adaptive_benjamini_hochberg, benjamini_hochberg, critical_p_value, holm
 from hati.stats.normal_scores import normal_scores
 from hati.stats.power import (
     POWER,
@@ -60,11 +62,13 @@ from hati.stats.power import (
     power_of_contrast,
     step_critical,
 )
+from hati.stats.proportions import Proportion, clustered_proportion, proportion, sign_test
 from hati.stats.stability import stability
 from hati.stats.step_down import StepDown, step_down
 from hati.stats.stratified import MeanEstimate, StratumMean, assisted_mean, stratified_mean, stratum_means
 from hati.stats.student import t_margin
 from hati.stats.trend import rank_trend
+from hati.stats.two_sample_tests import TwoSampleTest, shapiro_wilk, two_sample_tests
 from hati.stats.unit_means import unit_means
 from hati.stats.weighted import Ecdf, Quantile, stratified_quantiles
 
@@ -94,12 +98,14 @@ __all__ = [
     "MeanEstimate",
     "ModelTerms",
     "Moments",
+    "Proportion",
     "Quantile",
     "Signs",
     "StepDown",
     "StratumMean",
     "SumOfSquares",
     "Term",
+    "TwoSampleTest",
     "VariancePrior",
     "adaptive_benjamini_hochberg",
     "anova",
@@ -109,21 +115,25 @@ __all__ = [
     "assisted_mean",
     "benjamini_hochberg",
     "block_columns",
+    "bootstrap_interval",
     "box_cox",
     "box_meyer",
     "change_points",
     "change_size",
     "cluster_cuts",
+    "clustered_proportion",
     "clusters",
     "contrasts",
     "correlated_reference",
     "creep",
+    "critical_p_value",
     "degrees_of_freedom",
     "detectable_by_lenth",
     "detectable_by_pure_error",
     "detectable_contrast",
     "detectable_step",
     "difference",
+    "earlier_variances",
     "equivalence",
     "explained",
     "f_above",
@@ -148,13 +158,16 @@ __all__ = [
     "power_by_lenth",
     "power_by_pure_error",
     "power_of_contrast",
+    "proportion",
     "pseudo_standard_error",
     "pure_error",
     "quantile_pairs",
     "range_covered",
     "rank_by_explained",
     "rank_trend",
+    "shapiro_wilk",
     "side_means",
+    "sign_test",
     "simultaneous_margin_of_error",
     "stability",
     "step_critical",
@@ -166,6 +179,7 @@ __all__ = [
     "t_margin",
     "t_quantile",
     "t_two_sided",
+    "two_sample_tests",
     "unit_means",
     "variance_prior",
     "without_means",

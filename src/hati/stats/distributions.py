@@ -63,6 +63,13 @@ def beta_cdf(value: float, a: float, b: float) -> float:
     return float(special.betainc(a, b, value))
 
 
+def beta_quantile(probability: float, a: float, b: float) -> float:
+    """The quantile of a probability in (0, 1) of a beta distribution with parameters a, b > 0."""
+    from scipy import special
+
+    return float(special.betaincinv(a, b, probability))
+
+
 def noncentrality(p_value: float, power: float, dimensions: int, df: float) -> float:
     """Of the F distribution that is beyond its ``p_value`` critical value with that probability."""
     from scipy import special
