@@ -6,7 +6,7 @@ from hati.core import Pairing, Stopping, setting_text
 from hati.report.changes import p_text
 from hati.report.comparison import comparisons_json
 from hati.report.plain import Plain
-from hati.report.quantities import change, duration, general, percent, quantity
+from hati.report.quantities import change, change_number, duration, general, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.comparison import Comparison, Verdict
 from hati.studies.paired import PairedConclusion, Variant, Weighed
@@ -67,7 +67,8 @@ def _row(row: Comparison, weighed: Weighed) -> tuple[Cell, ...]:
     found = row.change
     interval = "none yet"
     if found.interval is not None:
-        interval = " to ".join(change(end - 1.0) for end in found.interval)
+        low, high = found.interval
+        interval = f"{change_number(low - 1.0)} to {change(high - 1.0)}"
     pairs: Cell = weighed.pairs
     if found.verdict is Verdict.INCONCLUSIVE:
         needed = "?" if found.runs_needed is None else f"{found.runs_needed:,}"
@@ -131,5 +132,12 @@ def _notes(found: PairedConclusion) -> tuple[str, ...]:
         for row in asked.rows
         if row.change.detectable is not None
     ]
+    disturbed = [
+        f"{side}, {each.disturbed} of {each.runs}"
+        for side, each in (("before", asked.rows[0].before), ("after", asked.rows[0].after))
+        if each.disturbed
+    ]
+    if disturbed:
+        notes.append(f"Runs that something else on the machine disturbed, and that count: {'; '.join(disturbed)}.")
     runs = f"{found.done:,} runs done, {found.failed:,} failed, {duration(found.seconds)} in all."
     return (*notes, runs, *(f"Failed: {why}" for why in found.failures))
