@@ -125,11 +125,11 @@ def test_a_time_is_a_budget_too() -> None:
         assert found.weighed[0].pairs == 30
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.integers(0, 40))
 def test_a_killed_comparison_goes_on(killed_after: int) -> None:
     store, first, second = MemoryStore(), FakeEngine(values(1.03, 0.02)), FakeEngine(values(1.03, 0.02))
-    study = comparison(Budget(runs=100))
+    study = comparison(Budget(runs=40))
 
     class KilledError(Exception):
         pass
