@@ -10,6 +10,7 @@ from hati.cli import (
     compare,
     design,
     export,
+    harness,
     history,
     importing,
     init,
@@ -41,6 +42,7 @@ app.command("screen")(screen.screen)
 app.command("suite")(suite.suite)
 app.command("validate")(validate.validate)
 app.command("compare")(compare.compare)
+app.add_typer(harness.app, name="harness")
 app.command("history")(history.history)
 app.command("report")(report.report)
 app.command("export")(export.export)
