@@ -18,6 +18,12 @@ from .figures import EffectFigure as EffectFigure
 from .figures import EffectPoint as EffectPoint
 from .figures import half_normal as half_normal
 from .figures import pareto as pareto
+from .harness import observations_json as observations_json
+from .harness import observations_table as observations_table
+from .harness import plans_json as plans_json
+from .harness import plans_table as plans_table
+from .harness import steady_json as steady_json
+from .harness import steady_table as steady_table
 from .history import histories_json as histories_json
 from .history import history_answer as history_answer
 from .history import history_facts as history_facts
