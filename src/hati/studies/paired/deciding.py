@@ -70,7 +70,7 @@ def decided(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> 
 def weigh(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> tuple[Comparisons, tuple[Weighed, ...]]:
     """Compare each metric that has a complete pair; the level alpha is that of all metrics together."""
     found, question = _found(contest, evidence, metrics), contest.question
-    rows = tuple(_row(contest, each) for each in found)
+    rows = tuple(_row(contest, each, question.alpha / len(found)) for each in found)
     rests_on = tuple(
         Weighed(each.judged.pairs, each.judged.looks, contest.rule.e_value(each.judged.differences)) for each in found
     )
@@ -100,7 +100,8 @@ def _values(pairs: Sequence[tuple[Run, Run]], metric: Metric, question: Question
     return Values(sides[:, 0], sides[:, 1])
 
 
-def _row(contest: Contest, found: _Found) -> Comparison:
+def _row(contest: Contest, found: _Found, alpha: float) -> Comparison:
+    """``alpha`` is the level of a metric by itself, at first."""
     values, judged = found.values, found.judged
     scale = values.scale
 
@@ -118,7 +119,7 @@ def _row(contest: Contest, found: _Found) -> Comparison:
         p_value=judged.p_value,
         q_value=found.q_value,
         detectable=None if detectable is None else ratio(detectable) - 1.0,
-        runs_needed=judged.pairs_needed(),
+        runs_needed=judged.pairs_needed(alpha),
     )
     return Comparison(
         " and ".join(names),
