@@ -87,6 +87,7 @@ def test_json_markdown_and_junit(hati: Hati, files: Path) -> None:
     found = hati("compare", "a.json", "b.json", "--margin", "10%", "--format", "json").json
     assert [row["verdict"] for row in found] == ["faster", "slower", "same"]
     assert found[1]["ratio"] == pytest.approx(1.25)
+    assert (found[0]["interval_method"], found[0]["seed"], "tests" in found[0]) == ("t", None, False)
     assert {
         "benchmark",
         "metric",
@@ -144,3 +145,22 @@ def test_what_is_refused(hati: Hati, files: Path, words: tuple[str, ...], messag
     assert (done.status, done.out) == (2, "")
     assert message in done.err
     assert "Traceback" not in done.err
+
+
+def test_classical_tests_and_bootstrap_intervals_are_asked_for(hati: Hati, files: Path) -> None:
+    words = ("compare", "a.json", "b.json", "--fail-on", "none", "--tests", "--interval", "bootstrap", "--seed", "3")
+    done = hati(*words, "--format", "markdown")
+    assert done.status == 0, done.err
+    assert "| 99 % interval (%) |" in done.out
+    assert "Tests of run medians" in done.out
+    assert "have fewer than 10 runs" in done.err
+    found = hati(*words, "--format", "json").json
+    assert [(row["interval_method"], row["seed"]) for row in found] == [("bootstrap", 3)] * 3
+    assert [one["test"] for one in found[0]["tests"]] == [
+        "Kolmogorov-Smirnov",
+        "Wilcoxon",
+        "Kruskal-Wallis",
+        *["t"] * 4,
+    ]
+    assert found[0]["tests"][4]["transformed"] == "log(x)"
+    assert set(found[0]["tests"][4]["normality"]) == {"before", "after"}

@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 from hati.cli import (
+    audit,
     compare,
     design,
     export,
+    harness,
     history,
     importing,
     init,
@@ -41,6 +43,8 @@ app.command("screen")(screen.screen)
 app.command("suite")(suite.suite)
 app.command("validate")(validate.validate)
 app.command("compare")(compare.compare)
+app.command("audit")(audit.audit)
+app.add_typer(harness.app, name="harness")
 app.command("history")(history.history)
 app.command("report")(report.report)
 app.command("export")(export.export)

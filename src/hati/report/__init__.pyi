@@ -1,3 +1,7 @@
+from .audit import audit_answer as audit_answer
+from .audit import audit_facts as audit_facts
+from .audit import audit_json as audit_json
+from .audit import audit_table as audit_table
 from .cases import Case as Case
 from .cases import comparison_cases as comparison_cases
 from .classical_designs import blocks_notes as blocks_notes
@@ -14,6 +18,12 @@ from .figures import EffectFigure as EffectFigure
 from .figures import EffectPoint as EffectPoint
 from .figures import half_normal as half_normal
 from .figures import pareto as pareto
+from .harness import observations_json as observations_json
+from .harness import observations_table as observations_table
+from .harness import plans_json as plans_json
+from .harness import plans_table as plans_table
+from .harness import steady_json as steady_json
+from .harness import steady_table as steady_table
 from .history import histories_json as histories_json
 from .history import history_answer as history_answer
 from .history import history_facts as history_facts
@@ -31,6 +41,10 @@ from .means import main_effects as main_effects
 from .means import run_order as run_order
 from .measurement import measurement_json as measurement_json
 from .measurement import measurement_table as measurement_table
+from .median_tests import median_tests_table as median_tests_table
+from .paired import paired_json as paired_json
+from .paired import paired_table as paired_table
+from .paired import variant_names as variant_names
 from .plain import Plain as Plain
 from .plans import plan_table as plan_table
 from .promises import promise as promise

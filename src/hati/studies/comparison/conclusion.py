@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hati.core import Configuration, Metric, Workload
+from hati.stats import TwoSampleTest
 
 
 class Verdict(StrEnum):
@@ -15,6 +16,13 @@ class Verdict(StrEnum):
     FASTER = "faster"
     SAME = "same"
     INCONCLUSIVE = "inconclusive"
+
+
+class IntervalMethod(StrEnum):
+    """How the interval of a ratio is found."""
+
+    T = "t"
+    BOOTSTRAP = "bootstrap"
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,10 @@ class ClusterChange:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One benchmark's two samples, by what stands for their runs and, where there are several, by ``clusters``."""
+    """One benchmark's two samples, by what stands for their runs and, where there are several, by ``clusters``.
+
+    ``tests`` are classical ones of the runs' medians, where they were asked for.
+    """
 
     benchmark: str
     configuration: Configuration
@@ -102,6 +113,7 @@ class Comparison:
     before: Side
     after: Side
     clusters: tuple[ClusterChange, ...] = ()
+    tests: tuple[TwoSampleTest, ...] = ()
 
     @property
     def verdicts(self) -> frozenset[Verdict]:
@@ -115,7 +127,8 @@ class Comparisons:
 
     ``borrowed`` are the degrees of freedom that each variance has from the other benchmarks; ``mean_ratios`` the
     geometric mean of the ratios of each metric with several benchmarks, by its name. Of ``remembered`` comparisons
-    earlier samples tell of the noise.
+    earlier samples tell of the noise. ``intervals`` tells how those
+    of the ratios were found, and ``seed`` from which draws.
     """
 
     alpha: float
@@ -126,6 +139,8 @@ class Comparisons:
     mean_ratios: dict[str, float]
     warnings: tuple[str, ...]
     remembered: int = 0
+    intervals: IntervalMethod = IntervalMethod.T
+    seed: int | None = None
 
     def count(self, verdict: Verdict) -> int:
         """How many comparisons end so."""

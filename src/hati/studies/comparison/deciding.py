@@ -34,7 +34,7 @@ def compare(
         InputError: where the units of a pair cannot be converted.
     """
     sides = [
-        _sides(pair, before, question.statistic)
+        sides_of(pair, question.statistic, before)
         for pair, before in zip(found, earlier_samples(found, history), strict=True)
     ]
     decisions, prior = decide(sides)
@@ -52,7 +52,13 @@ def compare(
     )
 
 
-def _sides(pair: Pair, earlier: Sequence[Sample], statistic: Statistic) -> Sides:
+def sides_of(pair: Pair, statistic: Statistic, earlier: Sequence[Sample] = ()) -> Sides:
+    """What stands for the runs of both samples, and of earlier ones, in the first one's unit.
+
+    Raises:
+        InputError: where the units cannot be converted.
+    """
+
     def values(sample: Sample) -> RunValues:
         return run_values(sample, statistic).times(conversion(sample.metric.unit, pair.before.metric.unit))
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hati.core import Better
+from hati.core import Better, FloatArray
 from hati.stats import (
     Difference,
     VariancePrior,
@@ -70,7 +70,7 @@ class Decision(NamedTuple):
         return Verdict.SLOWER if worse else Verdict.FASTER
 
     def _ratio(self, size: float) -> float:
-        return math.exp(size) if self.scale is None else 1.0 + size
+        return ratio_of(size, self.scale)
 
 
 def decide(sides: Sequence[Sides]) -> tuple[list[Decision], VariancePrior]:
@@ -91,12 +91,23 @@ def corrected(decided: Sequence[Difference | None]) -> list[float | None]:
     return [found.get(place) for place in range(len(decided))]
 
 
-def _difference(sides: Sides) -> tuple[Difference, float | None]:
+def on_scale(sides: Sides) -> tuple[FloatArray, FloatArray, float | None]:
+    """The values of both as they are compared: logarithms, or divided by the scale, which is None for logarithms."""
     before, after = sides.before.values, sides.after.values
     if min(before.min(), after.min()) > 0.0:
-        return difference(np.log(before), np.log(after)), None
+        return np.log(before), np.log(after), None
     scale = abs(float(before.mean()))
-    return difference(before / (scale or 1.0), after / (scale or 1.0)), scale
+    return before / (scale or 1.0), after / (scale or 1.0), scale
+
+
+def ratio_of(size: float, scale: float | None) -> float:
+    """The ratio of the second to the first that a difference on that scale is."""
+    return math.exp(size) if scale is None else 1.0 + size
+
+
+def _difference(sides: Sides) -> tuple[Difference, float | None]:
+    before, after, scale = on_scale(sides)
+    return difference(before, after), scale
 
 
 def _prior(sides: Sequence[Sides], differences: Sequence[Difference]) -> VariancePrior:
