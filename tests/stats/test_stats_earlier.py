@@ -67,7 +67,7 @@ def told(rng: np.random.Generator, benchmarks: int, runs: int, changed: float = 
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("benchmarks", "campaigns"), [(4, 400), (40, 40)])
+@pytest.mark.parametrize(("benchmarks", "campaigns"), [(4, 250), (40, 25)])
 @pytest.mark.parametrize("runs", [2, 3])
 def test_false_alarms_where_a_history_was_quieter_in_some(benchmarks: int, campaigns: int, runs: int) -> None:
     """Half the variance in a quarter of the benchmarks; the 99 % binomial bound."""
