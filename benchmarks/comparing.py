@@ -29,6 +29,7 @@ ADDED = (0.0, 0.05, 0.10, 0.20)
 OBSERVATIONS = 50
 SIDE = 5
 FEW = 3
+HATI = str(Path(sys.executable).with_name("hati"))
 FILE = Path(os.environ.get("HATI_DATA", Path(__file__).parents[2] / "shared" / "data")) / "jmh-forks" / "forks.npz"
 _TIME = Metric("time", "s")
 
@@ -121,7 +122,7 @@ def large() -> tuple[float, float]:
         for file, samples in zip(files, zip(*((p.before, p.after) for p in found), strict=True), strict=True):
             file.write_text("".join(samples_text(samples)))
         start = time.perf_counter()
-        subprocess.run(["hati", "compare", *files, "--fail-on", "none"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([HATI, "compare", *files, "--fail-on", "none"], check=True, stdout=subprocess.DEVNULL)
         return decided, time.perf_counter() - start
 
 
