@@ -15,6 +15,7 @@ from hati.core.ports import Engine, Store, Study
 from hati.core.run import LARGEST, FloatArray, Observations, Outcome, Resources, Run
 from hati.core.sample import NO_ORIGIN, NO_USAGE, Origin, Sample, SampledRun, SampleFormat, Usage, sampled
 from hati.core.seeds import generator
+from hati.core.stopping import Stopping
 from hati.core.study import StudyId, Task, digest
 from hati.core.units import Unit, conversion, parse_duration, parse_unit
 from hati.core.values import Assignment, Configuration, Setting, Workload, canonical_json, setting_text
@@ -54,6 +55,7 @@ __all__ = [
     "SampledRun",
     "Server",
     "Setting",
+    "Stopping",
     "Store",
     "Study",
     "StudyId",

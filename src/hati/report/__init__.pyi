@@ -36,6 +36,9 @@ from .means import run_order as run_order
 from .measurement import measurement_json as measurement_json
 from .measurement import measurement_table as measurement_table
 from .median_tests import median_tests_table as median_tests_table
+from .paired import paired_json as paired_json
+from .paired import paired_table as paired_table
+from .paired import variant_names as variant_names
 from .plain import Plain as Plain
 from .plans import plan_table as plan_table
 from .promises import promise as promise

@@ -16,6 +16,7 @@ from hati.stats.agreement import (
     range_covered,
 )
 from hati.stats.anova import Anova, AnovaRow, SumOfSquares, anova
+from hati.stats.anytime_t import anytime_critical, anytime_e_values, fewest_signs
 from hati.stats.autocorrelation import lag_one
 from hati.stats.bootstrap import bootstrap_interval
 from hati.stats.box_meyer import FactorModels, box_meyer
@@ -30,7 +31,7 @@ from hati.stats.contrasts import ALIAS_ORDER, Contrasts, Signs, Term, contrasts
 from hati.stats.creep import Creep, creep
 from hati.stats.difference import Difference, difference
 from hati.stats.dispersion import log_variances
-from hati.stats.distributions import f_above, f_quantile, t_quantile, t_two_sided
+from hati.stats.distributions import f_above, f_quantile, noncentrality_of_t, t_quantile, t_two_sided
 from hati.stats.effect_models import EffectModels, likely_models
 from hati.stats.explained import explained, rank_by_explained
 from hati.stats.forward import forward_selection
@@ -107,6 +108,8 @@ __all__ = [
     "VariancePrior",
     "adaptive_benjamini_hochberg",
     "anova",
+    "anytime_critical",
+    "anytime_e_values",
     "appended",
     "assisted_mean",
     "benjamini_hochberg",
@@ -133,6 +136,7 @@ __all__ = [
     "explained",
     "f_above",
     "f_quantile",
+    "fewest_signs",
     "forward_selection",
     "half_normal",
     "holm",
@@ -146,6 +150,7 @@ __all__ = [
     "margin_of_error",
     "matched_clusters",
     "moments",
+    "noncentrality_of_t",
     "normal_scores",
     "place_interval",
     "power_by_lenth",
