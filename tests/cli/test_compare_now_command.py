@@ -115,9 +115,9 @@ def test_a_dry_run_shows_the_tasks_and_measures_nothing(hati: Hati, tiny: Path) 
         (("old", "new", "--budget", "8"), 2, "8 are the fewest that can decide at alpha 0.01; give --budget 16"),
         (("old", "new", "--set-after", "cash=on"), 2, "cash"),
         (("old", "old", "--set-after", "broken=yes"), 4, "no licence"),
-        (("hati.toml", "old", "--seed", "2"), 2, "--seed is for benchmarks that are measured now"),
+        (("hati.toml", "old", "--budget", "8"), 2, "--budget is for benchmarks that are measured now"),
+        (("old", "new", "--tests"), 2, "--tests is for files of samples"),
         (("old", "new", "--project", "elsewhere"), 2, "old"),
-        (("old", "new", "--tests"), 2, "--tests is for files"),
         (("old", "new", "--interval", "bootstrap"), 2, "--interval is for files"),
     ],
 )

@@ -11,6 +11,7 @@ from hati.cli import (
     compare,
     design,
     export,
+    harness,
     history,
     importing,
     init,
@@ -43,6 +44,7 @@ app.command("suite")(suite.suite)
 app.command("validate")(validate.validate)
 app.command("compare")(compare.compare)
 app.command("audit")(audit.audit)
+app.add_typer(harness.app, name="harness")
 app.command("history")(history.history)
 app.command("report")(report.report)
 app.command("export")(export.export)

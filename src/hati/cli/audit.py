@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.compare import of_metric
 from hati.cli.dry_run import write_rehearsal
+from hati.cli.files import of_metric
 from hati.cli.output import STDOUT, Format, check_output, console, say, write
 from hati.cli.parameters import (
     HERE,

@@ -2,55 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.comparisons import ComparisonFormat, write_comparisons
-from hati.cli.output import STDOUT, check_output, say
+from hati.cli.comparisons import ComparisonFormat
+from hati.cli.files import FileOptions, IntervalChoice, compare_files
+from hati.cli.output import STDOUT, check_output
 from hati.cli.pairs import PairOptions, compare_now
-from hati.cli.parameters import DEFAULT_SEED, HERE, LARGEST_SEED, DryRun, Fresh, Output, StorePlace
+from hati.cli.parameters import HERE, LARGEST_SEED, DryRun, Fresh, Output, StorePlace
 from hati.cli.screen import parse_share
 from hati.core import InputError, Stopping
 
 if TYPE_CHECKING:
-    from hati.core import Sample
-    from hati.studies.comparison import Comparisons, Question, Verdict
+    from hati.studies.comparison import Comparisons, Verdict
 
 WORSE = 1
 UNDECIDED = 3
-
-
-class IntervalChoice(StrEnum):
-    """How the interval of a ratio is found."""
-
-    T = "t"
-    BOOTSTRAP = "bootstrap"
-
-
-@dataclass(frozen=True)
-class FileOptions:
-    """The options that are of files only."""
-
-    interval: IntervalChoice
-    tests: bool
-    seed: int | None = None
-
-    def refuse(self) -> None:
-        """See that none of them is given with benchmarks.
-
-        Raises:
-            InputError: where one is.
-        """
-        given = {"--interval": self.interval is not IntervalChoice.T, "--tests": self.tests}
-        for name in (name for name, is_given in given.items() if is_given):
-            raise InputError(
-                f"{name} is for files, and these benchmarks are measured in pairs",
-                fix="leave it out, or compare files that `hati export` wrote",
-            )
 
 
 _Before = Annotated[
@@ -66,12 +35,6 @@ _Statistic = Annotated[
 _Metric = Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Only this metric.")]
 _FailOn = Annotated[
     str, typer.Option("--fail-on", metavar="VERDICTS", help="Which of slower, faster, inconclusive exit with 1, 1, 3.")
-]
-_Interval = Annotated[
-    IntervalChoice, typer.Option("--interval", help="How a ratio's interval is found; the verdict is Student's.")
-]
-_Tests = Annotated[
-    bool, typer.Option("--tests", help="Classical tests of run medians besides, with Shapiro-Wilk of normality.")
 ]
 _Project = Annotated[
     Path, typer.Option("--project", metavar="PATH", help="Benchmarks: the folder with hati.toml, or the file.")
@@ -102,8 +65,20 @@ _Seed = Annotated[
         metavar="SEED",
         min=0,
         max=LARGEST_SEED,
-        help="Of the order in each pair of benchmarks, or of the bootstrap [default: 1].",
+        help="Of the order in pairs, or the bootstrap [default: 1].",
     ),
+]
+_History = Annotated[
+    list[Path] | None,
+    typer.Option("--history", metavar="FILE", help="Files: earlier samples, whose noise counts. May be repeated."),
+]
+_Interval = Annotated[
+    IntervalChoice | None,
+    typer.Option("--interval", help="Files: how a ratio's interval is found [default: t]; the verdict is Student's."),
+]
+_Tests = Annotated[
+    bool,
+    typer.Option("--tests", help="Files: classical tests of run medians besides, with Shapiro-Wilk of normality."),
 ]
 _Chosen = Annotated[ComparisonFormat, typer.Option("--format", help="How the result is written.")]
 
@@ -115,7 +90,8 @@ def compare(
     alpha: _Alpha = 0.01,
     statistic: _Statistic = "mean",
     metric: _Metric = None,
-    interval: _Interval = IntervalChoice.T,
+    history: _History = None,
+    interval: _Interval = None,
     tests: _Tests = False,
     fail_on: _FailOn = "slower,inconclusive",
     project: _Project = HERE,
@@ -132,57 +108,20 @@ def compare(
     chosen: _Chosen = ComparisonFormat.TEXT,
 ) -> int:
     """Compare two samples run by run, from files or measured now: slower, faster, the same, or what would decide."""
-    from hati.report import comparison_table, comparisons_json, median_tests_table
     from hati.studies.comparison import Question, Statistic
 
     question = Question(alpha, parse_share(margin), Statistic.parse(statistic))
     failing = _verdicts(fail_on)
     check_output(output)
-    options = PairOptions(project, both, set_before, set_after, stop, budget, seed, fresh, dry_run, store)
-    if any(Path(name).exists() for name in (before, after)) or not options.has_project:
-        drawn = options.seed if interval is IntervalChoice.BOOTSTRAP else None
-        (options if drawn is None else replace(options, seed=None)).refuse()
-        found = _files(Path(before), Path(after), question, metric, FileOptions(interval, tests, drawn))
-        tables = [comparison_table(found), *([median_tests_table(found)] if tests else [])]
-        write_comparisons(found, comparisons_json(found), tables, chosen, output)
+    of_files = FileOptions(history, interval, tests, seed)
+    of_pairs = PairOptions(project, both, set_before, set_after, stop, budget, seed, fresh, dry_run, store)
+    if any(Path(name).exists() for name in (before, after)) or not of_pairs.has_project:
+        of_pairs.refuse()
+        found = compare_files(Path(before), Path(after), question, metric, of_files, output, chosen)
         return _status(found, failing)
-    FileOptions(interval, tests).refuse()
-    measured = compare_now((before, after), question, metric, options, output, chosen)
+    of_files.refuse()
+    measured = compare_now((before, after), question, metric, of_pairs, output, chosen)
     return 0 if measured is None else _status(measured, failing)
-
-
-def _files(before: Path, after: Path, question: Question, metric: str | None, options: FileOptions) -> Comparisons:
-    from hati.studies.comparison import compare, pairs, with_bootstrap_intervals, with_median_tests
-    from hati.subject.samples import read_samples
-
-    files = [read_samples(path) for path in (before, after)]
-    sides = [of_metric(file.samples, metric, path) for file, path in zip(files, (before, after), strict=True)]
-    found, unmatched = pairs(*sides)
-    comparisons = compare(found, question)
-    if options.interval is IntervalChoice.BOOTSTRAP:
-        seed = DEFAULT_SEED if options.seed is None else options.seed
-        comparisons = with_bootstrap_intervals(comparisons, found, question, seed)
-    if options.tests:
-        comparisons = with_median_tests(comparisons, found)
-    for path, names in ((before, unmatched.before), (after, unmatched.after)):
-        if names:
-            say(f"only in {path}: {', '.join(names[:5])}{f' and {len(names) - 5} more' if len(names) > 5 else ''}")
-    for text in (*(warning for file in files for warning in file.warnings), *comparisons.warnings):
-        say(f"warning: {text}")
-    return comparisons
-
-
-def of_metric(samples: tuple[Sample, ...], metric: str | None, path: Path) -> tuple[Sample, ...]:
-    """Those of a metric, or all.
-
-    Raises:
-        InputError: where there are none.
-    """
-    chosen = tuple(sample for sample in samples if metric in {None, sample.metric.name})
-    if not chosen:
-        known = ", ".join(sorted({sample.metric.name for sample in samples}))
-        raise InputError(f"{path} has no samples of the metric {metric!r}", fix=f"its metrics are {known}")
-    return chosen
 
 
 def _verdicts(text: str) -> frozenset[Verdict]:

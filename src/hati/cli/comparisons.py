@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,7 @@ class ComparisonFormat(StrEnum):
 
 
 def write_comparisons(
-    found: Comparisons, values: list[Plain], tables: Sequence[Table], chosen: ComparisonFormat, output: str
+    found: Comparisons, values: list[Plain], tables: list[Table], chosen: ComparisonFormat, output: str
 ) -> None:
     """Write verdicts as test cases, plain values or tables."""
     from hati import render
@@ -35,11 +34,11 @@ def write_comparisons(
     elif chosen is ComparisonFormat.JUNIT:
         write(render.to_junit("hati compare", comparison_cases(found)), output)
     elif chosen is ComparisonFormat.MARKDOWN:
-        write("\n".join(render.table_markdown(table) for table in tables), output)
+        write("\n".join(map(render.table_markdown, tables)), output)
     elif output == STDOUT:
         for number, table in enumerate(tables):
             if number:
                 console().print()
             render.print_table(table, console())
     else:
-        write("\n".join(render.table_text(table) for table in tables), output)
+        write("\n".join(map(render.table_text, tables)), output)

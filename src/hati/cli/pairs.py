@@ -55,7 +55,6 @@ class PairOptions:
             "--set-after": self.after,
             "--stop": self.stopping,
             "--budget": self.budget,
-            "--seed": self.seed,
             "--fresh": self.fresh or None,
             "--dry-run": self.dry_run or None,
         }

@@ -18,6 +18,12 @@ from .figures import EffectFigure as EffectFigure
 from .figures import EffectPoint as EffectPoint
 from .figures import half_normal as half_normal
 from .figures import pareto as pareto
+from .harness import observations_json as observations_json
+from .harness import observations_table as observations_table
+from .harness import plans_json as plans_json
+from .harness import plans_table as plans_table
+from .harness import steady_json as steady_json
+from .harness import steady_table as steady_table
 from .history import histories_json as histories_json
 from .history import history_answer as history_answer
 from .history import history_facts as history_facts
@@ -52,6 +58,7 @@ from .quantities import tidy as tidy
 from .recommendation import recommendation_answer as recommendation_answer
 from .recommendation import recommendation_json as recommendation_json
 from .recommendation import recommendation_table as recommendation_table
+from .runs import disturbed_runs as disturbed_runs
 from .runs import run_table as run_table
 from .runs import runs_table as runs_table
 from .samples import FORMAT as FORMAT

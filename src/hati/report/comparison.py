@@ -45,6 +45,7 @@ def _side_json(side: Side) -> Plain:
         "runs": side.runs,
         "revision": side.revision,
         "machine": side.machine,
+        "disturbed": side.disturbed,
     }
 
 
@@ -147,6 +148,8 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
         notes.append(
             f"What is known of the noise of the other benchmarks counts as {found.borrowed:.2g} runs more of each."
         )
+    if found.remembered:
+        notes.append(f"Earlier samples tell of the noise of {found.remembered} of {len(found.rows)} comparisons too.")
     if seen:
         middle = sorted(seen)[len(seen) // 2]
         others = f" (the median; {percent(min(seen))} to {percent(max(seen))})" if len(seen) > 1 else ""

@@ -31,8 +31,10 @@ from hati.stats.contrasts import ALIAS_ORDER, Contrasts, Signs, Term, contrasts
 from hati.stats.creep import Creep, creep
 from hati.stats.difference import Difference, difference
 from hati.stats.dispersion import log_variances
-from hati.stats.distributions import f_above, f_quantile, noncentrality_of_t, t_quantile, t_two_sided
+from hati.stats.distributions import f_above, f_quantile, noncentrality_of_t, normal_quantile, t_quantile, t_two_sided
+from hati.stats.earlier import earlier_variances
 from hati.stats.effect_models import EffectModels, likely_models
+from hati.stats.effective import effective_size
 from hati.stats.explained import explained, rank_by_explained
 from hati.stats.forward import forward_selection
 from hati.stats.half_normal import half_normal
@@ -50,7 +52,9 @@ from hati.stats.marginal import Moments, block_columns, moments
 from hati.stats.model_terms import ModelTerms
 from hati.stats.moderated import VariancePrior, variance_prior
 from hati.stats.multiple import adaptive_benjamini_hochberg, benjamini_hochberg, critical_p_value, holm
+from hati.stats.nested_variance import NestedVariance, nested_variance
 from hati.stats.normal_scores import normal_scores
+from hati.stats.outliers import drawn_in
 from hati.stats.power import (
     POWER,
     detectable_by_lenth,
@@ -62,6 +66,7 @@ from hati.stats.power import (
     step_critical,
 )
 from hati.stats.proportions import Proportion, clustered_proportion, proportion, sign_test
+from hati.stats.segments import Segments, segments
 from hati.stats.stability import stability
 from hati.stats.step_down import StepDown, step_down
 from hati.stats.stratified import MeanEstimate, StratumMean, assisted_mean, stratified_mean, stratum_means
@@ -97,8 +102,10 @@ __all__ = [
     "MeanEstimate",
     "ModelTerms",
     "Moments",
+    "NestedVariance",
     "Proportion",
     "Quantile",
+    "Segments",
     "Signs",
     "StepDown",
     "StratumMean",
@@ -132,6 +139,9 @@ __all__ = [
     "detectable_contrast",
     "detectable_step",
     "difference",
+    "drawn_in",
+    "earlier_variances",
+    "effective_size",
     "equivalence",
     "explained",
     "f_above",
@@ -150,7 +160,9 @@ __all__ = [
     "margin_of_error",
     "matched_clusters",
     "moments",
+    "nested_variance",
     "noncentrality_of_t",
+    "normal_quantile",
     "normal_scores",
     "place_interval",
     "power_by_lenth",
@@ -163,6 +175,7 @@ __all__ = [
     "range_covered",
     "rank_by_explained",
     "rank_trend",
+    "segments",
     "shapiro_wilk",
     "side_means",
     "sign_test",

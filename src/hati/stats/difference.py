@@ -34,8 +34,15 @@ class Difference:
 
     def borrowing(self, prior: VariancePrior, place: int) -> Difference:
         """The same with what other samples say of its variance: of the ``place``-th of them."""
-        variance, df = prior.moderated(place, self.variance, self.own)
+        variance, df = prior.moderated(place, self.variance, self.df)
         return replace(self, variance=variance, borrowed=df - self.own)
+
+    def remembering(self, variance: float, df: float) -> Difference:
+        """The same with what earlier runs say of its variance, worth so many degrees of freedom."""
+        if df <= 0.0:
+            return self
+        pooled = (self.df * self.variance + df * variance) / (self.df + df)
+        return replace(self, variance=pooled, borrowed=self.borrowed + df)
 
     @property
     def df(self) -> float:

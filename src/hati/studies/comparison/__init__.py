@@ -17,6 +17,7 @@ from hati.studies.comparison.conclusion import (
 )
 from hati.studies.comparison.deciding import compare
 from hati.studies.comparison.decisions import Decision, Sides, decide
+from hati.studies.comparison.interference import interference_warnings
 from hati.studies.comparison.matching import Pair, Unmatched, pairs
 from hati.studies.comparison.median_tests import with_median_tests
 from hati.studies.comparison.question import ALPHA, MARGIN, Question
@@ -44,6 +45,7 @@ __all__ = [
     "cluster_changes",
     "compare",
     "decide",
+    "interference_warnings",
     "pairs",
     "run_values",
     "with_bootstrap_intervals",

@@ -29,7 +29,8 @@ class IntervalMethod(StrEnum):
 class Side:
     """One sample: the mean of its runs, in the metric's unit, the half-width of its interval as a fraction of it.
 
-    ``spread`` is None where nothing is known of the noise.
+    ``spread`` is None where nothing is known of the noise; ``disturbed`` is how many of the runs were; all
+    of them count.
     """
 
     mean: float
@@ -37,6 +38,7 @@ class Side:
     runs: int
     revision: str
     machine: str
+    disturbed: int = 0
 
 
 @dataclass(frozen=True)
@@ -124,8 +126,9 @@ class Comparisons:
     """All of them, at the study-wise level ``alpha`` and with the ``margin`` within which two are the same.
 
     ``borrowed`` are the degrees of freedom that each variance has from the other benchmarks; ``mean_ratios`` the
-    geometric mean of the ratios of each metric with several benchmarks, by its name. ``intervals`` tells how those of
-    the ratios were found, and ``seed`` from which draws.
+    geometric mean of the ratios of each metric with several benchmarks, by its name. Of ``remembered`` comparisons
+    earlier samples tell of the noise. ``intervals`` tells how those
+    of the ratios were found, and ``seed`` from which draws.
     """
 
     alpha: float
@@ -135,6 +138,7 @@ class Comparisons:
     borrowed: float
     mean_ratios: dict[str, float]
     warnings: tuple[str, ...]
+    remembered: int = 0
     intervals: IntervalMethod = IntervalMethod.T
     seed: int | None = None
 

@@ -18,6 +18,6 @@ def with_median_tests(told: Comparisons, found: Sequence[Pair]) -> Comparisons:
     """The same comparisons of those pairs, with the tests; they decide nothing and are not corrected for each other."""
     rows = []
     for row, pair in zip(told.rows, found, strict=True):
-        before, after = sides_of(pair, _MEDIAN)
+        before, after, _ = sides_of(pair, _MEDIAN)
         rows.append(replace(row, tests=two_sample_tests(before.values, after.values)))
     return replace(told, rows=tuple(rows))

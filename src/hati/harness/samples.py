@@ -1,0 +1,79 @@
+"""The decisions of this room for whole samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from hati.core import InputError, Sample
+from hati.harness.allocation import Aim, Allocation, Costs, allocation, best_observations
+from hati.harness.costs import costs_of
+from hati.harness.observing import QuantilePrecision, Sufficiency, sufficiency
+from hati.harness.steady import TOLERANCE, Steadiness, steadiness
+from hati.stats import NestedVariance, nested_variance
+
+
+@dataclass(frozen=True)
+class SteadyRun:
+    """One run of a sample, counted from 0, and since when it is steady, counted from its first observation."""
+
+    sample: Sample
+    run: int
+    found: Steadiness
+
+
+@dataclass(frozen=True)
+class SufficientRun:
+    """One run of a sample, counted from 0, and what its observations after warm-up give for a quantile."""
+
+    sample: Sample
+    run: int
+    found: Sufficiency
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """How one sample's runs are best made.
+
+    ``variance`` is None where nothing is known of it; ``now`` keeps the observations that a run has now, ``best`` has
+    those that cost least, None where that is not known; ``unknown`` says what is not known, and why.
+    """
+
+    sample: Sample
+    variance: NestedVariance | None
+    costs: Costs | None
+    now: Allocation | None
+    best: Allocation | None
+    unknown: tuple[str, ...]
+
+
+def steady_runs(samples: Iterable[Sample], tolerance: float = TOLERANCE) -> Iterator[SteadyRun]:
+    """Since when each run is steady, its warm-up looked at too, whoever marked it."""
+    for sample in samples:
+        for number, run in enumerate(sample.runs):
+            yield SteadyRun(sample, number, steadiness(run.observations.values, tolerance))
+
+
+def sufficient_runs(samples: Iterable[Sample], wanted: QuantilePrecision) -> Iterator[SufficientRun]:
+    """Whether each run's observations after warm-up are enough for a quantile."""
+    for sample in samples:
+        for number, values in enumerate(sample.steady):
+            yield SufficientRun(sample, number, sufficiency(values, wanted))
+
+
+def run_plan(sample: Sample, aim: Aim, observation_cost: float | None = None, run_cost: float | None = None) -> RunPlan:
+    """How many observations in how many runs of each side find a change; costs in seconds where they are given."""
+    costs = costs_of(sample, observation_cost, run_cost)
+    unknown = [] if costs else ["what an observation costs: neither is the metric a time nor was wall time recorded"]
+    try:
+        variance = nested_variance(sample.steady)
+    except InputError as error:
+        return RunPlan(sample, None, costs, None, None, (*unknown, error.message))
+    if variance.between is None:
+        unknown.append("the variance between runs: there is one run")
+    elif variance.between <= 0.0:
+        unknown.append("the variance between runs is not shown to be above zero: longer runs cost less than more runs")
+    now = allocation(variance, max(1, round(variance.observations)), aim, costs)
+    number = best_observations(variance, costs) if costs else None
+    best = allocation(variance, number, aim, costs) if number else None
+    return RunPlan(sample, variance, costs, now, best, tuple(unknown))
