@@ -15,7 +15,7 @@ from hati.studies.audit.drift import Later, in_time, later, later_halves
 from hati.studies.audit.outcomes import Marks, Outcomes, cluster_alarms, clustered, random_outcomes
 from hati.studies.audit.sensitivity import found_mostly
 from hati.studies.audit.splitting import FEWEST_RUNS, Halves, correlation, halves
-from hati.studies.comparison import Question
+from hati.studies.comparison import Pair, Question, Sides, earlier_samples, sides_of
 
 SPLITS = 20
 _MOST_SPLITS = 10_000
@@ -38,8 +38,10 @@ class AuditRequest:
             raise InputError(f"an audit takes 1 to {_MOST_SPLITS:,} splits, not {self.splits:,}", fix="write 20")
 
 
-def audit(samples: Sequence[Sample], request: AuditRequest) -> Audit:
+def audit(samples: Sequence[Sample], request: AuditRequest, history: Sequence[Sample] = ()) -> Audit:
     """Split the runs of each sample at random, and in time, and compare the halves of all samples together.
+
+    Earlier samples of the same, the ``history``, tell of the noise as they do in a comparison.
 
     Raises:
         InputError: where no sample has the runs that a split takes.
@@ -49,8 +51,9 @@ def audit(samples: Sequence[Sample], request: AuditRequest) -> Audit:
         raise _too_few(samples)
     question = request.question
     splits = _splits(chosen, request)
-    outcomes = random_outcomes(chosen, splits, question)
-    decisions = later_halves(chosen, question)
+    wholes = _wholes(chosen, question, history)
+    outcomes = random_outcomes(chosen, wholes, splits, question)
+    decisions = later_halves(chosen, wholes)
     ends = [later(each, question, sample) for sample, each in zip(chosen, decisions, strict=True)]
     slower, faster = int(outcomes.slower.sum()), int(outcomes.faster.sum())
     found = Audit(
@@ -80,6 +83,13 @@ def _too_few(samples: Sequence[Sample]) -> InputError:
         f"no benchmark has the {FEWEST_RUNS} runs that two halves take: the most are {most}",
         fix="measure 10 runs or more, each a process of its own",
     )
+
+
+def _wholes(samples: Sequence[Sample], question: Question, history: Sequence[Sample]) -> list[Sides]:
+    """What stands for the runs of each, as both sides of a comparison with itself."""
+    itself = [Pair(sample, sample) for sample in samples]
+    earlier = earlier_samples(itself, history)
+    return [sides_of(pair, question.statistic, known) for pair, known in zip(itself, earlier, strict=True)]
 
 
 def _splits(samples: Sequence[Sample], request: AuditRequest) -> list[list[Halves]]:
