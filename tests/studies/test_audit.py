@@ -187,7 +187,10 @@ def test_clusters_are_audited_where_there_are_any() -> None:
     rng = np.random.default_rng(11)
     two = np.where(rng.random((8, 200)) < 0.3, 1e-4, 8e-2) * np.exp(0.02 * rng.standard_normal((8, 200)))
     plain = sample(np.exp(0.02 * rng.standard_normal((8, 200))), "plain")
-    found = audit([sample(two, "two"), plain], AuditRequest(splits=5)).clusters
+    steps: list[tuple[int, int]] = []
+    request = AuditRequest(splits=5)
+    found = audit([sample(two, "two"), plain], request, watch=lambda done, of: steps.append((done, of))).clusters
+    assert steps == [(step, 10) for step in range(1, 11)]
     assert found is not None
     assert found.benchmarks == ("two",)
     assert found.alarms.estimate == 0.0

@@ -21,7 +21,7 @@ from hati.cli.parameters import (
     Seed,
     StorePlace,
 )
-from hati.cli.progress import progress
+from hati.cli.progress import progress, steps_progress
 from hati.cli.screen import parse_share
 from hati.core import Budget, InputError
 
@@ -82,7 +82,10 @@ def audit(
     else:
         samples = _measured(path, store, benchmark, budget, seed, fresh)
     earlier = [sample for file in history or () for sample in read_samples(file).samples]
-    _write(audit(of_metric(samples, metric, path), request, earlier), chosen, output)
+    chosen_samples = of_metric(samples, metric, path)
+    with steps_progress("auditing") as watch:
+        found = audit(chosen_samples, request, earlier, watch)
+    _write(found, chosen, output)
 
 
 def _is_project(path: Path) -> bool:

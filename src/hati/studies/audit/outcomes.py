@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +40,7 @@ class Outcomes(NamedTuple):
 
 
 def random_outcomes(
-    samples: Sequence[Sample], wholes: Sequence[Sides], splits: Sequence[Sequence[Halves]], question: Question
+    samples: Sequence[Sample], wholes: Sequence[Sides], splits: Iterable[Sequence[Halves]], question: Question
 ) -> Outcomes:
     """Compare the halves of all samples together, for each of the splits."""
     found = []
@@ -56,13 +56,13 @@ def clustered(samples: Sequence[Sample], question: Question) -> list[int]:
     return [place for place, parts in enumerate(found) if parts]
 
 
-def cluster_alarms(samples: Sequence[Sample], splits: Sequence[Sequence[Halves]], question: Question) -> Marks:
+def cluster_alarms(samples: Sequence[Sample], splits: Iterable[Sequence[Halves]], question: Question) -> Marks:
     """Whether a change of any cluster is told, for each split and sample; shape (splits, samples)."""
     found = []
     for split in splits:
         pairs = [own.samples(sample) for own, sample in zip(split, samples, strict=True)]
         found.append([any(part.told for part in parts) for parts in cluster_changes(pairs, question)])
-    return np.array(found, dtype=np.bool_).reshape(len(splits), len(samples))
+    return np.array(found, dtype=np.bool_)
 
 
 def surprise(decision: Decision) -> float:
