@@ -21,6 +21,7 @@ from scipy import stats
 from benchmarks.markdown import table
 from hati.core import FloatArray, Metric, Observations, Sample, SampledRun
 from hati.render import samples_text
+from hati.studies.audit import AuditRequest, audit
 from hati.studies.comparison import Pair, Question, Verdict, compare
 
 ALPHA = 0.01
@@ -126,6 +127,19 @@ def large() -> tuple[float, float]:
         return decided, time.perf_counter() - start
 
 
+def audited(every: dict[str, FloatArray]) -> str:
+    """What `hati audit` says of the same forks, in a sentence."""
+    start = time.perf_counter()
+    found = audit([sample(name, values) for name, values in every.items()], AuditRequest())
+    seconds = time.perf_counter() - start
+    low, high = (100.0 * end for end in found.uncorrected.interval)
+    return (
+        f"Auditing them in {found.splits} random splits took {seconds:.1f} s: {100 * found.false_alarms.estimate:.2f} %"
+        f" alarms, {100 * found.uncorrected.estimate:.2f} % ({low:.2f} to {high:.2f} %) of p-values up to {ALPHA}; "
+        f"earlier against later forks p = {found.in_time.p_value:.2f}."
+    )
+
+
 def result() -> tuple[str, bool]:
     """The table, and whether the goals are met."""
     if not FILE.is_file():
@@ -150,6 +164,7 @@ def result() -> tuple[str, bool]:
         f"Deciding 100 benchmarks with 2 x 10 runs of 1,000 observations took {decided:.2f} s, `hati compare` of"
         f" their two files {whole:.2f} s in all."
     )
+    notes.append(audited(every))
     notes.append("\n".join(["", *(f"- {'met' if met else 'MISSED'}: {text}" for text, met in held)]))
     header = ["share that is called different", *(f"{100 * added:.0f} % added" for added in ADDED)]
     return table("Comparing", header, rows, "\n".join(notes)), all(met for _, met in held)

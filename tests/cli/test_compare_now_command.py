@@ -122,6 +122,8 @@ def test_a_dry_run_shows_the_tasks_and_measures_nothing(hati: Hati, tiny: Path) 
         (("old", "new", "--budget", "8"), 2, "8 are the fewest that can decide at alpha 0.01; give --budget 16"),
         (("old", "old", "--set-after", "broken=yes"), 4, "no licence"),
         (("hati.toml", "old", "--stop", "fixed"), 2, "--stop is for benchmarks that are measured now"),
+        (("old", "new", "--interval", "bootstrap"), 2, "--interval is for files of samples"),
+        (("old", "new", "--tests"), 2, "--tests is for files of samples"),
     ],
 )
 def test_what_is_refused(hati: Hati, tiny: Path, words: tuple[str, ...], status: int, message: str) -> None:

@@ -8,7 +8,7 @@ from hati.report.comparison import comparisons_json
 from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, duration, general, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
-from hati.studies.comparison import Comparison, Verdict
+from hati.studies.comparison import Comparison, IntervalMethod, Verdict
 from hati.studies.paired import PairedConclusion, Variant, Weighed
 
 
@@ -33,6 +33,7 @@ def _json(row: Plain, weighed: Weighed, found: PairedConclusion) -> Plain:
     return {
         **row,
         **sides,
+        "interval_method": IntervalMethod.T.value if found.stopping is Stopping.FIXED else found.stopping.value,
         "study": found.study,
         "stopping": found.stopping.value,
         "pairing": found.pairing.value,
