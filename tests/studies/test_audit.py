@@ -108,7 +108,7 @@ def test_an_audit_of_quiet_runs() -> None:
     assert found.comparisons == 200
     assert found.false_alarms.estimate <= 0.01
     assert found.false_alarms.interval[0] == 0.0
-    assert found.uncorrected.estimate == pytest.approx(0.01, abs=0.02)
+    assert found.uncorrected.estimate <= 0.05  # of splits that are alike
     assert found.false_same.estimate <= 0.02
     assert found.detectable is not None
     assert 0.04 < found.detectable < 0.1
