@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from hati.core.errors import InputError
 from hati.core.metric import Metric
-from hati.core.run import FloatArray, Observations, Run
+from hati.core.run import REMARKS_APART, FloatArray, Observations, Run
 from hati.core.values import Configuration, Workload
 
 
@@ -60,7 +60,8 @@ NO_ORIGIN = Origin()
 class SampledRun:
     """One run of a sample: its observations in order, and what else is known of it.
 
-    ``started`` is None where it is not known, else in UTC; ``exit`` is the exit status.
+    ``started`` is None where it is not known, else in UTC; ``exit`` is the exit status; ``remark`` what was remarked on
+    it, such as that its warm-up is not over.
     """
 
     observations: Observations
@@ -68,6 +69,7 @@ class SampledRun:
     usage: Usage = NO_USAGE
     origin: Origin = NO_ORIGIN
     exit: int | None = None
+    remark: str = ""
 
     def __post_init__(self) -> None:
         if self.started is not None and self.started.tzinfo is None:
@@ -136,4 +138,6 @@ def sampled(run: Run, observed: Observations) -> SampledRun:
             used.peak_memory,
             used.load,
         )
-    return SampledRun(observed, run.started, usage, Origin(task.study, task.stage, task.repetition), run.exit)
+    origin = Origin(task.study, task.stage, task.repetition)
+    remark = REMARKS_APART.join(run.remarks(observed.metric))
+    return SampledRun(observed, run.started, usage, origin, run.exit, remark)

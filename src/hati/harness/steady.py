@@ -134,7 +134,7 @@ def _drifts(found: Segments, start: int, tolerance: float) -> bool:
     middle = (start + size) // 2
     before, after = found.mean(start, middle), found.mean(middle, size)
     allowed = tolerance / 2.0 * abs(after) + _ERRORS * 2.0 * found.deviation / (size - start) ** 0.5
-    return abs(after - before) > allowed
+    return bool(abs(after - before) > allowed)
 
 
 def _same(mean: float, other: float) -> bool:

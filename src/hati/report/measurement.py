@@ -38,6 +38,7 @@ def measurement_json(conclusion: MeasurementConclusion) -> dict[str, Plain]:
         "runs": {"done": conclusion.done, "failed": conclusion.failed},
         "failures": list(conclusion.failures),
         "seconds": conclusion.seconds,
+        "warnings": list(conclusion.warnings),
     }
 
 
@@ -66,7 +67,8 @@ def _half_width(summary: Summary) -> Cell:
 def _notes(conclusion: MeasurementConclusion) -> tuple[str, ...]:
     done = f"{conclusion.done:,} done, {conclusion.failed:,} failed, {duration(conclusion.seconds)} in all."
     failures = tuple(f"Failed: {failure}" for failure in conclusion.failures)
-    return ("A run's value is its mean after warm-up; mean, interval and sd are over runs.", done, *failures)
+    warnings = tuple(f"{text[0].upper()}{text[1:]}." for text in conclusion.warnings)
+    return ("A run's value is its mean after warm-up; mean, interval and sd are over runs.", done, *failures, *warnings)
 
 
 def _summary(summary: Summary) -> dict[str, Plain]:

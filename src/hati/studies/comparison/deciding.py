@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from hati.core import FloatArray, Sample, conversion
@@ -34,7 +34,13 @@ def compare(found: Sequence[Pair], question: Question, warnings: Sequence[str] =
     clusters = cluster_changes(found, question)
     rows = tuple(_row(*each, question) for each in zip(found, sides, decisions, clusters, strict=True))
     return Comparisons(
-        question.alpha, question.margin, str(question.statistic), rows, prior.df, _mean_ratios(rows), tuple(warnings)
+        question.alpha,
+        question.margin,
+        str(question.statistic),
+        rows,
+        prior.df,
+        _mean_ratios(rows),
+        (*warnings, *_remarked(found)),
     )
 
 
@@ -65,6 +71,15 @@ def _side(sample: Sample, values: FloatArray, decided: Difference, question: Que
     return Side(
         float(values.mean()), width if math.isfinite(width) else None, len(values), sample.revision, sample.machine
     )
+
+
+def _remarked(found: Sequence[Pair]) -> Iterator[str]:
+    """What was remarked on runs when they were recorded, each remark once for each sample with the runs that have it."""
+    for pair in found:
+        for sample in (pair.before, pair.after):
+            for remark, number in Counter(run.remark for run in sample.runs if run.remark).items():
+                of = " ".join(filter(None, (sample.benchmark, str(sample.configuration), sample.revision)))
+                yield f"{number} of {len(sample.runs)} runs of {of}: {remark}"
 
 
 def _mean_ratios(rows: Sequence[Comparison]) -> dict[str, float]:

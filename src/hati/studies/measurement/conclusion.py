@@ -31,7 +31,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class MeasurementConclusion:
-    """All summaries, and what became of the runs."""
+    """All summaries, and what became of the runs; ``warnings`` say what is wrong with those that are done."""
 
     study: str
     benchmark: str
@@ -41,3 +41,4 @@ class MeasurementConclusion:
     failed: int
     failures: tuple[str, ...]
     seconds: float
+    warnings: tuple[str, ...] = ()

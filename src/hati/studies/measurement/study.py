@@ -19,7 +19,7 @@ from hati.core import (
     Task,
     generator,
 )
-from hati.studies.failures import hopeful
+from hati.studies.failures import hopeful, remarked
 from hati.studies.measurement.conclusion import MeasurementConclusion
 from hati.studies.measurement.summary import summarise
 
@@ -87,6 +87,7 @@ class Measurement:
             failed=len(evidence.failed),
             failures=failures,
             seconds=evidence.seconds,
+            warnings=tuple(remarked(evidence.done)),
         )
 
     def tasks(self, made: int) -> tuple[Task, ...]:
