@@ -14,6 +14,7 @@ from benchmarks import (
     nested,
     optimal_designs,
     starting,
+    stopping,
     storing,
     validating,
 )
@@ -30,6 +31,7 @@ ALL = (
     change_points,
     accuracy,
     comparing,
+    stopping,
 )
 
 

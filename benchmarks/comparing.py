@@ -8,9 +8,11 @@ one test of Mann and Whitney, and Welch's test on run means.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ from scipy import stats
 
 from benchmarks.markdown import table
 from hati.core import FloatArray, Metric, Observations, Sample, SampledRun
+from hati.render import samples_text
 from hati.studies.comparison import Pair, Question, Verdict, compare
 
 ALPHA = 0.01
@@ -25,6 +28,7 @@ SPLITS = 20
 ADDED = (0.0, 0.05, 0.10, 0.20)
 OBSERVATIONS = 50
 SIDE = 5
+FEW = 3
 FILE = Path(os.environ.get("HATI_DATA", Path(__file__).parents[2] / "shared" / "data")) / "jmh-forks" / "forks.npz"
 _TIME = Metric("time", "s")
 
@@ -47,10 +51,13 @@ def splits(number: int = SPLITS) -> list[FloatArray]:
     return [rng.permutation(2 * SIDE) for _ in range(number)]
 
 
-def hati(before: list[FloatArray], after: list[FloatArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
+def hati(
+    before: list[FloatArray], after: list[FloatArray], earlier: Sequence[FloatArray] = ()
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Of each comparison, whether its p-value tells a change, whether its verdict does, and whether it is the same."""
+    history = [sample(str(i), values) for i, values in enumerate(earlier)]
     found = [Pair(sample(str(i), a), sample(str(i), b)) for i, (a, b) in enumerate(zip(before, after, strict=True))]
-    rows = compare(found, Question(alpha=ALPHA)).rows
+    rows = compare(found, Question(alpha=ALPHA), history=history).rows
     return (
         np.array([row.change.p_value is not None and row.change.p_value <= ALPHA for row in rows]),
         np.array([row.change.verdict in {Verdict.SLOWER, Verdict.FASTER} for row in rows]),
@@ -84,15 +91,38 @@ def measured(every: dict[str, FloatArray], orders: list[FloatArray]) -> Rates:
     return rates
 
 
-def large() -> float:
-    """Seconds for 100 benchmarks with 10 runs of 1,000 observations on each side."""
+def few(every: dict[str, FloatArray], orders: list[FloatArray]) -> Rates:
+    """Three against three forks: with the other four as history, and without."""
+    names = ("3 and 3, Hati, p", "3 and 3, Hati with a history of 4, p", "3 and 3, Welch on run means")
+    counts = {name: [list[float]() for _ in ADDED] for name in names}
+    for place, added in enumerate(ADDED):
+        for order in orders:
+            before, after, earlier = (
+                [values[order[part]] * factor for values in every.values()]
+                for part, factor in ((slice(FEW), 1.0), (slice(FEW, 2 * FEW), 1.0 + added), (slice(2 * FEW, None), 1.0))
+            )
+            told = (hati(before, after)[0], hati(before, after, earlier)[0], welch(before, after))
+            for name, rejected in zip(names, told, strict=True):
+                counts[name][place].append(float(np.mean(rejected)))
+    return {name: [float(np.mean(shares)) for shares in found] for name, found in counts.items()}
+
+
+def large() -> tuple[float, float]:
+    """Seconds for 100 benchmarks with 10 runs of 1,000 observations on each side: deciding, and the whole command."""
     rng = np.random.default_rng(1)
     found = [
         Pair(*(sample(str(i), np.exp(0.02 * rng.standard_normal((10, 1_000)))) for _ in range(2))) for i in range(100)
     ]
     start = time.perf_counter()
     compare(found, Question())
-    return time.perf_counter() - start
+    decided = time.perf_counter() - start
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / name for name in ("before.json", "after.json")]
+        for file, samples in zip(files, zip(*((p.before, p.after) for p in found), strict=True), strict=True):
+            file.write_text("".join(samples_text(samples)))
+        start = time.perf_counter()
+        subprocess.run(["hati", "compare", *files, "--fail-on", "none"], check=True, stdout=subprocess.DEVNULL)
+        return decided, time.perf_counter() - start
 
 
 def result() -> tuple[str, bool]:
@@ -100,19 +130,25 @@ def result() -> tuple[str, bool]:
     if not FILE.is_file():
         return "## Comparing\n\nSkipped: set HATI_DATA to the folder with the measured data sets.\n", True
     every = forks()
-    rates = measured(every, splits())
+    rates = {**measured(every, splits()), **few(every, splits())}
     rows = [[name, *(f"{100 * share:.2f} %" for share in shares)] for name, shares in rates.items()]
+    remembering = rates["3 and 3, Hati with a history of 4, p"]
     own, peer = rates["Hati, p"], rates["Welch on run means"]
     goals: list[tuple[str, Callable[[], bool]]] = [
         ("false alarms at most 1.2 %", lambda: own[0] <= 0.012),
         ("5 points above Welch's with 5 % added", lambda: own[1] >= peer[1] + 0.05),
         ("5 points above Welch's with 10 % added", lambda: own[2] >= peer[2] + 0.05),
         ("at least Welch's with 20 % added", lambda: own[3] >= peer[3]),
+        ("3 and 3 with a history: false alarms at most 1.2 %", lambda: remembering[0] <= 0.012),
         ("the same within 5 % in at most 1 % with 5 % added", lambda: rates["Hati, the same"][1] <= 0.01),
     ]
     held = [(text, goal()) for text, goal in goals]
     notes = [f"{len(every)} benchmarks, {SPLITS} splits of {SIDE} and {SIDE} forks, alpha {ALPHA}, seed 2026."]
-    notes.append(f"Deciding 100 benchmarks with 2 x 10 runs of 1,000 observations took {large():.2f} s.")
+    decided, whole = large()
+    notes.append(
+        f"Deciding 100 benchmarks with 2 x 10 runs of 1,000 observations took {decided:.2f} s, `hati compare` of"
+        f" their two files {whole:.2f} s in all."
+    )
     notes.append("\n".join(["", *(f"- {'met' if met else 'MISSED'}: {text}" for text, met in held)]))
     header = ["share that is called different", *(f"{100 * added:.0f} % added" for added in ADDED)]
     return table("Comparing", header, rows, "\n".join(notes)), all(met for _, met in held)

@@ -13,7 +13,7 @@ import pytest
 Hati = Callable[..., Any]
 
 
-def write_samples(file: Path, factors: dict[str, float], *, metric: str = "time") -> None:
+def write_samples(file: Path, factors: dict[str, float], *, metric: str = "time", runs: int = 5) -> None:
     """Five runs of three observations each, a few per cent apart."""
     wobble = (1.0, 1.02, 0.99, 1.01, 0.985)
     samples = [
@@ -22,7 +22,7 @@ def write_samples(file: Path, factors: dict[str, float], *, metric: str = "time"
             "metric": metric,
             "unit": "s",
             "better": "lower",
-            "runs": [{"warmup": 1, "observations": [9.0, factor * w, factor * w * 1.001]} for w in wobble],
+            "runs": [{"warmup": 1, "observations": [9.0, factor * w, factor * w * 1.001]} for w in wobble[:runs]],
         }
         for name, factor in factors.items()
     ]
@@ -49,10 +49,45 @@ def test_a_comparison_is_told(hati: Hati, files: Path) -> None:
     assert done.err.splitlines() == ["only in a.json: gone time", "only in b.json: new time"]
 
 
+def test_earlier_samples_tell_of_the_noise(hati: Hati, tmp_path: Path) -> None:
+    write_samples(tmp_path / "a.json", {"x": 1.0}, runs=2)
+    write_samples(tmp_path / "b.json", {"x": 1.08}, runs=2)
+    for number in range(3):
+        write_samples(tmp_path / f"h{number}.json", {"x": 0.9 + 0.1 * number, "other": 1.0})
+    alone = hati("compare", "a.json", "b.json", "--format", "json").json[0]
+    history = [word for number in range(3) for word in ("--history", f"h{number}.json")]
+    done = hati("compare", "a.json", "b.json", *history, "--format", "json")
+    assert (alone["verdict"], done.json[0]["verdict"]) == ("inconclusive", "slower")
+    assert done.json[0]["ratio"] == alone["ratio"]
+    text = hati("compare", "a.json", "b.json", *history).out
+    assert "Earlier samples tell of the noise of 1 of 1 comparisons too." in " ".join(text.split())
+    same = hati("compare", "a.json", "b.json", "--history", "a.json", "--history", "b.json", "--format", "json")
+    assert same.json[0] == alone
+    assert hati("compare", "a.json", "b.json", "--history", "none.json").status == 2
+
+
+def test_disturbed_runs_are_told_and_counted(hati: Hati, files: Path) -> None:
+    content = json.loads((files / "b.json").read_text())
+    for place, run in enumerate(content["samples"][0]["runs"]):
+        run.update(cpu_time=0.5 if place == 3 else 1.0, wall_time=1.0, involuntary_switches=3)
+    (files / "b.json").write_text(json.dumps(content))
+    done = hati("compare", "a.json", "b.json", "--format", "json")
+    assert (
+        "warning: after: 1 of 15 runs was disturbed (fast; the first: 0.5 s of CPU time a second, usually 1); it is"
+        " counted nevertheless, and repeating them may decide more" in done.err
+    )
+    assert [(row["before"]["disturbed"], row["after"]["disturbed"], row["after"]["runs"]) for row in done.json] == [
+        (0, 1, 5),
+        (0, 0, 5),
+        (0, 0, 5),
+    ]
+
+
 def test_json_markdown_and_junit(hati: Hati, files: Path) -> None:
     found = hati("compare", "a.json", "b.json", "--margin", "10%", "--format", "json").json
     assert [row["verdict"] for row in found] == ["faster", "slower", "same"]
     assert found[1]["ratio"] == pytest.approx(1.25)
+    assert (found[0]["interval_method"], found[0]["seed"], "tests" in found[0]) == ("t", None, False)
     assert {
         "benchmark",
         "metric",
@@ -110,3 +145,22 @@ def test_what_is_refused(hati: Hati, files: Path, words: tuple[str, ...], messag
     assert (done.status, done.out) == (2, "")
     assert message in done.err
     assert "Traceback" not in done.err
+
+
+def test_classical_tests_and_bootstrap_intervals_are_asked_for(hati: Hati, files: Path) -> None:
+    words = ("compare", "a.json", "b.json", "--fail-on", "none", "--tests", "--interval", "bootstrap", "--seed", "3")
+    done = hati(*words, "--format", "markdown")
+    assert done.status == 0, done.err
+    assert "| 99 % interval (%) |" in done.out
+    assert "Tests of run medians" in done.out
+    assert "have fewer than 10 runs" in done.err
+    found = hati(*words, "--format", "json").json
+    assert [(row["interval_method"], row["seed"]) for row in found] == [("bootstrap", 3)] * 3
+    assert [one["test"] for one in found[0]["tests"]] == [
+        "Kolmogorov-Smirnov",
+        "Wilcoxon",
+        "Kruskal-Wallis",
+        *["t"] * 4,
+    ]
+    assert found[0]["tests"][4]["transformed"] == "log(x)"
+    assert set(found[0]["tests"][4]["normality"]) == {"before", "after"}

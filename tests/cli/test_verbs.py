@@ -222,6 +222,18 @@ class TestStore:
         assert sorted(row["m"] for row in table) == [1.25, 1.25, 2.25, 2.25]
         assert {row["y"] for row in table} == {None, "p"}
 
+    def test_benchstat_reads_a_line_for_each_run(self, project: Path, capfd: Capture) -> None:
+        told(capfd, "run", ".", "--budget", "2")
+        lines = told(capfd, "export", "--format", "benchstat").splitlines()
+        assert [line.split() for line in lines if line.startswith("Bench")] == [
+            ["Benchmarkb/x=1", "2", "1250000.0", "m-ns"]
+        ] * 2
+        told(capfd, "export", "--format", "benchstat", "--output", "go.txt")
+        assert len(json.loads(told(capfd, "import", "go.txt"))["samples"][0]["runs"]) == 2
+        told(capfd, "forget", "--all")
+        assert main(("export", "--format", "benchstat")) == 2
+        assert "there is no run to export" in capfd.readouterr().err
+
     def test_another_store(self, project: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
         told(capfd, "run", ".", "--budget", "1", "--store", "other.sqlite")
         assert not (project / ".hati" / "store.sqlite").exists()

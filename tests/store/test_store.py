@@ -19,7 +19,7 @@ from hypothesis.extra.numpy import arrays
 from sqlalchemy import create_engine
 
 import hati.store
-from hati.core import HatiError, InputError
+from hati.core import HatiError, InputError, Resources
 from hati.store import SqlStore, open_store, read_store
 from hati.store.codec import decode, encode
 from hati.store.opening import migrate
@@ -60,6 +60,20 @@ def test_migrations_make_the_schema(tmp_path: Path) -> None:
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     engine.dispose()
+
+
+def test_a_store_of_before_knows_nothing_of_contention(tmp_path: Path) -> None:
+    file = tmp_path / "s.sqlite"
+    store, study = open_store(str(file)), a_study()
+    store.begin(study, METRICS, MACHINE)
+    store.record(a_run(study))
+    store.close()
+    with sqlite3.connect(file) as connection:
+        for name in ("pressure", "steal"):
+            connection.execute(f"ALTER TABLE run DROP COLUMN {name}")
+        connection.execute("UPDATE alembic_version SET version_num = '0001'")
+    (found,) = open_store(str(file)).evidence(study).runs
+    assert found.resources == Resources(0.2, 0.1, 0.05, 10_000_000, 3, 4, 0.5, None, None)
 
 
 def test_head_is_the_newest_migration() -> None:

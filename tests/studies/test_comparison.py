@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from hati.core import Better, Configuration, InputError, Metric, Observations, Sample, SampledRun
-from hati.studies.comparison import Question, Statistic, Verdict, compare, pairs
+from hati.stats import two_sample_tests
+from hati.studies.comparison import (
+    IntervalMethod,
+    Question,
+    Statistic,
+    Verdict,
+    compare,
+    pairs,
+    with_bootstrap_intervals,
+    with_median_tests,
+)
 from hati.studies.comparison.statistic import batch_deviation
 
 TIME = Metric("time", "s")
@@ -198,3 +209,34 @@ def test_false_alarms_power_and_claims_of_equality() -> None:
     assert alarms <= 8
     assert 0.982 <= held / 1_200 <= 0.997
     assert same <= 23
+
+
+def test_bootstrap_intervals_change_nothing_else() -> None:
+    rng = np.random.default_rng(12)
+    before = [sample(drawn(1.0, 10, rng), "a"), sample(rng.standard_normal((10, 1)) - 10.0, "b")]
+    after = [
+        sample(1e3 * drawn(1.2, 10, rng), "a", Metric("time", "ms")),
+        sample(rng.standard_normal((10, 1)) - 5.0, "b"),
+    ]
+    found = pairs(before, after)[0]
+    told = compare(found, Question())
+    boot = with_bootstrap_intervals(told, found, Question(), 1)
+    assert (boot.intervals, boot.seed, boot.warnings) == (IntervalMethod.BOOTSTRAP, 1, ())
+    assert boot == with_bootstrap_intervals(told, found, Question(), 1)
+    for row, plain, width in zip(boot.rows, told.rows, (0.1, 0.5), strict=True):
+        assert row.change.interval is not None
+        assert plain.change.interval is not None
+        assert row.change.interval != plain.change.interval
+        assert row.change.interval == pytest.approx(plain.change.interval, abs=width)
+        assert row == replace(plain, change=replace(plain.change, interval=row.change.interval))
+    few = pairs([sample(drawn(1.0, 5, rng))], [sample(drawn(1.0, 12, rng))])[0]
+    assert "too narrow" in with_bootstrap_intervals(compare(few, Question()), few, Question(), 1).warnings[0]
+
+
+def test_classical_tests_are_of_run_medians_in_one_unit() -> None:
+    rng = np.random.default_rng(13)
+    first, second = drawn(1.0, 8, rng, size=7), drawn(1.1, 6, rng, size=7)
+    found = pairs([sample(first)], [sample(1e3 * second, metric=Metric("time", "ms"))])[0]
+    (row,) = with_median_tests(compare(found, Question()), found).rows
+    expected = two_sample_tests(np.median(first, axis=1), np.median(second, axis=1))
+    assert [one.p_value for one in row.tests] == pytest.approx([one.p_value for one in expected])

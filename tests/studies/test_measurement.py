@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +13,20 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hati.campaign import campaign
-from hati.core import Benchmark, Budget, Configuration, Evidence, MeasurementError, Metric, Reader, ReaderKind, Task
+from hati.core import (
+    Benchmark,
+    Budget,
+    Configuration,
+    Evidence,
+    MeasurementError,
+    Metric,
+    Plan,
+    Reader,
+    ReaderKind,
+    Run,
+    Task,
+)
+from hati.report import measurement_table
 from hati.studies.measurement import Measurement, measurement_id
 from hati.testing import FakeEngine, MemoryStore
 
@@ -58,6 +73,39 @@ def test_a_summary_is_of_runs_not_of_observations() -> None:
     assert summary.interval == pytest.approx((low, high))
     assert summary.deviation == pytest.approx(means.std(ddof=1))
     assert summary.within == pytest.approx(0.5 / math.sqrt(2))
+
+
+class DisturbedEngine(FakeEngine):
+    """The first, third and fifth run of the first configuration have little of the CPU."""
+
+    def run(self, plan: Plan) -> Iterator[Run]:
+        for run in super().run(plan):
+            disturbed = run.task.configuration == CONFIGURATIONS[0] and run.task.repetition in {0, 2, 4}
+            assert run.resources
+            yield replace(run, resources=replace(run.resources, user_time=0.001)) if disturbed else run
+
+
+def test_disturbed_runs_are_repeated_within_the_budget_and_counted() -> None:
+    engine, store, budget = DisturbedEngine(values, seconds=1.0), MemoryStore(), Budget(runs=40)
+    conclusion = campaign(a_measurement(budget), engine, store, budget)
+    first, second = conclusion.summaries
+    assert conclusion.done == len({task.id for task in engine.tasks}) == 40
+    assert abs(first.runs - len(first.disturbed) - second.runs) <= 1
+    assert first.runs in {21, 22}
+    assert (len(first.disturbed), second.disturbed) == (3, ())
+    assert "s of CPU time a second, usually 0.75" in first.disturbed[0]
+    means = [1 / 3 * (10 + 2 * repetition + 2.5) for repetition in range(first.runs)]
+    assert first.mean == pytest.approx(np.mean(means))
+    assert first.undisturbed == pytest.approx(np.mean([m for i, m in enumerate(means) if i not in {0, 2, 4}]))
+    assert second.undisturbed == second.mean
+    (note,) = (note for note in measurement_table(conclusion).notes if "disturbed" in note)
+    assert note.startswith(f"latency of o=1: 3 of {first.runs} runs were disturbed (the first: 0.251 s of CPU time")
+    assert "and counted; the mean without them: " in note
+
+
+def test_what_fails_is_not_repeated() -> None:
+    engine, budget = FakeEngine(lambda t: "no" if t.configuration["o"] == 1 else {"latency": [1.0]}), Budget(runs=40)
+    assert campaign(a_measurement(budget), engine, MemoryStore(), budget).failed == 20
 
 
 def test_what_always_fails_is_given_up() -> None:

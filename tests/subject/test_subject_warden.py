@@ -10,6 +10,7 @@ import pytest
 from hati.core import InputError, MeasurementError
 from hati.subject import Program, Warden
 from hati.subject.programs import LARGEST_OUTPUT
+from hati.subject.warden import contention
 
 Make = Callable[..., Program]
 
@@ -238,6 +239,27 @@ def test_closing_ends_a_server(warden: Warden, program: Make, all_gone: Callable
     warden.close()
     with pytest.raises(MeasurementError, match="has ended"):
         warden.run(program("true"))
+
+
+def test_contention_is_counted_while_a_program_runs(warden: Warden, program: Make) -> None:
+    ending = warden.run(program("sleep 0.05"))
+    for counted, path in ((ending.pressure, "/proc/pressure/cpu"), (ending.steal, "/proc/stat")):
+        assert counted is None or (Path(path).exists() and counted >= 0.0)
+    warden.start(program("echo up; sleep 20"), "up")
+    assert warden.run(program("true")).pressure is None
+
+
+def test_what_the_kernel_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contention, "_PRESSURE", str(tmp_path / "cpu"))
+    monkeypatch.setattr(contention, "_STATISTICS", str(tmp_path / "stat"))
+    assert contention.Contention(()).since() == {"pressure": None, "steal": None}
+    (tmp_path / "cpu").write_text("some avg10=1.00 avg60=1.00 avg300=1.00 total=2500000\nfull avg10=0.00 total=7\n")
+    (tmp_path / "stat").write_text(
+        "cpu  1 2 3 4 5 6 7 400 0 0\ncpu0 1 2 3 4 5 6 7 100 0 0\ncpu1 1 2 3 4 5 6 7 300 0 0\nintr 1\n"
+    )
+    ticks = os.sysconf("SC_CLK_TCK")
+    assert contention.pressure() == 2.5
+    assert [contention.steal(cpus) * ticks for cpus in ((), (1,), (0, 1))] == [200, 300, 200]
 
 
 def test_elsewhere_than_on_linux(monkeypatch: pytest.MonkeyPatch) -> None:

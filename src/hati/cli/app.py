@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hati.cli import (
+    audit,
     compare,
     design,
     export,
@@ -43,6 +44,7 @@ app.command("suite")(suite.suite)
 app.command("validate")(validate.validate)
 app.command("compare")(compare.compare)
 app.add_typer(harness.app, name="harness")
+app.command("audit")(audit.audit)
 app.command("history")(history.history)
 app.command("report")(report.report)
 app.command("export")(export.export)

@@ -1,37 +1,31 @@
-"""``hati compare``: two samples of each of many benchmarks."""
+"""``hati compare``: two files of samples, or two variants measured now."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.output import STDOUT, check_output, console, say, write
-from hati.cli.parameters import Output
+from hati.cli.comparisons import ComparisonFormat
+from hati.cli.files import FileOptions, IntervalChoice, compare_files
+from hati.cli.output import STDOUT, check_output
+from hati.cli.pairs import PairOptions, compare_now
+from hati.cli.parameters import HERE, LARGEST_SEED, DryRun, Fresh, Output, StorePlace
 from hati.cli.screen import parse_share
-from hati.core import InputError
+from hati.core import InputError, Stopping
 
 if TYPE_CHECKING:
-    from hati.core import Sample
     from hati.studies.comparison import Comparisons, Verdict
 
 WORSE = 1
 UNDECIDED = 3
 
 
-class ComparisonFormat(StrEnum):
-    """How a comparison is written."""
-
-    TEXT = "text"
-    JSON = "json"
-    MARKDOWN = "markdown"
-    JUNIT = "junit"
-
-
-_Before = Annotated[Path, typer.Argument(metavar="BEFORE", help="Samples, or any file that `hati import` reads.")]
-_After = Annotated[Path, typer.Argument(metavar="AFTER", help="The same of what is compared with it.")]
+_Before = Annotated[
+    str, typer.Argument(metavar="BEFORE", help="Any file that `hati import` reads, or a benchmark to be measured now.")
+]
+_After = Annotated[str, typer.Argument(metavar="AFTER", help="The same of what is compared with it.")]
 _Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="Within it two are the same: 5% or 0.05.")]
 _Alpha = Annotated[float, typer.Option("--alpha", metavar="P", help="The level of every verdict.")]
 _Statistic = Annotated[
@@ -41,6 +35,50 @@ _Statistic = Annotated[
 _Metric = Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Only this metric.")]
 _FailOn = Annotated[
     str, typer.Option("--fail-on", metavar="VERDICTS", help="Which of slower, faster, inconclusive exit with 1, 1, 3.")
+]
+_Project = Annotated[
+    Path, typer.Option("--project", metavar="PATH", help="Benchmarks: the folder with hati.toml, or the file.")
+]
+_SETTINGS = "OPTION=SETTING,..."
+_Both = Annotated[
+    str | None,
+    typer.Option("--set", metavar=_SETTINGS, help="Benchmarks: what both have other than the default."),
+]
+_SetBefore = Annotated[
+    str | None, typer.Option("--set-before", metavar=_SETTINGS, help="Benchmarks: the same of BEFORE only.")
+]
+_SetAfter = Annotated[
+    str | None, typer.Option("--set-after", metavar=_SETTINGS, help="Benchmarks: the same of AFTER only.")
+]
+_Stop = Annotated[
+    Stopping | None,
+    typer.Option("--stop", help="Benchmarks: anytime, once it is decided [default], or at a fixed number of runs."),
+]
+_Budget = Annotated[
+    str | None,
+    typer.Option("--budget", metavar="RUNS|TIME", help="Benchmarks: what the runs may cost [default: 64]."),
+]
+_Seed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        metavar="SEED",
+        min=0,
+        max=LARGEST_SEED,
+        help="Of the order in pairs, or the bootstrap [default: 1].",
+    ),
+]
+_History = Annotated[
+    list[Path] | None,
+    typer.Option("--history", metavar="FILE", help="Files: earlier samples, whose noise counts. May be repeated."),
+]
+_Interval = Annotated[
+    IntervalChoice | None,
+    typer.Option("--interval", help="Files: how a ratio's interval is found [default: t]; the verdict is Student's."),
+]
+_Tests = Annotated[
+    bool,
+    typer.Option("--tests", help="Files: classical tests of run medians besides, with Shapiro-Wilk of normality."),
 ]
 _Chosen = Annotated[ComparisonFormat, typer.Option("--format", help="How the result is written.")]
 
@@ -52,36 +90,38 @@ def compare(
     alpha: _Alpha = 0.01,
     statistic: _Statistic = "mean",
     metric: _Metric = None,
+    history: _History = None,
+    interval: _Interval = None,
+    tests: _Tests = False,
     fail_on: _FailOn = "slower,inconclusive",
+    project: _Project = HERE,
+    both: _Both = None,
+    set_before: _SetBefore = None,
+    set_after: _SetAfter = None,
+    stop: _Stop = None,
+    budget: _Budget = None,
+    seed: _Seed = None,
+    fresh: Fresh = False,
+    dry_run: DryRun = False,
+    store: StorePlace = None,
     output: Output = STDOUT,
     chosen: _Chosen = ComparisonFormat.TEXT,
 ) -> int:
-    """Compare two files of samples run by run: slower, faster, the same, or how many runs would decide."""
-    from hati.studies.comparison import Question, Statistic, compare, pairs
-    from hati.subject.samples import read_samples
+    """Compare two samples run by run, from files or measured now: slower, faster, the same, or what would decide."""
+    from hati.studies.comparison import Question, Statistic
 
     question = Question(alpha, parse_share(margin), Statistic.parse(statistic))
     failing = _verdicts(fail_on)
     check_output(output)
-    files = [read_samples(path) for path in (before, after)]
-    sides = [_of_metric(file.samples, metric, path) for file, path in zip(files, (before, after), strict=True)]
-    found, unmatched = pairs(*sides)
-    comparisons = compare(found, question)
-    for path, names in ((before, unmatched.before), (after, unmatched.after)):
-        if names:
-            say(f"only in {path}: {', '.join(names[:5])}{f' and {len(names) - 5} more' if len(names) > 5 else ''}")
-    for text in (*(warning for file in files for warning in file.warnings), *comparisons.warnings):
-        say(f"warning: {text}")
-    _write(comparisons, chosen, output)
-    return _status(comparisons, failing)
-
-
-def _of_metric(samples: tuple[Sample, ...], metric: str | None, path: Path) -> tuple[Sample, ...]:
-    chosen = tuple(sample for sample in samples if metric in {None, sample.metric.name})
-    if not chosen:
-        known = ", ".join(sorted({sample.metric.name for sample in samples}))
-        raise InputError(f"{path} has no samples of the metric {metric!r}", fix=f"its metrics are {known}")
-    return chosen
+    of_files = FileOptions(history, interval, tests, seed)
+    of_pairs = PairOptions(project, both, set_before, set_after, stop, budget, seed, fresh, dry_run, store)
+    if any(Path(name).exists() for name in (before, after)) or not of_pairs.has_project:
+        of_pairs.refuse()
+        found = compare_files(Path(before), Path(after), question, metric, of_files, output, chosen)
+        return _status(found, failing)
+    of_files.refuse()
+    measured = compare_now((before, after), question, metric, of_pairs, output, chosen)
+    return 0 if measured is None else _status(measured, failing)
 
 
 def _verdicts(text: str) -> frozenset[Verdict]:
@@ -101,19 +141,3 @@ def _status(found: Comparisons, failing: frozenset[Verdict]) -> int:
     if any(failing & row.verdicts - {Verdict.INCONCLUSIVE} for row in found.rows):
         return WORSE
     return UNDECIDED if Verdict.INCONCLUSIVE in failing and found.count(Verdict.INCONCLUSIVE) else 0
-
-
-def _write(found: Comparisons, chosen: ComparisonFormat, output: str) -> None:
-    from hati import render
-    from hati.report import comparison_cases, comparison_table, comparisons_json
-
-    if chosen is ComparisonFormat.JSON:
-        write(render.to_json(comparisons_json(found)), output)
-    elif chosen is ComparisonFormat.JUNIT:
-        write(render.to_junit("hati compare", comparison_cases(found)), output)
-    elif chosen is ComparisonFormat.MARKDOWN:
-        write(render.table_markdown(comparison_table(found)), output)
-    elif output == STDOUT:
-        render.print_table(comparison_table(found), console())
-    else:
-        write(render.table_text(comparison_table(found)), output)

@@ -41,4 +41,5 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="A new campaign, even where
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the tasks and the time that they would take.")]
 
 HERE = Path()
+DEFAULT_SEED = 1
 DEFAULT_OUTPUT = STDOUT

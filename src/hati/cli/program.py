@@ -67,8 +67,15 @@ def _run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     if result == INTERRUPTED:
-        say("interrupted" + _GOES_ON if arguments[0] in {"run", "screen", "suite", "validate"} else "interrupted")
+        say("interrupted" + _GOES_ON if _records(arguments) else "interrupted")
     return result if isinstance(result, int) else 0
+
+
+def _records(arguments: list[str]) -> bool:
+    """Whether a command keeps its runs; a comparison of files has none."""
+    return arguments[0] in {"run", "screen", "suite", "validate"} or (
+        arguments[0] == "compare" and not any(map(os.path.isfile, arguments))
+    )
 
 
 def _verb(arguments: list[str]) -> str:

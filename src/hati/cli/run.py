@@ -54,7 +54,7 @@ def run(
     check_output(output)
     measured = place.project.benchmark(benchmark)
     space = place.project.space
-    configurations = tuple(dict.fromkeys(_configuration(space, text) for text in settings or [""]))
+    configurations = tuple(dict.fromkeys(parse_configuration(space, text) for text in settings or [""]))
     if dry_run:
         rehearsal = rehearse_measurement(place, measured, configurations, budget, seed)
         write_rehearsal(rehearsal, chosen, output)
@@ -71,7 +71,7 @@ def run(
         write(render.table_text(measurement_table(conclusion)), output)
 
 
-def _configuration(space: Space, text: str) -> Configuration:
+def parse_configuration(space: Space, text: str) -> Configuration:
     """The default configuration with the settings in the text.
 
     Raises:

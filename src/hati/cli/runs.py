@@ -29,14 +29,19 @@ def runs(
     chosen: TableFormatOption = TableFormat.TEXT,
 ) -> None:
     """List the runs in the store; show one whole with --task."""
-    from hati.report import run_table, runs_table
+    from hati.report import disturbed_runs, run_table, runs_table
     from hati.store import Selection
     from hati.wiring import existing_store
 
-    found = existing_store(path, store).runs(Selection(study, benchmark, task))
+    place = existing_store(path, store)
+    found = place.runs(Selection(study, benchmark, task))
     if task is not None and not found:
         raise InputError(f"no run's task begins with {task!r}", fix="`hati runs` lists them")
-    table = run_table(found[0]) if task is not None and len(found) == 1 else runs_table(found)
+    if task is not None and len(found) == 1:
+        beside = disturbed_runs(place.runs(Selection(study=found[0].task.study)))
+        table = run_table(found[0], beside.get(found[0].task.id))
+    else:
+        table = runs_table(found)
     write_table(table, chosen, output)
 
 

@@ -13,10 +13,11 @@ from hati.core.metric import Better, Metric
 from hati.core.plan import Budget, Plan
 from hati.core.ports import Engine, Store, Study
 from hati.core.run import LARGEST, FloatArray, Observations, Outcome, Resources, Run
-from hati.core.sample import NO_ORIGIN, NO_USAGE, Origin, Sample, SampledRun, SampleFormat, Usage, sampled
+from hati.core.sample import NO_ORIGIN, NO_USAGE, Origin, Sample, SampledRun, SampleFormat, Usage, sampled, usage
 from hati.core.seeds import generator
+from hati.core.stopping import Stopping
 from hati.core.study import StudyId, Task, digest
-from hati.core.units import Unit, conversion, parse_duration, parse_unit
+from hati.core.units import Unit, conversion, is_unit, parse_duration, parse_unit
 from hati.core.values import Assignment, Configuration, Setting, Workload, canonical_json, setting_text
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "SampledRun",
     "Server",
     "Setting",
+    "Stopping",
     "Store",
     "Study",
     "StudyId",
@@ -67,8 +69,10 @@ __all__ = [
     "conversion",
     "digest",
     "generator",
+    "is_unit",
     "parse_duration",
     "parse_unit",
     "sampled",
     "setting_text",
+    "usage",
 ]

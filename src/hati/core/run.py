@@ -85,7 +85,9 @@ class Observations:
 class Resources:
     """What the command's whole process tree used; times in seconds, memory in bytes.
 
-    ``load`` is the machine's one-minute load average when the run started.
+    ``load`` is the machine's one-minute load average when the run started; ``pressure`` the time in which something on
+    it waited for a CPU, ``steal`` that in which a CPU the command might use was stolen by another virtual machine: the
+    mean over these CPUs. None where the kernel does not count it.
     """
 
     wall_time: float
@@ -95,6 +97,8 @@ class Resources:
     voluntary_switches: int
     involuntary_switches: int
     load: float
+    pressure: float | None = None
+    steal: float | None = None
 
     @property
     def cpu_time(self) -> float:

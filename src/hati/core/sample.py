@@ -41,6 +41,8 @@ class Usage:
     involuntary_switches: int | None = None
     peak_memory: int | None = None
     load: float | None = None
+    pressure: float | None = None
+    steal: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,19 +127,26 @@ class Sample:
         return (*known, self.revision, self.machine)
 
 
+def usage(run: Run) -> Usage:
+    """What is known of what a recorded run used."""
+    used = run.resources
+    if used is None:
+        return NO_USAGE
+    return Usage(
+        used.cpu_time,
+        used.wall_time,
+        used.voluntary_switches,
+        used.involuntary_switches,
+        used.peak_memory,
+        used.load,
+        used.pressure,
+        used.steal,
+    )
+
+
 def sampled(run: Run, observed: Observations) -> SampledRun:
     """A recorded run as a run of a sample of one of its metrics."""
-    used, task = run.resources, run.task
-    usage = NO_USAGE
-    if used is not None:
-        usage = Usage(
-            used.cpu_time,
-            used.wall_time,
-            used.voluntary_switches,
-            used.involuntary_switches,
-            used.peak_memory,
-            used.load,
-        )
+    task = run.task
     origin = Origin(task.study, task.stage, task.repetition)
     remark = REMARKS_APART.join(run.remarks(observed.metric))
-    return SampledRun(observed, run.started, usage, origin, run.exit, remark)
+    return SampledRun(observed, run.started, usage(run), origin, run.exit, remark)

@@ -65,6 +65,15 @@ def parse_unit(symbol: str) -> Unit:
     return Unit(symbol, f"{top.dimension}/{bottom.dimension}", top.scale / bottom.scale)
 
 
+def is_unit(symbol: str) -> bool:
+    """Whether that is a unit of a known dimension.
+
+    >>> is_unit("ms"), is_unit("page")
+    (True, False)
+    """
+    return symbol in _KNOWN
+
+
 @lru_cache(maxsize=256)
 def conversion(source: str, target: str) -> float:
     """The factor that turns values in ``source`` into values in ``target``.

@@ -1,11 +1,14 @@
 """Decisions about how to measure, without measuring: what was observed comes in, what to do about it comes out.
 
-Which observations of a run are warm-up, counted or found; how many a run needs for a quantile; and how many runs with
-how many observations each find a change at the least cost.
+Which observations of a run are warm-up, counted or found; how many a run needs for a quantile, and how many runs with
+how many observations each find a change at the least cost; which runs were disturbed, in which order pairs of runs are
+made, and when to stop making them.
 """
 
 from hati.harness.allocation import Aim, Allocation, Costs, allocation, best_observations, runs_for
 from hati.harness.costs import costs_of
+from hati.harness.interference import disturbances
+from hati.harness.interleaving import first_of_pair
 from hati.harness.observing import QuantilePrecision, Sufficiency, sufficiency
 from hati.harness.samples import (
     RunPlan,
@@ -16,23 +19,30 @@ from hati.harness.samples import (
     sufficient_runs,
 )
 from hati.harness.steady import TOLERANCE, State, Steadiness, steadiness
+from hati.harness.stopping import RULES, AnytimeValid, FixedSize, StoppingRule
 from hati.harness.warmup import leading, warmup
 
 __all__ = [
+    "RULES",
     "TOLERANCE",
     "Aim",
     "Allocation",
+    "AnytimeValid",
     "Costs",
+    "FixedSize",
     "QuantilePrecision",
     "RunPlan",
     "State",
     "Steadiness",
     "SteadyRun",
+    "StoppingRule",
     "Sufficiency",
     "SufficientRun",
     "allocation",
     "best_observations",
     "costs_of",
+    "disturbances",
+    "first_of_pair",
     "leading",
     "run_plan",
     "runs_for",

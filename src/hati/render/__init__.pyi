@@ -1,3 +1,7 @@
+from .audit import audit_markdown as audit_markdown
+from .audit import audit_text as audit_text
+from .audit import print_audit as print_audit
+from .benchstat import benchstat_text as benchstat_text
 from .charts import chart_png as chart_png
 from .charts import chart_svg as chart_svg
 from .charts import screening_charts as screening_charts

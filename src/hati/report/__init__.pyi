@@ -1,3 +1,7 @@
+from .audit import audit_answer as audit_answer
+from .audit import audit_facts as audit_facts
+from .audit import audit_json as audit_json
+from .audit import audit_table as audit_table
 from .cases import Case as Case
 from .cases import comparison_cases as comparison_cases
 from .classical_designs import blocks_notes as blocks_notes
@@ -37,6 +41,10 @@ from .means import main_effects as main_effects
 from .means import run_order as run_order
 from .measurement import measurement_json as measurement_json
 from .measurement import measurement_table as measurement_table
+from .median_tests import median_tests_table as median_tests_table
+from .paired import paired_json as paired_json
+from .paired import paired_table as paired_table
+from .paired import variant_names as variant_names
 from .plain import Plain as Plain
 from .plans import plan_table as plan_table
 from .promises import promise as promise
@@ -50,6 +58,7 @@ from .quantities import tidy as tidy
 from .recommendation import recommendation_answer as recommendation_answer
 from .recommendation import recommendation_json as recommendation_json
 from .recommendation import recommendation_table as recommendation_table
+from .runs import disturbed_runs as disturbed_runs
 from .runs import run_table as run_table
 from .runs import runs_table as runs_table
 from .samples import FORMAT as FORMAT

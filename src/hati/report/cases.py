@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hati.report.comparison import comparison_name, comparison_sentence
+from hati.report.comparison import comparison_sentence
+from hati.report.comparison_names import comparison_name
 from hati.studies.comparison import Comparisons, Verdict
 
 

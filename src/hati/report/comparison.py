@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from hati.report.changes import change_json, change_text, p_text
 from hati.report.clusters import cluster_json, cluster_rows, cluster_sentence
+from hati.report.comparison_names import benchmark_name, comparison_name
+from hati.report.median_tests import test_json
 from hati.report.plain import Plain
-from hati.report.quantities import change, general, percent, quantity
+from hati.report.quantities import change, change_number, general, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
-from hati.studies.comparison import Change, Comparison, Comparisons, Side, Verdict
+from hati.studies.comparison import Change, Comparison, Comparisons, IntervalMethod, Side, Verdict
 
 
 def comparisons_json(found: Comparisons) -> list[Plain]:
@@ -29,7 +31,10 @@ def _json(row: Comparison, found: Comparisons) -> Plain:
         "alpha": found.alpha,
         "margin": found.margin,
         "statistic": found.statistic,
+        "interval_method": found.intervals.value,
+        "seed": found.seed,
         "clusters": [cluster_json(part) for part in row.clusters],
+        **({"tests": [test_json(one) for one in row.tests]} if row.tests else {}),
     }
 
 
@@ -40,6 +45,7 @@ def _side_json(side: Side) -> Plain:
         "runs": side.runs,
         "revision": side.revision,
         "machine": side.machine,
+        "disturbed": side.disturbed,
     }
 
 
@@ -48,13 +54,13 @@ def comparison_table(found: Comparisons) -> Table:
     one = len({row.metric.name for row in found.rows}) == 1
     rows: list[tuple[Cell, ...]] = []
     for row in found.rows:
-        rows += [_row(row, _of(row) if one else comparison_name(row)), *cluster_rows(row)]
+        rows += [_row(row, benchmark_name(row) if one else comparison_name(row), found), *cluster_rows(row)]
     means = tuple(_mean_row(name, ratio, found) for name, ratio in found.mean_ratios.items())
     columns = (
         Column("benchmark"),
         Column("before", align=Align.RIGHT),
         Column("after", align=Align.RIGHT),
-        Column("±", "%", align=Align.RIGHT),
+        _noise_column(found),
         Column("change", align=Align.RIGHT),
         Column("p", align=Align.RIGHT),
         Column("n", align=Align.RIGHT),
@@ -65,26 +71,17 @@ def comparison_table(found: Comparisons) -> Table:
     return Table(title, columns, (*rows, *means), _notes(found))
 
 
-def _row(row: Comparison, name: str) -> tuple[Cell, ...]:
+def _row(row: Comparison, name: str, found: Comparisons) -> tuple[Cell, ...]:
     return (
         name,
         quantity(row.before.mean, row.metric.unit),
         quantity(row.after.mean, row.metric.unit),
-        _spread(row),
+        _spread(row) if found.intervals is IntervalMethod.T else _interval(row),
         change_text(row.change),
         None if row.change.p_value is None else Shown(p_text(row.change.p_value), row.change.p_value),
         _runs(row),
         row.change.verdict.value,
     )
-
-
-def comparison_name(row: Comparison) -> str:
-    """Benchmark, settings and metric."""
-    return f"{_of(row)} {row.metric.name}"
-
-
-def _of(row: Comparison) -> str:
-    return " ".join([row.benchmark, *(str(each) for each in (row.configuration, row.workload) if str(each))])
 
 
 def comparison_sentence(row: Comparison) -> str:
@@ -101,6 +98,20 @@ def _sentence(found: Change) -> str:
         return told
     needed = "no number of runs" if found.runs_needed is None else f"{found.runs_needed:,} runs each"
     return f"{told}; {needed} would decide"
+
+
+def _noise_column(found: Comparisons) -> Column:
+    if found.intervals is IntervalMethod.T:
+        return Column("±", "%", align=Align.RIGHT)
+    return Column(f"{percent(1.0 - found.alpha)} interval", "%", align=Align.RIGHT)
+
+
+def _interval(row: Comparison) -> Cell:
+    """Of the change, in percent."""
+    if row.change.interval is None:
+        return None
+    low, high = (change_number(end - 1.0) for end in row.change.interval)
+    return f"{low} to {high}"
 
 
 def _spread(row: Comparison) -> Cell:
@@ -128,7 +139,7 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
     counts = [f"{found.count(verdict)} {verdict.value}" for verdict in Verdict if found.count(verdict)]
     seen = [row.change.detectable for row in found.rows if row.change.detectable is not None]
     notes = [
-        f"{', '.join(counts)}. Each run counts as its {found.statistic}; ± is {percent(1.0 - found.alpha)} confidence; "
+        f"{', '.join(counts)}. Each run counts as its {found.statistic}; {_noise_note(found)}; "
         "n: the runs of each sample, of those that would decide.",
         f"A change is told where it is significant at {percent(found.alpha)} over all comparisons (false discovery "
         f"rate) and not shown to be within {percent(found.margin)}; the same where it is shown to be within.",
@@ -137,12 +148,20 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
         notes.append(
             f"What is known of the noise of the other benchmarks counts as {found.borrowed:.2g} runs more of each."
         )
+    if found.remembered:
+        notes.append(f"Earlier samples tell of the noise of {found.remembered} of {len(found.rows)} comparisons too.")
     if seen:
         middle = sorted(seen)[len(seen) // 2]
         others = f" (the median; {percent(min(seen))} to {percent(max(seen))})" if len(seen) > 1 else ""
         notes.append(f"A change of {percent(middle)}{others} would have been found with 80 % power.")
     notes += _cluster_notes(found)
     return tuple(notes)
+
+
+def _noise_note(found: Comparisons) -> str:
+    if found.intervals is IntervalMethod.T:
+        return f"± is {percent(1.0 - found.alpha)} confidence"
+    return f"intervals of the change are by the bootstrap of runs (seed {found.seed}), verdicts and p by Student's t"
 
 
 def _cluster_notes(found: Comparisons) -> list[str]:

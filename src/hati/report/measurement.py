@@ -67,8 +67,22 @@ def _half_width(summary: Summary) -> Cell:
 def _notes(conclusion: MeasurementConclusion) -> tuple[str, ...]:
     done = f"{conclusion.done:,} done, {conclusion.failed:,} failed, {duration(conclusion.seconds)} in all."
     failures = tuple(f"Failed: {failure}" for failure in conclusion.failures)
+    disturbed = tuple(_disturbed(summary, conclusion) for summary in conclusion.summaries if summary.disturbed)
+    about = "A run's value is its mean after warm-up; mean, interval and sd are over runs."
     warnings = tuple(f"{text[0].upper()}{text[1:]}." for text in conclusion.warnings)
-    return ("A run's value is its mean after warm-up; mean, interval and sd are over runs.", done, *failures, *warnings)
+    return (about, done, *failures, *disturbed, *warnings)
+
+
+def _disturbed(summary: Summary, conclusion: MeasurementConclusion) -> str:
+    """How many runs were disturbed and why, and what the mean would be without them."""
+    several = len({each.configuration for each in conclusion.summaries}) > 1
+    name = f"{summary.metric.name} of {summary.configuration}" if several else summary.metric.name
+    number = len(summary.disturbed)
+    without = "none is left" if summary.undisturbed is None else quantity(summary.undisturbed, summary.metric.unit)
+    return (
+        f"{name}: {number} of {summary.runs} runs {'was' if number == 1 else 'were'} disturbed (the first: "
+        f"{summary.disturbed[0]}), and counted; the mean without {'it' if number == 1 else 'them'}: {without}."
+    )
 
 
 def _summary(summary: Summary) -> dict[str, Plain]:
@@ -86,4 +100,6 @@ def _summary(summary: Summary) -> dict[str, Plain]:
         "within": summary.within,
         "minimum": summary.minimum,
         "maximum": summary.maximum,
+        "disturbed": list(summary.disturbed),
+        "mean_undisturbed": summary.undisturbed,
     }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 
-from hati.core import Run
+from hati.core import Outcome, Run, usage
+from hati.harness import disturbances
 from hati.report.quantities import fixed, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
 
@@ -13,8 +15,14 @@ _BEGINNING = 12
 
 
 def runs_table(runs: Iterable[Run]) -> Table:
-    """One row for each run, in the order given: when, what it cost, how it ended, what it measured."""
-    rows = tuple(_row(run) for run in runs)
+    """One row for each run, in the order given: when, what it cost, how it ended, what it measured, what disturbed it.
+
+    The last is a column only where anything was disturbed.
+    """
+    listed = tuple(runs)
+    reasons = disturbed_runs(listed)
+    marks = [(reasons.get(run.task.id),) if reasons else () for run in listed]
+    rows = tuple((*_row(run), *mark) for run, mark in zip(listed, marks, strict=True))
     return Table(
         "Runs",
         (
@@ -24,13 +32,29 @@ def runs_table(runs: Iterable[Run]) -> Table:
             Column("stage"),
             Column("outcome"),
             Column("measured"),
+            *((Column("disturbed"),) if reasons else ()),
         ),
         rows,
         (f"{len(rows):,} run{'' if len(rows) == 1 else 's'}.",),
     )
 
 
-def run_table(run: Run) -> Table:
+def disturbed_runs(runs: Iterable[Run]) -> dict[str, str]:
+    """The reasons of those that were disturbed, by their tasks; judged among the runs of their study's sample."""
+    samples = defaultdict[tuple[object, ...], list[Run]](list)
+    for run in runs:
+        task = run.task
+        if run.outcome is Outcome.DONE:
+            alike = task.study, task.benchmark, task.configuration, task.revision, task.workload, run.machine
+            samples[alike].append(run)
+    found = {}
+    for sample in samples.values():
+        reasons = disturbances([usage(run) for run in sample])
+        found.update({run.task.id: reason for run, reason in zip(sample, reasons, strict=True) if reason})
+    return found
+
+
+def run_table(run: Run, disturbed: str | None = None) -> Table:
     """All that is known of one run."""
     task = run.task
     rows: list[tuple[Cell, ...]] = [
@@ -47,6 +71,7 @@ def run_table(run: Run) -> Table:
         ("took (s)", run.seconds),
         ("outcome", run.outcome.value),
         ("detail", run.detail),
+        ("disturbed", disturbed),
         ("exit status", run.exit),
         *_resources(run),
         *((f"{o.metric} ({o.unit})", o.mean) for o in run.observations),
@@ -79,4 +104,6 @@ def _resources(run: Run) -> tuple[tuple[Cell, ...], ...]:
         ("voluntary context switches", used.voluntary_switches),
         ("involuntary context switches", used.involuntary_switches),
         ("load", used.load),
+        ("time in which something waited for a CPU (s)", used.pressure),
+        ("time stolen by other virtual machines (s)", used.steal),
     )

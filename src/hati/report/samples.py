@@ -54,6 +54,8 @@ def _around(run: SampledRun) -> dict[str, Plain]:
         "involuntary_switches": run.usage.involuntary_switches,
         "peak_memory": run.usage.peak_memory,
         "load": run.usage.load,
+        "pressure": run.usage.pressure,
+        "steal": run.usage.steal,
         "study": run.origin.study,
         "stage": run.origin.stage,
         "repetition": run.origin.repetition,

@@ -16,7 +16,9 @@ from hati.stats.agreement import (
     range_covered,
 )
 from hati.stats.anova import Anova, AnovaRow, SumOfSquares, anova
+from hati.stats.anytime_t import anytime_critical, anytime_e_values, fewest_signs
 from hati.stats.autocorrelation import lag_one
+from hati.stats.bootstrap import bootstrap_interval
 from hati.stats.box_meyer import FactorModels, box_meyer
 from hati.stats.boxcox import BoxCox, box_cox
 from hati.stats.change_online import appended
@@ -29,7 +31,8 @@ from hati.stats.contrasts import ALIAS_ORDER, Contrasts, Signs, Term, contrasts
 from hati.stats.creep import Creep, creep
 from hati.stats.difference import Difference, difference
 from hati.stats.dispersion import log_variances
-from hati.stats.distributions import f_above, f_quantile, normal_quantile, t_quantile, t_two_sided
+from hati.stats.distributions import f_above, f_quantile, noncentrality_of_t, normal_quantile, t_quantile, t_two_sided
+from hati.stats.earlier import earlier_variances
 from hati.stats.effect_models import EffectModels, likely_models
 from hati.stats.effective import effective_size
 from hati.stats.explained import explained, rank_by_explained
@@ -48,7 +51,7 @@ from hati.stats.lenth import (
 from hati.stats.marginal import Moments, block_columns, moments
 from hati.stats.model_terms import ModelTerms
 from hati.stats.moderated import VariancePrior, variance_prior
-from hati.stats.multiple import adaptive_benjamini_hochberg, benjamini_hochberg, holm
+from hati.stats.multiple import adaptive_benjamini_hochberg, benjamini_hochberg, critical_p_value, holm
 from hati.stats.nested_variance import NestedVariance, nested_variance
 from hati.stats.normal_scores import normal_scores
 from hati.stats.outliers import drawn_in
@@ -62,12 +65,14 @@ from hati.stats.power import (
     power_of_contrast,
     step_critical,
 )
+from hati.stats.proportions import Proportion, clustered_proportion, proportion, sign_test
 from hati.stats.segments import Segments, segments
 from hati.stats.stability import stability
 from hati.stats.step_down import StepDown, step_down
 from hati.stats.stratified import MeanEstimate, StratumMean, assisted_mean, stratified_mean, stratum_means
 from hati.stats.student import t_margin
 from hati.stats.trend import rank_trend
+from hati.stats.two_sample_tests import TwoSampleTest, shapiro_wilk, two_sample_tests
 from hati.stats.unit_means import unit_means
 from hati.stats.weighted import Ecdf, Quantile, stratified_quantiles
 
@@ -98,6 +103,7 @@ __all__ = [
     "ModelTerms",
     "Moments",
     "NestedVariance",
+    "Proportion",
     "Quantile",
     "Segments",
     "Signs",
@@ -105,22 +111,28 @@ __all__ = [
     "StratumMean",
     "SumOfSquares",
     "Term",
+    "TwoSampleTest",
     "VariancePrior",
     "adaptive_benjamini_hochberg",
     "anova",
+    "anytime_critical",
+    "anytime_e_values",
     "appended",
     "assisted_mean",
     "benjamini_hochberg",
     "block_columns",
+    "bootstrap_interval",
     "box_cox",
     "box_meyer",
     "change_points",
     "change_size",
     "cluster_cuts",
+    "clustered_proportion",
     "clusters",
     "contrasts",
     "correlated_reference",
     "creep",
+    "critical_p_value",
     "degrees_of_freedom",
     "detectable_by_lenth",
     "detectable_by_pure_error",
@@ -128,11 +140,13 @@ __all__ = [
     "detectable_step",
     "difference",
     "drawn_in",
+    "earlier_variances",
     "effective_size",
     "equivalence",
     "explained",
     "f_above",
     "f_quantile",
+    "fewest_signs",
     "forward_selection",
     "half_normal",
     "holm",
@@ -147,12 +161,14 @@ __all__ = [
     "matched_clusters",
     "moments",
     "nested_variance",
+    "noncentrality_of_t",
     "normal_quantile",
     "normal_scores",
     "place_interval",
     "power_by_lenth",
     "power_by_pure_error",
     "power_of_contrast",
+    "proportion",
     "pseudo_standard_error",
     "pure_error",
     "quantile_pairs",
@@ -160,7 +176,9 @@ __all__ = [
     "rank_by_explained",
     "rank_trend",
     "segments",
+    "shapiro_wilk",
     "side_means",
+    "sign_test",
     "simultaneous_margin_of_error",
     "stability",
     "step_critical",
@@ -172,6 +190,7 @@ __all__ = [
     "t_margin",
     "t_quantile",
     "t_two_sided",
+    "two_sample_tests",
     "unit_means",
     "variance_prior",
     "without_means",

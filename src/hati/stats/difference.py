@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hati.core import FloatArray, InputError
-from hati.stats.distributions import noncentral_t_above, t_cdf, t_quantile
+from hati.stats.distributions import noncentrality_of_t, t_cdf, t_quantile
 from hati.stats.moderated import VariancePrior
 
 _MOST_RUNS = 10_000
-_HALVINGS = 60
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,15 @@ class Difference:
 
     def borrowing(self, prior: VariancePrior, place: int) -> Difference:
         """The same with what other samples say of its variance: of the ``place``-th of them."""
-        variance, df = prior.moderated(place, self.variance, self.own)
+        variance, df = prior.moderated(place, self.variance, self.df)
         return replace(self, variance=variance, borrowed=df - self.own)
+
+    def remembering(self, variance: float, df: float) -> Difference:
+        """The same with what earlier runs say of its variance, worth so many degrees of freedom."""
+        if df <= 0.0:
+            return self
+        pooled = (self.df * self.variance + df * variance) / (self.df + df)
+        return replace(self, variance=pooled, borrowed=self.borrowed + df)
 
     @property
     def df(self) -> float:
@@ -71,13 +77,7 @@ class Difference:
         if not self.told:
             return math.inf
         critical = t_quantile(1.0 - alpha / 2.0, self.df)
-        low, high = 0.0, 2.0 * critical + 10.0
-        while noncentral_t_above(critical, self.df, high) < power:
-            high *= 2.0
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2.0
-            low, high = (low, middle) if noncentral_t_above(critical, self.df, middle) >= power else (middle, high)
-        return high * self.standard_error
+        return noncentrality_of_t(critical, self.df, power) * self.standard_error
 
     def runs_needed(self, alpha: float, low: float, high: float) -> int | None:
         """The runs of each sample that would decide, the estimate and the variance being as they are.

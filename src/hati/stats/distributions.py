@@ -12,6 +12,7 @@ from hati.core import FloatArray
 
 _NORMAL = NormalDist()
 _STEPS = 50
+_HALVINGS = 60
 _PRECISE = 1e-12
 
 
@@ -60,6 +61,13 @@ def beta_cdf(value: float, a: float, b: float) -> float:
     from scipy import special
 
     return float(special.betainc(a, b, value))
+
+
+def beta_quantile(probability: float, a: float, b: float) -> float:
+    """The quantile of a probability in (0, 1) of a beta distribution with parameters a, b > 0."""
+    from scipy import special
+
+    return float(special.betaincinv(a, b, probability))
 
 
 def noncentrality(p_value: float, power: float, dimensions: int, df: float) -> float:
@@ -133,3 +141,14 @@ def noncentral_t_above(limit: float, df: float, noncentral: float) -> float:
     from scipy import special
 
     return 1.0 - float(special.nctdtr(df, noncentral, limit))
+
+
+def noncentrality_of_t(limit: float, df: float, power: float) -> float:
+    """Of the noncentral t distribution that is above a positive limit with that probability."""
+    low, high = 0.0, 2.0 * limit + 10.0
+    while noncentral_t_above(limit, df, high) < power:
+        high *= 2.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if noncentral_t_above(limit, df, middle) >= power else (middle, high)
+    return high

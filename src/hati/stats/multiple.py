@@ -51,6 +51,18 @@ def adaptive_benjamini_hochberg(p_values: FloatArray) -> FloatArray:
     return np.maximum(_stepped_up(p_values, null), p_values)
 
 
+def critical_p_value(others: FloatArray, alpha: float) -> float:
+    """The largest p-value that ``adaptive_benjamini_hochberg`` rejects at alpha, up to 1/2, beside those others.
+
+    >>> critical_p_value(np.array([0.9, 0.8, 0.7]), 0.01)
+    0.0025
+    """
+    null = min(len(others) + 1.0, (1 + np.count_nonzero(others > _LAMBDA)) / (1.0 - _LAMBDA))
+    limits = alpha * np.arange(1, len(others) + 2) / null
+    reached = np.searchsorted(np.sort(others), limits, side="right") >= np.arange(len(others) + 1)
+    return min(float(np.max(limits[reached])), alpha)
+
+
 def _stepped_up(p_values: FloatArray, null: float) -> FloatArray:
     """Benjamini and Hochberg's adjustment where so many null hypotheses are true."""
     order = np.argsort(p_values, kind="stable")

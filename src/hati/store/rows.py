@@ -20,6 +20,8 @@ _RESOURCES = (
     "voluntary_switches",
     "involuntary_switches",
     "load",
+    "pressure",
+    "steal",
 )
 
 

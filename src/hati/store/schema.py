@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text, UniqueConstraint
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest migration: a store at this revision needs none."""
 
 metadata = MetaData(
@@ -60,6 +60,8 @@ run = Table(
     Column("voluntary_switches", Integer),
     Column("involuntary_switches", Integer),
     Column("load", Float),
+    Column("pressure", Float),
+    Column("steal", Float),
     Index(None, "study"),
 )
 

@@ -102,4 +102,14 @@ class Attempt:
 
 def resources(ending: Ending, load: float) -> Resources:
     """What a program's tree used, with the load when its run started."""
-    return Resources(ending.wall, ending.user, ending.system, ending.peak, ending.voluntary, ending.involuntary, load)
+    return Resources(
+        ending.wall,
+        ending.user,
+        ending.system,
+        ending.peak,
+        ending.voluntary,
+        ending.involuntary,
+        load,
+        ending.pressure,
+        ending.steal,
+    )

@@ -53,6 +53,8 @@ class Ending:
     voluntary: int = 0
     involuntary: int = 0
     line_seen: bool = False
+    pressure: float | None = None
+    steal: float | None = None
 
 
 class Warden:
@@ -225,6 +227,7 @@ def _ending(reply: Mapping[str, Any], stdout: bytes) -> Ending:
         reply.get("problem", ""),
         stdout,
         *(reply[name] for name in ("wall", "user", "system", "peak", "voluntary", "involuntary", "line_seen")),
+        *(reply.get(name) for name in ("pressure", "steal")),
     )
 
 

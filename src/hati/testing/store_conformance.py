@@ -48,7 +48,7 @@ def a_run(study: StudyId, repetition: int = 0, setting: int = 1, outcome: Outcom
         detail="" if done else "exit status 3",
         exit=0 if done else 3,
         output="the end\n",
-        resources=Resources(0.2, 0.1, 0.05, 10_000_000, 3, 4, 0.5),
+        resources=Resources(0.2, 0.1, 0.05, 10_000_000, 3, 4, 0.5, 0.02, 0.01),
         observations=(Observations("latency", "s", values, 1), Observations("throughput", "1/s", np.array([5.0])))
         if done
         else (),

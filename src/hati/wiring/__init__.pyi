@@ -1,5 +1,10 @@
 from .measuring import measure as measure
 from .measuring import rehearse_measurement as rehearse_measurement
+from .pairing import PairedRequest as PairedRequest
+from .pairing import PreparedPairs as PreparedPairs
+from .pairing import compare_pairs as compare_pairs
+from .pairing import prepare_pairs as prepare_pairs
+from .pairing import rehearse_pairs as rehearse_pairs
 from .recommending import SplitBudget as SplitBudget
 from .recommending import recommend as recommend
 from .recommending import split_budget as split_budget

@@ -15,7 +15,7 @@ def rehearse_measurement(
     """The tasks of a new measurement, without making or storing anything; the first ones of a budget in time."""
     study = measurement_id(benchmark, configurations, place.revision, budget, seed, place.machine.fingerprint)
     wanted = Measurement(study, benchmark, configurations, place.revision, Budget.parse(budget))
-    plan = Plan(wanted.tasks(0))
+    plan = Plan(wanted.tasks())
     reason = f"{len(configurations)} configuration{'s' if len(configurations) > 1 else ''}, interleaved"
     return Rehearsal(reason, plan, estimate(place.store, benchmark, len(plan)), place.project.space.names)
 

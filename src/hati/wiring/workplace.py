@@ -40,13 +40,13 @@ class Workplace:
         """How many runs of each configuration can be had: without end, except from a table."""
         return math.inf if self.table is None else self.table.repetitions
 
-    def engine(self, benchmark: Benchmark, announce: Announce = mute) -> LocalEngine | TableEngine:
-        """What runs the tasks of a benchmark: a context manager; ``announce`` is told when it has to wait."""
+    def engine(self, benchmark: Benchmark, announce: Announce = mute, *others: Benchmark) -> LocalEngine | TableEngine:
+        """What runs the tasks of benchmarks: a context manager; ``announce`` is told when it has to wait."""
         from hati import engine  # each of its modules where it is needed: the table's loads designs
 
         if self.table is not None:
             return engine.TableEngine(self.table, self.machine)
-        return engine.LocalEngine(self.project.root, (benchmark,), self.machine, announce)
+        return engine.LocalEngine(self.project.root, (benchmark, *others), self.machine, announce)
 
 
 def existing_store(path: Path, place: str | None) -> SqlStore:

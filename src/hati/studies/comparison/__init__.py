@@ -3,18 +3,23 @@
 The run is the unit: observations of one run are not independent, and never pooled.
 """
 
+from hati.studies.comparison.bootstrapping import with_bootstrap_intervals
+from hati.studies.comparison.clusters import cluster_changes
 from hati.studies.comparison.conclusion import (
     Change,
     ClusterChange,
     ClusterSide,
     Comparison,
     Comparisons,
+    IntervalMethod,
     Side,
     Verdict,
 )
 from hati.studies.comparison.deciding import compare
 from hati.studies.comparison.decisions import Decision, Sides, decide
+from hati.studies.comparison.interference import interference_warnings
 from hati.studies.comparison.matching import Pair, Unmatched, pairs
+from hati.studies.comparison.median_tests import with_median_tests
 from hati.studies.comparison.question import ALPHA, MARGIN, Question
 from hati.studies.comparison.statistic import MEAN, RunValues, Statistic, run_values
 
@@ -28,6 +33,7 @@ __all__ = [
     "Comparison",
     "Comparisons",
     "Decision",
+    "IntervalMethod",
     "Pair",
     "Question",
     "RunValues",
@@ -36,8 +42,12 @@ __all__ = [
     "Statistic",
     "Unmatched",
     "Verdict",
+    "cluster_changes",
     "compare",
     "decide",
+    "interference_warnings",
     "pairs",
     "run_values",
+    "with_bootstrap_intervals",
+    "with_median_tests",
 ]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hati.core import Configuration, Metric, Workload
+from hati.stats import TwoSampleTest
 
 
 class Verdict(StrEnum):
@@ -17,11 +18,19 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
+class IntervalMethod(StrEnum):
+    """How the interval of a ratio is found."""
+
+    T = "t"
+    BOOTSTRAP = "bootstrap"
+
+
 @dataclass(frozen=True)
 class Side:
     """One sample: the mean of its runs, in the metric's unit, the half-width of its interval as a fraction of it.
 
-    ``spread`` is None where nothing is known of the noise.
+    ``spread`` is None where nothing is known of the noise; ``disturbed`` is how many of the runs were; all
+    of them count.
     """
 
     mean: float
@@ -29,6 +38,7 @@ class Side:
     runs: int
     revision: str
     machine: str
+    disturbed: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,7 +100,10 @@ class ClusterChange:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One benchmark's two samples, by what stands for their runs and, where there are several, by ``clusters``."""
+    """One benchmark's two samples, by what stands for their runs and, where there are several, by ``clusters``.
+
+    ``tests`` are classical ones of the runs' medians, where they were asked for.
+    """
 
     benchmark: str
     configuration: Configuration
@@ -100,6 +113,7 @@ class Comparison:
     before: Side
     after: Side
     clusters: tuple[ClusterChange, ...] = ()
+    tests: tuple[TwoSampleTest, ...] = ()
 
     @property
     def verdicts(self) -> frozenset[Verdict]:
@@ -112,7 +126,9 @@ class Comparisons:
     """All of them, at the study-wise level ``alpha`` and with the ``margin`` within which two are the same.
 
     ``borrowed`` are the degrees of freedom that each variance has from the other benchmarks; ``mean_ratios`` the
-    geometric mean of the ratios of each metric with several benchmarks, by its name.
+    geometric mean of the ratios of each metric with several benchmarks, by its name. Of ``remembered`` comparisons
+    earlier samples tell of the noise. ``intervals`` tells how those
+    of the ratios were found, and ``seed`` from which draws.
     """
 
     alpha: float
@@ -122,6 +138,9 @@ class Comparisons:
     borrowed: float
     mean_ratios: dict[str, float]
     warnings: tuple[str, ...]
+    remembered: int = 0
+    intervals: IntervalMethod = IntervalMethod.T
+    seed: int | None = None
 
     def count(self, verdict: Verdict) -> int:
         """How many comparisons end so."""

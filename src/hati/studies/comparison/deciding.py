@@ -8,28 +8,35 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from hati.core import FloatArray, Sample, conversion
+from hati.harness import disturbances
 from hati.stats import Difference
 from hati.studies.comparison.clusters import cluster_changes
 from hati.studies.comparison.conclusion import ClusterChange, Comparison, Comparisons, Side
 from hati.studies.comparison.decisions import Decision, Sides, decide
-from hati.studies.comparison.matching import Pair
+from hati.studies.comparison.matching import Pair, earlier_samples
 from hati.studies.comparison.question import Question
-from hati.studies.comparison.statistic import Statistic, run_values
+from hati.studies.comparison.statistic import RunValues, Statistic, run_values
 
 
-def compare(found: Sequence[Pair], question: Question, warnings: Sequence[str] = ()) -> Comparisons:
+def compare(
+    found: Sequence[Pair], question: Question, warnings: Sequence[str] = (), history: Sequence[Sample] = ()
+) -> Comparisons:
     """Decide for each pair, with what all of them say of the noise.
 
     Run values are compared on the logarithmic scale, where a change is a ratio, or, where one is not above zero, as
     fractions of the first mean. Their variance borrows from the other pairs, the more the more alike they are, along
-    how unsteady runs are within themselves (`variance_prior`). A change is told if it is significant at alpha over all
-    pairs (false discovery rate) and not shown to be within the margin; two are the same if two one-sided tests at
-    alpha each say so. Where observations form clusters, these are compared too (`cluster_changes`).
+    how unsteady runs are within themselves (`variance_prior`), and from earlier samples of the same, the ``history``
+    (`earlier_variances`). A change is told if it is significant at alpha over all pairs (false discovery rate) and not
+    shown to be within the margin; two are the same if two one-sided tests at alpha each say so. Where observations form
+    clusters, these are compared too (`cluster_changes`).
 
     Raises:
         InputError: where the units of a pair cannot be converted.
     """
-    sides = [_sides(pair, question.statistic) for pair in found]
+    sides = [
+        sides_of(pair, question.statistic, before)
+        for pair, before in zip(found, earlier_samples(found, history), strict=True)
+    ]
     decisions, prior = decide(sides)
     clusters = cluster_changes(found, question)
     rows = tuple(_row(*each, question) for each in zip(found, sides, decisions, clusters, strict=True))
@@ -41,12 +48,21 @@ def compare(found: Sequence[Pair], question: Question, warnings: Sequence[str] =
         prior.df,
         _mean_ratios(rows),
         (*warnings, *_remarked(found)),
+        sum(bool(each.earlier) for each in sides),
     )
 
 
-def _sides(pair: Pair, statistic: Statistic) -> Sides:
-    factor = conversion(pair.after.metric.unit, pair.before.metric.unit)
-    return Sides(run_values(pair.before, statistic), run_values(pair.after, statistic).times(factor))
+def sides_of(pair: Pair, statistic: Statistic, earlier: Sequence[Sample] = ()) -> Sides:
+    """What stands for the runs of both samples, and of earlier ones, in the first one's unit.
+
+    Raises:
+        InputError: where the units cannot be converted.
+    """
+
+    def values(sample: Sample) -> RunValues:
+        return run_values(sample, statistic).times(conversion(sample.metric.unit, pair.before.metric.unit))
+
+    return Sides(values(pair.before), values(pair.after), tuple(map(values, earlier)))
 
 
 def _row(
@@ -69,12 +85,17 @@ def _side(sample: Sample, values: FloatArray, decided: Difference, question: Que
     alone = Difference(0.0, decided.variance / 2.0, decided.own, (len(values), len(values)), decided.borrowed)
     width = alone.half_width(1.0 - question.alpha)
     return Side(
-        float(values.mean()), width if math.isfinite(width) else None, len(values), sample.revision, sample.machine
+        float(values.mean()),
+        width if math.isfinite(width) else None,
+        len(values),
+        sample.revision,
+        sample.machine,
+        sum(map(bool, disturbances([run.usage for run in sample.runs]))),
     )
 
 
 def _remarked(found: Sequence[Pair]) -> Iterator[str]:
-    """What was remarked on runs when they were recorded, each remark once for each sample with the runs that have it."""
+    """What was remarked on runs when they were recorded, each once for a sample, with the runs that have it."""
     for pair in found:
         for sample in (pair.before, pair.after):
             for remark, number in Counter(run.remark for run in sample.runs if run.remark).items():

@@ -8,8 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hati.core import Better
-from hati.stats import Difference, VariancePrior, adaptive_benjamini_hochberg, difference, variance_prior
+from hati.core import Better, FloatArray
+from hati.stats import (
+    Difference,
+    VariancePrior,
+    adaptive_benjamini_hochberg,
+    difference,
+    earlier_variances,
+    variance_prior,
+)
 from hati.studies.comparison.conclusion import Change, Verdict
 from hati.studies.comparison.question import Question
 from hati.studies.comparison.statistic import RunValues
@@ -18,10 +25,11 @@ POWER = 0.8
 
 
 class Sides(NamedTuple):
-    """The run values of two samples, in one unit."""
+    """The run values of two samples, and of earlier ones of the same, all in one unit."""
 
     before: RunValues
     after: RunValues
+    earlier: tuple[RunValues, ...] = ()
 
 
 class Decision(NamedTuple):
@@ -62,12 +70,12 @@ class Decision(NamedTuple):
         return Verdict.SLOWER if worse else Verdict.FASTER
 
     def _ratio(self, size: float) -> float:
-        return math.exp(size) if self.scale is None else 1.0 + size
+        return ratio_of(size, self.scale)
 
 
 def decide(sides: Sequence[Sides]) -> tuple[list[Decision], VariancePrior]:
     """The decisions of pairs that are compared together, and what they say of each other's noise."""
-    differences = [_difference(each) for each in sides]
+    differences = _remembering(sides, [_difference(each) for each in sides])
     prior = _prior(sides, [own for own, _ in differences])
     decided = [own.borrowing(prior, place) for place, (own, _) in enumerate(differences)]
     scales = [scale for _, scale in differences]
@@ -83,12 +91,23 @@ def corrected(decided: Sequence[Difference | None]) -> list[float | None]:
     return [found.get(place) for place in range(len(decided))]
 
 
-def _difference(sides: Sides) -> tuple[Difference, float | None]:
+def on_scale(sides: Sides) -> tuple[FloatArray, FloatArray, float | None]:
+    """The values of both as they are compared: logarithms, or divided by the scale, which is None for logarithms."""
     before, after = sides.before.values, sides.after.values
     if min(before.min(), after.min()) > 0.0:
-        return difference(np.log(before), np.log(after)), None
+        return np.log(before), np.log(after), None
     scale = abs(float(before.mean()))
-    return difference(before / (scale or 1.0), after / (scale or 1.0)), scale
+    return before / (scale or 1.0), after / (scale or 1.0), scale
+
+
+def ratio_of(size: float, scale: float | None) -> float:
+    """The ratio of the second to the first that a difference on that scale is."""
+    return math.exp(size) if scale is None else 1.0 + size
+
+
+def _difference(sides: Sides) -> tuple[Difference, float | None]:
+    before, after, scale = on_scale(sides)
+    return difference(before, after), scale
 
 
 def _prior(sides: Sequence[Sides], differences: Sequence[Difference]) -> VariancePrior:
@@ -96,4 +115,28 @@ def _prior(sides: Sequence[Sides], differences: Sequence[Difference]) -> Varianc
     unsteady = np.array([np.mean([*each.before.unsteady, *each.after.unsteady]) for each in sides])
     related = [] if np.isnan(unsteady).any() else [np.log(unsteady)]
     variances = np.array([each.variance for each in differences])
-    return variance_prior(variances, np.array([each.own for each in differences]), related)
+    return variance_prior(variances, np.array([each.df for each in differences]), related)
+
+
+def _remembering(
+    sides: Sequence[Sides], differences: Sequence[tuple[Difference, float | None]]
+) -> list[tuple[Difference, float | None]]:
+    """The differences with what earlier samples say of their noise, each about its own mean."""
+    if not any(each.earlier for each in sides):
+        return list(differences)
+    known = [_earlier(each, scale) for each, (_, scale) in zip(sides, differences, strict=True)]
+    variances, df = (np.array([getattr(own, name) for own, _ in differences]) for name in ("variance", "own"))
+    found = earlier_variances(variances, df, *(np.array(part) for part in zip(*known, strict=True)))
+    return [
+        (own.remembering(float(variance), float(worth)), scale)
+        for (own, scale), variance, worth in zip(differences, *found, strict=True)
+    ]
+
+
+def _earlier(sides: Sides, scale: float | None) -> tuple[float, float]:
+    """The pooled variance of earlier samples, on the scale of the difference, and its degrees of freedom."""
+    values = [each.values for each in sides.earlier if scale is not None or each.values.min() > 0.0]
+    scaled = [np.log(each) if scale is None else each / (scale or 1.0) for each in values]
+    df = sum(len(each) - 1 for each in scaled)
+    squares = sum(float(((each - each.mean()) ** 2).sum()) for each in scaled)
+    return (squares / df, float(df)) if df else (0.0, 0.0)

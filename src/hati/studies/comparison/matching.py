@@ -49,6 +49,25 @@ def pairs(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[tuple[Pair
     )
 
 
+def earlier_samples(found: Sequence[Pair], history: Sequence[Sample]) -> list[list[Sample]]:
+    """For each pair the samples of a history that are of the same, with two runs or more, in its order.
+
+    The same are benchmark, metric, configuration, workload and, where both are known, machine. A sample of the pair
+    itself is not earlier than it.
+    """
+    known = _grouped(history)
+    return [
+        [sample for sample in known.get(_key(pair.before), ()) if len(sample.runs) > 1 and _is_earlier(sample, pair)]
+        for pair in found
+    ]
+
+
+def _is_earlier(sample: Sample, pair: Pair) -> bool:
+    before = pair.before
+    elsewhere = bool(sample.machine and before.machine) and sample.machine != before.machine
+    return not elsewhere and sample.runs not in (before.runs, pair.after.runs)
+
+
 def _of_key(first: Sequence[Sample], second: Sequence[Sample]) -> list[Pair]:
     if len(first) == len(second) == 1:
         return [Pair(first[0], second[0])]
@@ -66,9 +85,12 @@ def _of_key(first: Sequence[Sample], second: Sequence[Sample]) -> list[Pair]:
 def _grouped(samples: Sequence[Sample]) -> dict[_Key, list[Sample]]:
     found = defaultdict[_Key, list[Sample]](list)
     for sample in samples:
-        key = sample.benchmark, sample.metric.name, sample.configuration.key, sample.workload.key
-        found[key].append(sample)
+        found[_key(sample)].append(sample)
     return dict(found)
+
+
+def _key(sample: Sample) -> _Key:
+    return sample.benchmark, sample.metric.name, sample.configuration.key, sample.workload.key
 
 
 def _name(sample: Sample) -> str:

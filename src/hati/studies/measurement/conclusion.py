@@ -13,7 +13,8 @@ class Summary:
 
     ``interval`` is the mean's 95 % confidence interval over runs, None with fewer than two; ``deviation`` is the
     standard deviation between runs; ``within`` the median over runs of the deviation within them, None where
-    runs have one observation.
+    runs have one observation. All of them include the ``disturbed`` runs, whose reasons these are; ``undisturbed`` is
+    the mean without them, None where nothing is left.
     """
 
     configuration: Configuration
@@ -27,6 +28,8 @@ class Summary:
     within: float | None
     minimum: float
     maximum: float
+    disturbed: tuple[str, ...] = ()
+    undisturbed: float | None = None
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from itertools import count
 
 from hati.core import (
     Benchmark,
@@ -13,18 +14,23 @@ from hati.core import (
     Configuration,
     Evidence,
     MeasurementError,
+    Outcome,
     Plan,
     Run,
     StudyId,
     Task,
     generator,
+    usage,
 )
+from hati.harness import disturbances
 from hati.studies.failures import hopeful, remarked
 from hati.studies.measurement.conclusion import MeasurementConclusion
 from hati.studies.measurement.summary import summarise
 
 STAGE = "measurement"
 BATCH = 32
+REPEATED = 0.2
+"""The part of a budget in runs that is planned last, where disturbed runs are known."""
 
 
 def measurement_id(
@@ -45,7 +51,8 @@ def measurement_id(
 class Measurement:
     """Runs of each configuration, interleaved in random order, until the budget is spent.
 
-    With a budget in time, tasks are planned in batches; the campaign ends when the time is spent.
+    Tasks are planned in batches. The next are for the configurations with the fewest undisturbed runs, so that a
+    disturbed run is repeated; it remains, is marked and counts. What fails is not repeated.
     """
 
     id: StudyId
@@ -56,9 +63,9 @@ class Measurement:
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left, or the next batch of them; none where all runs so far have failed."""
-        tasks = self.tasks(len(evidence.runs))
-        plan = Plan(tuple(task for task in tasks if task.id not in evidence.known)).within(self.budget.left(evidence))
-        return hopeful(plan, evidence)
+        left = self.budget.left(evidence)
+        plan = Plan(self._next(evidence, self._batch(left)), 0 if math.isinf(left.runs) else int(left.runs))
+        return hopeful(plan.within(left), evidence)
 
     def conclude(self, evidence: Evidence) -> MeasurementConclusion:
         """A summary of each configuration and metric.
@@ -90,32 +97,57 @@ class Measurement:
             warnings=tuple(remarked(evidence.done)),
         )
 
-    def tasks(self, made: int) -> tuple[Task, ...]:
-        """All tasks in order; of a budget in time those up to a batch after as many runs as were ``made``."""
-        blocks = (task for repetition in range(self._repetitions(made)) for task in self._block(repetition))
-        return Plan(tuple(blocks)).within(Budget(runs=self.budget.runs)).tasks
+    def tasks(self) -> tuple[Task, ...]:
+        """All tasks in order as long as no run is disturbed; of a budget in time the first batch."""
+        number = BATCH * len(self.configurations) if math.isinf(self.budget.runs) else int(self.budget.runs)
+        return self._next(Evidence(), number)
 
-    def _repetitions(self, made: int) -> int:
-        count = len(self.configurations)
-        if math.isinf(self.budget.runs):
-            return made // count + BATCH
-        return math.ceil(self.budget.runs / count)
+    def _batch(self, left: Budget) -> int:
+        """How many tasks to plan at once: so many that enough of the budget is left to repeat some of them."""
+        if math.isinf(left.runs):
+            return BATCH * len(self.configurations)
+        whole = math.ceil(REPEATED * self.budget.runs)
+        return int(left.runs) - whole if left.runs > whole else math.ceil(left.runs / 2)
 
-    def _block(self, repetition: int) -> list[Task]:
-        count = len(self.configurations)
-        order = generator(self.id.seed, "order", str(repetition)).permutation(count) if count > 1 else range(count)
-        return [
-            Task(
-                study=self.id.key,
-                stage=STAGE,
-                benchmark=self.benchmark.name,
-                configuration=self.configurations[index],
-                revision=self.revision,
-                workload=self.benchmark.workload,
-                repetition=repetition,
-            )
-            for index in order
-        ]
+    def _next(self, evidence: Evidence, number: int) -> tuple[Task, ...]:
+        """So many tasks, one after the other for a configuration of which fewest undisturbed runs were made."""
+        made = defaultdict[Configuration, list[Run]](list)
+        for run in evidence.runs:
+            made[run.task.configuration].append(run)
+        counted = [_undisturbed(made[each]) for each in self.configurations]
+        unused = [_unused({run.task.repetition for run in made[each]}) for each in self.configurations]
+        tasks: list[Task] = []
+        while len(tasks) < number:
+            least = min(counted)
+            for index in self._order(least):
+                if counted[index] == least:
+                    tasks.append(self._task(self.configurations[index], next(unused[index])))
+                    counted[index] += 1
+        return tuple(tasks[:number])
+
+    def _order(self, block: int) -> Iterable[int]:
+        number = len(self.configurations)
+        return map(int, generator(self.id.seed, "order", str(block)).permutation(number)) if number > 1 else (0,)
+
+    def _task(self, configuration: Configuration, repetition: int) -> Task:
+        return Task(
+            study=self.id.key,
+            stage=STAGE,
+            benchmark=self.benchmark.name,
+            configuration=configuration,
+            revision=self.revision,
+            workload=self.benchmark.workload,
+            repetition=repetition,
+        )
+
+
+def _undisturbed(runs: Sequence[Run]) -> int:
+    done = [usage(run) for run in runs if run.outcome is Outcome.DONE]
+    return len(runs) - sum(map(bool, disturbances(done)))
+
+
+def _unused(repetitions: Set[int]) -> Iterator[int]:
+    return (number for number in count() if number not in repetitions)
 
 
 def _reason(failed: Sequence[Run]) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hati.core import Configuration, FloatArray, Metric, Run
+from hati.core import Configuration, FloatArray, Metric, Run, usage
+from hati.harness import disturbances
 from hati.stats import t_margin
 from hati.studies.measurement.conclusion import Summary
 
@@ -16,8 +17,11 @@ _CONFIDENCE = 0.95
 
 def summarise(metric: Metric, configuration: Configuration, runs: Sequence[Run]) -> Summary:
     """Summarise the runs of one configuration; there is at least one, and each has the metric."""
-    observed = [found for run in runs if (found := run.of(metric.name)) is not None]
+    having = [(run, found) for run in runs if (found := run.of(metric.name)) is not None]
+    observed = [found for _, found in having]
     means = np.array([o.mean for o in observed])
+    reasons = disturbances([usage(run) for run, _ in having])
+    quiet = means[[not reason for reason in reasons]]
     spreads = [float(np.std(o.steady, ddof=1)) for o in observed if o.steady.size > 1]
     return Summary(
         configuration=configuration,
@@ -31,6 +35,8 @@ def summarise(metric: Metric, configuration: Configuration, runs: Sequence[Run])
         within=float(np.median(spreads)) if spreads else None,
         minimum=float(means.min()),
         maximum=float(means.max()),
+        disturbed=tuple(filter(None, reasons)),
+        undisturbed=float(quiet.mean()) if quiet.size else None,
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 from hati.core import InputError, Place
@@ -33,9 +33,13 @@ def read_document(stream: BinaryIO, file: str, streamed: tuple[str, ...] | None 
     from ijson.common import JSONError
 
     builder = _Builder(file, streamed)
+    append: Callable[[float], None] | None = None
     try:
         for event, value in parser.basic_parse(stream, use_float=True, buf_size=_CHUNK):
-            builder.take(event, value)
+            if append is not None and event == "number":  # nearly all events, in large files
+                append(value)
+                continue
+            append = builder.take(event, value)
             if builder.finished is not None:
                 yield builder.finished
                 builder.finished = None
@@ -65,11 +69,11 @@ class _Builder:
         self._open: list[dict[str, Json] | list[Json] | Numbers] = []
         self._steps: list[str | int] = []  # the key or the index, in each that is open, of what comes next
 
-    def take(self, event: str, value: Json) -> None:
-        if event == "number" and self._open and isinstance(self._open[-1], array):
-            self._open[-1].append(value)  # type: ignore[arg-type]  # it is a number
-            self._steps[-1] += 1  # type: ignore[operator]  # a list's step is an index
-        elif event == "map_key":
+    def take(self, event: str, value: Json) -> Callable[[float], None] | None:
+        """Take in an event; the answer takes in the numbers that follow at once, up to the next other event."""
+        if self._open and isinstance(self._open[-1], array):
+            self._steps[-1] = len(self._open[-1])
+        if event == "map_key":
             self._key(str(value))
         elif event == "start_map":
             self._enter({}, "")
@@ -80,6 +84,8 @@ class _Builder:
             self._put(self._open.pop())
         else:
             self._put(value)
+        last = self._open[-1] if self._open else None
+        return last.append if isinstance(last, array) else None
 
     def _enter(self, container: dict[str, Json] | list[Json] | Numbers, step: str | int) -> None:
         if len(self._open) >= DEEPEST:

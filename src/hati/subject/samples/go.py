@@ -8,13 +8,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hati.core import InputError, Metric, Place, Workload
+from hati.core import Better, InputError, Metric, Place, Workload, is_unit
 from hati.subject.samples.book import Book, Complain, Label
 from hati.subject.samples.parts import direction, values_run
 
 _NAMES = {"ns/op": "time", "MB/s": "throughput", "B/op": "memory", "allocs/op": "allocations"}
 _BENCHMARK = re.compile(r"Benchmark\S*\s+\d")
-_SETTING = re.compile(r"([a-z][\w-]*):\s+(.*)")
+_SETTING = re.compile(r"([a-z][\w-]*):(?:\s+(.*))?")
+_DIRECTION = re.compile(r"Unit\s+(\S+)\s.*\bbetter=(lower|higher)\b.*")
 _PROCESSORS = re.compile(r"(.*\S)-(\d{1,6})")
 _END = re.compile(r"(PASS|FAIL|ok\s|---\s)")
 
@@ -29,18 +30,21 @@ def read_go(lines: Iterator[tuple[int, str]], file: str, book: Book) -> None:
     """
     settings: dict[str, str] = {}
     process: dict[_Key, tuple[array[float], Complain]] = {}
+    told: dict[str, Better] = {}
     found = False
     for number, line in lines:
         setting = _SETTING.fullmatch(line)
         if (setting or _END.match(line)) and process:
-            _finish(process, settings, book)
+            _finish(process, settings, told, book)
             process = {}
+        if direct := _DIRECTION.fullmatch(line):
+            told[direct[1]] = Better(direct[2])
         if setting:
-            settings[setting[1]] = setting[2].strip()
+            settings[setting[1]] = (setting[2] or "").strip()
         elif _BENCHMARK.match(line):
             found = True
             _result(line, _at(file, number, line), process)
-    _finish(process, settings, book)
+    _finish(process, settings, told, book)
     if not found:
         raise InputError("there is no line of a benchmark's result", place=Place(file))
 
@@ -61,13 +65,27 @@ def _result(line: str, complain: Complain, process: dict[_Key, tuple[array[float
         process.setdefault((name, unit), (array("d"), complain))[0].append(value)
 
 
-def _finish(process: dict[_Key, tuple[array[float], Complain]], settings: dict[str, str], book: Book) -> None:
+def _finish(
+    process: dict[_Key, tuple[array[float], Complain]], settings: dict[str, str], told: dict[str, Better], book: Book
+) -> None:
     for (written, unit), (values, complain) in process.items():
         parts = _PROCESSORS.fullmatch(written)
         name, workload = (parts[1], Workload({"procs": int(parts[2])})) if parts else (written, Workload())
         package = settings.get("pkg", "")
-        metric = Metric(_NAMES.get(unit, unit), unit, direction(unit))
+        metric = _metric(unit, told.get(unit))
         label = Label(
-            f"{package}.{name}" if package else name, metric, revision=settings.get("commit", ""), workload=workload
+            benchmark=f"{package}.{name}" if package else name,
+            metric=metric,
+            revision=settings.get("commit", ""),
+            workload=workload,
+            machine=settings.get("machine", ""),
         )
         book.add(label, values_run(np.frombuffer(values), metric, complain), complain)
+
+
+def _metric(written: str, better: Better | None) -> Metric:
+    """What a unit is of: Go's own have names, and of others it stands before a unit that is known, as in p99-ns/op."""
+    name, _, unit = written.rpartition("-")
+    if not name or not is_unit(unit.partition("/")[0]):
+        name, unit = _NAMES.get(written, written), written
+    return Metric(name, unit, better or direction(unit))

@@ -64,6 +64,8 @@ def _run(node: Node, of: Metric) -> SampledRun:
             involuntary_switches=optional(node, "involuntary_switches", Node.count),
             peak_memory=optional(node, "peak_memory", Node.count),
             load=optional(node, "load", Node.amount),
+            pressure=optional(node, "pressure", Node.amount),
+            steal=optional(node, "steal", Node.amount),
         ),
         origin=Origin(
             study=optional(node, "study", Node.text),

@@ -11,6 +11,7 @@ import sys
 import time
 
 from .channel import Channel, HangUp, Message, keep_from_children
+from .contention import Contention
 from .kin import Kin, ask_to_end, group, kill, memory
 from .program import Program
 
@@ -75,12 +76,16 @@ class Service:
         self.bystanders = self.alive()
         os.ftruncate(self.spool, 0)
         os.lseek(self.spool, 0, os.SEEK_SET)
+        contention = Contention(request["cpus"])
         command = self.command = self.follow(Program(request, self.spool if request["limit"] else None))
         problem = self.attend(command, command.began * 1e-9 + request["timeout"])
+        contended = contention.since()
+        if self.server is not None:  # which waits for a CPU too, and is not among what is counted
+            contended["pressure"] = None
         stuck = self.end_others() if problem or not request["leave"] else set()
         self.forget(command)
         self.command = None
-        return {**command.report(), "problem": problem, "stuck": sorted(stuck)}
+        return {**command.report(), **contended, "problem": problem, "stuck": sorted(stuck)}
 
     def start(self, request: Message) -> Message:
         """Start a server and return at once."""

@@ -1,0 +1,148 @@
+"""``hati audit``: how often a comparison errs here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hati.cli.dry_run import write_rehearsal
+from hati.cli.files import of_metric
+from hati.cli.output import STDOUT, Format, check_output, console, say, write
+from hati.cli.parameters import (
+    HERE,
+    BenchmarkName,
+    BudgetText,
+    DryRun,
+    FormatOption,
+    Fresh,
+    Output,
+    Seed,
+    StorePlace,
+)
+from hati.cli.progress import progress
+from hati.cli.screen import parse_share
+from hati.core import Budget, InputError
+
+if TYPE_CHECKING:
+    from hati.core import Sample
+    from hati.studies.audit import Audit
+
+_Path = Annotated[
+    Path,
+    typer.Argument(
+        metavar="PATH",
+        help="Samples, or any file that `hati import` reads; or a folder with hati.toml, to measure runs now.",
+    ),
+]
+_Splits = Annotated[int, typer.Option("--splits", metavar="N", help="How often the runs are split in halves.")]
+_Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="Within it two are the same: 5% or 0.05.")]
+_Alpha = Annotated[float, typer.Option("--alpha", metavar="P", help="The level of every verdict.")]
+_Statistic = Annotated[
+    str,
+    typer.Option("--statistic", metavar="NAME", help="What stands for a run: mean, median, or a quantile as q0.99."),
+]
+_Metric = Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Only this metric.")]
+
+
+def audit(
+    path: _Path = HERE,
+    splits: _Splits = 20,
+    margin: _Margin = "5%",
+    alpha: _Alpha = 0.01,
+    statistic: _Statistic = "mean",
+    metric: _Metric = None,
+    benchmark: BenchmarkName = None,
+    budget: BudgetText = "20",
+    seed: Seed = 1,
+    fresh: Fresh = False,
+    dry_run: DryRun = False,
+    store: StorePlace = None,
+    output: Output = STDOUT,
+    chosen: FormatOption = Format.TEXT,
+) -> None:
+    """Split runs of the same thing at random: how often `hati compare` calls halves different, and what it finds."""
+    from hati.studies.audit import AuditRequest, audit
+    from hati.studies.comparison import Question, Statistic
+
+    request = AuditRequest(Question(alpha, parse_share(margin), Statistic.parse(statistic)), splits, seed)
+    check_output(output)
+    if not _is_project(path):
+        samples = _stored(path, benchmark)
+    elif dry_run:
+        _rehearse(path, store, benchmark, budget, seed, chosen, output)
+        return
+    else:
+        samples = _measured(path, store, benchmark, budget, seed, fresh)
+    _write(audit(of_metric(samples, metric, path), request), chosen, output)
+
+
+def _is_project(path: Path) -> bool:
+    return path.suffix == ".toml" or (path.is_dir() and (path / "hati.toml").exists())
+
+
+def _stored(path: Path, benchmark: str | None) -> tuple[Sample, ...]:
+    """The samples in a file, or those of one benchmark.
+
+    Raises:
+        InputError: where it cannot be read, or has no such benchmark.
+    """
+    from hati.subject.samples import read_samples
+
+    if path.is_dir() and path == HERE:
+        raise InputError("there is no hati.toml here", fix="name a file of samples, or a folder with hati.toml")
+    file = read_samples(path)
+    for text in file.warnings:
+        say(f"warning: {text}")
+    samples = tuple(sample for sample in file.samples if benchmark in {None, sample.benchmark})
+    if not samples:
+        known = ", ".join(sorted({sample.benchmark for sample in file.samples})[:10])
+        raise InputError(f"{path} has no benchmark {benchmark!r}", fix=f"its benchmarks are {known}")
+    return samples
+
+
+def _rehearse(
+    path: Path, store: str | None, benchmark: str | None, budget: str, seed: int, chosen: Format, output: str
+) -> None:
+    from hati.wiring import rehearse_measurement, workplace
+
+    Budget.parse(budget)
+    place = workplace(path, store)
+    configurations = (place.project.space.default,)
+    found = rehearse_measurement(place, place.project.benchmark(benchmark), configurations, budget, seed)
+    write_rehearsal(found, chosen, output)
+
+
+def _measured(
+    path: Path, store: str | None, benchmark: str | None, budget: str, seed: int, fresh: bool
+) -> tuple[Sample, ...]:
+    """Runs of the default configuration, made now."""
+    from hati.store import Selection
+    from hati.wiring import measure, workplace
+
+    Budget.parse(budget)
+    place = workplace(path, store)
+    measured = place.project.benchmark(benchmark)
+    configurations = (place.project.space.default,)
+    with progress(measured.name) as observe:
+        found = measure(place, measured, configurations, budget, seed, fresh=fresh, announce=say, observe=observe)
+    if found.failed:
+        say(f"warning: {found.failed} of {found.done + found.failed} runs failed: {found.failures[-1]}")
+    return place.store.samples(Selection(found.study))
+
+
+def _write(found: Audit, chosen: Format, output: str) -> None:
+    from hati import render
+    from hati.report import audit_json
+
+    if chosen is Format.JSON:
+        for text in found.warnings:
+            say(f"warning: {text}")
+        write(render.to_json(audit_json(found)), output)
+    elif chosen is Format.MARKDOWN:
+        write(render.audit_markdown(found), output)
+    elif output == STDOUT:
+        render.print_audit(found, console())
+    else:
+        write(render.audit_text(found), output)

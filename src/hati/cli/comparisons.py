@@ -1,0 +1,44 @@
+"""How comparisons are written, whatever they rest on."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from hati.cli.output import STDOUT, console, write
+
+if TYPE_CHECKING:
+    from hati.report import Table
+    from hati.report.plain import Plain
+    from hati.studies.comparison import Comparisons
+
+
+class ComparisonFormat(StrEnum):
+    """How a comparison is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    JUNIT = "junit"
+
+
+def write_comparisons(
+    found: Comparisons, values: list[Plain], tables: list[Table], chosen: ComparisonFormat, output: str
+) -> None:
+    """Write verdicts as test cases, plain values or tables."""
+    from hati import render
+    from hati.report import comparison_cases
+
+    if chosen is ComparisonFormat.JSON:
+        write(render.to_json(values), output)
+    elif chosen is ComparisonFormat.JUNIT:
+        write(render.to_junit("hati compare", comparison_cases(found)), output)
+    elif chosen is ComparisonFormat.MARKDOWN:
+        write("\n".join(map(render.table_markdown, tables)), output)
+    elif output == STDOUT:
+        for number, table in enumerate(tables):
+            if number:
+                console().print()
+            render.print_table(table, console())
+    else:
+        write("\n".join(map(render.table_text, tables)), output)

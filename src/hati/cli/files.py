@@ -1,0 +1,107 @@
+"""``hati compare`` of two files of samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hati.cli.comparisons import ComparisonFormat, write_comparisons
+from hati.cli.output import say
+from hati.cli.parameters import DEFAULT_SEED
+from hati.core import InputError
+
+if TYPE_CHECKING:
+    from hati.core import Sample
+    from hati.studies.comparison import Comparisons, Question, Unmatched
+
+_NAMED = 5
+
+
+class IntervalChoice(StrEnum):
+    """How the interval of a ratio is found."""
+
+    T = "t"
+    BOOTSTRAP = "bootstrap"
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """The options that are of files only, and the ``seed``; None and False: not given."""
+
+    history: list[Path] | None
+    interval: IntervalChoice | None
+    tests: bool
+    seed: int | None
+
+    def refuse(self) -> None:
+        """See that none of them is given with benchmarks.
+
+        Raises:
+            InputError: where one is.
+        """
+        given = {"--history": self.history, "--interval": self.interval, "--tests": self.tests or None}
+        for name, value in given.items():
+            if value is not None:
+                raise InputError(f"{name} is for files of samples", fix="leave it out, or compare two files")
+
+
+def compare_files(
+    before: Path,
+    after: Path,
+    question: Question,
+    metric: str | None,
+    options: FileOptions,
+    output: str,
+    chosen: ComparisonFormat,
+) -> Comparisons:
+    """Compare two files, write what came out and return it.
+
+    Raises:
+        InputError: where a file cannot be read, or nothing of the one is in the other.
+    """
+    from hati.report import comparison_table, comparisons_json, median_tests_table
+    from hati.studies.comparison import compare, interference_warnings, pairs
+    from hati.subject.samples import read_samples
+
+    files = [read_samples(path) for path in (before, after)]
+    sides = [of_metric(file.samples, metric, path) for file, path in zip(files, (before, after), strict=True)]
+    found, unmatched = pairs(*sides)
+    earlier = [sample for path in options.history or () for sample in read_samples(path).samples]
+    comparisons = compare(found, question, interference_warnings(found), earlier)
+    if options.interval is IntervalChoice.BOOTSTRAP:
+        from hati.studies.comparison import with_bootstrap_intervals
+
+        seed = DEFAULT_SEED if options.seed is None else options.seed
+        comparisons = with_bootstrap_intervals(comparisons, found, question, seed)
+    if options.tests:
+        from hati.studies.comparison import with_median_tests
+
+        comparisons = with_median_tests(comparisons, found)
+    _say_unmatched(before, after, unmatched)
+    for text in (*(warning for file in files for warning in file.warnings), *comparisons.warnings):
+        say(f"warning: {text}")
+    tables = [comparison_table(comparisons), *([median_tests_table(comparisons)] if options.tests else [])]
+    write_comparisons(comparisons, comparisons_json(comparisons), tables, chosen, output)
+    return comparisons
+
+
+def of_metric(samples: tuple[Sample, ...], metric: str | None, path: Path) -> tuple[Sample, ...]:
+    """Those of a metric, or all.
+
+    Raises:
+        InputError: where there are none.
+    """
+    chosen = tuple(sample for sample in samples if metric in {None, sample.metric.name})
+    if not chosen:
+        known = ", ".join(sorted({sample.metric.name for sample in samples}))
+        raise InputError(f"{path} has no samples of the metric {metric!r}", fix=f"its metrics are {known}")
+    return chosen
+
+
+def _say_unmatched(before: Path, after: Path, unmatched: Unmatched) -> None:
+    for path, names in ((before, unmatched.before), (after, unmatched.after)):
+        if names:
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            say(f"only in {path}: {', '.join(names[:_NAMED])}{more}")

@@ -1,0 +1,118 @@
+"""``hati compare`` of two benchmarks that are measured now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hati.cli.comparisons import ComparisonFormat, write_comparisons
+from hati.cli.dry_run import write_rehearsal
+from hati.cli.output import Format, say
+from hati.cli.parameters import DEFAULT_SEED
+from hati.cli.progress import progress
+from hati.cli.run import parse_configuration
+from hati.core import Budget, InputError, Stopping
+from hati.core.nearest import suggestion
+
+if TYPE_CHECKING:
+    from hati.project import Project
+    from hati.studies.comparison import Comparisons, Question
+    from hati.studies.paired import Variant
+
+_BUDGET = "64"
+
+
+@dataclass(frozen=True)
+class PairOptions:
+    """The options that are of benchmarks only; None and False: not given."""
+
+    project: Path
+    both: str | None
+    before: str | None
+    after: str | None
+    stopping: Stopping | None
+    budget: str | None
+    seed: int | None
+    fresh: bool
+    dry_run: bool
+    store: str | None
+
+    @property
+    def has_project(self) -> bool:
+        """Whether there is one to have benchmarks."""
+        return self.project.is_file() or (self.project / "hati.toml").is_file()
+
+    def refuse(self) -> None:
+        """See that none of them is given with files.
+
+        Raises:
+            InputError: where one is.
+        """
+        given = {
+            "--set": self.both,
+            "--set-before": self.before,
+            "--set-after": self.after,
+            "--stop": self.stopping,
+            "--budget": self.budget,
+            "--fresh": self.fresh or None,
+            "--dry-run": self.dry_run or None,
+        }
+        for name, value in given.items():
+            if value is not None:
+                raise InputError(
+                    f"{name} is for benchmarks that are measured now, and files are compared as they are",
+                    fix="leave it out, or name two benchmarks of hati.toml",
+                )
+
+
+def compare_now(
+    names: tuple[str, str],
+    question: Question,
+    metric: str | None,
+    options: PairOptions,
+    output: str,
+    chosen: ComparisonFormat,
+) -> Comparisons | None:
+    """Measure two benchmarks in pairs, write what came out and return it; None where tasks were only shown.
+
+    Raises:
+        InputError: where there are no such benchmarks, or what is asked of them cannot be.
+        MeasurementError: where nothing could be measured.
+    """
+    from hati.report import paired_json, paired_table, variant_names
+    from hati.wiring import PairedRequest, compare_pairs, prepare_pairs, rehearse_pairs, workplace
+
+    budget, seed = options.budget or _BUDGET, DEFAULT_SEED if options.seed is None else options.seed
+    Budget.parse(budget)
+    place = workplace(options.project, options.store)
+    before, after = (
+        _variant(place.project, name, f"{options.both or ''},{own or ''}")
+        for name, own in zip(names, (options.before, options.after), strict=True)
+    )
+    stopping = options.stopping or Stopping.ANYTIME
+    prepared = prepare_pairs(
+        place, PairedRequest(before, after, budget, seed, metric, question, stopping), fresh=options.fresh
+    )
+    if options.dry_run:
+        write_rehearsal(rehearse_pairs(prepared), _format(chosen), output)
+        return None
+    if prepared.finished:
+        say(f"{prepared.study.id.key} was measured before; --fresh measures again")
+    with progress(" against ".join(reversed(variant_names(before, after)))) as observe:
+        found = compare_pairs(prepared, say, observe)
+    write_comparisons(found.comparisons, paired_json(found), [paired_table(found)], chosen, output)
+    return found.comparisons
+
+
+def _variant(project: Project, name: str, settings: str) -> Variant:
+    from hati.studies.paired import Variant
+
+    known = [benchmark.name for benchmark in project.benchmarks]
+    if name not in known:
+        raise InputError(f"{name!r} is no file, and no benchmark of {project.file}", fix=suggestion(name, known))
+    return Variant(project.benchmark(name), parse_configuration(project.space, settings))
+
+
+def _format(chosen: ComparisonFormat) -> Format:
+    return Format.TEXT if chosen is ComparisonFormat.JUNIT else Format(chosen.value)

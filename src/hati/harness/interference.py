@@ -1,0 +1,144 @@
+"""Which runs something else on the machine has disturbed, by what was recorded beside them.
+
+Never by what was measured: to leave out, or to repeat, the runs whose values one does not like would choose the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hati.core import FloatArray, Usage
+
+FEWEST = 5
+"""Of fewer runs one cannot say what is usual: only what tells by itself counts."""
+
+_STOLEN = 0.05
+_STOLEN_SECONDS = 0.03
+"""Stolen time is counted in ticks of 10 ms: fewer than three say little."""
+_WAITED = 0.1
+_LEAST_SECONDS = 0.005
+_LEAST_SWITCHES = 5.0
+"""Less is noise of counting where runs are short."""
+_NORMAL = 0.6744897501960817
+_ODDS = 0.375
+
+
+@dataclass(frozen=True)
+class _Sign:
+    """One thing that tells of a disturbance.
+
+    ``value`` is of a run, None where it was not recorded; ``scaled`` makes it vary alike in quiet runs, higher being
+    worse; a run is disturbed where it is an outlier and its value more than ``enough`` worse than the usual one, times
+    its wall time more than ``least``.
+    """
+
+    value: Callable[[Usage], float | None]
+    scaled: Callable[[FloatArray], FloatArray]
+    enough: Callable[[float], float]
+    least: float
+    told: str
+
+
+def _on_processor(used: Usage) -> float | None:
+    if used.cpu_time is None or not used.wall_time or used.cpu_time <= 0.0:
+        return None
+    return used.cpu_time / used.wall_time
+
+
+def _switches(used: Usage) -> float | None:
+    if used.involuntary_switches is None or not used.wall_time:
+        return None
+    return used.involuntary_switches / used.wall_time
+
+
+def _pressure(used: Usage) -> float | None:
+    return None if used.pressure is None or not used.wall_time else used.pressure / used.wall_time
+
+
+_SIGNS = (
+    _Sign(
+        _on_processor,
+        lambda values: -np.log(values),
+        lambda usual: 0.05 * usual,
+        _LEAST_SECONDS,
+        "{:.3g} s of CPU time a second, usually {:.3g}",
+    ),
+    _Sign(
+        _switches,
+        lambda values: np.sqrt(values + _ODDS),
+        lambda _: 20.0,
+        _LEAST_SWITCHES,
+        "{:.3g} involuntary switches a second, usually {:.3g}",
+    ),
+    _Sign(
+        _pressure,
+        lambda values: values,
+        lambda _: _WAITED,
+        _LEAST_SECONDS,
+        "{:.0%} of the time something waited for a CPU, usually {:.0%}",
+    ),
+)
+
+
+def disturbances(usages: Sequence[Usage]) -> tuple[str, ...]:
+    """Why each run of a sample counts as disturbed, empty where it does not.
+
+    A run is compared with the others of its sample: less CPU time in its wall time than is usual, more involuntary
+    switches, more of the time in which something waited for a CPU; usual is the median, and an outlier lies so many
+    robust deviations (median absolute deviations, Hampel 1974) beyond it that of quiet runs at most 1 % are marked by
+    all signs together, up to the noise of Student's t with 3 degrees of freedom. Two things tell by themselves, even
+    where they are usual: time stolen by other virtual machines, and more time in which something waited for a CPU than
+    the run had CPU time: while its own threads wait for each other, one of them runs. The load before a run is no sign:
+    it is mostly that of the run before.
+    """
+    found: list[list[str]] = [[] for _ in usages]
+    for sign in _SIGNS:
+        for place, text in _marked(sign, usages):
+            found[place].append(text)
+    for place, used in enumerate(usages):
+        found[place] = [*(found[place] or _contended(used)), *_stolen(used)]
+    return tuple("; ".join(reasons) for reasons in found)
+
+
+def _marked(sign: _Sign, usages: Sequence[Usage]) -> list[tuple[int, str]]:
+    known = [(place, value) for place, used in enumerate(usages) if (value := sign.value(used)) is not None]
+    if len(known) < FEWEST:
+        return []
+    values = np.array([value for _, value in known])
+    seconds = np.array([usages[place].wall_time for place, _ in known], dtype=np.float64)
+    usual = float(np.median(values))
+    scaled = sign.scaled(values)
+    beyond = scaled - float(np.median(scaled))
+    deviation = float(np.median(np.abs(beyond))) / _NORMAL
+    worse = np.abs(values - usual)
+    enough = (worse > sign.enough(usual)) & (worse * seconds > sign.least)
+    outliers = (beyond > critical(len(values)) * deviation) & enough
+    return [(known[i][0], sign.told.format(values[i], usual)) for i in np.flatnonzero(outliers)]
+
+
+def critical(runs: int) -> float:
+    """How many robust deviations are too many, of so many runs: the deviation of few is often far too small.
+
+    Chosen by simulation: of quiet runs with the noise of Student's t with 3 degrees of freedom at most .4 % are beyond.
+    """
+    return 6.0 + 250.0 / runs**2
+
+
+def _contended(used: Usage) -> list[str]:
+    if used.pressure is None or used.cpu_time is None or not used.wall_time:
+        return []
+    others = used.pressure - used.cpu_time
+    if others < 10.0 * _LEAST_SECONDS or others < _WAITED * used.wall_time:
+        return []
+    share, own = min(1.0, used.pressure / used.wall_time), used.cpu_time / used.wall_time
+    return [f"{share:.0%} of the time something waited for a CPU, of which this run had {own:.3g} s a second"]
+
+
+def _stolen(used: Usage) -> list[str]:
+    if used.steal is None or not used.wall_time or used.steal < _STOLEN_SECONDS:
+        return []
+    share = used.steal / used.wall_time
+    return [f"{share:.0%} of the time was stolen by other virtual machines"] if share > _STOLEN else []

@@ -1,0 +1,109 @@
+"""When to stop measuring pairs, and what may then be said of the mean of their differences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from hati.core import FloatArray, Stopping
+from hati.stats import anytime_critical, anytime_e_values, fewest_signs, t_quantile, t_two_sided
+
+
+class StoppingRule(Protocol):
+    """A test of differences of pairs in the order in which they were measured."""
+
+    @property
+    def kind(self) -> Stopping:
+        """Which rule it is."""
+        ...
+
+    def fewest(self, alpha: float) -> int:
+        """Before how many pairs nothing is looked at, or told."""
+        ...
+
+    def e_value(self, values: FloatArray) -> float | None:
+        """The evidence against a mean of zero; None where the rule has none."""
+        ...
+
+    def p_value(self, values: FloatArray, alpha: float) -> float:
+        """That of a mean of zero; at least ``fewest`` values, not all zero."""
+        ...
+
+    def critical(self, size: int, alpha: float) -> float:
+        """The size of Student's t statistic beyond which zero is no longer in the interval."""
+        ...
+
+    def one_sided(self, size: int, alpha: float) -> float:
+        """The same for either end of the interval by itself, to show that the mean lies between two bounds."""
+        ...
+
+
+@dataclass(frozen=True)
+class FixedSize:
+    """Student's t-test, once, when all pairs are there."""
+
+    @property
+    def kind(self) -> Stopping:
+        """Fixed."""
+        return Stopping.FIXED
+
+    def fewest(self, alpha: float) -> int:  # noqa: ARG002  # of any level
+        """Two: one difference has no variance."""
+        return 2
+
+    def e_value(self, values: FloatArray) -> float | None:  # noqa: ARG002
+        """None."""
+        return None
+
+    def p_value(self, values: FloatArray, alpha: float) -> float:  # noqa: ARG002
+        """Student's, two-sided."""
+        error = float(np.std(values, ddof=1)) / len(values) ** 0.5
+        statistic = float(np.mean(values)) / error if error > 0.0 else np.inf
+        return float(t_two_sided(np.array([statistic]), len(values) - 1)[0])
+
+    def critical(self, size: int, alpha: float) -> float:
+        """Student's quantile."""
+        return t_quantile(1.0 - alpha / 2.0, size - 1)
+
+    def one_sided(self, size: int, alpha: float) -> float:
+        """Student's quantile of two one-sided tests (Schuirmann 1987)."""
+        return t_quantile(1.0 - alpha, size - 1)
+
+
+@dataclass(frozen=True)
+class AnytimeValid:
+    """The anytime-valid t-test after every pair: stopping when it has decided adds no error.
+
+    It looks from the number of pairs on whose signs alone could be significant. Before, values that are all but equal,
+    as two modes give them, can have an infinite t statistic by chance.
+    """
+
+    @property
+    def kind(self) -> Stopping:
+        """Anytime-valid."""
+        return Stopping.ANYTIME
+
+    def fewest(self, alpha: float) -> int:
+        """Eight at 1 %, six at 5 %."""
+        return fewest_signs(alpha)
+
+    def e_value(self, values: FloatArray) -> float | None:
+        """After the last value."""
+        return float(anytime_e_values(values)[-1])
+
+    def p_value(self, values: FloatArray, alpha: float) -> float:
+        """The inverse of the largest e-value of any look: at most alpha in alpha of all campaigns."""
+        return min(1.0, 1.0 / float(anytime_e_values(values)[self.fewest(alpha) - 1 :].max()))
+
+    def critical(self, size: int, alpha: float) -> float:
+        """That of the confidence sequence."""
+        return anytime_critical(size, alpha)
+
+    def one_sided(self, size: int, alpha: float) -> float:
+        """That of the confidence sequence too: no more than alpha of all campaigns leave it on either side."""
+        return anytime_critical(size, alpha)
+
+
+RULES: dict[Stopping, StoppingRule] = {Stopping.FIXED: FixedSize(), Stopping.ANYTIME: AnytimeValid()}

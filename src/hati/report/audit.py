@@ -1,0 +1,188 @@
+"""An audit as facts, as a table, and as plain values."""
+
+from __future__ import annotations
+
+from hati.report.plain import Plain
+from hati.report.quantities import change, general, percent
+from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.stats import Proportion
+from hati.studies.audit import Audit, AuditedBenchmark, ClusterAlarms, Directions, InTime
+
+CONFIDENCE = 0.95
+_RIGHT = Align.RIGHT
+_TINY = 1e-4
+_LEVEL = 0.05
+
+
+def audit_facts(found: Audit) -> tuple[tuple[str, str], ...]:
+    """What was compared, how often it erred, and what it finds, each under a name."""
+    halves = sorted({row.runs for row in found.rows})
+    size = str(halves[0]) if len(halves) == 1 else f"{halves[0]} to {halves[-1]}"
+    sides, time = found.directions, found.in_time
+    alike = time.p_value > _LEVEL
+    later = f"{time.slower} slower, {time.faster} faster of {len(found.rows)}"
+    return (
+        (
+            "compared",
+            f"{found.splits:,} times random halves of the runs of {_number(len(found.rows), 'benchmark')}, {size} and"
+            f" {size} runs, by their {found.statistic}; alpha {percent(found.alpha)}, margin {percent(found.margin)},"
+            f" seed {found.seed}",
+        ),
+        ("false alarms", f"{_rate(found.false_alarms)} of {found.comparisons:,} comparisons"),
+        ("any alarm", f"in {_rate(found.any_alarm)} of the splits"),
+        ("uncorrected", f"{_rate(found.uncorrected)} of p-values are up to alpha"),
+        ("directions", f"{sides.slower} alarms slower, {sides.faster} faster{_p(sides)}"),
+        (
+            "called same",
+            f"{percent(found.same.estimate)}; of halves that differ by the margin besides {_rate(found.false_same)}",
+        ),
+        *((("clusters", _clusters(found.clusters)),) if found.clusters else ()),
+        ("detectable", _detectable(found.detectable)),
+        (
+            "in time",
+            f"the later half of the runs against the earlier: {later}; {'as' if alike else 'more'} unlike"
+            f" {'as' if alike else 'than'} random halves (p = {general(time.p_value, 2)})",
+        ),
+    )
+
+
+def audit_answer(found: Audit) -> str:
+    """Whether alarms can be trusted, in a sentence."""
+    low, high = found.false_alarms.interval
+    measured = f"False alarms: {percent(found.false_alarms.estimate)} ({percent(low, 2)} to {percent(high, 2)})"
+    if low > found.alpha:
+        return f"{measured}, more than alpha, {percent(found.alpha)}."
+    if high <= found.alpha:
+        return f"{measured}, no more than alpha, {percent(found.alpha)}."
+    return f"{measured}; alpha, {percent(found.alpha)}, is not exceeded by more than chance."
+
+
+def audit_table(found: Audit) -> Table:
+    """A row for each benchmark."""
+    columns = (
+        Column("benchmark"),
+        Column("runs", None, _RIGHT),
+        Column("slower", None, _RIGHT),
+        Column("faster", None, _RIGHT),
+        Column("same", None, _RIGHT),
+        Column("detectable", None, _RIGHT),
+        Column("later", None, _RIGHT),
+        Column("verdict"),
+    )
+    one = len({row.sample.metric.name for row in found.rows}) == 1
+    notes = (
+        f"Of {found.splits:,} splits into halves of so many runs: how many say slower, faster, the same; the smallest"
+        " change that is found in 80 % of them; and how the later half compares with the earlier.",
+    )
+    return Table("Benchmarks", columns, tuple(_row(row, one=one) for row in found.rows), notes)
+
+
+def audit_json(found: Audit) -> dict[str, Plain]:
+    """An audit under the names that programs rely on; every number unrounded."""
+    return {
+        "false_alarm_rate": found.false_alarms.estimate,
+        "interval": list(found.false_alarms.interval),
+        "confidence": CONFIDENCE,
+        "detectable_80": found.detectable,
+        "alpha": found.alpha,
+        "margin": found.margin,
+        "statistic": found.statistic,
+        "seed": found.seed,
+        "splits": found.splits,
+        "comparisons": found.comparisons,
+        "slower": found.directions.slower,
+        "faster": found.directions.faster,
+        "one_sided_p_value": found.directions.p_value,
+        "any_alarm": _proportion(found.any_alarm),
+        "uncorrected": _proportion(found.uncorrected),
+        "same": _proportion(found.same),
+        "false_same": _proportion(found.false_same),
+        "clusters": None
+        if found.clusters is None
+        else {**_proportion(found.clusters.alarms), "benchmarks": list(found.clusters.benchmarks)},
+        "in_time": _in_time(found.in_time),
+        "benchmarks": [_benchmark(row, found) for row in found.rows],
+        "left_out": [{"benchmark": one.benchmark, "runs": len(one.runs)} for one in found.left_out],
+        "warnings": list(found.warnings),
+    }
+
+
+def _row(row: AuditedBenchmark, *, one: bool) -> tuple[Cell, ...]:
+    sample = row.sample
+    words = (sample.benchmark, str(sample.configuration), str(sample.workload), "" if one else sample.metric.name)
+    return (
+        " ".join(filter(None, words)),
+        row.runs,
+        row.slower,
+        row.faster,
+        row.same,
+        None if row.detectable is None else Shown(percent(row.detectable), row.detectable),
+        None if row.later_ratio is None else Shown(change(row.later_ratio - 1.0), row.later_ratio),
+        row.later.value,
+    )
+
+
+def _benchmark(row: AuditedBenchmark, found: Audit) -> Plain:
+    sample = row.sample
+    return {
+        "benchmark": sample.benchmark,
+        "configuration": dict(sample.configuration),
+        "workload": dict(sample.workload),
+        "metric": sample.metric.name,
+        "unit": sample.metric.unit,
+        "better": sample.metric.better.value,
+        "revision": sample.revision,
+        "machine": sample.machine,
+        "runs": row.runs,
+        "false_alarm_rate": (row.slower + row.faster) / found.splits,
+        "slower": row.slower,
+        "faster": row.faster,
+        "same": row.same,
+        "false_same": row.false_same,
+        "detectable_80": row.detectable,
+        "later": {"verdict": row.later.value, "ratio": row.later_ratio},
+    }
+
+
+def _in_time(found: InTime) -> Plain:
+    return {
+        "order": "started" if found.started else "file",
+        "false_alarm_rate": found.alarms.estimate,
+        "interval": list(found.alarms.interval),
+        "slower": found.slower,
+        "faster": found.faster,
+        "later_worse": found.direction.slower,
+        "later_better": found.direction.faster,
+        "direction_p_value": found.direction.p_value,
+        "p_value": found.p_value,
+    }
+
+
+def _proportion(found: Proportion) -> dict[str, Plain]:
+    return {"rate": found.estimate, "interval": list(found.interval)}
+
+
+def _rate(found: Proportion) -> str:
+    low, high = found.interval
+    return f"{percent(found.estimate)} ({percent(low, 2)} to {percent(high, 2)})"
+
+
+def _detectable(found: float | None) -> str:
+    if found is None:
+        return "no change, however large, is found in 80 % of cases"
+    return f"a change of {percent(found)} of one benchmark alone is found in 80 % of cases"
+
+
+def _clusters(found: ClusterAlarms) -> str:
+    number = _number(len(found.benchmarks), "benchmark")
+    return f"a change of a cluster is told in {_rate(found.alarms)} of the comparisons of {number} with clusters"
+
+
+def _p(sides: Directions) -> str:
+    if not sides.slower + sides.faster:
+        return ""
+    return f" (p {'<0.0001' if sides.p_value < _TINY else f'= {general(sides.p_value, 2)}'})"
+
+
+def _number(count: int, word: str) -> str:
+    return f"{count:,} {word}{'s' if count != 1 else ''}"

@@ -1,0 +1,130 @@
+"""A comparison of pairs as plain values and as a table."""
+
+from __future__ import annotations
+
+from hati.core import Stopping, setting_text
+from hati.report.changes import p_text
+from hati.report.comparison import comparisons_json
+from hati.report.plain import Plain
+from hati.report.quantities import change, duration, general, percent, quantity
+from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.studies.comparison import Comparison, Verdict
+from hati.studies.paired import PairedConclusion, Variant, Weighed
+
+
+def paired_json(found: PairedConclusion) -> list[Plain]:
+    """An object for each metric: those of a comparison of files, and how it was measured."""
+    rows = comparisons_json(found.comparisons)
+    return [_json(row, weighed, found) for row, weighed in zip(rows, found.weighed, strict=True)]
+
+
+def _json(row: Plain, weighed: Weighed, found: PairedConclusion) -> Plain:
+    assert isinstance(row, dict)
+    sides: dict[str, Plain] = {}
+    for side, variant in (("before", found.before), ("after", found.after)):
+        known = row[side]
+        assert isinstance(known, dict)
+        sides[side] = {
+            **known,
+            "benchmark": variant.benchmark.name,
+            "configuration": dict(variant.configuration),
+            "workload": dict(variant.benchmark.workload),
+        }
+    return {
+        **row,
+        **sides,
+        "study": found.study,
+        "stopping": found.stopping.value,
+        "pairs": weighed.pairs,
+        "looks": weighed.looks,
+        "e_value": weighed.e_value,
+        "seed": found.seed,
+        "runs": {"done": found.done, "failed": found.failed},
+        "failures": list(found.failures),
+        "seconds": found.seconds,
+    }
+
+
+def paired_table(found: PairedConclusion) -> Table:
+    """A row for each metric."""
+    columns = (
+        Column("metric"),
+        Column("before", align=Align.RIGHT),
+        Column("after", align=Align.RIGHT),
+        Column("change", align=Align.RIGHT),
+        Column("interval", align=Align.RIGHT),
+        Column("p", align=Align.RIGHT),
+        Column("pairs", align=Align.RIGHT),
+        Column("verdict"),
+    )
+    rows = tuple(_row(row, each) for row, each in zip(found.comparisons.rows, found.weighed, strict=True))
+    before, after = variant_names(found.before, found.after)
+    return Table(f"{after} against {before}", columns, rows, _notes(found))
+
+
+def _row(row: Comparison, weighed: Weighed) -> tuple[Cell, ...]:
+    found = row.change
+    interval = "none yet"
+    if found.interval is not None:
+        interval = " to ".join(change(end - 1.0) for end in found.interval)
+    pairs: Cell = weighed.pairs
+    if found.verdict is Verdict.INCONCLUSIVE:
+        needed = "?" if found.runs_needed is None else f"{found.runs_needed:,}"
+        pairs = Shown(f"{weighed.pairs} of {needed}", found.runs_needed)
+    return (
+        row.metric.name,
+        Shown(quantity(row.before.mean, row.metric.unit), row.before.mean),
+        Shown(quantity(row.after.mean, row.metric.unit), row.after.mean),
+        None if found.ratio is None else Shown(change(found.ratio - 1.0), found.ratio),
+        interval,
+        None if found.p_value is None else Shown(p_text(found.p_value), found.p_value),
+        pairs,
+        found.verdict.value,
+    )
+
+
+def variant_names(before: Variant, after: Variant) -> tuple[str, str]:
+    """Each by its benchmark where these differ, and by the settings that do; both by the benchmark where nothing does.
+
+    What has a setting on one side only is inactive on the other.
+    """
+    first, second = before.configuration, after.configuration
+    other = [name for name in sorted({*first, *second}) if _text(name, before) != _text(name, after)]
+    same = before.benchmark.name == after.benchmark.name
+
+    def named(variant: Variant) -> str:
+        settings = [f"{n}={setting_text(variant.configuration[n])}" for n in other if n in variant.configuration]
+        return " ".join(([] if same and settings else [variant.benchmark.name]) + settings)
+
+    return named(before), named(after)
+
+
+def _text(name: str, variant: Variant) -> str | None:
+    return setting_text(variant.configuration[name]) if name in variant.configuration else None
+
+
+def _notes(found: PairedConclusion) -> tuple[str, ...]:
+    asked = found.comparisons
+    alpha, margin = percent(asked.alpha), percent(asked.margin)
+    several = " for all metrics together" if len(asked.rows) > 1 else ""
+    looked = {
+        Stopping.ANYTIME: f"The error of {alpha}{several} is that of all looks together, wherever measuring stops.",
+        Stopping.FIXED: f"Student's t on the differences of pairs, once, at {alpha}{several}.",
+    }
+    notes = [
+        f"Each run counts as its {asked.statistic}; the runs of a pair follow each other in random order (seed "
+        f"{found.seed}). Intervals have {percent(1.0 - asked.alpha)} confidence; the same: within {margin}.",
+        looked[found.stopping],
+    ]
+    notes += [
+        f"The evidence for a change of {row.metric.name} is {general(each.e_value, 2)} to 1 (e-value)."
+        for row, each in zip(asked.rows, found.weighed, strict=True)
+        if each.e_value is not None
+    ]
+    notes += [
+        f"A change of {row.metric.name} by {percent(row.change.detectable)} would have been found with 80 % power."
+        for row in asked.rows
+        if row.change.detectable is not None
+    ]
+    runs = f"{found.done:,} runs done, {found.failed:,} failed, {duration(found.seconds)} in all."
+    return (*notes, runs, *(f"Failed: {why}" for why in found.failures))

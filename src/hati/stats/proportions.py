@@ -1,0 +1,70 @@
+"""Shares of yes among trials that come in clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hati.core import FloatArray
+from hati.stats.distributions import beta_cdf, beta_quantile
+
+
+@dataclass(frozen=True)
+class Proportion:
+    """A share, and the interval of the true one."""
+
+    estimate: float
+    interval: tuple[float, float]
+
+
+def proportion(count: float, trials: float, confidence: float = 0.95) -> Proportion:
+    """Of independent trials, with the interval of Clopper and Pearson (1934, Biometrika 26, 404-413).
+
+    It holds the true share with at least that confidence. Neither number need be whole; 0 <= ``count`` <= ``trials``,
+    0 < ``trials``.
+
+    >>> [round(end, 4) for end in proportion(0, 20).interval]
+    [0.0, 0.1684]
+    """
+    tail = (1.0 - confidence) / 2.0
+    left = trials - count
+    low = beta_quantile(tail, count, left + 1.0) if count > 0.0 else 0.0
+    high = beta_quantile(1.0 - tail, count + 1.0, left) if left > 0.0 else 1.0
+    return Proportion(count / trials, (low, high))
+
+
+def clustered_proportion(shares: FloatArray, trials: int, correlation: float, confidence: float = 0.95) -> Proportion:
+    """Of clusters with equally many ``trials``, ``shares`` of which are yes, shape (clusters,).
+
+    Trials of one cluster are alike. They count as fewer, by the design effect 1 + (trials - 1) r, r being the
+    correlation within clusters, by the analysis of variance of zeros and ones (Kish 1965, Survey Sampling, 5.4), but
+    no less than ``correlation``: few clusters with a yes tell little of it. With what they count as the interval is
+    Clopper and Pearson's (Korn and Graubard 1998, Survey Methodology 24, 193-201).
+    """
+    found = float(np.mean(shares))
+    alike = min(1.0, max(correlation, _intraclass(shares, trials)))
+    effective = len(shares) * trials / (1.0 + (trials - 1) * alike)
+    return proportion(found * effective, effective, confidence)
+
+
+def _intraclass(shares: FloatArray, trials: int) -> float:
+    """The correlation of two trials of a cluster; 0 where nothing tells."""
+    if len(shares) < 2 or trials < 2:
+        return 0.0
+    between = trials * float(np.var(shares, ddof=1))
+    within = trials * float(np.mean(shares * (1.0 - shares))) / (trials - 1)
+    total = between + (trials - 1) * within
+    return (between - within) / total if total > 0.0 else 0.0
+
+
+def sign_test(first: int, second: int) -> float:
+    """The p-value, two-sided and exact, of so many cases of two kinds that are equally likely.
+
+    >>> round(sign_test(1, 7), 4)
+    0.0703
+    """
+    cases, fewer = first + second, min(first, second)
+    if first == second:
+        return 1.0
+    return min(1.0, 2.0 * (1.0 - beta_cdf(0.5, fewer + 1.0, float(cases - fewer))))

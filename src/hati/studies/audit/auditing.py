@@ -1,0 +1,120 @@
+"""Splitting, comparing, counting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from hati.core import InputError, Sample, generator
+from hati.stats import Proportion, clustered_proportion, proportion, sign_test
+from hati.studies.audit.cautions import cautions
+from hati.studies.audit.conclusion import Audit, AuditedBenchmark, ClusterAlarms, Directions
+from hati.studies.audit.drift import Later, in_time, later, later_halves
+from hati.studies.audit.outcomes import Marks, Outcomes, cluster_alarms, clustered, random_outcomes
+from hati.studies.audit.sensitivity import found_mostly
+from hati.studies.audit.splitting import FEWEST_RUNS, Halves, correlation, halves
+from hati.studies.comparison import Question
+
+SPLITS = 20
+_MOST_SPLITS = 10_000
+
+
+@dataclass(frozen=True)
+class AuditRequest:
+    """The comparison that is audited, in how many random splits, and from which seed.
+
+    Raises:
+        InputError: for no splits, or more than 10,000.
+    """
+
+    question: Question = field(default_factory=Question)
+    splits: int = SPLITS
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.splits <= _MOST_SPLITS:
+            raise InputError(f"an audit takes 1 to {_MOST_SPLITS:,} splits, not {self.splits:,}", fix="write 20")
+
+
+def audit(samples: Sequence[Sample], request: AuditRequest) -> Audit:
+    """Split the runs of each sample at random, and in time, and compare the halves of all samples together.
+
+    Raises:
+        InputError: where no sample has the runs that a split takes.
+    """
+    chosen = [sample for sample in samples if len(sample.runs) >= FEWEST_RUNS]
+    if not chosen:
+        raise _too_few(samples)
+    question = request.question
+    splits = _splits(chosen, request)
+    outcomes = random_outcomes(chosen, splits, question)
+    decisions = later_halves(chosen, question)
+    ends = [later(each, question, sample) for sample, each in zip(chosen, decisions, strict=True)]
+    slower, faster = int(outcomes.slower.sum()), int(outcomes.faster.sum())
+    found = Audit(
+        alpha=question.alpha,
+        margin=question.margin,
+        statistic=str(question.statistic),
+        splits=request.splits,
+        seed=request.seed,
+        false_alarms=_share(outcomes.alarms, chosen),
+        any_alarm=proportion(int(outcomes.alarms.any(axis=1).sum()), request.splits),
+        uncorrected=_share(outcomes.significant, chosen),
+        same=_share(outcomes.same, chosen),
+        false_same=_share(outcomes.false_same, chosen),
+        directions=Directions(slower, faster, sign_test(slower, faster)),
+        detectable=found_mostly(outcomes.changes),
+        clusters=_clusters(chosen, splits, question),
+        in_time=in_time(chosen, decisions, [each.verdict for each in ends], outcomes.surprise),
+        rows=tuple(_row(sample, outcomes, place, ends[place]) for place, sample in enumerate(chosen)),
+        left_out=tuple(sample for sample in samples if len(sample.runs) < FEWEST_RUNS),
+    )
+    return replace(found, warnings=cautions(found))
+
+
+def _too_few(samples: Sequence[Sample]) -> InputError:
+    most = max((len(sample.runs) for sample in samples), default=0)
+    return InputError(
+        f"no benchmark has the {FEWEST_RUNS} runs that two halves take: the most are {most}",
+        fix="measure 10 runs or more, each a process of its own",
+    )
+
+
+def _splits(samples: Sequence[Sample], request: AuditRequest) -> list[list[Halves]]:
+    """For each split random halves of every sample."""
+    rng = generator(request.seed, "audit")
+    return [[halves(rng.permutation(len(sample.runs))) for sample in samples] for _ in range(request.splits)]
+
+
+def _clusters(
+    samples: Sequence[Sample], splits: Sequence[Sequence[Halves]], question: Question
+) -> ClusterAlarms | None:
+    """Of the samples that have clusters; None where none has."""
+    places = clustered(samples, question)
+    if not places:
+        return None
+    own = [samples[place] for place in places]
+    marks = cluster_alarms(own, [[split[place] for place in places] for split in splits], question)
+    return ClusterAlarms(_share(marks, own), tuple(sample.benchmark for sample in own))
+
+
+def _share(marks: Marks, samples: Sequence[Sample]) -> Proportion:
+    """Of all splits and benchmarks; splits of a benchmark are alike."""
+    alike = max(correlation(len(sample.runs)) for sample in samples)
+    return clustered_proportion(np.mean(marks, axis=0), len(marks), alike)
+
+
+def _row(sample: Sample, outcomes: Outcomes, place: int, end: Later) -> AuditedBenchmark:
+    return AuditedBenchmark(
+        sample=sample,
+        runs=len(sample.runs) // 2,
+        slower=int(outcomes.slower[:, place].sum()),
+        faster=int(outcomes.faster[:, place].sum()),
+        same=int(outcomes.same[:, place].sum()),
+        false_same=int(outcomes.false_same[:, place].sum()),
+        detectable=found_mostly(outcomes.changes[:, place]),
+        later=end.verdict,
+        later_ratio=end.ratio,
+    )

@@ -1,0 +1,63 @@
+"""What one should know before one trusts a comparison on this machine."""
+
+from __future__ import annotations
+
+from hati.studies.audit.conclusion import Audit
+
+_LEVEL = 0.05
+_DIRECTIONS = 0.01
+
+
+def cautions(found: Audit) -> tuple[str, ...]:
+    """In sentences; what was measured is beyond its level by more than chance."""
+    return tuple(text for text in (_wolf(found), _one_sided(found), _drift(found), _missing(found)) if text)
+
+
+def _wolf(found: Audit) -> str:
+    measured = [
+        (found.false_alarms, "comparisons of equal halves end in an alarm"),
+        (found.uncorrected, "comparisons of equal halves have a p-value up to alpha"),
+        (found.any_alarm, "splits end in an alarm of some benchmark"),
+    ]
+    if found.clusters is not None:
+        measured.append((found.clusters.alarms, "comparisons with clusters tell a change of one"))
+    for rate, what in measured:
+        if rate.interval[0] > found.alpha:
+            return (
+                f"this cries wolf: {_percent(rate.estimate)} of {what}, where {_percent(found.alpha)} should; look at"
+                " the benchmarks with alarms, and compare with more runs, another statistic or a smaller alpha"
+            )
+    return ""
+
+
+def _one_sided(found: Audit) -> str:
+    sides = found.directions
+    if sides.p_value > _DIRECTIONS:
+        return ""
+    return (
+        f"alarms are one-sided: {sides.slower} slower and {sides.faster} faster, where both are as likely; do not trust"
+        " a comparison that does so"
+    )
+
+
+def _drift(found: Audit) -> str:
+    time = found.in_time
+    if time.p_value > _LEVEL and time.alarms.interval[0] <= found.alpha:
+        return ""
+    alarms = f"{time.slower} slower and {time.faster} faster of {len(found.rows)}"
+    return (
+        f"earlier and later runs differ more than random halves do ({alarms}): what is measured drifts, and of two"
+        " campaigns one after the other that would pass for a change; measure what is compared alternately"
+    )
+
+
+def _missing(found: Audit) -> str:
+    if not found.left_out:
+        return ""
+    names = [sample.benchmark for sample in found.left_out]
+    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return f"with fewer than 4 runs, which cannot be split, these are left out: {shown}"
+
+
+def _percent(fraction: float) -> str:
+    return f"{100.0 * fraction:.3g} %"

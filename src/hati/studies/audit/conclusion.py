@@ -1,0 +1,98 @@
+"""What an audit says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hati.core import Sample
+from hati.stats import Proportion
+from hati.studies.comparison import Verdict
+
+
+@dataclass(frozen=True)
+class Directions:
+    """How many alarms say slower and how many faster, and the p-value of both being as likely."""
+
+    slower: int
+    faster: int
+    p_value: float
+
+
+@dataclass(frozen=True)
+class ClusterAlarms:
+    """Of the ``benchmarks`` whose observations form clusters the share of comparisons with a changed cluster."""
+
+    alarms: Proportion
+    benchmarks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class InTime:
+    """The earlier halves of the runs against the later ones, one comparison for each benchmark.
+
+    ``started`` tells whether the order is by the runs' starts, else as they stand. ``alarms`` are the comparisons';
+    ``direction`` counts the benchmarks whose later half is worse and better, whether or not that is told. ``p_value``
+    says how often random halves differ at least as much in all, if the order of runs does not matter.
+    """
+
+    started: bool
+    alarms: Proportion
+    slower: int
+    faster: int
+    direction: Directions
+    p_value: float
+
+
+@dataclass(frozen=True)
+class AuditedBenchmark:
+    """One sample: how its splits into halves of so many ``runs`` ended, and what is found in them.
+
+    ``false_same`` counts the splits that are called the same where one half is worse by the margin; ``detectable`` is
+    the smallest change, a fraction, that is found in 80 % of them, None where none is. ``later`` is the verdict on the
+    later half of the runs, with its ``later_ratio``.
+    """
+
+    sample: Sample
+    runs: int
+    slower: int
+    faster: int
+    same: int
+    false_same: int
+    detectable: float | None
+    later: Verdict
+    later_ratio: float | None
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The measured error rates and the sensitivity of a comparison at ``alpha`` with a ``margin``.
+
+    ``false_alarms`` is the share of all comparisons that end in an alarm, ``any_alarm`` that of splits in which any
+    benchmark does, ``uncorrected`` that of p-values up to alpha; all of nothing having changed. ``same`` and
+    ``false_same`` are the shares that are called the same, with no change and with one of the margin. ``clusters`` is
+    None where no observations form any.
+    ``detectable`` is the smallest change of one benchmark alone that is found in 80 % of all cases.
+    """
+
+    alpha: float
+    margin: float
+    statistic: str
+    splits: int
+    seed: int
+    false_alarms: Proportion
+    any_alarm: Proportion
+    uncorrected: Proportion
+    same: Proportion
+    false_same: Proportion
+    directions: Directions
+    clusters: ClusterAlarms | None
+    detectable: float | None
+    in_time: InTime
+    rows: tuple[AuditedBenchmark, ...]
+    left_out: tuple[Sample, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def comparisons(self) -> int:
+        """How many there were of random halves."""
+        return self.splits * len(self.rows)

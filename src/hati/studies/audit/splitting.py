@@ -1,0 +1,56 @@
+"""The runs of one thing as two samples."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from hati.core import Sample
+from hati.stats import Index
+from hati.studies.comparison import Pair, RunValues, Sides
+
+FEWEST_RUNS = 4
+"""Fewer cannot be split in halves of which each tells its noise."""
+_ALIKE = 0.03
+
+
+class Halves(NamedTuple):
+    """The places of the runs of two halves of a sample, equally many."""
+
+    before: Index
+    after: Index
+
+    def values(self, values: RunValues) -> Sides:
+        """What stands for their runs."""
+        return Sides(values.of(self.before), values.of(self.after))
+
+    def samples(self, sample: Sample) -> Pair:
+        """Their runs."""
+        before, after = (tuple(sample.runs[place] for place in places) for places in self)
+        return Pair(replace(sample, runs=before), replace(sample, runs=after))
+
+
+def halves(order: Index) -> Halves:
+    """The first and the second half in an order; of an odd number of runs the one in the middle is left out."""
+    half = len(order) // 2
+    return Halves(order[:half], order[-half:])
+
+
+def order_in_time(sample: Sample) -> Index | None:
+    """The places of the runs in the order of their starts; None where one is not known."""
+    starts = [run.started.timestamp() for run in sample.runs if run.started is not None]
+    return np.argsort(np.array(starts), kind="stable") if len(starts) == len(sample.runs) else None
+
+
+def correlation(runs: int) -> float:
+    """How alike two random splits of so many runs are at least, as far as alarms go.
+
+    One part in as many as there are different splits: of four runs there are three, and at most one of them is
+    significant at usual levels. No less than 3 %: of ten runs and more that are normal, long-tailed, skewed or bimodal
+    simulations show 0 to 3.5 %.
+    """
+    half = runs // 2
+    return max(_ALIKE, 2.0 / math.comb(2 * half, half))

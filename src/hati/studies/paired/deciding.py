@@ -1,0 +1,134 @@
+"""From the runs of pairs to a comparison of each metric."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hati.core import Better, Evidence, FloatArray, Metric, Run, conversion
+from hati.harness import StoppingRule
+from hati.stats import holm
+from hati.studies.comparison import Change, Comparison, Comparisons, Question, Side, Verdict
+from hati.studies.paired.conclusion import Weighed
+from hati.studies.paired.judging import Judged, Values
+from hati.studies.paired.variant import Variant
+
+POWER = 0.8
+STAGES = ("before", "after")
+
+
+class Contest(NamedTuple):
+    """What is compared and how: two variants of a revision on a machine, what is asked, and when it ends."""
+
+    before: Variant
+    after: Variant
+    revision: str
+    machine: str
+    question: Question
+    rule: StoppingRule
+
+
+def complete(evidence: Evidence, metric: Metric) -> tuple[tuple[Run, Run], ...]:
+    """The pairs of which both runs have the metric, in the order in which they were planned."""
+    found: dict[int, dict[str, Run]] = {}
+    for run in evidence.done:
+        if run.of(metric.name) is not None:
+            found.setdefault(run.task.repetition, {})[run.task.stage] = run
+    first, second = STAGES
+    return tuple((found[pair][first], found[pair][second]) for pair in sorted(found) if len(found[pair]) == len(STAGES))
+
+
+class _Found(NamedTuple):
+    """What there is of a metric; ``q_value`` is corrected for all metrics (Holm), None where there is no p-value."""
+
+    metric: Metric
+    values: Values
+    judged: Judged
+    q_value: float | None
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.judged.same:
+            return Verdict.SAME
+        if self.q_value is None or self.q_value > self.judged.alpha:
+            return Verdict.INCONCLUSIVE
+        lower = self.metric.better is Better.LOWER
+        return Verdict.SLOWER if (self.judged.estimate > 0.0) == lower else Verdict.FASTER
+
+
+def decided(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> bool:
+    """Whether every metric has a verdict."""
+    found = _found(contest, evidence, metrics)
+    return len(found) == len(metrics) and all(each.verdict is not Verdict.INCONCLUSIVE for each in found)
+
+
+def weigh(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> tuple[Comparisons, tuple[Weighed, ...]]:
+    """Compare each metric that has a complete pair; the level alpha is that of all metrics together."""
+    found, question = _found(contest, evidence, metrics), contest.question
+    rows = tuple(_row(contest, each) for each in found)
+    rests_on = tuple(
+        Weighed(each.judged.pairs, each.judged.looks, contest.rule.e_value(each.judged.differences)) for each in found
+    )
+    return Comparisons(question.alpha, question.margin, str(question.statistic), rows, 0.0, {}, ()), rests_on
+
+
+def _found(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> list[_Found]:
+    question = contest.question
+    made = {metric: _values(pairs, metric, question) for metric in metrics if (pairs := complete(evidence, metric))}
+    judged = {
+        metric: Judged(values.differences, contest.rule, question.alpha, question.limit)
+        for metric, values in made.items()
+    }
+    p_values = {metric: p for metric, one in judged.items() if (p := one.p_value) is not None}
+    adjusted = dict(zip(p_values, holm(np.array(list(p_values.values()))).tolist(), strict=True))
+    return [_Found(metric, made[metric], one, adjusted.get(metric)) for metric, one in judged.items()]
+
+
+def _values(pairs: Sequence[tuple[Run, Run]], metric: Metric, question: Question) -> Values:
+    def of(run: Run) -> float:
+        observed = run.of(metric.name)
+        assert observed is not None
+        return question.statistic.of(observed.steady) * conversion(observed.unit, metric.unit)
+
+    sides = np.array([[of(before), of(after)] for before, after in pairs], dtype=np.float64).reshape(-1, 2)
+    return Values(sides[:, 0], sides[:, 1])
+
+
+def _row(contest: Contest, found: _Found) -> Comparison:
+    values, judged = found.values, found.judged
+    scale = values.scale
+
+    def ratio(size: float) -> float:
+        return math.exp(size) if scale is None else 1.0 + size
+
+    low, high = judged.estimate - judged.half_width, judged.estimate + judged.half_width
+    detectable = judged.detectable(POWER)
+    before, after = contest.before, contest.after
+    names = dict.fromkeys((before.benchmark.name, after.benchmark.name))
+    change = Change(
+        verdict=found.verdict,
+        ratio=None if scale == 0.0 else ratio(judged.estimate),
+        interval=(ratio(low), ratio(high)) if math.isfinite(high) and scale != 0.0 else None,
+        p_value=judged.p_value,
+        q_value=found.q_value,
+        detectable=None if detectable is None else ratio(detectable) - 1.0,
+        runs_needed=judged.pairs_needed(),
+    )
+    return Comparison(
+        " and ".join(names),
+        before.configuration,
+        before.benchmark.workload,
+        found.metric,
+        change,
+        _side(contest, values.before, values.sides[0], judged),
+        _side(contest, values.after, values.sides[1], judged),
+    )
+
+
+def _side(contest: Contest, values: FloatArray, scaled: FloatArray, judged: Judged) -> Side:
+    alone = Judged(scaled, judged.rule, judged.alpha, judged.limit)
+    spread = alone.half_width if math.isfinite(alone.half_width) else None
+    return Side(float(values.mean()), spread, len(values), contest.revision, contest.machine)

@@ -1,0 +1,138 @@
+"""The study: the next pairs until it is decided, or the budget is spent."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from hati.core import Budget, Evidence, InputError, Metric, Plan, Stopping, StudyId, Task
+from hati.harness import first_of_pair
+from hati.studies.failures import GIVE_UP_AFTER, failure_reasons, nothing_measured
+from hati.studies.paired.conclusion import PairedConclusion
+from hati.studies.paired.deciding import STAGES, Contest, complete, decided, weigh
+from hati.studies.paired.variant import Variant
+
+BATCH = 16
+"""Pairs that are planned at a time where a budget in time says how many there are."""
+_RUNS = 2
+
+
+def paired_id(
+    before: Variant, after: Variant, revision: str, stopping: Stopping, budget: str, seed: int, machine: str
+) -> StudyId:
+    """The identity of a comparison with all that decides its tasks.
+
+    Of an anytime-valid one neither the budget nor the level: it may be continued with more of either.
+    """
+    parameters: dict[str, object] = {
+        "variants": [[v.benchmark.name, v.benchmark.definition, dict(v.configuration)] for v in (before, after)],
+        "revision": revision,
+        "stopping": stopping.value,
+        "budget": budget if stopping is Stopping.FIXED else None,
+    }
+    return StudyId.of("paired", parameters, seed, machine)
+
+
+@dataclass(frozen=True)
+class PairedComparison:
+    """Pairs of a run of each variant, in random order within the pair, until the rule decides or the budget is spent.
+
+    Raises:
+        InputError: for a budget in runs that has fewer pairs than can decide.
+    """
+
+    id: StudyId
+    contest: Contest
+    metrics: tuple[Metric, ...]
+    budget: Budget
+
+    def __post_init__(self) -> None:
+        fewest = self.contest.rule.fewest(self.contest.question.alpha)
+        if self._most < fewest:
+            raise InputError(
+                f"{self.budget.runs:g} runs are {self._most:g} pairs, and {fewest} are the fewest that can decide at "
+                f"alpha {self.contest.question.alpha:g}",
+                fix=f"give --budget {_RUNS * fewest} or more",
+            )
+
+    def plan(self, evidence: Evidence) -> Plan:
+        """The tasks of the pairs up to the next look; none where it is decided.
+
+        Before a run of either side has worked, those of five pairs, and no more where none of them did.
+        """
+        hopeful = all(evidence.stage(side).done for side in STAGES)
+        pairs = self._wanted(evidence) if hopeful else min(self._wanted(evidence), GIVE_UP_AFTER)
+        tasks = tuple(task for task in self.tasks(pairs) if task.id not in evidence.known)
+        most = int(_RUNS * self._most) if math.isfinite(self._most) else 0
+        plan = Plan(tasks, max(len(tasks), most - len(evidence.runs) if tasks else 0))
+        return plan.within(self.budget.left(evidence))
+
+    def conclude(self, evidence: Evidence) -> PairedConclusion:
+        """The comparison of each metric of which there is a complete pair.
+
+        Raises:
+            MeasurementError: where there is none.
+        """
+        found, rests_on = weigh(self.contest, evidence, self.metrics)
+        reasons = dict.fromkeys(why for metric in self.metrics for why in failure_reasons(evidence.runs, metric))
+        if not found.rows:
+            raise nothing_measured(tuple(reasons))
+        return PairedConclusion(
+            study=self.id.key,
+            before=self.contest.before,
+            after=self.contest.after,
+            stopping=self.contest.rule.kind,
+            seed=self.id.seed,
+            comparisons=found,
+            weighed=rests_on,
+            done=len(evidence.done),
+            failed=len(evidence.failed),
+            failures=tuple(reasons),
+            seconds=evidence.seconds,
+        )
+
+    def tasks(self, pairs: int) -> tuple[Task, ...]:
+        """Those of the first so many pairs, in order."""
+        return tuple(task for pair in range(pairs) for task in self._pair(pair))
+
+    def most_pairs(self, evidence: Evidence) -> int:
+        """How many the budget has runs for; of one in time a batch more than were begun."""
+        return int(self._most) if math.isfinite(self._most) else _begun(evidence) + BATCH
+
+    @property
+    def _most(self) -> float:
+        """How many pairs the budget has runs for."""
+        return self.budget.runs // _RUNS if math.isfinite(self.budget.runs) else math.inf
+
+    def _wanted(self, evidence: Evidence) -> int:
+        """How many pairs there are to be in all before the next look."""
+        if self.contest.rule.kind is Stopping.FIXED:
+            return self.most_pairs(evidence)
+        if decided(self.contest, evidence, self.metrics):
+            return 0
+        begun = _begun(evidence)
+        halved = len(evidence.runs) < _RUNS * begun
+        fewest = self.contest.rule.fewest(self.contest.question.alpha)
+        pairs = min(len(complete(evidence, metric)) for metric in self.metrics)
+        return int(min(begun + (0 if halved else max(1, fewest - pairs)), self._most))
+
+    def _pair(self, pair: int) -> list[Task]:
+        first = first_of_pair(self.id.seed, pair)
+        return [self._task(side, pair) for side in (first, 1 - first)]
+
+    def _task(self, side: int, pair: int) -> Task:
+        variant = (self.contest.before, self.contest.after)[side]
+        return Task(
+            study=self.id.key,
+            stage=STAGES[side],
+            benchmark=variant.benchmark.name,
+            configuration=variant.configuration,
+            revision=self.contest.revision,
+            workload=variant.benchmark.workload,
+            repetition=pair,
+        )
+
+
+def _begun(evidence: Evidence) -> int:
+    """How many pairs have a run."""
+    return 1 + max((run.task.repetition for run in evidence.runs), default=-1)

@@ -1,0 +1,106 @@
+"""Comparing two variants on this machine, in pairs of runs measured now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hati.campaign import Observer, campaign, silent
+from hati.core import Budget, Evidence, Plan, Stopping, StudyId
+from hati.harness import RULES
+from hati.studies.comparison import Question
+from hati.studies.paired import Contest, PairedComparison, PairedConclusion, Variant, paired_id, shared_metrics
+from hati.wiring.rehearsal import Rehearsal, estimate
+from hati.wiring.workplace import Announce, Workplace, mute
+
+
+@dataclass(frozen=True)
+class PairedRequest:
+    """What a user asks of two variants; ``metric`` None: all that they share."""
+
+    before: Variant
+    after: Variant
+    budget: str
+    seed: int
+    metric: str | None = None
+    question: Question = field(default_factory=Question)
+    stopping: Stopping = Stopping.ANYTIME
+
+
+@dataclass(frozen=True)
+class PreparedPairs:
+    """A comparison of pairs that can be made, resumed or concluded."""
+
+    place: Workplace
+    study: PairedComparison
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to be run, or to be spent."""
+        return not self._left(self.evidence())
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether it ended without a run that worked on either side."""
+        evidence = self.evidence()
+        return bool(evidence.failed) and not evidence.done and not self._left(evidence)
+
+    def evidence(self) -> Evidence:
+        """What the campaign has measured so far."""
+        return self.place.store.evidence(self.study.id)
+
+    def _left(self, evidence: Evidence) -> Plan:
+        return self.study.plan(evidence).within(self.study.budget.left(evidence))
+
+
+def prepare_pairs(place: Workplace, request: PairedRequest, *, fresh: bool) -> PreparedPairs:
+    """Find the campaign to go on with, or number a new one.
+
+    An unfinished one is resumed, an anytime-valid one also with a larger budget or another level. A finished one is
+    taken as it is, unless ``fresh`` or unless it had measured nothing.
+
+    Raises:
+        InputError: where the variants share no metric, or the budget cannot decide.
+    """
+    metrics = shared_metrics(request.before, request.after, request.metric)
+    machine = place.machine.fingerprint
+    contest = Contest(request.before, request.after, place.revision, machine, request.question, RULES[request.stopping])
+    first = paired_id(
+        request.before, request.after, place.revision, request.stopping, request.budget, request.seed, machine
+    )
+
+    def prepared(study: StudyId) -> PreparedPairs:
+        return PreparedPairs(place, PairedComparison(study, contest, metrics, Budget.parse(request.budget)))
+
+    latest = place.store.latest(first)
+    if latest is None:
+        return prepared(first)
+    known = prepared(latest.id)
+    return prepared(first.numbered(latest.id.campaign + 1)) if fresh or known.in_vain else known
+
+
+def compare_pairs(prepared: PreparedPairs, announce: Announce = mute, observe: Observer = silent) -> PairedConclusion:
+    """Make the campaign, or what is left of it, and conclude.
+
+    Raises:
+        MeasurementError: where no pair could be measured.
+    """
+    place, study = prepared.place, prepared.study
+    if prepared.finished:
+        return study.conclude(prepared.evidence())
+    place.store.begin(study.id, study.contest.before.benchmark.metrics, place.machine)
+    before, after = study.contest.before.benchmark, study.contest.after.benchmark
+    others = () if before.name == after.name else (after,)
+    with place.engine(before, announce, *others) as engine:
+        return campaign(study, engine, place.store, study.budget, observe)
+
+
+def rehearse_pairs(prepared: PreparedPairs) -> Rehearsal:
+    """All tasks that there may be, without making or storing anything; the first ones of a budget in time."""
+    study, place = prepared.study, prepared.place
+    contest = study.contest
+    plan = Plan(study.tasks(study.most_pairs(Evidence())))
+    ending = "until it is decided" if contest.rule.kind is Stopping.ANYTIME else "all of them"
+    reason = f"pairs of {contest.before} and {contest.after}, each in random order, {ending}"
+    return Rehearsal(
+        reason, plan, estimate(place.store, contest.before.benchmark, len(plan)), place.project.space.names
+    )
