@@ -1,7 +1,7 @@
 """Decisions about how to measure, without measuring: what was observed comes in, what to do about it comes out.
 
-Which observations of a run are warm-up, counted or found; how many a run needs for a quantile, and how many runs with
-how many observations each find a change at the least cost; which runs were disturbed, in which order pairs of runs are
+Which observations of a run are warm-up, counted or found; how many a run needs for a quantile; how many runs with how
+many observations each find a change at the least cost; which runs were disturbed; in which order pairs of runs are
 made, and when to stop making them.
 """
 

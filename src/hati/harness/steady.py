@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -134,8 +135,8 @@ def _drifts(found: Segments, start: int, tolerance: float) -> bool:
         return False
     middle = (start + size) // 2
     before, after = found.mean(start, middle), found.mean(middle, size)
-    error = 2.0 * found.deviation / (size - start) ** 0.5
-    return bool(abs(after - before) > max(tolerance / 2.0 * abs(after), _DRIFT_ERRORS * error))
+    error = 2.0 * found.deviation / math.sqrt(size - start)
+    return abs(after - before) > max(tolerance / 2.0 * abs(after), _DRIFT_ERRORS * error)
 
 
 def _same(mean: float, other: float) -> bool:
