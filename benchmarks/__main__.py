@@ -14,6 +14,7 @@ from benchmarks import (
     nested,
     optimal_designs,
     starting,
+    steady,
     stopping,
     storing,
     validating,
@@ -32,6 +33,7 @@ ALL = (
     accuracy,
     comparing,
     stopping,
+    steady,
 )
 
 

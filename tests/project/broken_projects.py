@@ -80,6 +80,11 @@ BROKEN = {
         '"30"',
         "10:11: '30' is no duration; write a number above zero and ms, s, m or h, such as '30s'",
     ),
+    "a warm-up in words": (
+        "= 3",
+        '= "later"',
+        "11:11: warmup: 'later' is no number of observations; write a number, or \"auto\"",
+    ),
     "a negative warm-up": ("= 3", "= -3", "11:11: warmup: expected an integer from 0 on, found the number -3"),
     "a CPU twice": ("[1]", "[1, 1]", "12:15: CPU 1 is there twice"),
     "an unknown reader": ('"json"', '"jsno"', "9:11: unknown reader 'jsno'; did you mean 'json'?"),

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.core import (
+    AUTO,
     Better,
     Binding,
     ConfigurationFile,
@@ -97,6 +98,11 @@ def test_reads_the_example_of_the_format(tmp_path: Path) -> None:
     assert (benchmark.timeout, benchmark.warmup, benchmark.cpus) == (30.0, 3, (1,))
     assert benchmark.bindings == (Binding("journal_mode", argument="--journal={}"),)
     assert benchmark.workload == Workload()
+
+
+def test_warmup_that_is_found_in_each_run() -> None:
+    text = '[[benchmark]]\nname = "a"\ncommand = ["./a"]\nwarmup = "auto"\nmetric = [{ name = "time", unit = "s" }]\n'
+    assert read(text).benchmark().warmup == AUTO
 
 
 def test_a_server_a_workload_and_patterns() -> None:

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hati.core import Benchmark, InputError, Metric, Reader, ReaderKind, Resources
-from hati.subject.readers import check_reader, read
+from hati.core import AUTO, Benchmark, InputError, Metric, Reader, ReaderKind, Resources
+from hati.subject.readers import check_reader, read, unsettled
 from hati.subject.readers.document import parse_path
 from hati.subject.readers.expression import parse_expression
 
@@ -45,6 +46,28 @@ class TestHati:
         assert read(benchmark(warmup=3), output, NOTHING)[0].warmup == 3
         with pytest.raises(InputError, match=r"4 observations and 4 of warm-up.*lower `warmup`"):
             read(benchmark(warmup=4), output, NOTHING)
+
+    def test_warmup_is_found(self) -> None:
+        told = replace(benchmark(), warmup=AUTO)
+        values = [2.0] * 12 + [1.0, 1.01] * 30
+        output = lines({"metric": "latency", "values": values})
+        found = read(told, output, NOTHING)
+        assert found[0].warmup == 12
+        assert unsettled(told, found) == ()
+        assert read(told, lines({"metric": "latency", "value": 1}), NOTHING)[0].warmup == 0
+        assert unsettled(told, read(told, lines({"metric": "latency", "value": 1}), NOTHING)) == ()
+
+    def test_warmup_that_is_not_over_is_remarked(self) -> None:
+        told = replace(benchmark(), warmup=AUTO)
+        marked = {"metric": "latency", "warmup": True, "values": [9, 8]}
+        found = read(told, lines(marked, {"metric": "latency", "values": [2, 3]}), NOTHING)
+        assert found[0].warmup == 2
+        (remark,) = unsettled(told, found)
+        assert remark.startswith("warm-up of 'latency' is not known to be over: 4 observations")
+        rising = read(told, lines({"metric": "latency", "values": list(range(100, 200))}), NOTHING)
+        assert rising[0].warmup == 0
+        assert "drifts" in unsettled(told, rising)[0]
+        assert unsettled(benchmark(), rising) == ()
 
     def test_one_figure_per_run_has_no_warmup_but_one_observation_has(self) -> None:
         assert read(benchmark(warmup=3), lines({"metric": "latency", "value": 1}), NOTHING)[0].warmup == 0

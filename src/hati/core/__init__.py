@@ -5,7 +5,7 @@ observations and evidence; machines, units, seeds and errors; and the ports that
 and stores fill. Nothing here does I/O.
 """
 
-from hati.core.benchmark import Benchmark, Binding, ConfigurationFile, Reader, ReaderKind, Ready, Server
+from hati.core.benchmark import AUTO, Benchmark, Binding, ConfigurationFile, Reader, ReaderKind, Ready, Server, Warmup
 from hati.core.errors import HatiError, InputError, MeasurementError, NotInstalledError, Place
 from hati.core.evidence import Evidence
 from hati.core.machine import Machine
@@ -22,6 +22,7 @@ from hati.core.units import Unit, conversion, is_unit, parse_duration, parse_uni
 from hati.core.values import Assignment, Configuration, Setting, Workload, canonical_json, setting_text
 
 __all__ = [
+    "AUTO",
     "LARGEST",
     "NO_ORIGIN",
     "NO_USAGE",
@@ -64,6 +65,7 @@ __all__ = [
     "Task",
     "Unit",
     "Usage",
+    "Warmup",
     "Workload",
     "canonical_json",
     "conversion",

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final, Literal
 
 from hati.core.errors import InputError
 from hati.core.metric import Metric
 from hati.core.values import Workload, canonical_json
+
+AUTO: Final = "auto"
+"""Warm-up that is found in each run's observations."""
+
+Warmup = int | Literal["auto"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,8 @@ class Reader:
 class Benchmark:
     """One benchmark of a subject; commands are argument lists, started without a shell.
 
-    ``timeout`` in seconds; ``warmup`` is the number of leading observations of a run that are warm-up.
+    ``timeout`` in seconds; ``warmup`` is the number of leading observations of a run that are warm-up, or
+    ``AUTO`` where it is found in each run.
     """
 
     name: str
@@ -89,7 +96,7 @@ class Benchmark:
     server: Server | None = None
     files: tuple[ConfigurationFile, ...] = ()
     timeout: float = 60.0
-    warmup: int = 0
+    warmup: Warmup = 0
     cpus: tuple[int, ...] = ()
     workload: Workload = field(default_factory=Workload)
     bindings: tuple[Binding, ...] = ()

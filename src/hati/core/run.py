@@ -17,6 +17,11 @@ LARGEST = 1e100
 """The size of an observation that can be computed with: the squares of more would overflow."""
 
 
+REMARKS_APART = "; "
+WARM_UP = "warm-up of"
+"""How a remark on the warm-up of a metric begins; the metric's name in quotes follows."""
+
+
 class Outcome(StrEnum):
     """How a run ended."""
 
@@ -126,6 +131,11 @@ class Run:
             raise InputError("a run's start needs a time zone")
         if (self.outcome is Outcome.DONE) != bool(self.observations):
             raise InputError("a run that is done has observations, and one that is not has none")
+
+    def remarks(self, metric: str) -> tuple[str, ...]:
+        """What was remarked on a run that is done, as far as it concerns that metric: its warm-up, or the whole run."""
+        found = tuple(filter(None, self.detail.split(REMARKS_APART))) if self.outcome is Outcome.DONE else ()
+        return tuple(one for one in found if not one.startswith(WARM_UP) or one.startswith(f"{WARM_UP} {metric!r}"))
 
     def of(self, metric: str) -> Observations | None:
         """The observations of that metric, or None where the run has none."""

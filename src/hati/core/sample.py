@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from hati.core.errors import InputError
 from hati.core.metric import Metric
-from hati.core.run import FloatArray, Observations, Run
+from hati.core.run import REMARKS_APART, FloatArray, Observations, Run
 from hati.core.values import Configuration, Workload
 
 
@@ -62,7 +62,8 @@ NO_ORIGIN = Origin()
 class SampledRun:
     """One run of a sample: its observations in order, and what else is known of it.
 
-    ``started`` is None where it is not known, else in UTC; ``exit`` is the exit status.
+    ``started`` is None where it is not known, else in UTC; ``exit`` is the exit status; ``remark`` what was remarked on
+    it, such as that its warm-up is not over.
     """
 
     observations: Observations
@@ -70,6 +71,7 @@ class SampledRun:
     usage: Usage = NO_USAGE
     origin: Origin = NO_ORIGIN
     exit: int | None = None
+    remark: str = ""
 
     def __post_init__(self) -> None:
         if self.started is not None and self.started.tzinfo is None:
@@ -145,4 +147,6 @@ def usage(run: Run) -> Usage:
 def sampled(run: Run, observed: Observations) -> SampledRun:
     """A recorded run as a run of a sample of one of its metrics."""
     task = run.task
-    return SampledRun(observed, run.started, usage(run), Origin(task.study, task.stage, task.repetition), run.exit)
+    origin = Origin(task.study, task.stage, task.repetition)
+    remark = REMARKS_APART.join(run.remarks(observed.metric))
+    return SampledRun(observed, run.started, usage(run), origin, run.exit, remark)

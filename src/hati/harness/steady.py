@@ -30,6 +30,7 @@ EARLIER_DISTURBED = 0.3
 
 SAME_MEAN = 0.01
 _ERRORS = 2.0
+_DRIFT_ERRORS = 3.0
 
 Flags = NDArray[np.bool_]
 
@@ -134,8 +135,8 @@ def _drifts(found: Segments, start: int, tolerance: float) -> bool:
         return False
     middle = (start + size) // 2
     before, after = found.mean(start, middle), found.mean(middle, size)
-    allowed = tolerance / 2.0 * abs(after) + _ERRORS * 2.0 * found.deviation / math.sqrt(size - start)
-    return abs(after - before) > allowed
+    error = 2.0 * found.deviation / math.sqrt(size - start)
+    return abs(after - before) > max(tolerance / 2.0 * abs(after), _DRIFT_ERRORS * error)
 
 
 def _same(mean: float, other: float) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hati.core import Benchmark, Binding, InputError, Ready, Server, Workload, parse_duration
+from hati.core import AUTO, Benchmark, Binding, InputError, Ready, Server, Warmup, Workload, parse_duration
 from hati.core.placeholders import names
 from hati.project.commands import check_template, read_command
 from hati.project.document import Table, Value
@@ -69,7 +69,7 @@ def _benchmark(table: Table, name: str, around: Surroundings) -> Benchmark:
         server=_server(table, known, may_name_port=any("port" in file.template for file in files)),
         files=files,
         timeout=_duration(table.get("timeout"), 60.0),
-        warmup=_natural(table.get("warmup")),
+        warmup=_warmup(table.get("warmup")),
         cpus=_cpus(table),
         workload=workload,
         bindings=around.bindings,
@@ -171,8 +171,14 @@ def _duration(value: Value | None, default: float) -> float:
         raise value.error(error.message, fix=error.fix) from None
 
 
-def _natural(value: Value | None) -> int:
-    return 0 if value is None else value.natural()
+def _warmup(value: Value | None) -> Warmup:
+    if value is None:
+        return 0
+    if isinstance(value.data, str):
+        if value.data == AUTO:
+            return AUTO
+        raise value.error(f"warmup: {value.data!r} is no number of observations", fix=f'write a number, or "{AUTO}"')
+    return value.natural()
 
 
 def _cpus(table: Table) -> tuple[int, ...]:

@@ -75,7 +75,7 @@ reader  = "process"   # time and memory of the process; hati, json and regex rea
 timeout = "30s"
 # build   = ["make", "-s"]                # once for every revision and set of options with build = true
 # prepare = ["./prepare.sh", "{work}"]    # before each run, not measured; {work} is an empty folder of the run's own
-# warmup  = 3                             # leading observations of a run that do not count
+# warmup  = 3                             # leading observations of a run that do not count; or "auto": found
 # cpus    = [1]
 
 [[benchmark.metric]]

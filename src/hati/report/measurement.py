@@ -38,6 +38,7 @@ def measurement_json(conclusion: MeasurementConclusion) -> dict[str, Plain]:
         "runs": {"done": conclusion.done, "failed": conclusion.failed},
         "failures": list(conclusion.failures),
         "seconds": conclusion.seconds,
+        "warnings": list(conclusion.warnings),
     }
 
 
@@ -68,7 +69,8 @@ def _notes(conclusion: MeasurementConclusion) -> tuple[str, ...]:
     failures = tuple(f"Failed: {failure}" for failure in conclusion.failures)
     disturbed = tuple(_disturbed(summary, conclusion) for summary in conclusion.summaries if summary.disturbed)
     about = "A run's value is its mean after warm-up; mean, interval and sd are over runs."
-    return (about, done, *failures, *disturbed)
+    warnings = tuple(f"{text[0].upper()}{text[1:]}." for text in conclusion.warnings)
+    return (about, done, *failures, *disturbed, *warnings)
 
 
 def _disturbed(summary: Summary, conclusion: MeasurementConclusion) -> str:

@@ -60,4 +60,5 @@ def _around(run: SampledRun) -> dict[str, Plain]:
         "stage": run.origin.stage,
         "repetition": run.origin.repetition,
         "exit": run.exit,
+        "remark": run.remark or None,
     }

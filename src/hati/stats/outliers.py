@@ -14,15 +14,16 @@ NEIGHBOURS = 7
 WINDOW = 100
 """The values about which the noise is told; as many on both sides together are looked at with them."""
 
-REACH = 3.0
-"""So many interquartile ranges beyond the quartiles a value is far out (Tukey 1977, Exploratory Data Analysis)."""
+REACH = 0.5
+"""By so much of the range of the middle 80 % a value may be beyond it: what a tenth of all values has is a level."""
 
 
 def drawn_in(values: FloatArray) -> FloatArray:
     """The values, none further from its neighbours' median than the noise around it reaches, shape (n,).
 
-    The noise is that of the values about the running median of seven: its quartiles, among some two hundred values
-    around, and three interquartile ranges beyond them. A level that lasts for four values stays, an outlier does not.
+    The noise is that of the values about the running median of seven: the range of their middle 80 %, among some two
+    hundred values around, and half of it beyond on each side, 2.6 standard deviations of a normal distribution. A level
+    that lasts for four values stays, and so does one that a tenth of all values has by turns; an outlier does not.
     """
     middle = running_median(values)
     apart = values - middle
@@ -30,7 +31,7 @@ def drawn_in(values: FloatArray) -> FloatArray:
     edges = np.linspace(0, len(values), max(1, len(values) // WINDOW) + 1).astype(np.intp)
     for start, stop in pairwise(edges):
         around = apart[max(0, start - WINDOW // 2) : stop + WINDOW // 2]
-        low, high = np.percentile(around, [25.0, 75.0])
+        low, high = np.percentile(around, [10.0, 90.0])
         reach = REACH * (high - low)
         made[start:stop] = np.clip(apart[start:stop], low - reach, high + reach)
     return np.asarray(middle + made)

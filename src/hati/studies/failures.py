@@ -1,10 +1,12 @@
-"""Runs without a value: what is said of them, and when a study gives up."""
+"""Runs without a value, or with a remark: what is said of them, and when a study gives up."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from hati.core import Evidence, MeasurementError, Metric, Outcome, Plan, Run
+from hati.core.run import REMARKS_APART
 
 GIVE_UP_AFTER = 5
 """So many runs are made first; where all of them fail, the study ends: it would only spend the budget on failures."""
@@ -13,6 +15,14 @@ GIVE_UP_AFTER = 5
 def hopeful(plan: Plan, made: Evidence) -> Plan:
     """The plan; before a first run has worked no more of it than makes five runs in all."""
     return plan if made.done else plan.at_most(max(0, GIVE_UP_AFTER - len(made.runs)))
+
+
+def remarked(runs: Sequence[Run]) -> Iterator[str]:
+    """What was remarked on runs that are done, each remark once with the number of runs that have it."""
+    told = Counter(part for run in runs if run.outcome is Outcome.DONE for part in run.detail.split(REMARKS_APART))
+    for remark, number in told.items():
+        if remark:
+            yield f"{number} of {len(runs)} runs: {remark}"
 
 
 def failure_reasons(runs: Iterable[Run], metric: Metric) -> tuple[str, ...]:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hati.core import InputError, Observations, Outcome, Resources
+from hati.core.run import REMARKS_APART
 from hati.subject.programs import Ending, Program, Warden
-from hati.subject.readers import read
+from hati.subject.readers import read, unsettled
 from hati.subject.readiness import start_server
 from hati.subject.recipe import Recipe
 from hati.subject.setback import Setback, failure
@@ -15,7 +16,7 @@ from hati.subject.setback import Setback, failure
 
 @dataclass(frozen=True)
 class Measured:
-    """What the command of a run yielded; ``remark`` tells what went wrong after it."""
+    """What the command of a run yielded; ``remark`` tells what is to be known of it."""
 
     ending: Ending
     observations: tuple[Observations, ...]
@@ -48,7 +49,8 @@ class Attempt:
         except (Setback, InputError):
             self._finish()
             raise
-        return replace(measured, remark=self._finish())
+        remarks = filter(None, (measured.remark, self._finish()))
+        return replace(measured, remark=REMARKS_APART.join(remarks))
 
     def _finish(self) -> str:
         """Clean up and end what is left; what went wrong with that."""
@@ -82,10 +84,11 @@ class Attempt:
         if why := failure("the command", command, ending):
             raise Setback(Outcome.TIMEOUT if ending.problem == "timeout" else Outcome.FAILED, why, ending)
         try:
-            observations = read(self.recipe.benchmark, ending.stdout, resources(ending, 0.0))
+            benchmark = self.recipe.benchmark
+            observations = read(benchmark, ending.stdout, resources(ending, 0.0))
         except InputError as error:
             raise Setback(Outcome.UNREADABLE, str(error), ending) from None
-        return Measured(ending, observations)
+        return Measured(ending, observations, REMARKS_APART.join(unsettled(benchmark, observations)))
 
     def _aside(self, what: str, argv: Sequence[str]) -> None:
         program = self._program(self.recipe.fill(argv), ())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from hati.core import FloatArray, Sample, conversion
@@ -47,7 +47,7 @@ def compare(
         rows,
         prior.df,
         _mean_ratios(rows),
-        tuple(warnings),
+        (*warnings, *_remarked(found)),
         sum(bool(each.earlier) for each in sides),
     )
 
@@ -92,6 +92,15 @@ def _side(sample: Sample, values: FloatArray, decided: Difference, question: Que
         sample.machine,
         sum(map(bool, disturbances([run.usage for run in sample.runs]))),
     )
+
+
+def _remarked(found: Sequence[Pair]) -> Iterator[str]:
+    """What was remarked on runs when they were recorded, each once for a sample, with the runs that have it."""
+    for pair in found:
+        for sample in (pair.before, pair.after):
+            for remark, number in Counter(run.remark for run in sample.runs if run.remark).items():
+                of = " ".join(filter(None, (sample.benchmark, str(sample.configuration), sample.revision)))
+                yield f"{number} of {len(sample.runs)} runs of {of}: {remark}"
 
 
 def _mean_ratios(rows: Sequence[Comparison]) -> dict[str, float]:

@@ -34,7 +34,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class MeasurementConclusion:
-    """All summaries, and what became of the runs."""
+    """All summaries, and what became of the runs; ``warnings`` say what is wrong with those that are done."""
 
     study: str
     benchmark: str
@@ -44,3 +44,4 @@ class MeasurementConclusion:
     failed: int
     failures: tuple[str, ...]
     seconds: float
+    warnings: tuple[str, ...] = ()

@@ -23,7 +23,7 @@ from hati.core import (
     usage,
 )
 from hati.harness import disturbances
-from hati.studies.failures import hopeful
+from hati.studies.failures import hopeful, remarked
 from hati.studies.measurement.conclusion import MeasurementConclusion
 from hati.studies.measurement.summary import summarise
 
@@ -94,6 +94,7 @@ class Measurement:
             failed=len(evidence.failed),
             failures=failures,
             seconds=evidence.seconds,
+            warnings=tuple(remarked(evidence.done)),
         )
 
     def tasks(self) -> tuple[Task, ...]:

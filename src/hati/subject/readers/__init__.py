@@ -4,7 +4,7 @@ A reader finds readings (a metric's values, where they stood, how they were mark
 into the observations of the benchmark's metrics, in their units, with their warm-up marked.
 """
 
-from hati.subject.readers.assemble import check_reader, read
+from hati.subject.readers.assemble import check_reader, read, unsettled
 from hati.subject.readers.reading import Reading
 
-__all__ = ["Reading", "check_reader", "read"]
+__all__ = ["Reading", "check_reader", "read", "unsettled"]

@@ -6,8 +6,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hati.core import Benchmark, InputError, Metric, Observations, Place, ReaderKind, Resources, conversion, parse_unit
-from hati.harness import leading, warmup
+from hati.core import (
+    AUTO,
+    Benchmark,
+    FloatArray,
+    InputError,
+    Metric,
+    Observations,
+    Place,
+    ReaderKind,
+    Resources,
+    Warmup,
+    conversion,
+    parse_unit,
+)
+from hati.core.run import WARM_UP
+from hati.harness import State, leading, steadiness, warmup
 from hati.subject.readers.document import parse_path, read_document
 from hati.subject.readers.expression import parse_expression, read_matches
 from hati.subject.readers.lines import read_lines
@@ -19,7 +33,8 @@ def read(benchmark: Benchmark, stdout: bytes, resources: Resources) -> tuple[Obs
     """The observations of every metric of the benchmark, in its unit, from what a run printed and used.
 
     Readings of other metrics are ignored. The first ``benchmark.warmup`` observations are marked as
-    warm-up, or more where the benchmark marked more; one figure for the whole run has none.
+    warm-up, or more where the benchmark marked more; one figure for the whole run has none. Where it is found in each
+    run, those before it is steady are, or only those that are marked where it never is.
 
     Raises:
         InputError: where a metric is missing, is no finite number, is a negative time, has another
@@ -64,7 +79,7 @@ def _readings(benchmark: Benchmark, stdout: bytes, resources: Resources) -> list
     return (read_document if reader.kind is ReaderKind.JSON else read_matches)(stdout, patterns)
 
 
-def _observations(metric: Metric, readings: Sequence[Reading], fixed: int) -> Observations:
+def _observations(metric: Metric, readings: Sequence[Reading], fixed: Warmup) -> Observations:
     mine = [reading for reading in readings if reading.metric == metric.name]
     if not any(reading.values.size for reading in mine):
         raise InputError(f"no observation of {metric.name!r}: {_printed(readings)}", place=Place(OUTPUT))
@@ -72,9 +87,27 @@ def _observations(metric: Metric, readings: Sequence[Reading], fixed: int) -> Ob
     try:
         marked = leading([reading.warmup for reading in mine for _ in range(reading.values.size)])
         whole = values.size == 1 and marked == 0 and any(reading.per_run for reading in mine)
-        return Observations(metric.name, metric.unit, values, warmup(values.size, marked, 0 if whole else fixed))
+        return Observations(
+            metric.name, metric.unit, values, warmup(values.size, marked, 0 if whole else _count(values, fixed))
+        )
     except InputError as error:
         raise InputError(f"{metric.name!r}: {error.message}", place=mine[0].place, fix=error.fix) from None
+
+
+def _count(values: FloatArray, wanted: Warmup) -> int:
+    return (steadiness(values).start or 0) if wanted == AUTO else wanted
+
+
+def unsettled(benchmark: Benchmark, observed: Sequence[Observations]) -> tuple[str, ...]:
+    """Remarks on the metrics whose warm-up was to be found and was not; one figure for the whole run needs none."""
+    if benchmark.warmup != AUTO:
+        return ()
+    told = [(one.metric, steadiness(one.values)) for one in observed if one.values.size > 1]
+    return tuple(
+        f"{WARM_UP} {metric!r} is not known to be over: {found.reason}"
+        for metric, found in told
+        if found.state is not State.STEADY
+    )
 
 
 def _in_unit(reading: Reading, metric: Metric) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -73,4 +73,5 @@ def _run(node: Node, of: Metric) -> SampledRun:
             repetition=optional(node, "repetition", Node.count),
         ),
         exit=optional(node, "exit", Node.integer),
+        remark=optional_text(node, "remark"),
     )

@@ -1,0 +1,145 @@
+"""``python -m benchmarks.steady``: since when runs are steady, beside the labels of another method.
+
+On forks of JMH benchmarks (``jmh-forks`` in ``HATI_DATA``, else in ``../shared/data``), 3,000 iterations each, with the
+labels of Traini et al. 2023 (steady since when, or never). The number of blocks, the one constant that matters, was
+chosen on these data: so it is also chosen on a random half of the benchmarks and judged on the other half, 20 times.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.markdown import table
+from hati.core import FloatArray
+from hati.harness import State, Steadiness, steadiness
+from hati.stats.segments import BLOCKS
+
+FOLDER = Path(os.environ.get("HATI_DATA", Path(__file__).parents[2] / "shared" / "data")) / "jmh-forks"
+CANDIDATES = (40, 60, 80, 100, 120)
+HALVES = 20
+NEAR = 0.1
+EQUAL = 0.01
+GOAL = 0.9
+
+
+@dataclass(frozen=True)
+class Fork:
+    """One fork's iterations, and since when it is labelled steady; -1 for never."""
+
+    values: FloatArray
+    label: int
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Of forks that are labelled steady the share with such a start, and with that verdict; of the others, never."""
+
+    agreed: float
+    steady: float
+    never: float
+
+
+def read() -> list[list[Fork]]:
+    """The forks of each benchmark."""
+    labels = json.loads((FOLDER / "labels.json").read_text())
+    with np.load(FOLDER / "forks.npz") as data:
+        return [
+            [
+                Fork(values, label)
+                for values, label in zip(
+                    data[name].astype(np.float64), labels[name]["steady_state_starts"], strict=True
+                )
+            ]
+            for name in data.files
+        ]
+
+
+def agrees(fork: Fork, found: Steadiness) -> bool:
+    """The start is within a tenth of the run of the label's, or before it with the same mean within 1 %."""
+    if found.start is None:
+        return False
+    if abs(found.start - fork.label) <= NEAR * len(fork.values):
+        return True
+    means = fork.values[found.start :].mean(), fork.values[fork.label :].mean()
+    return found.start < fork.label and bool(abs(means[0] / means[1] - 1.0) <= EQUAL)
+
+
+def rates(told: list[tuple[Fork, Steadiness]]) -> Rates:
+    labelled = [(fork, found) for fork, found in told if fork.label >= 0]
+    others = [found for fork, found in told if fork.label < 0]
+    return Rates(
+        float(np.mean([agrees(fork, found) for fork, found in labelled])),
+        float(np.mean([found.state is State.STEADY for _, found in labelled])),
+        float(np.mean([found.state is State.NEVER for found in others])),
+    )
+
+
+def by_halves(told: dict[int, list[list[tuple[Fork, Steadiness]]]]) -> list[float]:
+    """The agreement on the half of the benchmarks on which the blocks were not chosen, for each of the splits."""
+    rng = np.random.default_rng(2026)
+    number = len(told[BLOCKS])
+    found = []
+    for _ in range(HALVES):
+        order = rng.permutation(number)
+        halves = order[: number // 2], order[number // 2 :]
+
+        def agreed(blocks: int, half: FloatArray) -> float:
+            return rates([each for place in half for each in told[blocks][place]]).agreed
+
+        best = max(CANDIDATES, key=lambda blocks, half=halves[0]: agreed(blocks, half))
+        found.append(agreed(best, halves[1]))
+    return found
+
+
+def seconds(size: int) -> float:
+    values = np.exp(0.02 * np.random.default_rng(1).normal(size=size))
+    start = time.perf_counter()
+    steadiness(values)
+    return time.perf_counter() - start
+
+
+def result() -> tuple[str, bool]:
+    """The table, and whether the goal is met."""
+    if not FOLDER.is_dir():
+        return "## Steady state\n\nSkipped: set HATI_DATA to the folder with the measured data sets.\n", True
+    benchmarks = read()
+    told = {
+        blocks: [[(fork, steadiness(fork.values, blocks=blocks)) for fork in forks] for forks in benchmarks]
+        for blocks in CANDIDATES
+    }
+    measured = {blocks: rates([each for forks in told[blocks] for each in forks]) for blocks in CANDIDATES}
+    rows = [
+        [f"{blocks}{' (used)' if blocks == BLOCKS else ''}", *(f"{100 * share:.1f} %" for share in shares)]
+        for blocks, one in measured.items()
+        for shares in [(one.agreed, one.steady, one.never)]
+    ]
+    halves = by_halves(told)
+    forks = [fork for each in benchmarks for fork in each]
+    never = sum(fork.label < 0 for fork in forks)
+    notes = [
+        f"{len(benchmarks)} benchmarks, {len(forks)} forks, of which {never} are labelled never steady. Chosen on one "
+        f"half of the benchmarks, the start agrees in {100 * float(np.mean(halves)):.1f} % of the other half "
+        f"({100 * min(halves):.1f} to {100 * max(halves):.1f} % over {HALVES} splits, seed 2026).",
+        f"One run of 3,000 observations takes {1000 * min(seconds(3_000) for _ in range(5)):.0f} ms, "
+        f"one of 100,000 {seconds(100_000):.2f} s.",
+        f"\n- {'met' if measured[BLOCKS].agreed >= GOAL else 'MISSED'}: the start agrees in 90 %",
+    ]
+    header = ["blocks", "labelled steady: start agrees", "labelled steady: steady", "labelled never: never"]
+    return table("Steady state", header, rows, "\n".join(notes)), measured[BLOCKS].agreed >= GOAL
+
+
+def main() -> int:
+    text, held = result()
+    print(text)
+    return 0 if held else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
