@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from hati.core import Benchmark, Engine, Metric, Plan, Reader, ReaderKind, Task
-from hati.engine import LocalEngine
+from hati.engine import DuetEngine, LocalEngine
 from hati.subject import machine
 from hati.testing import FakeEngine
 from hati.testing.engine_conformance import EngineConformance
@@ -29,6 +30,16 @@ class TestLocalEngine(Tasks):
         reader, metrics = Reader(ReaderKind.PROCESS), (Metric("wall_time", "s"),)
         benchmarks = [Benchmark("good", ("true",), reader, metrics), Benchmark("bad", ("false",), reader, metrics)]
         with LocalEngine(tmp_path, benchmarks, machine(), lock=tmp_path / "lock") as engine:
+            yield engine
+
+
+class TestDuetEngine(Tasks):
+    @pytest.fixture
+    def engine(self, tmp_path: Path) -> Iterator[Engine]:
+        reader, metrics = Reader(ReaderKind.PROCESS), (Metric("wall_time", "s"),)
+        benchmarks = [Benchmark("good", ("true",), reader, metrics), Benchmark("bad", ("false",), reader, metrics)]
+        cores = (min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0)))
+        with DuetEngine(tmp_path, benchmarks, machine(), cores, lock=tmp_path / "lock") as engine:
             yield engine
 
 

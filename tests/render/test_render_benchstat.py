@@ -136,7 +136,7 @@ _RUNS = st.lists(st.lists(st.floats(0, 1e9), min_size=1, max_size=3), min_size=1
 
 
 @given(_NAMES, st.dictionaries(_NAMES, st.integers(0, 9) | st.booleans() | _NAMES, max_size=2), _UNITS, _RUNS)
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_what_is_written_is_read_again(
     name: str, workload: dict[str, int | str], unit: str, values: list[list[float]]
 ) -> None:

@@ -28,6 +28,7 @@ def test_what_differs_by_the_margin_is_not_the_same() -> None:
     assert sum(how == "same" for _, how in ended(0.05, 0.02, 0.01, seed=7)) <= WITHIN_BOUND[0.01]
 
 
+@pytest.mark.acceptance
 def test_runs_are_saved_where_a_change_is_found() -> None:
     ends = ended(0.05, 0.033, 0.01, seed=7)
     power = sum(how == "different" for _, how in ends) / CAMPAIGNS

@@ -28,6 +28,11 @@ def test_the_interval_is_statsmodels_clopper_pearson(count: float, trials: float
     )
 
 
+@pytest.mark.parametrize("count", [0, 1, 5, 20])
+def test_how_far_a_share_is_above_another_is_the_binomial_tail(count: int) -> None:
+    assert proportion(count, 20).p_above(0.1) == pytest.approx(stats.binom.sf(count - 1, 20, 0.1), rel=1e-10)
+
+
 @pytest.mark.parametrize(("first", "second"), [(0, 0), (0, 7), (1, 7), (5, 5), (30, 12), (12, 30)])
 def test_the_sign_test_is_scipy_s(first: int, second: int) -> None:
     expected = stats.binomtest(first, first + second).pvalue if first + second else 1.0

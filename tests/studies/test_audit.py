@@ -13,7 +13,7 @@ from hati.studies.audit import AuditRequest, audit
 from hati.studies.audit.outcomes import random_outcomes
 from hati.studies.audit.sensitivity import smallest_changes
 from hati.studies.audit.splitting import correlation, halves, order_in_time
-from hati.studies.comparison import Pair, Question, Sides, Verdict, compare, decide, run_values
+from hati.studies.comparison import Pair, Question, Sides, Verdict, compare, decide, sides_of
 
 TIME = Metric("time", "s")
 BEGIN = datetime(2026, 11, 20, tzinfo=UTC)
@@ -25,6 +25,10 @@ def sample(values: np.ndarray, name: str = "b", metric: Metric = TIME) -> Sample
     return Sample(name, metric, runs)
 
 
+def whole(one: Sample) -> Sides:
+    return sides_of(Pair(one, one), Question().statistic)
+
+
 def drawn(count: int, runs: int, rng: np.random.Generator, deviation: float = 0.02) -> list[Sample]:
     levels = np.exp(deviation * rng.standard_normal((count, runs, 1)) + 0.005 * rng.standard_normal((count, runs, 3)))
     return [sample(each, f"b{number}") for number, each in enumerate(levels)]
@@ -33,7 +37,7 @@ def drawn(count: int, runs: int, rng: np.random.Generator, deviation: float = 0.
 def test_halves_have_equally_many_runs_and_none_twice() -> None:
     one = sample(np.arange(7.0)[:, None])
     split = halves(np.random.default_rng(1).permutation(7))
-    values, pair = split.values(run_values(one, Question().statistic)), split.samples(one)
+    values, pair = split.values(whole(one)), split.samples(one)
     assert (len(values.before.values), len(values.after.values)) == (3, 3)
     assert len({*values.before.values, *values.after.values}) == 6
     assert [run[0] for run in pair.before.steady] == values.before.values.tolist()
@@ -89,7 +93,7 @@ def test_from_the_smallest_change_on_a_comparison_says_so(runs: int, count: int,
 
 
 def _random_sides(one: Sample, rng: np.random.Generator) -> Sides:
-    return halves(rng.permutation(len(one.runs))).values(run_values(one, Question().statistic))
+    return halves(rng.permutation(len(one.runs))).values(whole(one))
 
 
 def _changed(values: np.ndarray, first: np.ndarray, change: float) -> np.ndarray:
@@ -120,7 +124,7 @@ def test_what_is_counted_is_what_comparisons_of_the_same_halves_say() -> None:
     question = Question(alpha=0.2)
     rng = generator(1)
     splits = [[halves(rng.permutation(8)) for _ in samples] for _ in range(6)]
-    counted = random_outcomes(samples, splits, question)
+    counted = random_outcomes(samples, [whole(each) for each in samples], splits, question)
     for split in range(6):
         told = [own.samples(each) for own, each in zip(splits[split], samples, strict=True)]
         verdicts = [row.change.verdict for row in compare(told, question).rows]
@@ -151,6 +155,16 @@ def test_it_cries_wolf_where_alarms_are_too_many() -> None:
     assert any("cries wolf" in warning for warning in found.warnings)
 
 
+def test_earlier_samples_make_more_be_found() -> None:
+    rng = np.random.default_rng(12)
+    samples, history = drawn(3, 4, rng), [*drawn(3, 30, rng), *drawn(3, 30, rng)]
+    alone, helped = audit(samples, AuditRequest()), audit(samples, AuditRequest(), history)
+    assert alone.detectable is not None
+    assert helped.detectable is not None
+    assert helped.detectable < 0.7 * alone.detectable
+    assert audit(samples, AuditRequest(), samples) == alone
+
+
 def test_too_few_runs_are_left_out_or_refused() -> None:
     few, enough = drawn(1, 3, np.random.default_rng(8))[0], drawn(1, 4, np.random.default_rng(8))[0]
     found = audit([few, enough], AuditRequest())
@@ -173,7 +187,10 @@ def test_clusters_are_audited_where_there_are_any() -> None:
     rng = np.random.default_rng(11)
     two = np.where(rng.random((8, 200)) < 0.3, 1e-4, 8e-2) * np.exp(0.02 * rng.standard_normal((8, 200)))
     plain = sample(np.exp(0.02 * rng.standard_normal((8, 200))), "plain")
-    found = audit([sample(two, "two"), plain], AuditRequest(splits=5)).clusters
+    steps: list[tuple[int, int]] = []
+    request = AuditRequest(splits=5)
+    found = audit([sample(two, "two"), plain], request, watch=lambda done, of: steps.append((done, of))).clusters
+    assert steps == [(step, 10) for step in range(1, 11)]
     assert found is not None
     assert found.benchmarks == ("two",)
     assert found.alarms.estimate == 0.0

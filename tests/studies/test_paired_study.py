@@ -24,6 +24,7 @@ from hati.core import (
     InputError,
     MeasurementError,
     Metric,
+    Pairing,
     Plan,
     Reader,
     ReaderKind,
@@ -124,11 +125,11 @@ def test_a_time_is_a_budget_too() -> None:
         assert found.weighed[0].pairs == 30
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.integers(0, 40))
 def test_a_killed_comparison_goes_on(killed_after: int) -> None:
     store, first, second = MemoryStore(), FakeEngine(values(1.03, 0.02)), FakeEngine(values(1.03, 0.02))
-    study = comparison(Budget(runs=100))
+    study = comparison(Budget(runs=40))
 
     class KilledError(Exception):
         pass
@@ -272,3 +273,19 @@ def test_units_are_converted() -> None:
     record("ms", FakeEngine(measured), "after")
     (row,) = study.conclude(store.evidence(study.id)).comparisons.rows
     assert row.change.ratio == pytest.approx(1.1, rel=0.02)
+
+
+def test_of_a_duet_that_was_broken_off_neither_run_is_made_again() -> None:
+    whole = comparison(Budget(runs=20))
+    study = replace(whole, contest=whole.contest._replace(pairing=Pairing.DUET))
+    store, engine = MemoryStore(), FakeEngine(values(1.1))
+    store.kept += list(engine.run(Plan(study.tasks(3)[:5])))
+    found = campaign(study, engine, store, study.budget)
+    assert found.pairing is Pairing.DUET
+    assert [task.repetition for task in engine.tasks[5:]] == [pair for pair in range(3, 9) for _ in range(2)]
+    assert (found.weighed[0].pairs, found.done) == (8, 17)
+
+
+def test_a_duet_is_another_study() -> None:
+    ids = {paired_id(OLD, NEW, "r", Stopping.ANYTIME, "64", 1, "m", pairing) for pairing in Pairing}
+    assert len(ids) == 2

@@ -21,7 +21,7 @@ from hati.cli.parameters import (
     Seed,
     StorePlace,
 )
-from hati.cli.progress import progress
+from hati.cli.progress import progress, steps_progress
 from hati.cli.screen import parse_share
 from hati.core import Budget, InputError
 
@@ -43,6 +43,10 @@ _Statistic = Annotated[
     str,
     typer.Option("--statistic", metavar="NAME", help="What stands for a run: mean, median, or a quantile as q0.99."),
 ]
+_History = Annotated[
+    list[Path] | None,
+    typer.Option("--history", metavar="FILE", help="Earlier samples, whose noise counts. May be repeated."),
+]
 _Metric = Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Only this metric.")]
 
 
@@ -53,6 +57,7 @@ def audit(
     alpha: _Alpha = 0.01,
     statistic: _Statistic = "mean",
     metric: _Metric = None,
+    history: _History = None,
     benchmark: BenchmarkName = None,
     budget: BudgetText = "20",
     seed: Seed = 1,
@@ -65,6 +70,7 @@ def audit(
     """Split runs of the same thing at random: how often `hati compare` calls halves different, and what it finds."""
     from hati.studies.audit import AuditRequest, audit
     from hati.studies.comparison import Question, Statistic
+    from hati.subject.samples import read_samples
 
     request = AuditRequest(Question(alpha, parse_share(margin), Statistic.parse(statistic)), splits, seed)
     check_output(output)
@@ -75,7 +81,11 @@ def audit(
         return
     else:
         samples = _measured(path, store, benchmark, budget, seed, fresh)
-    _write(audit(of_metric(samples, metric, path), request), chosen, output)
+    earlier = [sample for file in history or () for sample in read_samples(file).samples]
+    chosen_samples = of_metric(samples, metric, path)
+    with steps_progress("auditing") as watch:
+        found = audit(chosen_samples, request, earlier, watch)
+    _write(found, chosen, output)
 
 
 def _is_project(path: Path) -> bool:

@@ -54,6 +54,7 @@ _Stop = Annotated[
     Stopping | None,
     typer.Option("--stop", help="Benchmarks: anytime, once it is decided [default], or at a fixed number of runs."),
 ]
+_Duet = Annotated[bool, typer.Option("--duet", help="Benchmarks: both runs of a pair at once, each on its own core.")]
 _Budget = Annotated[
     str | None,
     typer.Option("--budget", metavar="RUNS|TIME", help="Benchmarks: what the runs may cost [default: 64]."),
@@ -99,6 +100,7 @@ def compare(
     set_before: _SetBefore = None,
     set_after: _SetAfter = None,
     stop: _Stop = None,
+    duet: _Duet = False,
     budget: _Budget = None,
     seed: _Seed = None,
     fresh: Fresh = False,
@@ -114,7 +116,7 @@ def compare(
     failing = _verdicts(fail_on)
     check_output(output)
     of_files = FileOptions(history, interval, tests, seed)
-    of_pairs = PairOptions(project, both, set_before, set_after, stop, budget, seed, fresh, dry_run, store)
+    of_pairs = PairOptions(project, both, set_before, set_after, stop, duet, budget, seed, fresh, dry_run, store)
     if any(Path(name).exists() for name in (before, after)) or not of_pairs.has_project:
         of_pairs.refuse()
         found = compare_files(Path(before), Path(after), question, metric, of_files, output, chosen)

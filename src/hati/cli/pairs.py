@@ -12,7 +12,7 @@ from hati.cli.output import Format, say
 from hati.cli.parameters import DEFAULT_SEED
 from hati.cli.progress import progress
 from hati.cli.run import parse_configuration
-from hati.core import Budget, InputError, Stopping
+from hati.core import Budget, InputError, Pairing, Stopping
 from hati.core.nearest import suggestion
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class PairOptions:
     before: str | None
     after: str | None
     stopping: Stopping | None
+    duet: bool
     budget: str | None
     seed: int | None
     fresh: bool
@@ -54,6 +55,7 @@ class PairOptions:
             "--set-before": self.before,
             "--set-after": self.after,
             "--stop": self.stopping,
+            "--duet": self.duet or None,
             "--budget": self.budget,
             "--fresh": self.fresh or None,
             "--dry-run": self.dry_run or None,
@@ -91,9 +93,9 @@ def compare_now(
         for name, own in zip(names, (options.before, options.after), strict=True)
     )
     stopping = options.stopping or Stopping.ANYTIME
-    prepared = prepare_pairs(
-        place, PairedRequest(before, after, budget, seed, metric, question, stopping), fresh=options.fresh
-    )
+    pairing = Pairing.DUET if options.duet else Pairing.INTERLEAVED
+    request = PairedRequest(before, after, budget, seed, metric, question, stopping, pairing)
+    prepared = prepare_pairs(place, request, fresh=options.fresh)
     if options.dry_run:
         write_rehearsal(rehearse_pairs(prepared), _format(chosen), output)
         return None

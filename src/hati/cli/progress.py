@@ -119,3 +119,30 @@ class _Megabytes:
         if time.monotonic() - self._said >= _SECONDS_BETWEEN_LINES:
             self._said = time.monotonic()
             say(f"{self._title}: {read // _MEGABYTE} of {size // _MEGABYTE} MB")
+
+
+@contextmanager
+def steps_progress(title: str) -> Iterator[Callable[[int, int], None]]:
+    """Show on standard error how many steps of a computation are done, where it takes long."""
+    if not sys.stderr.isatty():
+        yield _Steps(title)
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, steps: bar.update(task, completed=done, total=steps)
+
+
+class _Steps:
+    """Says a line now and then of how many steps are done."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._said = time.monotonic()
+
+    def __call__(self, done: int, steps: int) -> None:
+        if time.monotonic() - self._said >= _SECONDS_BETWEEN_LINES:
+            self._said = time.monotonic()
+            say(f"{self._title}: {done} of {steps} steps")

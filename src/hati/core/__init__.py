@@ -10,6 +10,7 @@ from hati.core.errors import HatiError, InputError, MeasurementError, NotInstall
 from hati.core.evidence import Evidence
 from hati.core.machine import Machine
 from hati.core.metric import Better, Metric
+from hati.core.pairing import Pairing
 from hati.core.plan import Budget, Plan
 from hati.core.ports import Engine, Store, Study
 from hati.core.run import LARGEST, FloatArray, Observations, Outcome, Resources, Run
@@ -43,6 +44,7 @@ __all__ = [
     "Observations",
     "Origin",
     "Outcome",
+    "Pairing",
     "Place",
     "Plan",
     "Reader",

@@ -12,8 +12,8 @@ from hati.engine.lock import MachineLock, default_path
 from hati.subject import LocalSubject, Warden
 
 
-def _say_nothing(_: str) -> None:
-    return
+def say_nothing(_: str) -> None:
+    """Tell nobody."""
 
 
 class LocalEngine:
@@ -32,7 +32,7 @@ class LocalEngine:
         root: Path,
         benchmarks: Sequence[Benchmark],
         machine: Machine,
-        waiting: Callable[[str], None] = _say_nothing,
+        waiting: Callable[[str], None] = say_nothing,
         lock: Path | None = None,
     ) -> None:
         self._subject = LocalSubject(root, benchmarks, machine)

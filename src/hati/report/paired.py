@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from hati.core import Stopping, setting_text
+from hati.core import Pairing, Stopping, setting_text
 from hati.report.changes import p_text
 from hati.report.comparison import comparisons_json
 from hati.report.plain import Plain
-from hati.report.quantities import change, duration, general, percent, quantity
+from hati.report.quantities import change, change_number, duration, general, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
-from hati.studies.comparison import Comparison, Verdict
+from hati.studies.comparison import Comparison, IntervalMethod, Verdict
 from hati.studies.paired import PairedConclusion, Variant, Weighed
 
 
@@ -33,8 +33,10 @@ def _json(row: Plain, weighed: Weighed, found: PairedConclusion) -> Plain:
     return {
         **row,
         **sides,
+        "interval_method": IntervalMethod.T.value if found.stopping is Stopping.FIXED else found.stopping.value,
         "study": found.study,
         "stopping": found.stopping.value,
+        "pairing": found.pairing.value,
         "pairs": weighed.pairs,
         "looks": weighed.looks,
         "e_value": weighed.e_value,
@@ -66,7 +68,8 @@ def _row(row: Comparison, weighed: Weighed) -> tuple[Cell, ...]:
     found = row.change
     interval = "none yet"
     if found.interval is not None:
-        interval = " to ".join(change(end - 1.0) for end in found.interval)
+        low, high = found.interval
+        interval = f"{change_number(low - 1.0)} to {change(high - 1.0)}"
     pairs: Cell = weighed.pairs
     if found.verdict is Verdict.INCONCLUSIVE:
         needed = "?" if found.runs_needed is None else f"{found.runs_needed:,}"
@@ -107,13 +110,17 @@ def _notes(found: PairedConclusion) -> tuple[str, ...]:
     asked = found.comparisons
     alpha, margin = percent(asked.alpha), percent(asked.margin)
     several = " for all metrics together" if len(asked.rows) > 1 else ""
+    made = {
+        Pairing.INTERLEAVED: "follow each other in random order",
+        Pairing.DUET: "are made at once, on random ones of two cores",
+    }
     looked = {
         Stopping.ANYTIME: f"The error of {alpha}{several} is that of all looks together, wherever measuring stops.",
         Stopping.FIXED: f"Student's t on the differences of pairs, once, at {alpha}{several}.",
     }
     notes = [
-        f"Each run counts as its {asked.statistic}; the runs of a pair follow each other in random order (seed "
-        f"{found.seed}). Intervals have {percent(1.0 - asked.alpha)} confidence; the same: within {margin}.",
+        f"Each run counts as its {asked.statistic}; the runs of a pair {made[found.pairing]} (seed {found.seed}). "
+        f"Intervals have {percent(1.0 - asked.alpha)} confidence; the same: within {margin}.",
         looked[found.stopping],
     ]
     notes += [
@@ -126,5 +133,12 @@ def _notes(found: PairedConclusion) -> tuple[str, ...]:
         for row in asked.rows
         if row.change.detectable is not None
     ]
+    disturbed = [
+        f"{side}, {each.disturbed} of {each.runs}"
+        for side, each in (("before", asked.rows[0].before), ("after", asked.rows[0].after))
+        if each.disturbed
+    ]
+    if disturbed:
+        notes.append(f"Runs that something else on the machine disturbed, and that count: {'; '.join(disturbed)}.")
     runs = f"{found.done:,} runs done, {found.failed:,} failed, {duration(found.seconds)} in all."
     return (*notes, runs, *(f"Failed: {why}" for why in found.failures))

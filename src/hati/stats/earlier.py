@@ -21,9 +21,10 @@ def earlier_variances(
 
     A variance changes with time, its logarithm by a variance t: the earlier one tells as much of today's as one of so
     many degrees of freedom d that trigamma(d / 2) = trigamma(own / 2) + t, which is the variance of its logarithm about
-    today's (of a chi-square variable's logarithm: Smyth 2004, section 6). From eight samples on t is estimated from how
-    much today's and earlier variances differ beyond chance, and so is a common rise, which is added; t is never less
-    than ``LEAST_CHANGE``, so that a variance that has doubled unnoticed costs little.
+    today's, and is brought to the same mean of the logarithm (of a chi-square variable: Smyth 2004, section 6). From
+    eight samples on t is estimated from how much today's and earlier variances differ beyond chance, and so is a common
+    rise, which is added; t is never less than ``LEAST_CHANGE``, so that a variance that has doubled unnoticed costs
+    little.
 
     Args:
         variances: of today's samples, shape (samples,).
@@ -44,12 +45,19 @@ def earlier_variances(
         rise = max(0.0, float(np.mean(differing)))
     worth = np.zeros_like(earlier_df)
     worth[told] = [2.0 * trigamma_inverse(float(own) + change) for own in trigamma(earlier_df[told] / 2.0)]
-    return np.where(told, earlier * np.exp(rise), 0.0), worth
+    centred = np.zeros_like(earlier)
+    centred[told] = np.exp(rise + _logarithms(earlier[told], earlier_df[told]) - _bias(worth[told]))
+    return centred, worth
 
 
 def _logarithms(variances: FloatArray, df: FloatArray) -> FloatArray:
     """Unbiased for the logarithm of the true variance; those near zero are bounded, lest they decide alone."""
     bounded = np.maximum(variances, _LEAST * float(np.median(variances)))
-    half = df / 2.0
-    found: FloatArray = np.log(bounded) - digamma(half) + np.log(half)
+    found: FloatArray = np.log(bounded) + _bias(df)
+    return found
+
+
+def _bias(df: FloatArray) -> FloatArray:
+    """How far the logarithm of a sample's variance is below that of the true one, on average."""
+    found: FloatArray = np.log(df / 2.0) - digamma(df / 2.0)
     return found

@@ -11,8 +11,11 @@ import numpy as np
 from hati.core import FloatArray
 from hati.stats.distributions import digamma, trigamma, trigamma_inverse
 
-_FEWEST = 8
-"""Fewer variances more than coefficients tell nothing of how variances differ."""
+_FEWEST = 14
+"""Fewer variances more than coefficients tell too little of how variances differ."""
+_CAUTION = 1.5
+"""Standard errors by which variances are taken to differ more than it seems: what is thought to be worth more runs than
+it is makes alarms, a quarter to a half more of them with two runs a side and twenty samples."""
 _LEAST = 1e-5
 """Variances below this part of their median are taken for it: the logarithm of zero would decide alone."""
 
@@ -51,7 +54,7 @@ def variance_prior(variances: FloatArray, df: FloatArray, related: Sequence[Floa
         df: their degrees of freedom, shape (samples,); where they are zero a variance says nothing and is given one.
         related: to the logarithm of the variance, each of shape (samples,); finite.
 
-    >>> variance_prior(np.array([1.0, 1.1, 0.9] * 4), np.full(12, 8.0)).df
+    >>> variance_prior(np.array([1.0, 1.1, 0.9] * 6), np.full(18, 8.0)).df
     inf
     """
     columns = np.column_stack([np.ones(len(df)), *related])
@@ -65,7 +68,8 @@ def variance_prior(variances: FloatArray, df: FloatArray, related: Sequence[Floa
     logs = np.log(bounded) - digamma(half) + np.log(half)
     coefficients, _, rank, _ = np.linalg.lstsq(columns[told], logs)
     left = logs - columns[told] @ coefficients
-    excess = float(left @ left) / (count - int(rank)) - float(np.mean(trigamma(half)))
+    error = float(np.std(left**2)) / math.sqrt(count)
+    excess = float(left @ left) / (count - int(rank)) - float(np.mean(trigamma(half))) + _CAUTION * error
     prior = 2.0 * trigamma_inverse(excess) if excess > 0.0 else math.inf
     shift = 0.0 if math.isinf(prior) else float(digamma(np.array(prior / 2.0))) - math.log(prior / 2.0)
     return VariancePrior(prior, np.exp(columns @ coefficients + shift))

@@ -12,10 +12,20 @@ from hati.stats.distributions import beta_cdf, beta_quantile
 
 @dataclass(frozen=True)
 class Proportion:
-    """A share, and the interval of the true one."""
+    """A share of so many yes among so many independent trials, and the interval of the true one."""
 
-    estimate: float
+    count: float
+    trials: float
     interval: tuple[float, float]
+
+    @property
+    def estimate(self) -> float:
+        """The share that was found."""
+        return self.count / self.trials
+
+    def p_above(self, share: float) -> float:
+        """The probability of at least as many yes where the true share is that one; 0 < ``share`` < 1."""
+        return beta_cdf(share, self.count, self.trials - self.count + 1.0) if self.count > 0.0 else 1.0
 
 
 def proportion(count: float, trials: float, confidence: float = 0.95) -> Proportion:
@@ -31,7 +41,7 @@ def proportion(count: float, trials: float, confidence: float = 0.95) -> Proport
     left = trials - count
     low = beta_quantile(tail, count, left + 1.0) if count > 0.0 else 0.0
     high = beta_quantile(1.0 - tail, count + 1.0, left) if left > 0.0 else 1.0
-    return Proportion(count / trials, (low, high))
+    return Proportion(count, trials, (low, high))
 
 
 def clustered_proportion(shares: FloatArray, trials: int, correlation: float, confidence: float = 0.95) -> Proportion:

@@ -5,6 +5,7 @@ and watches over: every process that a run starts ends with it, and with hati. W
 read by one of the readers. A run that fails is a run too; only what concerns every run is an error.
 """
 
+from hati.subject.cores import duet_cores
 from hati.subject.fingerprint import machine
 from hati.subject.local import LocalSubject
 from hati.subject.outputs import remember_output
@@ -17,6 +18,7 @@ __all__ = [
     "Program",
     "Warden",
     "directory_revision",
+    "duet_cores",
     "machine",
     "modified_since",
     "remember_output",

@@ -6,7 +6,8 @@ import errno
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -71,14 +72,25 @@ class LocalSubject:
             known = ", ".join(self._benchmarks)
             raise InputError(f"there is no benchmark {name!r}", fix=f"there are: {known}")
 
-    def measure(self, task: Task, warden: Warden) -> Run:
-        """Make one run; whatever goes wrong with it is in the run.
+    def build(self, task: Task, warden: Warden) -> None:
+        """Make what has to be built for a task before it is measured; what goes wrong with it measuring tells.
+
+        Raises:
+            MeasurementError: where nothing can be run.
+        """
+        with suppress(Setback, InputError, OSError):
+            self._builds.tree(self._benchmarks[task.benchmark], task, warden)
+
+    def measure(self, task: Task, warden: Warden, cpus: tuple[int, ...] = ()) -> Run:
+        """Make one run, its command on ``cpus`` where these are given; whatever goes wrong with it is in the run.
 
         Raises:
             MeasurementError: where no further run can be made.
         """
         started, began, load = self._clock(), time.perf_counter(), os.getloadavg()[0]
         benchmark = self._benchmarks[task.benchmark]
+        if cpus:
+            benchmark = replace(benchmark, cpus=cpus)
         measured: Measured | None = None
         try:
             measured = self._measure(benchmark, task, warden)

@@ -122,6 +122,10 @@ class Warden:
         _see_all_gone(reply)
         return _ending(reply, b"") if reply.get("already") else None
 
+    def abandon(self) -> None:
+        """End everything; a thread that waits for an answer gets a `MeasurementError` in its place."""
+        self._process.terminate()
+
     def close(self) -> None:
         """End everything, and wait until it has ended."""
         self._socket.close()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hati.campaign import Observer, campaign, silent
-from hati.core import Budget, Evidence, Plan, Stopping, StudyId
+from hati.core import Budget, Evidence, Pairing, Plan, Stopping, StudyId
 from hati.harness import RULES
 from hati.studies.comparison import Question
 from hati.studies.paired import Contest, PairedComparison, PairedConclusion, Variant, paired_id, shared_metrics
+from hati.subject import duet_cores
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.workplace import Announce, Workplace, mute
 
@@ -24,6 +25,7 @@ class PairedRequest:
     metric: str | None = None
     question: Question = field(default_factory=Question)
     stopping: Stopping = Stopping.ANYTIME
+    pairing: Pairing = Pairing.INTERLEAVED
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,17 @@ def prepare_pairs(place: Workplace, request: PairedRequest, *, fresh: bool) -> P
     taken as it is, unless ``fresh`` or unless it had measured nothing.
 
     Raises:
-        InputError: where the variants share no metric, or the budget cannot decide.
+        InputError: where the variants share no metric, the budget cannot decide, or they cannot be run at once.
     """
     metrics = shared_metrics(request.before, request.after, request.metric)
     machine = place.machine.fingerprint
-    contest = Contest(request.before, request.after, place.revision, machine, request.question, RULES[request.stopping])
+    before, after, question = request.before, request.after, request.question
+    if request.pairing is Pairing.DUET:
+        duet_cores((before.benchmark, after.benchmark))
+    rule = RULES[request.stopping]
+    contest = Contest(before, after, place.revision, machine, question, rule, request.pairing)
     first = paired_id(
-        request.before, request.after, place.revision, request.stopping, request.budget, request.seed, machine
+        before, after, place.revision, request.stopping, request.budget, request.seed, machine, request.pairing
     )
 
     def prepared(study: StudyId) -> PreparedPairs:
@@ -89,8 +95,8 @@ def compare_pairs(prepared: PreparedPairs, announce: Announce = mute, observe: O
         return study.conclude(prepared.evidence())
     place.store.begin(study.id, study.contest.before.benchmark.metrics, place.machine)
     before, after = study.contest.before.benchmark, study.contest.after.benchmark
-    others = () if before.name == after.name else (after,)
-    with place.engine(before, announce, *others) as engine:
+    benchmarks = (before,) if before.name == after.name else (before, after)
+    with place.engine_of_pairs(benchmarks, study.contest.pairing, announce) as engine:
         return campaign(study, engine, place.store, study.budget, observe)
 
 

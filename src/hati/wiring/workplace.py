@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hati.core import Benchmark, InputError, Machine
+from hati.core import Benchmark, InputError, Machine, Pairing
 from hati.project import Project, read_project
 from hati.store import SqlStore, open_store, read_store
-from hati.subject import directory_revision, machine
+from hati.subject import directory_revision, duet_cores, machine
 
 if TYPE_CHECKING:
     from hati.engine import LocalEngine, TableEngine
@@ -40,13 +40,23 @@ class Workplace:
         """How many runs of each configuration can be had: without end, except from a table."""
         return math.inf if self.table is None else self.table.repetitions
 
-    def engine(self, benchmark: Benchmark, announce: Announce = mute, *others: Benchmark) -> LocalEngine | TableEngine:
-        """What runs the tasks of benchmarks: a context manager; ``announce`` is told when it has to wait."""
+    def engine(self, benchmark: Benchmark, announce: Announce = mute) -> LocalEngine | TableEngine:
+        """What runs the tasks of a benchmark: a context manager; ``announce`` is told when it has to wait."""
         from hati import engine  # each of its modules where it is needed: the table's loads designs
 
         if self.table is not None:
             return engine.TableEngine(self.table, self.machine)
-        return engine.LocalEngine(self.project.root, (benchmark, *others), self.machine, announce)
+        return engine.LocalEngine(self.project.root, (benchmark,), self.machine, announce)
+
+    def engine_of_pairs(
+        self, benchmarks: tuple[Benchmark, ...], pairing: Pairing, announce: Announce = mute
+    ) -> LocalEngine:
+        """What runs pairs of tasks of benchmarks, one after the other or both at once."""
+        from hati import engine
+
+        if pairing is Pairing.DUET:
+            return engine.DuetEngine(self.project.root, benchmarks, self.machine, duet_cores(benchmarks), announce)
+        return engine.LocalEngine(self.project.root, benchmarks, self.machine, announce)
 
 
 def existing_store(path: Path, place: str | None) -> SqlStore:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -113,6 +114,22 @@ def test_asv_pools_processes_and_leaves_out_what_was_not_measured() -> None:
     assert times[0].revision.startswith("533c1f6d")
     assert values(size) == [[42.0]]
     assert any("left out" in warning for warning in found.warnings)
+
+
+def test_asv_names_parameters_and_units_in_a_file_above(tmp_path: Path) -> None:
+    (tmp_path / "box").mkdir()
+    shutil.copy(FIXTURES / "asv.json", tmp_path / "box" / "a.json")
+    shutil.copy(FIXTURES / "asv-benchmarks.json", tmp_path / "benchmarks.json")
+    *times, size = read_samples(tmp_path / "box" / "a.json").samples
+    assert dict(times[1].workload) == {"n": "10", "order": "'down'"}
+    assert (times[0].metric.unit, size.metric.unit) == ("s", "B")
+    text = (tmp_path / "benchmarks.json").read_text()
+    (tmp_path / "benchmarks.json").write_text(text.replace('"unit": "bytes"', '"unit": "requests/s"'))
+    *_, size = read_samples(tmp_path / "box" / "a.json").samples
+    assert size.metric == Metric("value", "requests/s", Better.HIGHER)
+    (tmp_path / "benchmarks.json").write_text("{")
+    with pytest.raises(InputError, match="ends before it is complete"):
+        read_samples(tmp_path / "box" / "a.json")
 
 
 def test_launches_of_benchmarkdotnet_are_runs() -> None:

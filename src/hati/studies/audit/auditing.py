@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from hati.core import InputError, Sample, generator
-from hati.stats import Proportion, clustered_proportion, proportion, sign_test
+from hati.stats import Proportion, clustered_proportion, sign_test
 from hati.studies.audit.cautions import cautions
 from hati.studies.audit.conclusion import Audit, AuditedBenchmark, ClusterAlarms, Directions
 from hati.studies.audit.drift import Later, in_time, later, later_halves
 from hati.studies.audit.outcomes import Marks, Outcomes, cluster_alarms, clustered, random_outcomes
 from hati.studies.audit.sensitivity import found_mostly
 from hati.studies.audit.splitting import FEWEST_RUNS, Halves, correlation, halves
-from hati.studies.comparison import Question
+from hati.studies.comparison import Pair, Question, Sides, earlier_samples, sides_of
 
 SPLITS = 20
 _MOST_SPLITS = 10_000
+
+_Split = list[Halves]
+"""Of every sample."""
+
+Watch = Callable[[int, int], None]
+"""Told how many steps are done, and of how many."""
+
+
+def unwatched(_: int, __: int) -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +48,13 @@ class AuditRequest:
             raise InputError(f"an audit takes 1 to {_MOST_SPLITS:,} splits, not {self.splits:,}", fix="write 20")
 
 
-def audit(samples: Sequence[Sample], request: AuditRequest) -> Audit:
+def audit(
+    samples: Sequence[Sample], request: AuditRequest, history: Sequence[Sample] = (), watch: Watch = unwatched
+) -> Audit:
     """Split the runs of each sample at random, and in time, and compare the halves of all samples together.
+
+    Earlier samples of the same, the ``history``, tell of the noise as they do in a comparison; ``watch`` is told how
+    many of how many steps are done.
 
     Raises:
         InputError: where no sample has the runs that a split takes.
@@ -49,8 +64,9 @@ def audit(samples: Sequence[Sample], request: AuditRequest) -> Audit:
         raise _too_few(samples)
     question = request.question
     splits = _splits(chosen, request)
-    outcomes = random_outcomes(chosen, splits, question)
-    decisions = later_halves(chosen, question)
+    wholes = _wholes(chosen, question, history)
+    outcomes = random_outcomes(chosen, wholes, _watched(splits, 0, watch), question)
+    decisions = later_halves(chosen, wholes)
     ends = [later(each, question, sample) for sample, each in zip(chosen, decisions, strict=True)]
     slower, faster = int(outcomes.slower.sum()), int(outcomes.faster.sum())
     found = Audit(
@@ -60,13 +76,13 @@ def audit(samples: Sequence[Sample], request: AuditRequest) -> Audit:
         splits=request.splits,
         seed=request.seed,
         false_alarms=_share(outcomes.alarms, chosen),
-        any_alarm=proportion(int(outcomes.alarms.any(axis=1).sum()), request.splits),
+        any_alarm=_share(np.any(outcomes.alarms, axis=1, keepdims=True), chosen),
         uncorrected=_share(outcomes.significant, chosen),
         same=_share(outcomes.same, chosen),
         false_same=_share(outcomes.false_same, chosen),
         directions=Directions(slower, faster, sign_test(slower, faster)),
         detectable=found_mostly(outcomes.changes),
-        clusters=_clusters(chosen, splits, question),
+        clusters=_clusters(chosen, splits, question, watch),
         in_time=in_time(chosen, decisions, [each.verdict for each in ends], outcomes.surprise),
         rows=tuple(_row(sample, outcomes, place, ends[place]) for place, sample in enumerate(chosen)),
         left_out=tuple(sample for sample in samples if len(sample.runs) < FEWEST_RUNS),
@@ -82,26 +98,41 @@ def _too_few(samples: Sequence[Sample]) -> InputError:
     )
 
 
-def _splits(samples: Sequence[Sample], request: AuditRequest) -> list[list[Halves]]:
+def _wholes(samples: Sequence[Sample], question: Question, history: Sequence[Sample]) -> list[Sides]:
+    """What stands for the runs of each, as both sides of a comparison with itself."""
+    itself = [Pair(sample, sample) for sample in samples]
+    earlier = earlier_samples(itself, history)
+    return [sides_of(pair, question.statistic, known) for pair, known in zip(itself, earlier, strict=True)]
+
+
+def _splits(samples: Sequence[Sample], request: AuditRequest) -> list[_Split]:
     """For each split random halves of every sample."""
     rng = generator(request.seed, "audit")
     return [[halves(rng.permutation(len(sample.runs))) for sample in samples] for _ in range(request.splits)]
 
 
 def _clusters(
-    samples: Sequence[Sample], splits: Sequence[Sequence[Halves]], question: Question
+    samples: Sequence[Sample], splits: Sequence[_Split], question: Question, watch: Watch
 ) -> ClusterAlarms | None:
     """Of the samples that have clusters; None where none has."""
     places = clustered(samples, question)
     if not places:
         return None
     own = [samples[place] for place in places]
-    marks = cluster_alarms(own, [[split[place] for place in places] for split in splits], question)
+    of_them = [[split[place] for place in places] for split in splits]
+    marks = cluster_alarms(own, _watched(of_them, len(splits), watch), question)
     return ClusterAlarms(_share(marks, own), tuple(sample.benchmark for sample in own))
 
 
+def _watched(splits: Sequence[_Split], before: int, watch: Watch) -> Iterator[_Split]:
+    """The splits, each of which is two steps: of whole runs, and of clusters."""
+    for number, split in enumerate(splits):
+        yield split
+        watch(before + number + 1, 2 * len(splits))
+
+
 def _share(marks: Marks, samples: Sequence[Sample]) -> Proportion:
-    """Of all splits and benchmarks; splits of a benchmark are alike."""
+    """Of all splits, shape (splits, clusters); splits of a benchmark, and of all together, are alike."""
     alike = max(correlation(len(sample.runs)) for sample in samples)
     return clustered_proportion(np.mean(marks, axis=0), len(marks), alike)
 

@@ -6,6 +6,8 @@ from hati.studies.audit.conclusion import Audit
 
 _LEVEL = 0.05
 _DIRECTIONS = 0.01
+_FAR = 0.005
+"""Three rates and more are looked at: an audit should not cry wolf itself."""
 
 
 def cautions(found: Audit) -> tuple[str, ...]:
@@ -22,7 +24,7 @@ def _wolf(found: Audit) -> str:
     if found.clusters is not None:
         measured.append((found.clusters.alarms, "comparisons with clusters tell a change of one"))
     for rate, what in measured:
-        if rate.interval[0] > found.alpha:
+        if rate.p_above(found.alpha) <= _FAR:
             return (
                 f"this cries wolf: {_percent(rate.estimate)} of {what}, where {_percent(found.alpha)} should; look at"
                 " the benchmarks with alarms, and compare with more runs, another statistic or a smaller alpha"
@@ -42,7 +44,7 @@ def _one_sided(found: Audit) -> str:
 
 def _drift(found: Audit) -> str:
     time = found.in_time
-    if time.p_value > _LEVEL and time.alarms.interval[0] <= found.alpha:
+    if time.p_value > _LEVEL and time.alarms.p_above(found.alpha) > _FAR:
         return ""
     alarms = f"{time.slower} slower and {time.faster} faster of {len(found.rows)}"
     return (

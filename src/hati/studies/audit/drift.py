@@ -13,7 +13,7 @@ from hati.stats import proportion, sign_test
 from hati.studies.audit.conclusion import Directions, InTime
 from hati.studies.audit.outcomes import surprise
 from hati.studies.audit.splitting import halves, order_in_time
-from hati.studies.comparison import Decision, Question, Verdict, decide, run_values
+from hati.studies.comparison import Decision, Question, Sides, Verdict, decide
 
 
 class Later(NamedTuple):
@@ -23,13 +23,12 @@ class Later(NamedTuple):
     ratio: float | None
 
 
-def later_halves(samples: Sequence[Sample], question: Question) -> list[Decision]:
+def later_halves(samples: Sequence[Sample], wholes: Sequence[Sides]) -> list[Decision]:
     """Of all samples the earlier half of the runs against the later one, compared together."""
     found = []
-    for sample in samples:
+    for sample, whole in zip(samples, wholes, strict=True):
         order = order_in_time(sample)
-        split = halves(np.arange(len(sample.runs)) if order is None else order)
-        found.append(split.values(run_values(sample, question.statistic)))
+        found.append(halves(np.arange(len(sample.runs)) if order is None else order).values(whole))
     return decide(found)[0]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hati.core import FloatArray, Sample
 from hati.studies.audit.sensitivity import same_though_changed, smallest_changes
 from hati.studies.audit.splitting import Halves
-from hati.studies.comparison import Decision, Pair, Question, Verdict, cluster_changes, decide, run_values
+from hati.studies.comparison import Decision, Pair, Question, Sides, Verdict, cluster_changes, decide
 
 Marks = NDArray[np.bool_]
 _LEAST_P = 1e-300
@@ -39,12 +39,13 @@ class Outcomes(NamedTuple):
         return self.slower | self.faster
 
 
-def random_outcomes(samples: Sequence[Sample], splits: Sequence[Sequence[Halves]], question: Question) -> Outcomes:
+def random_outcomes(
+    samples: Sequence[Sample], wholes: Sequence[Sides], splits: Iterable[Sequence[Halves]], question: Question
+) -> Outcomes:
     """Compare the halves of all samples together, for each of the splits."""
-    values = [run_values(sample, question.statistic) for sample in samples]
     found = []
     for split in splits:
-        decisions, _ = decide([own.values(each) for own, each in zip(split, values, strict=True)])
+        decisions, _ = decide([own.values(each) for own, each in zip(split, wholes, strict=True)])
         found.append(_outcome(samples, decisions, question))
     return Outcomes(*(np.array(rows) for rows in zip(*found, strict=True)))
 
@@ -55,13 +56,13 @@ def clustered(samples: Sequence[Sample], question: Question) -> list[int]:
     return [place for place, parts in enumerate(found) if parts]
 
 
-def cluster_alarms(samples: Sequence[Sample], splits: Sequence[Sequence[Halves]], question: Question) -> Marks:
+def cluster_alarms(samples: Sequence[Sample], splits: Iterable[Sequence[Halves]], question: Question) -> Marks:
     """Whether a change of any cluster is told, for each split and sample; shape (splits, samples)."""
     found = []
     for split in splits:
         pairs = [own.samples(sample) for own, sample in zip(split, samples, strict=True)]
         found.append([any(part.told for part in parts) for parts in cluster_changes(pairs, question)])
-    return np.array(found, dtype=np.bool_).reshape(len(splits), len(samples))
+    return np.array(found, dtype=np.bool_)
 
 
 def surprise(decision: Decision) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from hati.core import Sample
 from hati.stats import Index
-from hati.studies.comparison import Pair, RunValues, Sides
+from hati.studies.comparison import Pair, Sides
 
 FEWEST_RUNS = 4
 """Fewer cannot be split in halves of which each tells its noise."""
@@ -23,9 +23,9 @@ class Halves(NamedTuple):
     before: Index
     after: Index
 
-    def values(self, values: RunValues) -> Sides:
-        """What stands for their runs."""
-        return Sides(values.of(self.before), values.of(self.after))
+    def values(self, whole: Sides) -> Sides:
+        """What stands for their runs; both sides of the ``whole`` are the sample itself."""
+        return Sides(whole.before.of(self.before), whole.before.of(self.after), whole.earlier)
 
     def samples(self, sample: Sample) -> Pair:
         """Their runs."""

@@ -15,10 +15,10 @@ from hati.studies.comparison.conclusion import (
     Side,
     Verdict,
 )
-from hati.studies.comparison.deciding import compare
+from hati.studies.comparison.deciding import compare, sides_of
 from hati.studies.comparison.decisions import Decision, Sides, decide
 from hati.studies.comparison.interference import interference_warnings
-from hati.studies.comparison.matching import Pair, Unmatched, across, pairs
+from hati.studies.comparison.matching import Pair, Unmatched, across, earlier_samples, pairs
 from hati.studies.comparison.median_tests import with_median_tests
 from hati.studies.comparison.question import ALPHA, MARGIN, Question
 from hati.studies.comparison.statistic import MEAN, RunValues, Statistic, run_values
@@ -46,9 +46,11 @@ __all__ = [
     "cluster_changes",
     "compare",
     "decide",
+    "earlier_samples",
     "interference_warnings",
     "pairs",
     "run_values",
+    "sides_of",
     "with_bootstrap_intervals",
     "with_median_tests",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hati.core import Stopping
+from hati.core import Pairing, Stopping
 from hati.studies.comparison import Comparisons, Verdict
 from hati.studies.paired.variant import Variant
 
@@ -32,6 +32,7 @@ class PairedConclusion:
     before: Variant
     after: Variant
     stopping: Stopping
+    pairing: Pairing
     seed: int
     comparisons: Comparisons
     weighed: tuple[Weighed, ...]

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hati.core import Better, Evidence, FloatArray, Metric, Run, conversion
-from hati.harness import StoppingRule
+from hati.core import Better, Evidence, Metric, Pairing, Run, conversion, usage
+from hati.harness import StoppingRule, disturbances
 from hati.stats import holm
 from hati.studies.comparison import Change, Comparison, Comparisons, Question, Side, Verdict
 from hati.studies.paired.conclusion import Weighed
@@ -29,6 +29,7 @@ class Contest(NamedTuple):
     machine: str
     question: Question
     rule: StoppingRule
+    pairing: Pairing = Pairing.INTERLEAVED
 
 
 def complete(evidence: Evidence, metric: Metric) -> tuple[tuple[Run, Run], ...]:
@@ -45,6 +46,7 @@ class _Found(NamedTuple):
     """What there is of a metric; ``q_value`` is corrected for all metrics (Holm), None where there is no p-value."""
 
     metric: Metric
+    pairs: Sequence[tuple[Run, Run]]
     values: Values
     judged: Judged
     q_value: float | None
@@ -68,7 +70,7 @@ def decided(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> 
 def weigh(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> tuple[Comparisons, tuple[Weighed, ...]]:
     """Compare each metric that has a complete pair; the level alpha is that of all metrics together."""
     found, question = _found(contest, evidence, metrics), contest.question
-    rows = tuple(_row(contest, each) for each in found)
+    rows = tuple(_row(contest, each, question.alpha / len(found)) for each in found)
     rests_on = tuple(
         Weighed(each.judged.pairs, each.judged.looks, contest.rule.e_value(each.judged.differences)) for each in found
     )
@@ -77,14 +79,15 @@ def weigh(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> tu
 
 def _found(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> list[_Found]:
     question = contest.question
-    made = {metric: _values(pairs, metric, question) for metric in metrics if (pairs := complete(evidence, metric))}
+    pairs = {metric: found for metric in metrics if (found := complete(evidence, metric))}
+    made = {metric: _values(found, metric, question) for metric, found in pairs.items()}
     judged = {
         metric: Judged(values.differences, contest.rule, question.alpha, question.limit)
         for metric, values in made.items()
     }
     p_values = {metric: p for metric, one in judged.items() if (p := one.p_value) is not None}
     adjusted = dict(zip(p_values, holm(np.array(list(p_values.values()))).tolist(), strict=True))
-    return [_Found(metric, made[metric], one, adjusted.get(metric)) for metric, one in judged.items()]
+    return [_Found(metric, pairs[metric], made[metric], one, adjusted.get(metric)) for metric, one in judged.items()]
 
 
 def _values(pairs: Sequence[tuple[Run, Run]], metric: Metric, question: Question) -> Values:
@@ -97,7 +100,8 @@ def _values(pairs: Sequence[tuple[Run, Run]], metric: Metric, question: Question
     return Values(sides[:, 0], sides[:, 1])
 
 
-def _row(contest: Contest, found: _Found) -> Comparison:
+def _row(contest: Contest, found: _Found, alpha: float) -> Comparison:
+    """``alpha`` is the level of a metric by itself, at first."""
     values, judged = found.values, found.judged
     scale = values.scale
 
@@ -115,7 +119,7 @@ def _row(contest: Contest, found: _Found) -> Comparison:
         p_value=judged.p_value,
         q_value=found.q_value,
         detectable=None if detectable is None else ratio(detectable) - 1.0,
-        runs_needed=judged.pairs_needed(),
+        runs_needed=judged.pairs_needed(alpha),
     )
     return Comparison(
         " and ".join(names),
@@ -123,12 +127,14 @@ def _row(contest: Contest, found: _Found) -> Comparison:
         before.benchmark.workload,
         found.metric,
         change,
-        _side(contest, values.before, values.sides[0], judged),
-        _side(contest, values.after, values.sides[1], judged),
+        _side(contest, found, 0),
+        _side(contest, found, 1),
     )
 
 
-def _side(contest: Contest, values: FloatArray, scaled: FloatArray, judged: Judged) -> Side:
-    alone = Judged(scaled, judged.rule, judged.alpha, judged.limit)
+def _side(contest: Contest, found: _Found, side: int) -> Side:
+    values, judged = (found.values.before, found.values.after)[side], found.judged
+    alone = Judged(found.values.sides[side], judged.rule, judged.alpha, judged.limit)
     spread = alone.half_width if math.isfinite(alone.half_width) else None
-    return Side(float(values.mean()), spread, len(values), contest.revision, contest.machine)
+    disturbed = sum(map(bool, disturbances([usage(pair[side]) for pair in found.pairs])))
+    return Side(float(values.mean()), spread, len(values), contest.revision, contest.machine, disturbed)

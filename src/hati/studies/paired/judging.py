@@ -73,20 +73,23 @@ class Judged:
             return None
         return noncentrality_of_t(critical, self.pairs - 1.0, power) * self.deviation / math.sqrt(self.pairs)
 
-    def pairs_needed(self) -> int | None:
-        """How many would decide, if estimate and deviation stay as they are; None where 10,000 would not."""
+    def pairs_needed(self, alpha: float) -> int | None:
+        """How many would decide, if estimate and deviation stay as they are; None where 10,000 would not.
+
+        ``alpha`` is the level at which a change would be told: less than the own where there are other questions.
+        """
         if self.pairs < 2:
             return None
         least, most = self.rule.fewest(self.alpha), _MOST_PAIRS
-        if not self._decides(most):
+        if not self._decides(most, alpha):
             return None
         while least < most:
             middle = (least + most) // 2
-            least, most = (least, middle) if self._decides(middle) else (middle + 1, most)
+            least, most = (least, middle) if self._decides(middle, alpha) else (middle + 1, most)
         return max(most, self.pairs)
 
-    def _decides(self, pairs: int) -> bool:
-        apart = abs(self.estimate) > self._width(self.rule.critical(pairs, self.alpha), pairs)
+    def _decides(self, pairs: int, alpha: float) -> bool:
+        apart = abs(self.estimate) > self._width(self.rule.critical(pairs, alpha), pairs)
         return apart or self._within(pairs)
 
     def _within(self, pairs: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from hati.core import Budget, Evidence, InputError, Metric, Plan, Stopping, StudyId, Task
+from hati.core import Budget, Evidence, InputError, Metric, Pairing, Plan, Stopping, StudyId, Task
 from hati.harness import first_of_pair
 from hati.studies.failures import GIVE_UP_AFTER, failure_reasons, nothing_measured
 from hati.studies.paired.conclusion import PairedConclusion
@@ -18,7 +18,14 @@ _RUNS = 2
 
 
 def paired_id(
-    before: Variant, after: Variant, revision: str, stopping: Stopping, budget: str, seed: int, machine: str
+    before: Variant,
+    after: Variant,
+    revision: str,
+    stopping: Stopping,
+    budget: str,
+    seed: int,
+    machine: str,
+    pairing: Pairing = Pairing.INTERLEAVED,
 ) -> StudyId:
     """The identity of a comparison with all that decides its tasks.
 
@@ -28,6 +35,7 @@ def paired_id(
         "variants": [[v.benchmark.name, v.benchmark.definition, dict(v.configuration)] for v in (before, after)],
         "revision": revision,
         "stopping": stopping.value,
+        "pairing": pairing.value,
         "budget": budget if stopping is Stopping.FIXED else None,
     }
     return StudyId.of("paired", parameters, seed, machine)
@@ -62,7 +70,7 @@ class PairedComparison:
         """
         hopeful = all(evidence.stage(side).done for side in STAGES)
         pairs = self._wanted(evidence) if hopeful else min(self._wanted(evidence), GIVE_UP_AFTER)
-        tasks = tuple(task for task in self.tasks(pairs) if task.id not in evidence.known)
+        tasks = tuple(task for pair in range(pairs) for task in self._left(pair, evidence))
         most = int(_RUNS * self._most) if math.isfinite(self._most) else 0
         plan = Plan(tasks, max(len(tasks), most - len(evidence.runs) if tasks else 0))
         return plan.within(self.budget.left(evidence))
@@ -82,6 +90,7 @@ class PairedComparison:
             before=self.contest.before,
             after=self.contest.after,
             stopping=self.contest.rule.kind,
+            pairing=self.contest.pairing,
             seed=self.id.seed,
             comparisons=found,
             weighed=rests_on,
@@ -111,10 +120,16 @@ class PairedComparison:
         if decided(self.contest, evidence, self.metrics):
             return 0
         begun = _begun(evidence)
-        halved = len(evidence.runs) < _RUNS * begun
+        halved = len(evidence.runs) < _RUNS * begun and self.contest.pairing is Pairing.INTERLEAVED
         fewest = self.contest.rule.fewest(self.contest.question.alpha)
         pairs = min(len(complete(evidence, metric)) for metric in self.metrics)
         return int(min(begun + (0 if halved else max(1, fewest - pairs)), self._most))
+
+    def _left(self, pair: int, evidence: Evidence) -> list[Task]:
+        """The tasks of a pair that have no run yet; none where one of a duet has: it was broken off."""
+        tasks = self._pair(pair)
+        left = [task for task in tasks if task.id not in evidence.known]
+        return left if len(left) == len(tasks) or self.contest.pairing is Pairing.INTERLEAVED else []
 
     def _pair(self, pair: int) -> list[Task]:
         first = first_of_pair(self.id.seed, pair)

@@ -1,5 +1,6 @@
 """What asv keeps of a commit in ``results/MACHINE/COMMIT-ENVIRONMENT.json``, version 2.
 
+What it knows of the benchmarks is in ``results/benchmarks.json``: their units and the names of their parameters.
 asv pools the samples of its rounds, which are processes, and does not tell them apart: they are one run.
 """
 
@@ -12,15 +13,16 @@ from hati.core import Configuration, Metric, SampledRun, Workload
 from hati.subject.samples.book import Book, Label
 from hati.subject.samples.fields import observations, optional_text
 from hati.subject.samples.node import Node
-from hati.subject.samples.parts import single, summary_only
+from hati.subject.samples.parts import direction, single, summary_only
 
 _VERSION = 2
 _UNITS = {"time": ("time", "s"), "mem": ("memory", "B"), "peakmem": ("memory", "B"), "timeraw": ("time", "s")}
+_WORDS = {"unit": "", "seconds": "s", "bytes": "B"}
 _POOLED = "asv pools what its processes measured: a file is one run; give several files for several runs"
 
 
-def read_asv(whole: Node, book: Book) -> None:
-    """Take in the results of a document.
+def read_asv(whole: Node, about: Node | None, book: Book) -> None:
+    """Take in the results of a document, with what is known of the benchmarks.
 
     Raises:
         InputError: for anything that is not as asv writes it, with its path.
@@ -38,16 +40,29 @@ def read_asv(whole: Node, book: Book) -> None:
         if cells["result"].value is None:
             book.warn(f"{name!r} failed and is left out")
             continue
-        metric = Metric(*_UNITS.get(name.rpartition(".")[2].partition("_")[0], ("value", "")))
-        for number, workload in enumerate(_workloads(cells.get("params"))):
-            label = Label(name, metric, configuration, revision, workload, machine)
+        known = None if about is None else about.get(name)
+        for number, workload in enumerate(_workloads(cells.get("params"), known)):
+            label = Label(name, _metric(name, known), configuration, revision, workload, machine)
             _cell(cells, number, label, book)
 
 
-def _workloads(params: Node | None) -> list[Workload]:
+def _metric(name: str, known: Node | None) -> Metric:
+    """By the first word of the benchmark's function; of what it tracks the unit is known from elsewhere alone."""
+    kind = name.rpartition(".")[2].partition("_")[0]
+    if kind in _UNITS:
+        return Metric(*_UNITS[kind])
+    unit = "" if known is None else optional_text(known, "unit")
+    unit = _WORDS.get(unit, unit)
+    return Metric("value", unit, direction(unit))
+
+
+def _workloads(params: Node | None, known: Node | None) -> list[Workload]:
     """The combinations of the parameters' values, in asv's order: the last changes first."""
     lists = [] if params is None else [[value.text() for value in one.items()] for one in params.items()]
     names = [f"param{place + 1}" for place in range(len(lists))]
+    if known is not None and "param_names" in known:
+        told = [name.text() for name in known["param_names"].items()]
+        names = told if len(set(told)) == len(told) == len(names) else names
     return [Workload(dict(zip(names, values, strict=True))) for values in product(*lists)]
 
 

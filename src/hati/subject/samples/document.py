@@ -18,6 +18,7 @@ DEEPEST = 64
 """How deeply objects and lists may be nested: no format of samples goes beyond a dozen."""
 
 _CHUNK = 1 << 16
+_SCALARS = frozenset({"number", "string", "boolean", "null"})
 _LONGEST_PATH = 200
 
 
@@ -71,8 +72,12 @@ class _Builder:
 
     def take(self, event: str, value: Json) -> Callable[[float], None] | None:
         """Take in an event; the answer takes in the numbers that follow at once, up to the next other event."""
-        if self._open and isinstance(self._open[-1], array):
-            self._steps[-1] = len(self._open[-1])
+        inside = self._open[-1] if self._open else None
+        if type(inside) is dict and event in _SCALARS:  # most events, where there are many short runs
+            inside[str(self._steps[-1])] = value
+            return None
+        if isinstance(inside, array):
+            self._steps[-1] = len(inside)
         if event == "map_key":
             self._key(str(value))
         elif event == "start_map":

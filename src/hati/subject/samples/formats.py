@@ -34,6 +34,7 @@ from hati.subject.samples.table import read_table
 Read = Callable[[Source, Book], None]
 
 _STRINGS_AND_NANS = re.compile(rb'"(?:[^"\\]|\\.)*"|-?(?:NaN|Infinity)')
+_ABOUT_ASV = "benchmarks.json"
 _SAMPLE, _BENCHMARK = "sample.json", "benchmark.json"
 
 
@@ -46,9 +47,14 @@ def _whole(read: Callable[[Node, Book], None]) -> Read:
 
 
 def _asv(source: Source, book: Book) -> None:
-    """Asv writes NaN for what was not measured, which JSON has not."""
+    """Asv writes NaN for what was not measured, which JSON has not; of benchmarks it tells in a file a folder above."""
     data = _STRINGS_AND_NANS.sub(lambda found: found[0] if found[0][:1] == b'"' else b"null", source.stream.read())
-    read_asv(read_whole(BytesIO(data), source.file), book)
+    whole, about = read_whole(BytesIO(data), source.file), Path(source.file).parent.with_name(_ABOUT_ASV)
+    if not about.is_file():
+        read_asv(whole, None, book)
+        return
+    with opened(about) as beside:
+        read_asv(whole, read_whole(beside.stream, beside.file), book)
 
 
 def _action(source: Source, book: Book) -> None:

@@ -1,0 +1,60 @@
+"""The two cores of a duet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from hati.core import Benchmark, InputError
+
+_CPUS = Path("/sys/devices/system/cpu")
+_INTERLEAVED = "leave out --duet: the runs of a pair then follow each other"
+
+
+def duet_cores(benchmarks: Iterable[Benchmark], folder: Path = _CPUS) -> tuple[int, int]:
+    """Two CPUs that this process may use, of different cores, for two runs at once; ``folder`` tells their cores.
+
+    Raises:
+        InputError: where there are no two, or a benchmark has CPUs of its own, or does more than its command, which
+            would disturb the other run.
+    """
+    for benchmark in benchmarks:
+        _check(benchmark)
+    usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    return _two_cores(usable, folder)
+
+
+def _two_cores(usable: Sequence[int], folder: Path) -> tuple[int, int]:
+    if len(usable) < 2:
+        raise InputError("a duet needs two cores, and there is one that may be used", fix=_INTERLEAVED)
+    first = usable[0]
+    second = next((cpu for cpu in usable[1:] if cpu not in _siblings(first, folder)), None)
+    if second is None:
+        names = ", ".join(map(str, usable))
+        raise InputError(f"a duet needs two cores, and the CPUs {names} are threads of one", fix=_INTERLEAVED)
+    return first, second
+
+
+def _siblings(cpu: int, folder: Path) -> set[int]:
+    """The CPUs on the same core, as the kernel lists them: ``0,4`` or ``0-1``; itself where that is not told."""
+    try:
+        text = (folder / f"cpu{cpu}" / "topology" / "thread_siblings_list").read_text()
+        ends = [[int(end) for end in part.split("-")] for part in text.strip().split(",")]
+    except (OSError, ValueError):
+        return {cpu}
+    return {each for part in ends for each in range(part[0], part[-1] + 1)}
+
+
+def _check(benchmark: Benchmark) -> None:
+    more = {"prepare": benchmark.prepare, "cleanup": benchmark.cleanup, "server": benchmark.server}
+    for name, value in more.items():
+        if value is not None:
+            raise InputError(
+                f"in a duet the {name} of {benchmark.name!r} would run beside the other's command", fix=_INTERLEAVED
+            )
+    if benchmark.cpus:
+        raise InputError(
+            f"in a duet each run has a core of its own, and {benchmark.name!r} has cpus",
+            fix=f"remove cpus from the benchmark, or {_INTERLEAVED}",
+        )
