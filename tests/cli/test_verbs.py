@@ -208,6 +208,20 @@ class TestStore:
         assert [run["warmup"] for run in sample["runs"]] == [1, 1]
         assert all(run["cpu_time"] > 0 and run["exit"] == 0 and run["started"].endswith("Z") for run in sample["runs"])
 
+    def test_runs_are_exported_by_their_settings_and_compared(self, project: Path, capfd: Capture) -> None:
+        told(capfd, "run", ".", "--budget", "4", "--set", "x=1", "--set", "x=2")
+        told(capfd, "export", "--where", "x=1", "--output", "a.json")
+        told(capfd, "export", "--where", "x=2, y=p", "--output", "b.json")
+        (sample,) = json.loads((project / "b.json").read_text())["samples"]
+        assert (sample["configuration"], len(sample["runs"])) == ({"x": 2, "y": "p"}, 2)
+        rows = list(csv.DictReader(io.StringIO(told(capfd, "export", "--format", "csv", "--where", "x=2"))))
+        assert [row["x"] for row in rows] == ["2", "2"]
+        assert main(("compare", "a.json", "b.json", "--fail-on", "none")) == 0
+        assert "b: x=1 before, x=2 y=p after" in capfd.readouterr().err
+        for where, said in (("x=3", "no run has x=3; there are runs of x=1"), ("x", "--where 'x' is no setting")):
+            assert main(("export", "--where", where)) == 2
+            assert said in capfd.readouterr().err
+
     def test_tables_have_a_row_for_each_run(self, project: Path, capfd: Capture) -> None:
         told(capfd, "run", ".", "--budget", "4", "--set", "x=1", "--set", "x=2")
         rows = list(csv.DictReader(io.StringIO(told(capfd, "export", "--format", "csv"))))

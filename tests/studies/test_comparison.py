@@ -15,6 +15,7 @@ from hati.studies.comparison import (
     Question,
     Statistic,
     Verdict,
+    across,
     compare,
     pairs,
     with_bootstrap_intervals,
@@ -160,6 +161,17 @@ def test_samples_are_matched_by_what_they_are_of() -> None:
     assert [(pair.before.benchmark, str(pair.before.configuration)) for pair in found] == [("a", "mode=y"), ("b", "")]
     assert left.before == ("a time mode=x",)
     assert left.after == ("c time",)
+
+
+def test_two_configurations_are_compared_where_each_side_has_one() -> None:
+    one = np.ones((2, 1))
+    before = [sample(one, "a", mode="x"), sample(one, "b", mode="x"), sample(one, "b", mode="y")]
+    after = [sample(one, "a", mode="y"), sample(one, "b", mode="y")]
+    found, left = pairs(before, after)
+    told = [tuple(str(side.configuration) for side in (pair.before, pair.after)) for pair in found]
+    assert told == [("mode=x", "mode=y"), ("mode=y", "mode=y")]
+    assert left.before == ("b time mode=x",)
+    assert across(found) == ("a: mode=x before, mode=y after",)
 
 
 def test_several_machines_are_matched_each_with_itself() -> None:

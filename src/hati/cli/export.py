@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from hati.cli.output import STDOUT, write, write_pieces
 from hati.cli.parameters import HERE, BenchmarkName, Output, ProjectPath, StorePlace
-from hati.core import InputError
+from hati.core import Configuration, InputError, setting_text
 
 
 class ExportFormat(StrEnum):
@@ -22,6 +23,9 @@ class ExportFormat(StrEnum):
 
 
 _Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Those of one study.")]
+_Where = Annotated[
+    str | None, typer.Option("--where", metavar="OPTION=SETTING,...", help="Only runs with these settings.")
+]
 _Format = Annotated[ExportFormat, typer.Option("--format", help="All observations, Go's lines, or a row for each run.")]
 
 
@@ -29,6 +33,7 @@ def export(
     path: ProjectPath = HERE,
     study: _Study = None,
     benchmark: BenchmarkName = None,
+    where: _Where = None,
     store: StorePlace = None,
     output: Output = STDOUT,
     chosen: _Format = ExportFormat.SAMPLES,
@@ -41,20 +46,53 @@ def export(
 
     place = existing_store(path, store)
     selection = Selection(study, benchmark)
-    if chosen is ExportFormat.SAMPLES:
-        write(render.to_json(samples_json(place.samples(selection))), output)
-        return
-    if chosen is ExportFormat.BENCHSTAT:
-        samples = place.samples(selection)
-        if not samples:
+    wanted = _settings(where or "")
+    if chosen in {ExportFormat.SAMPLES, ExportFormat.BENCHSTAT}:
+        stored = place.samples(selection)
+        _check(wanted, [sample.configuration for sample in stored])
+        samples = tuple(sample for sample in stored if _has(sample.configuration, wanted))
+        if chosen is ExportFormat.SAMPLES:
+            write(render.to_json(samples_json(samples)), output)
+        elif samples:
+            write_pieces(render.benchstat_text(samples), output)
+        else:
             raise _nothing()
-        write_pieces(render.benchstat_text(samples), output)
         return
     runs = place.runs(selection)
+    _check(wanted, [run.task.configuration for run in runs])
+    runs = tuple(run for run in runs if _has(run.task.configuration, wanted))
     if not any(run.observations for run in runs):
         raise _nothing()
     table = measured_table(runs)
     write(render.table_csv(table) if chosen is ExportFormat.CSV else render.table_parquet(table), output)
+
+
+def _settings(text: str) -> dict[str, str]:
+    found = {}
+    for part in filter(None, text.split(",")):
+        name, equals, setting = part.partition("=")
+        if not equals:
+            raise InputError(f"--where {part!r} is no setting", fix="write option=setting")
+        found[name.strip()] = setting.strip()
+    return found
+
+
+def _has(configuration: Configuration, wanted: dict[str, str]) -> bool:
+    return all(name in configuration and setting_text(configuration[name]) == text for name, text in wanted.items())
+
+
+def _check(wanted: dict[str, str], configurations: Sequence[Configuration]) -> None:
+    """See that what is wanted is there.
+
+    Raises:
+        InputError: where no run has these settings.
+    """
+    if wanted and not any(_has(configuration, wanted) for configuration in configurations):
+        known = "; ".join(dict.fromkeys(str(configuration) or "default" for configuration in configurations[:20]))
+        raise InputError(
+            f"no run has {', '.join(f'{name}={text}' for name, text in wanted.items())}",
+            fix=f"there are runs of {known}" if known else "`hati runs` lists what the store holds",
+        )
 
 
 def _nothing() -> InputError:

@@ -62,7 +62,7 @@ def compare_files(
         InputError: where a file cannot be read, or nothing of the one is in the other.
     """
     from hati.report import comparison_table, comparisons_json, median_tests_table
-    from hati.studies.comparison import compare, interference_warnings, pairs
+    from hati.studies.comparison import across, compare, interference_warnings, pairs
     from hati.subject.samples import read_samples
 
     files = [read_samples(path) for path in (before, after)]
@@ -79,6 +79,8 @@ def compare_files(
         from hati.studies.comparison import with_median_tests
 
         comparisons = with_median_tests(comparisons, found)
+    for text in across(found):
+        say(text)
     _say_unmatched(before, after, unmatched)
     for text in (*(warning for file in files for warning in file.warnings), *comparisons.warnings):
         say(f"warning: {text}")

@@ -18,7 +18,7 @@ from hati.studies.comparison.conclusion import (
 from hati.studies.comparison.deciding import compare, sides_of
 from hati.studies.comparison.decisions import Decision, Sides, decide
 from hati.studies.comparison.interference import interference_warnings
-from hati.studies.comparison.matching import Pair, Unmatched, earlier_samples, pairs
+from hati.studies.comparison.matching import Pair, Unmatched, across, earlier_samples, pairs
 from hati.studies.comparison.median_tests import with_median_tests
 from hati.studies.comparison.question import ALPHA, MARGIN, Question
 from hati.studies.comparison.statistic import MEAN, RunValues, Statistic, run_values
@@ -42,6 +42,7 @@ __all__ = [
     "Statistic",
     "Unmatched",
     "Verdict",
+    "across",
     "cluster_changes",
     "compare",
     "decide",

@@ -13,7 +13,7 @@ _Key = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Pair:
-    """Two samples of the same benchmark, metric, configuration and workload."""
+    """Two samples of the same benchmark, metric and workload; of the same configuration, or two that are compared."""
 
     before: Sample
     after: Sample
@@ -31,12 +31,13 @@ def pairs(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[tuple[Pair
     """The samples that belong together, in the order of the first, and what is left.
 
     By benchmark, metric, configuration and workload; where one side has several of these, by machine and then by
-    revision too.
+    revision too. Where each side has one configuration only, these are what is compared, and need not be the same.
 
     Raises:
         InputError: where one side has several that nothing tells apart, or nothing belongs together.
     """
-    first, second = _grouped(before), _grouped(after)
+    single = _single(before) & _single(after)
+    first, second = _grouped(before, single), _grouped(after, single)
     found = [pair for key in first if key in second for pair in _of_key(first[key], second[key])]
     if not found:
         raise InputError(
@@ -49,15 +50,28 @@ def pairs(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[tuple[Pair
     )
 
 
+def across(found: Sequence[Pair]) -> tuple[str, ...]:
+    """What is said of pairs whose configurations are not the same."""
+    apart = [(pair.before, pair.after) for pair in found if pair.before.configuration != pair.after.configuration]
+    lines = (
+        f"{a.benchmark}: {a.configuration or 'default'} before, {b.configuration or 'default'} after" for a, b in apart
+    )
+    return tuple(dict.fromkeys(lines))
+
+
 def earlier_samples(found: Sequence[Pair], history: Sequence[Sample]) -> list[list[Sample]]:
     """For each pair the samples of a history that are of the same, with two runs or more, in its order.
 
     The same are benchmark, metric, configuration, workload and, where both are known, machine. A sample of the pair
     itself is not earlier than it.
     """
-    known = _grouped(history)
+    known = _grouped(history, set())
     return [
-        [sample for sample in known.get(_key(pair.before), ()) if len(sample.runs) > 1 and _is_earlier(sample, pair)]
+        [
+            sample
+            for sample in known.get((*_about(pair.before), pair.before.configuration.key), ())
+            if len(sample.runs) > 1 and _is_earlier(sample, pair)
+        ]
         for pair in found
     ]
 
@@ -82,15 +96,24 @@ def _of_key(first: Sequence[Sample], second: Sequence[Sample]) -> list[Pair]:
     return [Pair(sample, machines[sample.machine]) for sample in first if sample.machine in machines]
 
 
-def _grouped(samples: Sequence[Sample]) -> dict[_Key, list[Sample]]:
+def _single(samples: Sequence[Sample]) -> set[_Key]:
+    """The benchmarks, metrics and workloads of which there is one configuration only."""
+    found = defaultdict[_Key, set[str]](set)
+    for sample in samples:
+        found[_about(sample)].add(sample.configuration.key)
+    return {about for about, configurations in found.items() if len(configurations) == 1}
+
+
+def _grouped(samples: Sequence[Sample], single: set[_Key]) -> dict[_Key, list[Sample]]:
     found = defaultdict[_Key, list[Sample]](list)
     for sample in samples:
-        found[_key(sample)].append(sample)
+        about = _about(sample)
+        found[about if about in single else (*about, sample.configuration.key)].append(sample)
     return dict(found)
 
 
-def _key(sample: Sample) -> _Key:
-    return sample.benchmark, sample.metric.name, sample.configuration.key, sample.workload.key
+def _about(sample: Sample) -> _Key:
+    return sample.benchmark, sample.metric.name, sample.workload.key
 
 
 def _name(sample: Sample) -> str:
