@@ -44,7 +44,8 @@ test: setup ## unit, property, contract, statistical, documentation and short en
 test accept: export OPENBLAS_NUM_THREADS = 1
 
 accept: setup ## long campaigns with real components
-	@$(PYTEST) -m acceptance
+	@$(PYTEST) -m "acceptance and statistical" -n 2 --dist loadgroup
+	@$(PYTEST) -m "acceptance and not statistical"
 
 bench: setup ## speed and accuracy side by side with peers, as Markdown
 	@$(BIN)/python -m benchmarks

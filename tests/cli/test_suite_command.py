@@ -74,6 +74,7 @@ def test_text_markdown_and_the_report(hati: Hati, table: Path) -> None:
     assert len(planned) == 24
 
 
+@pytest.mark.acceptance
 def test_the_options_of_the_last_screening_and_a_random_sample(hati: Hati, fake_project: Path) -> None:
     words = ("suite", ".", "--metric", "latency", "--runs", "16", "--format", "json")
     refused = hati(*words)

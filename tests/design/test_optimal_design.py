@@ -252,6 +252,7 @@ def test_options_with_one_setting_are_harmless() -> None:
     assert made.fit.dropped == ("B",)
 
 
+@pytest.mark.acceptance
 def test_a_real_space_of_thousands(shared_data: Path) -> None:
     model = shared_data / "configurable-systems" / "hipacc" / "FeatureModel.xml"
     space = read_feature_model(model).space

@@ -22,6 +22,7 @@ NOISE = pytest.mark.parametrize("noise", list(Noise))
 
 @REPLICATED
 @NOISE
+@pytest.mark.acceptance
 def test_study_wise_false_alarms_are_five_per_cent_at_most(runs: int, noise: Noise) -> None:
     result = simulate(choose(14, runs), noise, studies=2000)
     assert result.false_alarms * 2000 <= 123

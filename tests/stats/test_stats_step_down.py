@@ -29,6 +29,9 @@ def drawn(sizes: tuple[int, ...], runs: int, rng: np.random.Generator) -> Levels
     return np.column_stack([rng.permutation(np.arange(runs) % size) for size in sizes]).astype(np.int16)
 
 
+LONG = pytest.mark.acceptance
+
+
 def noise(kind: str, rng: np.random.Generator) -> FloatArray:
     if kind == "normal":
         return rng.standard_normal(RUNS)
@@ -39,7 +42,10 @@ def noise(kind: str, rng: np.random.Generator) -> FloatArray:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("kind", ["normal", "log-normal", "shuffled, heavy-tailed"])
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param("normal", marks=LONG), pytest.param("log-normal", marks=LONG), "shuffled, heavy-tailed"],
+)
 def test_nothing_is_found_where_nothing_acts(kind: str) -> None:
     rng = np.random.default_rng(20)
     alarms = 0

@@ -195,6 +195,7 @@ def test_levels_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
         Question(**wrong)
 
 
+@pytest.mark.acceptance
 @pytest.mark.statistical
 def test_false_alarms_power_and_claims_of_equality() -> None:
     """Of 1,200 A/A comparisons of 5 and 5 runs with variances that differ at most 8 end in an alarm (the 99.8 % bound

@@ -111,6 +111,7 @@ def test_what_is_said_to_be_found_with_80_per_cent_power_is() -> None:
     assert 67 <= hits <= 92
 
 
+@pytest.mark.acceptance
 @pytest.mark.statistical
 def test_two_of_four_settings_that_differ_are_found_as_often_as_is_said() -> None:
     """The worst case of an option with several settings: the others in the middle. As above."""
