@@ -85,6 +85,25 @@ class DisturbedEngine(FakeEngine):
             yield replace(run, resources=replace(run.resources, user_time=0.001)) if disturbed else run
 
 
+class StolenEngine(FakeEngine):
+    """All runs of the first configuration lost half of their time to another guest of the machine."""
+
+    def run(self, plan: Plan) -> Iterator[Run]:
+        for run in super().run(plan):
+            assert run.resources
+            steal = 0.5 if run.task.configuration == CONFIGURATIONS[0] else 0.0
+            yield replace(run, resources=replace(run.resources, steal=steal))
+
+
+def test_nothing_is_repeated_within_a_budget_too_small_to_tell_what_is_usual() -> None:
+    for runs, even in ((9, True), (40, False)):
+        budget = Budget(runs=runs)
+        conclusion = campaign(a_measurement(budget), StolenEngine(values, seconds=1.0), MemoryStore(), budget)
+        first, second = conclusion.summaries
+        assert len(first.disturbed) == first.runs
+        assert (abs(first.runs - second.runs) <= 1) == even
+
+
 def test_disturbed_runs_are_repeated_within_the_budget_and_counted() -> None:
     engine, store, budget = DisturbedEngine(values, seconds=1.0), MemoryStore(), Budget(runs=40)
     conclusion = campaign(a_measurement(budget), engine, store, budget)

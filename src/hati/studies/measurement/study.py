@@ -23,6 +23,7 @@ from hati.core import (
     usage,
 )
 from hati.harness import disturbances
+from hati.harness.interference import FEWEST
 from hati.studies.failures import hopeful, remarked
 from hati.studies.measurement.conclusion import MeasurementConclusion
 from hati.studies.measurement.summary import summarise
@@ -114,7 +115,7 @@ class Measurement:
         made = defaultdict[Configuration, list[Run]](list)
         for run in evidence.runs:
             made[run.task.configuration].append(run)
-        counted = [_undisturbed(made[each]) for each in self.configurations]
+        counted = [self._counted(made[each]) for each in self.configurations]
         unused = [_unused({run.task.repetition for run in made[each]}) for each in self.configurations]
         tasks: list[Task] = []
         while len(tasks) < number:
@@ -124,6 +125,10 @@ class Measurement:
                     tasks.append(self._task(self.configurations[index], next(unused[index])))
                     counted[index] += 1
         return tuple(tasks[:number])
+
+    def _counted(self, made: Sequence[Run]) -> int:
+        """The runs that need no repetition: all, where the budget is too small to tell what is usual."""
+        return _undisturbed(made) if self.budget.runs >= FEWEST * len(self.configurations) else len(made)
 
     def _order(self, block: int) -> Iterable[int]:
         number = len(self.configurations)
