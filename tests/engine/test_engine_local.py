@@ -61,6 +61,11 @@ def all_gone(mark: str) -> bool:
     return True
 
 
+def heed_hangups() -> None:
+    """As where the tests are not started by nohup."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @pytest.fixture
 def campaign(tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
     """Starts the endless campaign with a mark, and returns once its first run is done."""
@@ -69,7 +74,9 @@ def campaign(tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]
 
     def start(mark: str) -> subprocess.Popen[str]:
         command = [sys.executable, str(tmp_path / "campaign.py"), str(tmp_path), mark]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_hangups
+        )
         started.append(process)
         assert process.stdout is not None
         assert process.stdout.readline() == "done \n"
