@@ -61,9 +61,10 @@ def all_gone(mark: str) -> bool:
     return True
 
 
-def heed_hangups() -> None:
-    """As where the tests are not started by nohup."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+def heeding_signals() -> None:
+    """Tests may run in the background, where a shell or nohup has signals ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def campaign(tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]
     def start(mark: str) -> subprocess.Popen[str]:
         command = [sys.executable, str(tmp_path / "campaign.py"), str(tmp_path), mark]
         process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_hangups
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heeding_signals
         )
         started.append(process)
         assert process.stdout is not None
