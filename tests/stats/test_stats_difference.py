@@ -47,12 +47,12 @@ def test_what_is_detectable_has_that_power_by_statsmodels(runs: int, alpha: floa
 def test_runs_that_decide_do_and_one_less_does_not() -> None:
     for estimate in (0.3, 0.0, 0.13):
         given_now = Difference(estimate, 1.0, 8.0, (5, 5))
-        needed = given_now.runs_needed(0.01, -0.2, 0.2)
+        needed = given_now.runs_needed(0.01, -0.2, 0.2, 0.01)
         assert needed is not None
         later = [Difference(estimate, 1.0, 2.0 * n - 2.0, (n, n)) for n in (needed - 1, needed)]
         decided = [one.p_value <= 0.01 or one.within(-0.2, 0.2) <= 0.01 for one in later]
         assert decided == [False, True]
-    assert Difference(1e-6, 1.0, 8.0, (5, 5)).runs_needed(0.01, -1e-7, 1e-7) is None
+    assert Difference(1e-6, 1.0, 8.0, (5, 5)).runs_needed(0.01, -1e-7, 1e-7, 0.01) is None
 
 
 def test_where_nothing_is_known_of_the_noise_nothing_is_told() -> None:
@@ -60,7 +60,7 @@ def test_where_nothing_is_known_of_the_noise_nothing_is_told() -> None:
     assert not alone.told
     assert alone.p_value == 1.0
     assert alone.half_width(0.95) == alone.detectable(0.05, 0.8) == math.inf
-    assert alone.runs_needed(0.05, -1.0, 1.0) is None
+    assert alone.runs_needed(0.05, -1.0, 1.0, 0.05) is None
     helped = alone.borrowing(VariancePrior(4.0, np.array([0.01])), 0)
     assert (helped.df, helped.variance) == (4.0, 0.01)
     assert helped.p_value < 0.01
@@ -75,7 +75,7 @@ def test_one_run_on_a_side_has_the_variance_of_the_other() -> None:
 def test_samples_without_noise_differ_or_do_not() -> None:
     same = difference(np.ones(3), np.ones(3))
     other = difference(np.ones(3), np.full(3, 2.0))
-    assert (same.p_value, other.p_value) == (1.0, 0.0)
+    assert (same.p_value, other.p_value) == (1.0, pytest.approx(0.1))
     assert same.within(-0.1, 0.1) == 0.0
     assert other.within(-0.1, 0.1) == 1.0
 
@@ -96,3 +96,20 @@ def test_exchanging_the_samples_changes_the_sign_alone(first: list[float], secon
     assert there.estimate == -back.estimate
     assert there.p_value == pytest.approx(back.p_value)
     assert 0.0 <= there.p_value <= 1.0
+
+
+def test_without_variance_runs_say_only_on_which_side_they_lie() -> None:
+    """As the exact rank test: of 2 + 2 runs one order in three is as extreme, of 5 + 5 one in 126."""
+    for runs, expected in ((2, 1 / 3), (5, 1 / 126)):
+        assert difference(np.full(runs, 1.0), np.full(runs, 2.0)).p_value == pytest.approx(expected)
+    assert difference(np.full(2, 1.0), np.full(2, 1.0)).p_value == 1.0
+
+
+@given(st.floats(-0.5, 0.5), st.floats(1e-4, 1.0), st.integers(2, 30), st.floats(1e-4, 0.01))
+def test_what_is_undecided_needs_more_runs_than_there_are(
+    estimate: float, variance: float, runs: int, level: float
+) -> None:
+    found = Difference(estimate, variance, 2.0 * runs - 2.0, (runs, runs))
+    needed = found.runs_needed(0.01, -0.05, 0.05, level)
+    if found.p_value > level and found.within(-0.05, 0.05) > 0.01:
+        assert needed is None or needed > runs

@@ -11,6 +11,7 @@ import pytest
 from hati.core import Better, Configuration, InputError, Metric, Observations, Sample, SampledRun
 from hati.stats import two_sample_tests
 from hati.studies.comparison import (
+    Change,
     IntervalMethod,
     Question,
     Statistic,
@@ -127,7 +128,7 @@ def test_values_at_zero_and_below_are_compared_as_they_are() -> None:
     assert found.change.verdict is Verdict.SLOWER
     assert found.change.ratio == pytest.approx(1.5, abs=0.1)  # half its size more
     zero = compare(pairs([sample(np.zeros((4, 1)))], [sample(np.zeros((4, 1)))])[0], Question()).rows[0]
-    assert (zero.change.verdict, zero.change.ratio) == (Verdict.INCONCLUSIVE, None)
+    assert (zero.change.verdict, zero.change.ratio) == (Verdict.SAME, None)
 
 
 def test_statistics_of_runs() -> None:
@@ -253,3 +254,52 @@ def test_classical_tests_are_of_run_medians_in_one_unit() -> None:
     (row,) = with_median_tests(compare(found, Question()), found).rows
     expected = two_sample_tests(np.median(first, axis=1), np.median(second, axis=1))
     assert [one.p_value for one in row.tests] == pytest.approx([one.p_value for one in expected])
+
+
+def whole(values: list[float], name: str = "b") -> Sample:
+    return sample(np.array(values)[:, None], name)
+
+
+def test_what_was_zero_in_every_run_is_told_without_a_ratio() -> None:
+    def told(before: list[float], after: list[float]) -> Change:
+        return compare(pairs([whole(before)], [whole(after)])[0], Question()).rows[0].change
+
+    assert told([0.0] * 5, [0.0] * 5).verdict is Verdict.SAME
+    grown = told([0.0] * 5, [1.0] * 5)
+    assert (grown.verdict, grown.ratio, grown.detectable) == (Verdict.SLOWER, None, None)
+    assert grown.p_value == pytest.approx(2 / 252)
+    assert told([0.0] * 5, [1.0, 2.0, 1.5, 1.2, 1.8]).verdict is Verdict.SLOWER
+    assert told([0.0] * 5, [1e-6, 0.0, 0.0, 0.0, 0.0]).verdict is Verdict.INCONCLUSIVE
+
+
+def test_bounds_beyond_what_numbers_hold_are_none() -> None:
+    (row,) = compare(pairs([whole([1.0, 5.0])], [whole([1.1])])[0], Question(alpha=1e-5)).rows
+    assert (row.change.interval, row.change.detectable) == (None, None)
+    assert row.change.verdict is Verdict.INCONCLUSIVE
+
+
+def test_spreads_are_fractions_of_their_own_mean() -> None:
+    (row,) = compare(pairs([whole([0.0, 1.0, 2.0, 1.0])], [whole([99.0, 100.0, 101.0, 100.0])])[0], Question()).rows
+    assert row.before.spread is not None
+    assert row.after.spread is not None
+    assert row.before.spread == pytest.approx(100.0 * row.after.spread)
+    nothing = compare(pairs([whole([0.0] * 4)], [whole([1.0, 2.0, 3.0, 4.0])])[0], Question()).rows[0]
+    assert nothing.before.spread is None
+
+
+@pytest.mark.statistical
+def test_the_detectable_change_is_told_in_four_of_five() -> None:
+    """Of 400 of it, added to one of 20 at a time, by the 99.9 % binomial bounds; half of it in fewer."""
+    hits = {0.5: 0, 1.0: 0}
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        before, after = ([whole(list(drawn(1.0, 5, rng, size=1)[:, 0]), str(i)) for i in range(20)] for _ in range(2))
+        seen = [row.change.detectable for row in compare(pairs(before, after)[0], Question(margin=0.01)).rows]
+        for place in range(0, 20, 2):
+            for part in hits:
+                values = np.array([run[0] for run in after[place].steady]) * (1.0 + part * (seen[place] or 0.0))
+                changed = [*after[:place], whole(list(values), str(place)), *after[place + 1 :]]
+                row = compare(pairs(before, changed)[0], Question(margin=0.01)).rows[place]
+                hits[part] += row.change.verdict is Verdict.SLOWER
+    assert 294 <= hits[1.0] <= 346
+    assert hits[0.5] <= 200

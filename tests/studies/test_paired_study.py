@@ -197,6 +197,33 @@ def test_values_at_zero_and_below_are_compared_as_fractions() -> None:
     assert (row.change.verdict, row.change.ratio) == (Verdict.SLOWER, pytest.approx(1.5, abs=0.1))
     (zero,) = concluded(comparison(Budget(runs=16)), FakeEngine(lambda task: {"time": [0.0]})).comparisons.rows
     assert (zero.change.ratio, zero.change.interval) == (None, None)
+    assert zero.change.verdict is Verdict.SAME
+
+
+@pytest.mark.parametrize("stopping", Stopping)
+def test_no_margin_is_a_share_of_zero(stopping: Stopping) -> None:
+    def measured(task: Task) -> dict[str, list[float]]:
+        return {"time": [0.0 if task.stage == "before" else 0.01 + 1e-4 * task.repetition]}
+
+    (row,) = concluded(comparison(Budget(runs=20), stopping), FakeEngine(measured)).comparisons.rows
+    assert (row.change.verdict, row.change.ratio, row.change.detectable) == (Verdict.SLOWER, None, None)
+
+
+def test_what_turned_into_its_opposite_is_not_decided() -> None:
+    """Another metric keeps it measuring: the evidence is the early one, the estimate the late one."""
+
+    def measured(task: Task) -> dict[str, list[float]]:
+        noise = np.random.default_rng([task.repetition, task.stage == "after", 6]).standard_normal(2)
+        change = 1.0 if task.stage == "before" else 1.03 if task.repetition < 12 else 0.91
+        return {"time": [2.0 * change * math.exp(0.002 * noise[0])], "other": [100.0 * math.exp(noise[1])]}
+
+    metrics = (TIME, Metric("other", "s"))
+    time, _ = concluded(comparison(Budget(runs=64), metrics=metrics), FakeEngine(measured)).comparisons.rows
+    assert time.change.ratio is not None
+    assert time.change.ratio < 1.0
+    assert time.change.p_value is not None
+    assert time.change.p_value < 1e-4
+    assert time.change.verdict is Verdict.INCONCLUSIVE
 
 
 def test_the_level_is_that_of_all_metrics() -> None:

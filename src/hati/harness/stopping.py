@@ -31,6 +31,10 @@ class StoppingRule(Protocol):
         """That of a mean of zero; at least ``fewest`` values, not all zero."""
         ...
 
+    def strongest(self, values: FloatArray, alpha: float) -> int:
+        """Of how many values, the first, the p-value is."""
+        ...
+
     def critical(self, size: int, alpha: float) -> float:
         """The size of Student's t statistic beyond which zero is no longer in the interval."""
         ...
@@ -62,6 +66,10 @@ class FixedSize:
         error = float(np.std(values, ddof=1)) / len(values) ** 0.5
         statistic = float(np.mean(values)) / error if error > 0.0 else np.inf
         return float(t_two_sided(np.array([statistic]), len(values) - 1)[0])
+
+    def strongest(self, values: FloatArray, alpha: float) -> int:  # noqa: ARG002
+        """All."""
+        return len(values)
 
     def critical(self, size: int, alpha: float) -> float:
         """Student's quantile."""
@@ -96,6 +104,11 @@ class AnytimeValid:
     def p_value(self, values: FloatArray, alpha: float) -> float:
         """The inverse of the largest e-value of any look: at most alpha in alpha of all campaigns."""
         return min(1.0, 1.0 / float(anytime_e_values(values)[self.fewest(alpha) - 1 :].max()))
+
+    def strongest(self, values: FloatArray, alpha: float) -> int:
+        """Up to the look with the largest e-value."""
+        least = self.fewest(alpha)
+        return least + int(np.argmax(anytime_e_values(values)[least - 1 :]))
 
     def critical(self, size: int, alpha: float) -> float:
         """That of the confidence sequence."""

@@ -90,8 +90,10 @@ def comparison_sentence(row: Comparison) -> str:
 
 
 def _sentence(found: Change) -> str:
-    if found.p_value is None or found.ratio is None or found.interval is None:
+    if found.p_value is None:
         return "inconclusive: too few runs to tell a change from noise"
+    if found.ratio is None or found.interval is None:
+        return f"{found.verdict.value}: no ratio can be told (p {p_text(found.p_value)})"
     low, high = (change(end - 1.0) for end in found.interval)
     told = f"{found.verdict.value}: {change(found.ratio - 1.0)} ({low} to {high}, p {p_text(found.p_value)})"
     if found.verdict is not Verdict.INCONCLUSIVE:
@@ -130,7 +132,7 @@ def _runs(row: Comparison) -> Cell:
 
 
 def _mean_row(name: str, ratio: float, found: Comparisons) -> tuple[Cell, ...]:
-    number = sum(row.metric.name == name and row.change.ratio is not None for row in found.rows)
+    number = sum(row.metric.name == name and (row.change.ratio or 0.0) > 0.0 for row in found.rows)
     metric = f" ({name})" if len(found.mean_ratios) > 1 else ""
     return (f"geomean of {number}{metric}", None, None, None, Shown(change(ratio - 1.0), ratio), None, None, None)
 
@@ -146,8 +148,10 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
     ]
     if 0.0 < found.borrowed < float("inf"):
         notes.append(
-            f"What is known of the noise of the other benchmarks counts as {found.borrowed:.2g} runs more of each."
+            f"What the other benchmarks tell of the noise counts as {found.borrowed:.2g} degrees of freedom more."
         )
+    elif found.borrowed > 0.0:
+        notes.append("The noise of all benchmarks is alike: it counts as known.")
     if found.remembered:
         notes.append(f"Earlier samples tell of the noise of {found.remembered} of {len(found.rows)} comparisons too.")
     if seen:

@@ -61,7 +61,12 @@ class Difference:
 
     @property
     def p_value(self) -> float:
-        """Of Student's test for no difference, two-sided; 1 where nothing is known of the noise."""
+        """Of Student's test for no difference, two-sided; 1 where nothing is known of the noise.
+
+        Samples without any variance say no more than that all of the one lie on one side of all of the other.
+        """
+        if self.told and self.standard_error == 0.0 and self.estimate != 0.0:
+            return self._of_orders
         return min(1.0, 2.0 * self._above(abs(self.estimate)))
 
     def half_width(self, confidence: float) -> float:
@@ -76,29 +81,44 @@ class Difference:
         """The size of a difference that the two-sided test finds with that power; infinite where none is."""
         if not self.told:
             return math.inf
+        if self.standard_error == 0.0:
+            return self.significant(alpha)
         critical = t_quantile(1.0 - alpha / 2.0, self.df)
         return noncentrality_of_t(critical, self.df, power) * self.standard_error
 
-    def runs_needed(self, alpha: float, low: float, high: float) -> int | None:
+    def significant(self, alpha: float) -> float:
+        """The size of an estimate from which on it is significant; infinite where none is."""
+        if self.told and self.standard_error == 0.0:
+            return 0.0 if self._of_orders <= alpha else math.inf
+        return self.half_width(1.0 - alpha)
+
+    def runs_needed(self, alpha: float, low: float, high: float, level: float) -> int | None:
         """The runs of each sample that would decide, the estimate and the variance being as they are.
 
-        Either significantly different from zero, or shown to be between the bounds. None where 10,000 do not suffice.
+        Either significantly different from zero at the ``level``, or shown at alpha to be between the bounds. None
+        where 10,000 do not suffice.
         """
         if not self.told:
             return None
-        least, most = max(2, min(self.runs)), _MOST_RUNS
-        if not self._of(most)._decided(alpha, low, high):
+        known = self._decided(alpha, low, high, level)
+        least, most = max(2, min(self.runs) + (0 if known else 1)), _MOST_RUNS
+        if not self._of(most)._decided(alpha, low, high, level):
             return None
         while least < most:
             middle = (least + most) // 2
-            least, most = (least, middle) if self._of(middle)._decided(alpha, low, high) else (middle + 1, most)
+            least, most = (least, middle) if self._of(middle)._decided(alpha, low, high, level) else (middle + 1, most)
         return most
+
+    @property
+    def _of_orders(self) -> float:
+        """The share of orders of all runs in which those of one sample precede those of the other."""
+        return 2.0 / math.comb(sum(self.runs), self.runs[0])
 
     def _of(self, runs: int) -> Difference:
         return replace(self, runs=(runs, runs), own=2.0 * runs - 2.0)
 
-    def _decided(self, alpha: float, low: float, high: float) -> bool:
-        return self.p_value <= alpha or self.within(low, high) <= alpha
+    def _decided(self, alpha: float, low: float, high: float, level: float) -> bool:
+        return self.p_value <= level or self.within(low, high) <= alpha
 
     def _above(self, size: float) -> float:
         """P of a difference at least that far above the true one."""

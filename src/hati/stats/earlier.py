@@ -36,6 +36,8 @@ def earlier_variances(
         The variances and degrees of freedom to pool with today's, shape (samples,) each.
     """
     told = (earlier_df > 0.0) & (earlier > 0.0)
+    if not told.any():
+        return np.zeros_like(earlier), np.zeros_like(earlier_df)
     both = told & (df > 0.0) & (variances > 0.0)
     change, rise = LEAST_CHANGE, 0.0
     if int(both.sum()) >= _FEWEST:

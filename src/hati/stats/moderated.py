@@ -66,7 +66,7 @@ def variance_prior(variances: FloatArray, df: FloatArray, related: Sequence[Floa
     bounded = np.maximum(variances[told], _LEAST * float(np.median(positive)))
     half = df[told] / 2.0
     logs = np.log(bounded) - digamma(half) + np.log(half)
-    coefficients, _, rank, _ = np.linalg.lstsq(columns[told], logs)
+    coefficients, _, rank, _ = np.linalg.lstsq(columns[told], logs, rcond=None)
     left = logs - columns[told] @ coefficients
     error = float(np.std(left**2)) / math.sqrt(count)
     excess = float(left @ left) / (count - int(rank)) - float(np.mean(trigamma(half))) + _CAUTION * error

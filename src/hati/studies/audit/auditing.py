@@ -66,7 +66,7 @@ def audit(
     splits = _splits(chosen, request)
     wholes = _wholes(chosen, question, history)
     outcomes = random_outcomes(chosen, wholes, _watched(splits, 0, watch), question)
-    decisions = later_halves(chosen, wholes)
+    decisions = later_halves(chosen, wholes, question)
     ends = [later(each, question, sample) for sample, each in zip(chosen, decisions, strict=True)]
     slower, faster = int(outcomes.slower.sum()), int(outcomes.faster.sum())
     found = Audit(

@@ -13,7 +13,7 @@ from hati.stats import proportion, sign_test
 from hati.studies.audit.conclusion import Directions, InTime
 from hati.studies.audit.outcomes import surprise
 from hati.studies.audit.splitting import halves, order_in_time
-from hati.studies.comparison import Decision, Question, Sides, Verdict, decide
+from hati.studies.comparison import Decision, Question, Sides, Verdict, decide, ratio_of
 
 
 class Later(NamedTuple):
@@ -23,19 +23,19 @@ class Later(NamedTuple):
     ratio: float | None
 
 
-def later_halves(samples: Sequence[Sample], wholes: Sequence[Sides]) -> list[Decision]:
+def later_halves(samples: Sequence[Sample], wholes: Sequence[Sides], question: Question) -> list[Decision]:
     """Of all samples the earlier half of the runs against the later one, compared together."""
     found = []
     for sample, whole in zip(samples, wholes, strict=True):
         order = order_in_time(sample)
         found.append(halves(np.arange(len(sample.runs)) if order is None else order).values(whole))
-    return decide(found)[0]
+    return decide(found, question)[0]
 
 
 def later(decision: Decision, question: Question, sample: Sample) -> Later:
     """What is said of one of them."""
     size = decision.decided.estimate
-    ratio = None if decision.scale == 0.0 else math.exp(size) if decision.scale is None else 1.0 + size
+    ratio = None if decision.scale == 0.0 else ratio_of(size, decision.scale)
     return Later(decision.verdict(question, sample.metric.better), ratio)
 
 

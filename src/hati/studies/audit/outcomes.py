@@ -45,7 +45,7 @@ def random_outcomes(
     """Compare the halves of all samples together, for each of the splits."""
     found = []
     for split in splits:
-        decisions, _ = decide([own.values(each) for own, each in zip(split, wholes, strict=True)])
+        decisions, _ = decide([own.values(each) for own, each in zip(split, wholes, strict=True)], question)
         found.append(_outcome(samples, decisions, question))
     return Outcomes(*(np.array(rows) for rows in zip(*found, strict=True)))
 

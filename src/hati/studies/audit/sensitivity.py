@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from hati.core import FloatArray
-from hati.stats import critical_p_value, t_quantile
-from hati.studies.comparison import Decision, Question
+from hati.stats import t_quantile
+from hati.studies.comparison import Decision, Question, ratio_of
 
 POWER = 0.8
 
@@ -21,8 +21,7 @@ def smallest_changes(decisions: Sequence[Decision], question: Question) -> Float
     It alone is changed, the others staying as they are; every run by the same factor, or where values are compared as
     they are by the same part of the first mean. Infinite where nothing is known of the noise. Shape (pairs,).
     """
-    p_values = np.array([each.decided.p_value if each.q_value is not None else math.nan for each in decisions])
-    found = [_smallest(each, p_values, place, question) for place, each in enumerate(decisions)]
+    found = [_smallest(each, question) for each in decisions]
     return np.array(found, dtype=np.float64)
 
 
@@ -34,19 +33,16 @@ def found_mostly(changes: FloatArray, power: float = POWER) -> float | None:
 
 def same_though_changed(decision: Decision, question: Question) -> bool:
     """Whether two are called the same where the second is larger by the margin than it is."""
-    if decision.q_value is None:
+    if decision.q_value is None or decision.scale == 0.0:
         return False
     changed = replace(decision.decided, estimate=decision.decided.estimate + question.limit)
     return changed.within(-question.limit, question.limit) <= question.alpha
 
 
-def _smallest(decision: Decision, p_values: FloatArray, place: int, question: Question) -> float:
-    if decision.q_value is None:
+def _smallest(decision: Decision, question: Question) -> float:
+    if decision.q_value is None or decision.scale == 0.0:
         return math.inf
     decided = decision.decided
-    others = np.delete(p_values, place)
-    critical = critical_p_value(others[~np.isnan(others)], question.alpha)
-    significant = t_quantile(1.0 - critical / 2.0, decided.df) * decided.standard_error
     not_the_same = question.limit - t_quantile(1.0 - question.alpha, decided.df) * decided.standard_error
-    shift = max(0.0, significant, not_the_same) - decided.estimate
-    return max(0.0, math.expm1(shift) if decision.scale is None else shift)
+    shift = max(0.0, decided.significant(decision.level), not_the_same) - decided.estimate
+    return max(0.0, ratio_of(shift, decision.scale) - 1.0)

@@ -16,7 +16,7 @@ from hati.studies.comparison.conclusion import (
     Verdict,
 )
 from hati.studies.comparison.deciding import compare, sides_of
-from hati.studies.comparison.decisions import Decision, Sides, decide
+from hati.studies.comparison.decisions import Decision, Sides, decide, ratio_of, spread_of
 from hati.studies.comparison.interference import interference_warnings
 from hati.studies.comparison.matching import Pair, Unmatched, across, earlier_samples, pairs
 from hati.studies.comparison.median_tests import with_median_tests
@@ -49,8 +49,10 @@ __all__ = [
     "earlier_samples",
     "interference_warnings",
     "pairs",
+    "ratio_of",
     "run_values",
     "sides_of",
+    "spread_of",
     "with_bootstrap_intervals",
     "with_median_tests",
 ]

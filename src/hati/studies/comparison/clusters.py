@@ -33,10 +33,10 @@ def cluster_changes(found: Sequence[Pair], question: Question) -> list[tuple[Clu
     """
     matched = [_matched(pair) for pair in found]
     every = [cluster for own in matched for cluster in own]
-    moved = iter(corrected([one.moved for one in every]))
-    mixed = iter(corrected([one.mixed for one in every]))
+    moved = iter(corrected([one.moved for one in every], question.alpha))
+    mixed = iter(corrected([one.mixed for one in every], question.alpha))
     return [
-        tuple(_changed(one, next(moved), next(mixed), question, pair.before.metric.better) for one in own)
+        tuple(_changed(one, next(moved), next(mixed)[0], question, pair.before.metric.better) for one in own)
         for pair, own in zip(found, matched, strict=True)
     ]
 
@@ -61,11 +61,11 @@ def _mixed(first: Cluster, second: Cluster) -> Difference:
 
 
 def _changed(
-    matched: _Matched, moved: float | None, mixed: float | None, question: Question, better: Better
+    matched: _Matched, moved: tuple[float | None, float], mixed: float | None, question: Question, better: Better
 ) -> ClusterChange:
     nothing = Change(Verdict.INCONCLUSIVE)
     return ClusterChange(
-        nothing if matched.moved is None else Decision(matched.moved, None, moved).change(question, better),
+        nothing if matched.moved is None else Decision(matched.moved, None, *moved).change(question, better),
         _side(matched.before),
         _side(matched.after),
         matched.mixed.p_value if matched.mixed.told else None,

@@ -12,7 +12,7 @@ from hati.harness import disturbances
 from hati.stats import Difference
 from hati.studies.comparison.clusters import cluster_changes
 from hati.studies.comparison.conclusion import ClusterChange, Comparison, Comparisons, Side
-from hati.studies.comparison.decisions import Decision, Sides, decide
+from hati.studies.comparison.decisions import Decision, Sides, decide, spread_of
 from hati.studies.comparison.matching import Pair, earlier_samples
 from hati.studies.comparison.question import Question
 from hati.studies.comparison.statistic import RunValues, Statistic, run_values
@@ -37,7 +37,7 @@ def compare(
         sides_of(pair, question.statistic, before)
         for pair, before in zip(found, earlier_samples(found, history), strict=True)
     ]
-    decisions, prior = decide(sides)
+    decisions, prior = decide(sides, question)
     clusters = cluster_changes(found, question)
     rows = tuple(_row(*each, question) for each in zip(found, sides, decisions, clusters, strict=True))
     return Comparisons(
@@ -75,18 +75,19 @@ def _row(
         workload=first.workload,
         metric=first.metric,
         change=decision.change(question, first.metric.better),
-        before=_side(first, sides.before.values, decision.decided, question),
-        after=_side(pair.after, sides.after.values, decision.decided, question),
+        before=_side(first, sides.before.values, decision, question),
+        after=_side(pair.after, sides.after.values, decision, question),
         clusters=clusters,
     )
 
 
-def _side(sample: Sample, values: FloatArray, decided: Difference, question: Question) -> Side:
+def _side(sample: Sample, values: FloatArray, decision: Decision, question: Question) -> Side:
+    decided, mean = decision.decided, float(values.mean())
     alone = Difference(0.0, decided.variance / 2.0, decided.own, (len(values), len(values)), decided.borrowed)
-    width = alone.half_width(1.0 - question.alpha)
+    width = spread_of(alone.half_width(1.0 - question.alpha), mean, decision.scale)
     return Side(
-        float(values.mean()),
-        width if math.isfinite(width) else None,
+        mean,
+        width,
         len(values),
         sample.revision,
         sample.machine,

@@ -13,8 +13,10 @@ from hati.stats import (
     Difference,
     VariancePrior,
     adaptive_benjamini_hochberg,
+    critical_p_value,
     difference,
     earlier_variances,
+    t_quantile,
     variance_prior,
 )
 from hati.studies.comparison.conclusion import Change, Verdict
@@ -22,6 +24,8 @@ from hati.studies.comparison.question import Question
 from hati.studies.comparison.statistic import RunValues
 
 POWER = 0.8
+_LARGEST = 700.0
+"""The logarithm of the largest ratio."""
 
 
 class Sides(NamedTuple):
@@ -35,60 +39,83 @@ class Sides(NamedTuple):
 class Decision(NamedTuple):
     """The difference of a pair with what all pairs say of its noise.
 
-    It is of logarithms, or where ``scale`` is given of values divided by that, the size of the first mean. ``q_value``
-    is the p-value corrected for all pairs; None where nothing is known of the noise, or the first mean is zero.
+    It is of logarithms, or where ``scale`` is given of values divided by that, the size of the first mean, unless
+    that is zero. ``q_value`` is the p-value corrected for all pairs, None where nothing is known of the noise;
+    ``level`` is the largest p-value that would be told beside the others.
     """
 
     decided: Difference
     scale: float | None
     q_value: float | None
+    level: float
 
     def change(self, question: Question, better: Better) -> Change:
-        """What is told of it."""
-        decided, known = self.decided, self.q_value is not None
+        """What is told of it; ratios of a first mean of zero are None."""
+        decided, verdict = self.decided, self.verdict(question, better)
+        if self.q_value is None:
+            return Change(verdict, None if self.scale == 0.0 else _finite(self._ratio(decided.estimate)))
+        if self.scale == 0.0:
+            return Change(verdict, p_value=decided.p_value, q_value=self.q_value)
         width = decided.half_width(1.0 - question.alpha)
-        detectable = decided.detectable(question.alpha, POWER) if known else math.inf
+        low, high = self._ratio(decided.estimate - width), self._ratio(decided.estimate + width)
         return Change(
-            verdict=self.verdict(question, better),
-            ratio=None if self.scale == 0.0 else self._ratio(decided.estimate),
-            interval=(self._ratio(decided.estimate - width), self._ratio(decided.estimate + width)) if known else None,
-            p_value=decided.p_value if known else None,
+            verdict=verdict,
+            ratio=_finite(self._ratio(decided.estimate)),
+            interval=(low, high) if math.isfinite(high) else None,
+            p_value=decided.p_value,
             q_value=self.q_value,
-            detectable=self._ratio(detectable) - 1.0 if math.isfinite(detectable) else None,
-            runs_needed=decided.runs_needed(question.alpha, -question.limit, question.limit) if known else None,
+            detectable=_finite(self._ratio(self._detectable(question)) - 1.0),
+            runs_needed=decided.runs_needed(question.alpha, -question.limit, question.limit, self.level),
         )
 
     def verdict(self, question: Question, better: Better) -> Verdict:
         """The same where two one-sided tests say so, else a change where it is significant over all pairs."""
         if self.q_value is None:
             return Verdict.INCONCLUSIVE
-        if self.decided.within(-question.limit, question.limit) <= question.alpha:
+        if self._same(question):
             return Verdict.SAME
         if self.q_value > question.alpha:
             return Verdict.INCONCLUSIVE
         worse = self.decided.estimate > 0.0 if better is Better.LOWER else self.decided.estimate < 0.0
         return Verdict.SLOWER if worse else Verdict.FASTER
 
+    def _same(self, question: Question) -> bool:
+        """No margin is a share of a mean of zero: only what never differs is the same as that."""
+        if self.scale == 0.0:
+            return self.decided.estimate == self.decided.standard_error == 0.0
+        return self.decided.within(-question.limit, question.limit) <= question.alpha
+
+    def _detectable(self, question: Question) -> float:
+        """What is significant with the power, and not shown to be within the margin."""
+        decided = self.decided
+        apart = t_quantile(1.0 - question.alpha, decided.df) - t_quantile(POWER, decided.df)
+        return max(decided.detectable(self.level, POWER), question.limit - apart * decided.standard_error)
+
     def _ratio(self, size: float) -> float:
         return ratio_of(size, self.scale)
 
 
-def decide(sides: Sequence[Sides]) -> tuple[list[Decision], VariancePrior]:
+def decide(sides: Sequence[Sides], question: Question) -> tuple[list[Decision], VariancePrior]:
     """The decisions of pairs that are compared together, and what they say of each other's noise."""
     differences = _remembering(sides, [_difference(each) for each in sides])
     prior = _prior(sides, [own for own, _ in differences])
     decided = [own.borrowing(prior, place) for place, (own, _) in enumerate(differences)]
+    corrections = corrected(decided, question.alpha)
     scales = [scale for _, scale in differences]
-    q_values = corrected([None if scale == 0.0 else one for one, scale in zip(decided, scales, strict=True)])
-    return [Decision(*each) for each in zip(decided, scales, q_values, strict=True)], prior
+    return [Decision(own, scale, *rest) for own, scale, rest in zip(decided, scales, corrections, strict=True)], prior
 
 
-def corrected(decided: Sequence[Difference | None]) -> list[float | None]:
-    """The p-values of differences corrected for their number; None where nothing is known of one or of its noise."""
+def corrected(decided: Sequence[Difference | None], alpha: float) -> list[tuple[float | None, float]]:
+    """The p-values of differences corrected for their number, and the largest that each could have to be told at alpha.
+
+    None where nothing is known of a difference or of its noise.
+    """
     told = [place for place, one in enumerate(decided) if one is not None and one.told]
-    p_values = [one.p_value for one in decided if one is not None and one.told]
-    found = dict(zip(told, adaptive_benjamini_hochberg(np.array(p_values)).tolist(), strict=True))
-    return [found.get(place) for place in range(len(decided))]
+    p_values = np.array([one.p_value for one in decided if one is not None and one.told])
+    adjusted = adaptive_benjamini_hochberg(p_values).tolist()
+    levels = [critical_p_value(np.delete(p_values, place), alpha) for place in range(len(told))]
+    found = dict(zip(told, zip(adjusted, levels, strict=True), strict=True))
+    return [found.get(place, (None, alpha)) for place in range(len(decided))]
 
 
 def on_scale(sides: Sides) -> tuple[FloatArray, FloatArray, float | None]:
@@ -101,8 +128,21 @@ def on_scale(sides: Sides) -> tuple[FloatArray, FloatArray, float | None]:
 
 
 def ratio_of(size: float, scale: float | None) -> float:
-    """The ratio of the second to the first that a difference on that scale is."""
-    return math.exp(size) if scale is None else 1.0 + size
+    """The ratio of the second to the first that a difference on that scale is; infinite beyond what numbers hold."""
+    if scale is not None:
+        return 1.0 + size
+    return math.exp(size) if size < _LARGEST else math.inf
+
+
+def spread_of(width: float, mean: float, scale: float | None) -> float | None:
+    """The half-width of a mean's interval on that scale as a fraction of it; None where there is none."""
+    if not math.isfinite(width) or (scale is not None and mean == 0.0):
+        return None
+    return width if scale is None else width * (scale or 1.0) / abs(mean)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _difference(sides: Sides) -> tuple[Difference, float | None]:

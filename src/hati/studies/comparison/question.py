@@ -26,7 +26,7 @@ class Question:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.alpha < 1.0:
-            raise InputError(f"alpha is a probability between 0 and 1, not {self.alpha:g}")
+            raise InputError(f"alpha is a probability between 0 and 1, not {self.alpha:g}", fix="write 0.01")
         if not 0.0 < self.margin < 1.0:
             raise InputError(f"the margin is between 0 and 100 %, not {self.margin:g}", fix="write 5%")
 

@@ -11,7 +11,7 @@ import numpy as np
 from hati.core import Better, Evidence, Metric, Pairing, Run, conversion, usage
 from hati.harness import StoppingRule, disturbances
 from hati.stats import holm
-from hati.studies.comparison import Change, Comparison, Comparisons, Question, Side, Verdict
+from hati.studies.comparison import Change, Comparison, Comparisons, Question, Side, Verdict, ratio_of, spread_of
 from hati.studies.paired.conclusion import Weighed
 from hati.studies.paired.judging import Judged, Values
 from hati.studies.paired.variant import Variant
@@ -57,6 +57,8 @@ class _Found(NamedTuple):
             return Verdict.SAME
         if self.q_value is None or self.q_value > self.judged.alpha:
             return Verdict.INCONCLUSIVE
+        if self.judged.estimate * self.judged.strongest <= 0.0:
+            return Verdict.INCONCLUSIVE
         lower = self.metric.better is Better.LOWER
         return Verdict.SLOWER if (self.judged.estimate > 0.0) == lower else Verdict.FASTER
 
@@ -82,7 +84,7 @@ def _found(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> l
     pairs = {metric: found for metric in metrics if (found := complete(evidence, metric))}
     made = {metric: _values(found, metric, question) for metric, found in pairs.items()}
     judged = {
-        metric: Judged(values.differences, contest.rule, question.alpha, question.limit)
+        metric: Judged(values.differences, contest.rule, question.alpha, 0.0 if values.scale == 0.0 else question.limit)
         for metric, values in made.items()
     }
     p_values = {metric: p for metric, one in judged.items() if (p := one.p_value) is not None}
@@ -104,21 +106,17 @@ def _row(contest: Contest, found: _Found, alpha: float) -> Comparison:
     """``alpha`` is the level of a metric by itself, at first."""
     values, judged = found.values, found.judged
     scale = values.scale
-
-    def ratio(size: float) -> float:
-        return math.exp(size) if scale is None else 1.0 + size
-
-    low, high = judged.estimate - judged.half_width, judged.estimate + judged.half_width
-    detectable = judged.detectable(POWER)
+    low, high = (ratio_of(judged.estimate + sign * judged.half_width, scale) for sign in (-1.0, 1.0))
+    detectable = None if scale == 0.0 else judged.detectable(POWER)
     before, after = contest.before, contest.after
     names = dict.fromkeys((before.benchmark.name, after.benchmark.name))
     change = Change(
         verdict=found.verdict,
-        ratio=None if scale == 0.0 else ratio(judged.estimate),
-        interval=(ratio(low), ratio(high)) if math.isfinite(high) and scale != 0.0 else None,
+        ratio=None if scale == 0.0 else ratio_of(judged.estimate, scale),
+        interval=(low, high) if math.isfinite(high) and scale != 0.0 else None,
         p_value=judged.p_value,
         q_value=found.q_value,
-        detectable=None if detectable is None else ratio(detectable) - 1.0,
+        detectable=None if detectable is None else ratio_of(detectable, scale) - 1.0,
         runs_needed=judged.pairs_needed(alpha),
     )
     return Comparison(
@@ -135,6 +133,6 @@ def _row(contest: Contest, found: _Found, alpha: float) -> Comparison:
 def _side(contest: Contest, found: _Found, side: int) -> Side:
     values, judged = (found.values.before, found.values.after)[side], found.judged
     alone = Judged(found.values.sides[side], judged.rule, judged.alpha, judged.limit)
-    spread = alone.half_width if math.isfinite(alone.half_width) else None
+    spread = spread_of(alone.half_width, float(values.mean()), found.values.scale)
     disturbed = sum(map(bool, disturbances([usage(pair[side]) for pair in found.pairs])))
     return Side(float(values.mean()), spread, len(values), contest.revision, contest.machine, disturbed)

@@ -55,6 +55,11 @@ class Judged:
         return self.rule.p_value(self.differences, self.alpha)
 
     @property
+    def strongest(self) -> float:
+        """The mean at the look that the p-value is of."""
+        return float(np.mean(self.differences[: self.rule.strongest(self.differences, self.alpha)]))
+
+    @property
     def half_width(self) -> float:
         """Of the interval; infinite where it has no end."""
         return self._width(self.rule.critical(self.pairs, self.alpha), self.pairs) if self.pairs > 1 else math.inf
@@ -93,7 +98,7 @@ class Judged:
         return apart or self._within(pairs)
 
     def _within(self, pairs: int) -> bool:
-        return abs(self.estimate) + self._width(self.rule.one_sided(pairs, self.alpha), pairs) < self.limit
+        return abs(self.estimate) + self._width(self.rule.one_sided(pairs, self.alpha), pairs) <= self.limit
 
     def _width(self, critical: float, pairs: int) -> float:
         return math.inf if math.isinf(critical) else critical * self.deviation / math.sqrt(pairs)
