@@ -131,3 +131,11 @@ def test_what_is_refused(hati: Hati, tiny: Path, words: tuple[str, ...], status:
     assert (done.status, done.out) == (status, "")
     assert message in done.err
     assert "Traceback" not in done.err
+
+
+def test_folders_that_are_called_like_benchmarks_are_not_meant(hati: Hati, tiny: Path) -> None:
+    for name in ("old", "new"):
+        (tiny / name).mkdir()
+    assert hati("compare", "old", "new", "--dry-run").status == 0
+    assert "old" in hati("compare", "./old", "./new").err
+    assert hati("compare", "./old", "./new").status == 2

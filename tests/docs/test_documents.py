@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(?P<language>\w+)(?P<rest>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r'title="([^"]+)"')
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+LONG = {"recommend.md", "study-a-table.md"}
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 
@@ -48,7 +49,11 @@ def run(command: str, folder: Path, server: Server) -> str:
 
 @pytest.mark.parametrize(
     "document",
-    [d for d in DOCUMENTS if "```console" in d.read_text()],
+    [
+        pytest.param(d, marks=[pytest.mark.acceptance] if d.name in LONG else [])
+        for d in DOCUMENTS
+        if "```console" in d.read_text()
+    ],
     ids=lambda d: str(d.relative_to(ROOT)),
 )
 def test_what_a_document_shows_is_what_happens(document: Path, tmp_path: Path, hati_server: Server) -> None:

@@ -117,7 +117,7 @@ def compare(
     check_output(output)
     of_files = FileOptions(history, interval, tests, seed)
     of_pairs = PairOptions(project, both, set_before, set_after, stop, duet, budget, seed, fresh, dry_run, store)
-    if any(Path(name).exists() for name in (before, after)) or not of_pairs.has_project:
+    if not of_pairs.means(before, after):
         of_pairs.refuse()
         found = compare_files(Path(before), Path(after), question, metric, of_files, output, chosen)
         return _status(found, failing)

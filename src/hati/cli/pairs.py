@@ -39,10 +39,21 @@ class PairOptions:
     dry_run: bool
     store: str | None
 
-    @property
-    def has_project(self) -> bool:
-        """Whether there is one to have benchmarks."""
-        return self.project.is_file() or (self.project / "hati.toml").is_file()
+    def means(self, before: str, after: str) -> bool:
+        """Whether benchmarks are meant, not files: nothing is called so, or only folders, and benchmarks are.
+
+        Raises:
+            InputError: where the project file is wrong.
+        """
+        from hati.project import read_project
+
+        paths = Path(before), Path(after)
+        if not (self.project.is_file() or (self.project / "hati.toml").is_file()) or any(map(Path.is_file, paths)):
+            return False
+        if not any(map(Path.exists, paths)):
+            return True
+        known = {benchmark.name for benchmark in read_project(self.project).benchmarks}
+        return {before, after} <= known
 
     def refuse(self) -> None:
         """See that none of them is given with files.
