@@ -164,3 +164,36 @@ def test_classical_tests_and_bootstrap_intervals_are_asked_for(hati: Hati, files
     ]
     assert found[0]["tests"][4]["transformed"] == "log(x)"
     assert set(found[0]["tests"][4]["normality"]) == {"before", "after"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "a.json", "b.json"),
+        ("compare", "b.json", "b.json", "--history", "a.json"),
+        ("import", "a.json"),
+        ("audit", "a.json"),
+        ("harness", "steady", "a.json"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_read_is_not_written_over(hati: Hati, files: Path, words: tuple[str, ...]) -> None:
+    before = (files / "a.json").read_bytes()
+    done = hati(*words, "--output", "./a.json")
+    assert (done.status, done.out) == (2, "")
+    assert "a.json cannot be written: it is what is read" in done.err
+    assert (files / "a.json").read_bytes() == before
+
+
+def test_extreme_levels_end(hati: Hati, files: Path) -> None:
+    done = hati("compare", "a.json", "b.json", "--alpha", "1e-17", "--format", "json")
+    assert done.status in {0, 3}
+    assert {row["verdict"] for row in done.json} <= {"same", "inconclusive"}
+
+
+def test_sides_that_disagree_which_is_better(hati: Hati, files: Path) -> None:
+    text = (files / "b.json").read_text()
+    (files / "b.json").write_text(text.replace('"better": "lower"', '"better": "higher"'))
+    done = hati("compare", "a.json", "b.json")
+    assert (done.status, done.out) == (2, "")
+    assert "lower is better before, and higher after" in done.err

@@ -105,7 +105,7 @@ def test_without_variance_runs_say_only_on_which_side_they_lie() -> None:
     assert difference(np.full(2, 1.0), np.full(2, 1.0)).p_value == 1.0
 
 
-@given(st.floats(-0.5, 0.5), st.floats(1e-4, 1.0), st.integers(2, 30), st.floats(1e-4, 0.01))
+@given(st.floats(-0.5, 0.5), st.just(0.0) | st.floats(1e-4, 1.0), st.integers(2, 30), st.floats(1e-4, 0.01))
 def test_what_is_undecided_needs_more_runs_than_there_are(
     estimate: float, variance: float, runs: int, level: float
 ) -> None:

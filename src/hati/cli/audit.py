@@ -73,7 +73,7 @@ def audit(
     from hati.subject.samples import read_samples
 
     request = AuditRequest(Question(alpha, parse_share(margin), Statistic.parse(statistic)), splits, seed)
-    check_output(output)
+    check_output(output, path, *(history or ()))
     if not _is_project(path):
         samples = _stored(path, benchmark)
     elif dry_run:

@@ -114,7 +114,7 @@ def compare(
 
     question = Question(alpha, parse_share(margin), Statistic.parse(statistic))
     failing = _verdicts(fail_on)
-    check_output(output)
+    check_output(output, Path(before), Path(after), *(history or ()))
     of_files = FileOptions(history, interval, tests, seed)
     of_pairs = PairOptions(project, both, set_before, set_after, stop, duet, budget, seed, fresh, dry_run, store)
     if not of_pairs.means(before, after):

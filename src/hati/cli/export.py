@@ -51,12 +51,12 @@ def export(
         stored = place.samples(selection)
         _check(wanted, [sample.configuration for sample in stored])
         samples = tuple(sample for sample in stored if _has(sample.configuration, wanted))
+        if not samples and (study or benchmark or chosen is ExportFormat.BENCHSTAT):
+            raise _nothing()
         if chosen is ExportFormat.SAMPLES:
             write(render.to_json(samples_json(samples)), output)
-        elif samples:
-            write_pieces(render.benchstat_text(samples), output)
         else:
-            raise _nothing()
+            write_pieces(render.benchstat_text(samples), output)
         return
     runs = place.runs(selection)
     _check(wanted, [run.task.configuration for run in runs])

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hati.cli.files import of_metric
 from hati.cli.output import STDOUT, Format, check_output, console, say, write
 from hati.cli.parameters import FormatOption, Output
 from hati.cli.screen import parse_share
-from hati.core import InputError, parse_duration
+from hati.core import parse_duration
 
 if TYPE_CHECKING:
     from hati.core import Sample
@@ -108,15 +109,11 @@ def runs(
 def _samples(path: Path, metric: str | None, output: str) -> tuple[Sample, ...]:
     from hati.subject.samples import read_samples
 
-    check_output(output)
+    check_output(output, path)
     found = read_samples(path)
     for warning in found.warnings:
         say(f"warning: {warning}")
-    chosen = tuple(sample for sample in found.samples if metric in {None, sample.metric.name})
-    if not chosen:
-        known = ", ".join(sorted({sample.metric.name for sample in found.samples}))
-        raise InputError(f"{path} has no samples of the metric {metric!r}", fix=f"its metrics are {known}")
-    return chosen
+    return of_metric(found.samples, metric, path)
 
 
 def _write(values: Plain, table: Table, chosen: Format, output: str) -> None:

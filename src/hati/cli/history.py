@@ -51,7 +51,7 @@ def history(
     level = parse_share(alpha)
     if not level:
         raise InputError("--alpha 0 finds nothing", fix="give the probability of a false change point, such as 5%")
-    check_output(output)
+    check_output(output, path)
     sheet = selected(read_sheet(path), [Condition.parse(text) for text in where or ()])
     series = read_series(sheet, metric, unit=unit, better=better)
     _write(histories(series, level, baseline), chosen, output)

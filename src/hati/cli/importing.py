@@ -25,7 +25,7 @@ def import_(files: _Files, written_as: _From = None, output: Output = STDOUT) ->
     from hati import render
     from hati.subject.samples import read_all
 
-    check_output(output)
+    check_output(output, *files)
     with reading_progress("reading") as watch:
         found = read_all(files, written_as, watch)
     for warning in found.warnings:

@@ -65,13 +65,15 @@ def write_pieces(pieces: Iterable[str | bytes], output: str = STDOUT) -> None:
     _disown(path)
 
 
-def check_output(output: str) -> None:
+def check_output(output: str, *inputs: Path) -> None:
     """See that a result can be written there, before any work is done for it.
 
     Raises:
-        InputError: where it is a folder, or in none, or in one that may not be written to.
+        InputError: where it is a folder, or in none, or in one that may not be written to, or one of the inputs.
     """
     path = Path(output)
+    if path.is_file() and any(each.is_file() and path.samefile(each) for each in inputs):
+        raise _unwritable(path, "it is what is read")
     if output == STDOUT or (path.exists() and not path.is_file() and not path.is_dir()):  # a device or a pipe
         return
     reason = ""

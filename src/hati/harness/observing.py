@@ -14,6 +14,9 @@ _DECIMALS = 100.0
 _ROUNDING = 1e-9
 
 
+_FINEST = 1e-9
+
+
 @dataclass(frozen=True)
 class QuantilePrecision:
     """That a quantile's estimate is, with that confidence, the true quantile of a probability within +- ``precision``.
@@ -30,7 +33,12 @@ class QuantilePrecision:
         for name in ("quantile", "precision", "confidence"):
             value = getattr(self, name)
             if not 0.0 < value < 1.0:
-                raise InputError(f"the {name} is between 0 and 1, not {value:g}")
+                raise InputError(f"the {name} is between 0 and 1, not {value:g}", fix="write 0.95, or 95%")
+        if not _FINEST <= self.precision < min(self.quantile, 1.0 - self.quantile):
+            raise InputError(
+                f"a precision of {self.precision:g} says nothing of the {self.quantile:g} quantile",
+                fix=f"give a --precision below {min(self.quantile, 1.0 - self.quantile):g}, and not below {_FINEST:g}",
+            )
 
     @property
     def observations(self) -> int:

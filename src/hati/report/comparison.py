@@ -170,10 +170,19 @@ def _noise_note(found: Comparisons) -> str:
 
 def _cluster_notes(found: Comparisons) -> list[str]:
     several = [row for row in found.rows if row.clusters]
-    changed = [row for row in several if any(part.told for part in row.clusters)]
     if not several:
         return []
-    return [
+    changed = sum(any(part.told for part in row.clusters) for row in several)
+    notes = [
         f"In {len(several)} of {len(found.rows)} the observations form clusters, compared one by one, with their "
-        f"shares: {len(changed) or 'none'} with a change{' (rows below)' if changed else ''}."
+        f"shares: {changed or 'none'} with a change{' (rows beneath each)' if changed else ''}."
     ]
+    parts = [part.change for row in several for part in row.clusters]
+    undecided = [each for each in parts if each.verdict is Verdict.INCONCLUSIVE]
+    seen = [each.detectable for each in undecided if each.detectable is not None]
+    if seen:
+        notes.append(
+            f"{len(undecided)} of {len(parts)} clusters are undecided: of one of them no change below "
+            f"{percent(max(seen))} would have been found."
+        )
+    return notes

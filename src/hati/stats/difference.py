@@ -112,7 +112,7 @@ class Difference:
     @property
     def _of_orders(self) -> float:
         """The share of orders of all runs in which those of one sample precede those of the other."""
-        return 2.0 / math.comb(sum(self.runs), self.runs[0])
+        return 2 / math.comb(sum(self.runs), self.runs[0])
 
     def _of(self, runs: int) -> Difference:
         return replace(self, runs=(runs, runs), own=2.0 * runs - 2.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from statistics import NormalDist
 
 import numpy as np
@@ -136,6 +137,9 @@ def trigamma_inverse(value: float) -> float:
     return found
 
 
+_LARGEST_NONCENTRALITY = 1e12
+
+
 def noncentral_t_above(limit: float, df: float, noncentral: float) -> float:
     """P(T > limit) of the noncentral t distribution."""
     from scipy import special
@@ -144,10 +148,15 @@ def noncentral_t_above(limit: float, df: float, noncentral: float) -> float:
 
 
 def noncentrality_of_t(limit: float, df: float, power: float) -> float:
-    """Of the noncentral t distribution that is above a positive limit with that probability."""
+    """Of the noncentral t distribution that is above a positive limit with that probability.
+
+    Infinite where that cannot be computed: limits of extreme levels with few degrees of freedom.
+    """
     low, high = 0.0, 2.0 * limit + 10.0
-    while noncentral_t_above(limit, df, high) < power:
+    while not noncentral_t_above(limit, df, high) >= power:
         high *= 2.0
+        if high > _LARGEST_NONCENTRALITY:
+            return math.inf
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
         low, high = (low, middle) if noncentral_t_above(limit, df, middle) >= power else (middle, high)

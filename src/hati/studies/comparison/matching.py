@@ -44,6 +44,13 @@ def pairs(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[tuple[Pair
             "no benchmark is in both",
             fix="compare samples of the same benchmarks, metrics, configurations and workloads",
         )
+    for pair in found:
+        if pair.before.metric.better is not pair.after.metric.better:
+            raise InputError(
+                f"{_name(pair.before)}: {pair.before.metric.better.value} is better before, and"
+                f" {pair.after.metric.better.value} after",
+                fix="compare samples that agree which is better",
+            )
     return tuple(found), Unmatched(
         tuple(_name(first[key][0]) for key in first if key not in second),
         tuple(_name(second[key][0]) for key in second if key not in first),
