@@ -112,7 +112,7 @@ def test_two_cores_are_needed(tmp_path: Path) -> None:
 def test_a_benchmark_that_does_more_than_its_command_is_refused() -> None:
     def refused(**more: object) -> str:
         with pytest.raises(InputError) as error:
-            duet_cores([Benchmark("a", ("true",), HATI, METRICS, **more)])  # type: ignore[arg-type]
+            duet_cores([Benchmark("a", ("true",), HATI, METRICS, **more)])  # type: ignore[arg-type]  # fields of several types
         return error.value.message
 
     assert "the prepare of 'a' would run beside the other's command" in refused(prepare=("true",))

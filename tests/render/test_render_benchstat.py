@@ -65,7 +65,7 @@ def parsed(text: str) -> tuple[list[Result], dict[str, dict[str, str]]]:
 def sample(values: list[list[float]], unit: str = "ms", metric: str = "latency", **other: object) -> Sample:
     of = Metric(metric, unit, Better(str(other.pop("better", "lower"))))
     runs = tuple(SampledRun(Observations(metric, unit, np.array(v), len(v) > 1)) for v in values)
-    return Sample(str(other.pop("benchmark", "orders")), of, runs, **other)  # type: ignore[arg-type]
+    return Sample(str(other.pop("benchmark", "orders")), of, runs, **other)  # type: ignore[arg-type]  # fields of several types
 
 
 def text(*samples: Sample) -> str:

@@ -53,21 +53,21 @@ class FixedSize:
         """Fixed."""
         return Stopping.FIXED
 
-    def fewest(self, alpha: float) -> int:  # noqa: ARG002  # of any level
+    def fewest(self, alpha: float) -> int:  # noqa: ARG002  # as other rules are asked
         """Two: one difference has no variance."""
         return 2
 
-    def e_value(self, values: FloatArray) -> float | None:  # noqa: ARG002
+    def e_value(self, values: FloatArray) -> float | None:  # noqa: ARG002  # as other rules are asked
         """None."""
         return None
 
-    def p_value(self, values: FloatArray, alpha: float) -> float:  # noqa: ARG002
+    def p_value(self, values: FloatArray, alpha: float) -> float:  # noqa: ARG002  # as other rules are asked
         """Student's, two-sided."""
         error = float(np.std(values, ddof=1)) / len(values) ** 0.5
         statistic = float(np.mean(values)) / error if error > 0.0 else np.inf
         return float(t_two_sided(np.array([statistic]), len(values) - 1)[0])
 
-    def strongest(self, values: FloatArray, alpha: float) -> int:  # noqa: ARG002
+    def strongest(self, values: FloatArray, alpha: float) -> int:  # noqa: ARG002  # as other rules are asked
         """All."""
         return len(values)
 
