@@ -79,7 +79,7 @@ def test_runs_are_measured_now(hati: Hati, fake_project: Path) -> None:
         (("a.json", "--splits", "0"), "an audit takes 1 to 10,000 splits"),
         (("a.json", "--metric", "memory"), "a.json has no samples of the metric 'memory'"),
         (("a.json", "--benchmark", "three"), "a.json has no benchmark 'three'"),
-        (("a.json", "--alpha", "2"), "alpha is a probability"),
+        (("a.json", "--alpha", "0"), "alpha is a probability"),
         (("a.json", "--margin", "200%"), "share"),
         (("a.json", "--output", "no/where"), "cannot be written"),
     ],

@@ -49,5 +49,5 @@ def test_missing_files_and_formats_are_told(hati: Hati, tmp_path: Path) -> None:
     (tmp_path / "prose").write_text("nothing\n")
     done = hati("import", "prose")
     assert done.status == 2
-    assert "prose:1: the format of this file is not known; name the format by --from" in done.err
+    assert "prose:1: the format of this file is not known; name the format by hati import --from" in done.err
     assert hati("import", "prose", "--from", "xyz").status == 2

@@ -107,7 +107,7 @@ def test_no_other_number_costs_less() -> None:
 @pytest.mark.parametrize(("change", "alpha"), [(0.05, 0.01), (0.1, 0.05)])
 def test_runs_by_the_noncentral_t(change: float, alpha: float) -> None:
     variance = NestedVariance(10.0, within=4.0, between=0.25, runs=5, observations=30.0, worth=1.0)
-    found = runs_for(variance, 24, Aim(change, 0.8, alpha))
+    found = runs_for(variance.relative(24) or 0.0, Aim(change, 0.8, alpha))
     assert found is not None
     deviation = math.sqrt(0.25 + 4.0 / 24) / 10.0
 
@@ -136,10 +136,27 @@ def test_costs_are_told_from_what_is_recorded() -> None:
 
 def test_what_is_not_known_is_said() -> None:
     alone = run_plan(sample([[1.0, 1.1, 0.9]]), Aim())
-    assert (alone.best, alone.now and alone.now.runs) == (None, None)
+    assert (alone.best, alone.now.runs) == (None, None)
     assert "there is one run" in alone.unknown[0]
     single = run_plan(sample([[1.0], [1.1]]), Aim())
     assert single.variance is None
+    assert single.now.runs is not None
     assert "more than one observation" in single.unknown[0]
     rate = run_plan(sample([[1.0, 1.2], [1.1, 1.3]], unit="1/s"), Aim())
     assert "what an observation costs" in rate.unknown[0]
+
+
+def test_runs_of_now_are_planned_by_how_run_means_vary() -> None:
+    """Runs that make the same unequal calls differ by far less than the calls do."""
+    calls = np.concatenate([np.full(46, 0.0002), np.full(109, 0.08)])
+    alike = [list(calls * (1 + 0.001 * RNG.normal())) for _ in range(12)]
+    aim = Aim(change=0.05)
+    found = run_plan(sample(alike), aim).now.runs
+    assert found == run_plan(sample([[float(np.mean(run))] for run in alike]), aim).now.runs == 2
+
+
+def test_observations_that_overlap_cost_their_part_of_the_wall_time() -> None:
+    clients = costs_of(sample([[0.08] * 160] * 3, wall=2.0))
+    assert clients is not None
+    assert (clients.observation, clients.run) == (pytest.approx(2.0 / 160), pytest.approx(0.0, abs=1e-12))
+    assert "wall time" in clients.basis

@@ -38,7 +38,7 @@ _Path = Annotated[
 ]
 _Splits = Annotated[int, typer.Option("--splits", metavar="N", help="How often the runs are split in halves.")]
 _Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="Within it two are the same: 5% or 0.05.")]
-_Alpha = Annotated[float, typer.Option("--alpha", metavar="P", help="The level of every verdict.")]
+_Alpha = Annotated[str, typer.Option("--alpha", metavar="SHARE", help="The level of every verdict: 1% or 0.01.")]
 _Statistic = Annotated[
     str,
     typer.Option("--statistic", metavar="NAME", help="What stands for a run: mean, median, or a quantile as q0.99."),
@@ -54,7 +54,7 @@ def audit(
     path: _Path = HERE,
     splits: _Splits = 20,
     margin: _Margin = "5%",
-    alpha: _Alpha = 0.01,
+    alpha: _Alpha = "1%",
     statistic: _Statistic = "mean",
     metric: _Metric = None,
     history: _History = None,
@@ -72,7 +72,7 @@ def audit(
     from hati.studies.comparison import Question, Statistic
     from hati.subject.samples import read_samples
 
-    request = AuditRequest(Question(alpha, parse_share(margin), Statistic.parse(statistic)), splits, seed)
+    request = AuditRequest(Question(parse_share(alpha), parse_share(margin), Statistic.parse(statistic)), splits, seed)
     check_output(output, path, *(history or ()))
     if not _is_project(path):
         samples = _stored(path, benchmark)

@@ -27,7 +27,7 @@ _Before = Annotated[
 ]
 _After = Annotated[str, typer.Argument(metavar="AFTER", help="The same of what is compared with it.")]
 _Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="Within it two are the same: 5% or 0.05.")]
-_Alpha = Annotated[float, typer.Option("--alpha", metavar="P", help="The level of every verdict.")]
+_Alpha = Annotated[str, typer.Option("--alpha", metavar="SHARE", help="The level of every verdict: 1% or 0.01.")]
 _Statistic = Annotated[
     str,
     typer.Option("--statistic", metavar="NAME", help="What stands for a run: mean, median, or a quantile as q0.99."),
@@ -88,7 +88,7 @@ def compare(
     before: _Before,
     after: _After,
     margin: _Margin = "5%",
-    alpha: _Alpha = 0.01,
+    alpha: _Alpha = "1%",
     statistic: _Statistic = "mean",
     metric: _Metric = None,
     history: _History = None,
@@ -112,7 +112,7 @@ def compare(
     """Compare two samples run by run, from files or measured now: slower, faster, the same, or what would decide."""
     from hati.studies.comparison import Question, Statistic
 
-    question = Question(alpha, parse_share(margin), Statistic.parse(statistic))
+    question = Question(parse_share(alpha), parse_share(margin), Statistic.parse(statistic))
     failing = _verdicts(fail_on)
     check_output(output, Path(before), Path(after), *(history or ()))
     of_files = FileOptions(history, interval, tests, seed)

@@ -38,7 +38,7 @@ _Precision = Annotated[
 _Confidence = Annotated[float, typer.Option("--confidence", metavar="P", help="How sure that is to be.")]
 _Detect = Annotated[str, typer.Option("--detect", metavar="SHARE", help="The change that is to be found.")]
 _Power = Annotated[float, typer.Option("--power", metavar="P", help="The probability of finding it.")]
-_Alpha = Annotated[float, typer.Option("--alpha", metavar="P", help="The level of the test.")]
+_Alpha = Annotated[str, typer.Option("--alpha", metavar="SHARE", help="The level of the test: 1% or 0.01.")]
 _ObservationCost = Annotated[
     str | None, typer.Option("--observation-cost", metavar="TIME", help="What one costs [default: told from FILE].")
 ]
@@ -89,7 +89,7 @@ def runs(
     path: _File,
     detect: _Detect = "5%",
     power: _Power = 0.8,
-    alpha: _Alpha = 0.01,
+    alpha: _Alpha = "1%",
     metric: _Metric = None,
     observation_cost: _ObservationCost = None,
     run_cost: _RunCost = None,
@@ -100,7 +100,7 @@ def runs(
     from hati.harness import Aim, run_plan
     from hati.report import plans_json, plans_table
 
-    aim = Aim(parse_share(detect), power, alpha)
+    aim = Aim(parse_share(detect), power, parse_share(alpha))
     costs = tuple(None if text is None else parse_duration(text) for text in (observation_cost, run_cost))
     plans = [run_plan(sample, aim, *costs) for sample in _samples(path, metric, output)]
     _write(plans_json(plans, aim), plans_table(plans, aim), chosen, output)

@@ -126,5 +126,10 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def say(message: str) -> None:
-    """Say a line to people, on standard error, so that a result on standard output stays clean."""
-    print(message, file=sys.stderr, flush=True)  # noqa: T201  # plain, so that it is quick and nothing can go wrong
+    """Say something to people, on standard error, so that a result on standard output stays clean.
+
+    What programs and files are quoted with may hold anything: it is shown, and does nothing else.
+    """
+    from hati.render.visible import visible
+
+    print("\n".join(map(visible, message.split("\n"))), file=sys.stderr, flush=True)  # noqa: T201  # plain, so that it is quick and nothing can go wrong

@@ -81,15 +81,12 @@ def best_observations(variance: NestedVariance, costs: Costs) -> int | None:
     return max(1, math.ceil(math.sqrt(ratio)))
 
 
-def runs_for(variance: NestedVariance, observations: int, aim: Aim) -> int | None:
+def runs_for(relative: float, aim: Aim) -> int | None:
     """The runs of each side with which Student's test on run means finds the change; at least 2.
 
-    On the logarithmic scale, where the standard deviation is relative to the mean.
+    ``relative`` is the variance of run means over the square of their mean: on the logarithmic scale, where the test
+    decides, it is theirs.
     """
-    spread = variance.of_run_means(observations)
-    if spread is None or variance.mean == 0.0:
-        return None
-    relative = spread / variance.mean**2
 
     def finds(runs: int) -> bool:
         planned = Difference(0.0, relative, 2.0 * runs - 2.0, (runs, runs))
@@ -104,8 +101,8 @@ def runs_for(variance: NestedVariance, observations: int, aim: Aim) -> int | Non
     return most
 
 
-def allocation(variance: NestedVariance, observations: int, aim: Aim, costs: Costs | None) -> Allocation:
-    """What that many observations in a run ask for."""
-    runs = runs_for(variance, observations, aim)
+def allocation(observations: int, relative: float | None, aim: Aim, costs: Costs | None) -> Allocation:
+    """What that many observations in a run ask for; ``relative`` as in ``runs_for``, None where it is not known."""
+    runs = None if relative is None else runs_for(relative, aim)
     seconds = None if runs is None or costs is None else 2.0 * costs.of(runs, observations)
     return Allocation(observations, runs, seconds)

@@ -13,9 +13,10 @@ from hati.harness.allocation import Costs
 def costs_of(sample: Sample, observation: float | None = None, run: float | None = None) -> Costs | None:
     """Seconds for each, those given, or else told from the sample; None where an observation's cannot be told.
 
-    An observation of a time is taken to last as long as it says; of anything else, as long as the runs' wall time
-    divided by their observations. A run costs what its wall time is beyond its observations after warm-up; where that
-    was not recorded, what its warm-up says, which leaves out its start.
+    An observation of a time is taken to last as long as it says; of anything else, and of times that overlap (those of
+    clients at once), as long as the runs' wall time divided by their observations. A run costs what its wall time is
+    beyond its observations after warm-up; where that was not recorded, what its warm-up says, which leaves out its
+    start.
     """
     bases = []
     if observation is None:
@@ -31,13 +32,23 @@ def costs_of(sample: Sample, observation: float | None = None, run: float | None
 
 def _observation(sample: Sample) -> tuple[float | None, str]:
     unit = parse_unit(sample.metric.unit)
+    part = _part_of_wall_time(sample)
     if unit.dimension == "time":
-        mean = fmean(float(np.mean(values)) for values in sample.steady) * unit.scale
-        return (mean, "an observation lasts as long as it says") if mean > 0.0 else (None, "")
+        whole, steady = (
+            fmean(float(np.mean(values)) for values in of) * unit.scale
+            for of in ([run.observations.values for run in sample.runs], sample.steady)
+        )
+        if steady > 0.0 and (part is None or whole <= part):
+            return steady, "an observation lasts as long as it says"
+    return part, "an observation costs its part of the wall time"
+
+
+def _part_of_wall_time(sample: Sample) -> float | None:
+    """The wall time for each observation; None where it was not recorded."""
     walls = [(run.usage.wall_time, run.observations.values.size) for run in sample.runs]
     if any(wall is None or wall <= 0.0 for wall, _ in walls):
-        return None, ""
-    return fmean((wall or 0.0) / size for wall, size in walls), "an observation costs its part of the wall time"
+        return None
+    return fmean((wall or 0.0) / size for wall, size in walls)
 
 
 def _run(sample: Sample, observation: float) -> tuple[float, str]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from statistics import harmonic_mean
+
+import numpy as np
 
 from hati.core import InputError, Sample
 from hati.harness.allocation import Aim, Allocation, Costs, allocation, best_observations
@@ -35,14 +38,14 @@ class SufficientRun:
 class RunPlan:
     """How one sample's runs are best made.
 
-    ``variance`` is None where nothing is known of it; ``now`` keeps the observations that a run has now, ``best`` has
-    those that cost least, None where that is not known; ``unknown`` says what is not known, and why.
+    ``variance`` is None where nothing is known of that within runs; ``now`` keeps the observations that a run has now,
+    ``best`` has those that cost least, None where that is not known; ``unknown`` says what is not known, and why.
     """
 
     sample: Sample
     variance: NestedVariance | None
     costs: Costs | None
-    now: Allocation | None
+    now: Allocation
     best: Allocation | None
     unknown: tuple[str, ...]
 
@@ -65,15 +68,23 @@ def run_plan(sample: Sample, aim: Aim, observation_cost: float | None = None, ru
     """How many observations in how many runs of each side find a change; costs in seconds where they are given."""
     costs = costs_of(sample, observation_cost, run_cost)
     unknown = [] if costs else ["what an observation costs: neither is the metric a time nor was wall time recorded"]
+    now = _now(sample, aim, costs)
     try:
         variance = nested_variance(sample.steady)
     except InputError as error:
-        return RunPlan(sample, None, costs, None, None, (*unknown, error.message))
+        return RunPlan(sample, None, costs, now, None, (*unknown, error.message))
     if variance.between is None:
         unknown.append("the variance between runs: there is one run")
     elif variance.between <= 0.0:
         unknown.append("the variance between runs is not shown to be above zero: longer runs cost less than more runs")
-    now = allocation(variance, max(1, round(variance.observations)), aim, costs)
     number = best_observations(variance, costs) if costs else None
-    best = allocation(variance, number, aim, costs) if number else None
+    best = allocation(number, variance.relative(number), aim, costs) if number else None
     return RunPlan(sample, variance, costs, now, best, tuple(unknown))
+
+
+def _now(sample: Sample, aim: Aim, costs: Costs | None) -> Allocation:
+    """With the observations of now, run means vary as they are seen to, whatever observations vary by within a run."""
+    means = np.array([values.mean() for values in sample.steady])
+    known = len(means) > 1 and means.mean() != 0.0
+    relative = float(np.var(means, ddof=1) / means.mean() ** 2) if known else None
+    return allocation(max(1, round(harmonic_mean(map(len, sample.steady)))), relative, aim, costs)

@@ -1,9 +1,10 @@
 """Arrays in, numbers out: the statistics that studies conclude with.
 
-Contrasts of a two-level design and their alias sets; effects by least squares on the runs there are; Lenth's pseudo
-standard error with its simulated reference distribution; pure error; Holm's correction; half-normal
-coordinates; the Box-Cox likelihood; ln s^2; rank trend; and the effect that a study can detect. An effect is always
-the mean at the second setting (+) minus the mean at the first (-).
+Of designs: contrasts and alias sets, effects by least squares, analysis of variance, Lenth's pseudo standard error,
+models that data cannot tell apart, and what a study can detect. Of two samples: differences of run means, with
+variance borrowed or without, tests, bootstrap, clusters, and what may be looked at any time. Of a series: steadiness,
+autocorrelation, change points, outliers, trend. An effect is always the mean at the second setting (+) minus the mean
+at the first (-); a run is the unit of every claim about noise.
 """
 
 from hati.stats.agreement import (

@@ -37,6 +37,11 @@ class NestedVariance:
             return None
         return max(self.between, 0.0) + self.independent / observations
 
+    def relative(self, observations: float) -> float | None:
+        """The same over the square of the mean; None where there is no such ratio."""
+        found = self.of_run_means(observations)
+        return None if found is None or self.mean == 0.0 else found / self.mean**2
+
 
 def nested_variance(runs: Sequence[FloatArray]) -> NestedVariance:
     """Estimate both variances from runs, each of shape (n,).

@@ -27,7 +27,7 @@ def with_bootstrap_intervals(told: Comparisons, found: Sequence[Pair], question:
     if few:
         warnings += (
             f"{few} of {len(rows)} comparisons have fewer than {_FEW_RUNS} runs of a side, with which bootstrap"
-            " intervals are too narrow: of 99 % intervals of 5 runs 97.5 % hold the truth; make 10 runs, or use"
+            " intervals are too narrow (at 99 %, those of 5 runs hold the truth in 97.5 %): make 10 runs, or use"
             " --interval t",
         )
     return replace(told, rows=rows, intervals=IntervalMethod.BOOTSTRAP, seed=seed, warnings=warnings)

@@ -13,7 +13,7 @@ from hati.subject.samples.document import read_whole
 from hati.subject.samples.formats import READERS, criterion_files
 from hati.subject.samples.source import Source, Watch, opened, unwatched
 
-_KNOWN = f"name the format by --from: {', '.join(SampleFormat)}"
+_KNOWN = f"name the format by hati import --from: {', '.join(SampleFormat)}"
 
 
 @dataclass(frozen=True)
