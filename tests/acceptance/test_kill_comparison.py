@@ -65,10 +65,10 @@ def tasks(folder: Path) -> list[str]:
 
 
 def told(folder: Path) -> dict[str, object]:
-    """The report without what names the campaign's revision or tells how long it took."""
+    """The report without what names the campaign, tells how long it took, or what else the machine did meanwhile."""
     (found,) = json.loads((folder.parent / f"{folder.name}.json").read_text())
     for side in ("before", "after"):
-        found[side].pop("revision")
+        found[side] = {key: value for key, value in found[side].items() if key not in {"revision", "disturbed"}}
     return {key: value for key, value in found.items() if key not in {"seconds", "study"}}
 
 
