@@ -1,6 +1,6 @@
 """A git repository made from examples/sqlite: 40 commits, of which each kind does something to the performance.
 
-The program does real work on SQLite. What a commit makes slower is made so by more of the same work: an operation goes on
+The program does real work on SQLite. What a commit makes slower is made so by an operation that goes on
 spinning until it has taken so many times as long as it did.
 """
 
@@ -74,6 +74,18 @@ TEMPLATE = """{
 }
 """
 
+PATCHES = (
+    ("from pathlib import Path\n", "from pathlib import Path\n\nimport tuning\n"),
+    ("    seconds = []\n", "    times = tuning.factor(json.loads(arguments.pragmas.read_text()))\n    seconds = []\n"),
+    (
+        "        operation()\n",
+        "        operation()\n"
+        "        end = start + times * (time.perf_counter() - start)\n"
+        "        while time.perf_counter() < end:\n"
+        "            pass\n",
+    ),
+)
+
 OPTION, SETTING = "cache_size", -64000
 
 
@@ -109,7 +121,16 @@ def kinds(seed: int) -> list[Kind]:
 
 def git(folder: Path, *words: str) -> str:
     own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    who = ("-c", "user.name=t", "-c", "user.email=t@here", "-c", "init.defaultBranch=main", "-c", "commit.gpgsign=false")
+    who = (
+        "-c",
+        "user.name=t",
+        "-c",
+        "user.email=t@here",
+        "-c",
+        "init.defaultBranch=main",
+        "-c",
+        "commit.gpgsign=false",
+    )
     done = subprocess.run(["git", *who, *words], cwd=folder, env=own, check=True, capture_output=True, text=True)
     return done.stdout.strip()
 
@@ -122,10 +143,9 @@ def an_evolving_repository(folder: Path, seed: int) -> list[Commit]:
     (folder / "hati.toml").write_text(PROJECT)
     (folder / "pragmas.json.j2").write_text(TEMPLATE)
     program = (EXAMPLE / "orders.py").read_text()
-    program = program.replace("from pathlib import Path\n", "from pathlib import Path\n\nimport tuning\n", 1)
-    program = program.replace("    fill(connection, rng)\n    seconds", "    times = tuning.factor(json.loads(arguments.pragmas.read_text()))\n    fill(connection, rng)\n    seconds", 1)
-    spinning = "        operation()\n        end = start + times * (time.perf_counter() - start)\n        while time.perf_counter() < end:\n            pass\n"
-    program = program.replace("        operation()\n", spinning, 1)
+    for found, instead in PATCHES:
+        assert program.count(found) == 1
+        program = program.replace(found, instead)
     (folder / "orders.py").write_text(program)
     everything, with_settings = 1.25, dict[tuple[str, object], float]()
     commits = []

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from evolving import OPTION, SETTING, Commit, Kind, an_evolving_repository
 
 pytestmark = pytest.mark.acceptance
@@ -75,7 +74,9 @@ def test_each_change_is_checked_rightly(repository: tuple[Path, list[Commit]]) -
 def test_the_option_whose_effect_changed_is_named(repository: tuple[Path, list[Commit]]) -> None:
     folder, commits = repository
     commit = of_kind(commits, Kind.SLOWER_SETTING)
-    status, found = hati(folder, "compare-effects", before(commits, commit).revision, commit.revision, "--metric", "latency")
+    status, found = hati(
+        folder, "compare-effects", before(commits, commit).revision, commit.revision, "--metric", "latency"
+    )
     assert status == 0
     assert [option["options"] for option in found if option["changed"]] == [[OPTION]]
 

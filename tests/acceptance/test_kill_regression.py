@@ -17,7 +17,6 @@ from typing import Any
 
 import psutil
 import pytest
-
 from evolving import git
 
 pytestmark = pytest.mark.acceptance

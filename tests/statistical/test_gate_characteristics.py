@@ -33,7 +33,9 @@ MAIN = Benchmark("main", ("true",), Reader(ReaderKind.HATI), (TIME,))
 OLD = Revision("old", RevisionKind.DIRECTORY)
 NEW = Revision("new", RevisionKind.DIRECTORY)
 STRATA = tuple(
-    Cell(MAIN, Configuration(dict(zip("abc", setting, strict=True))), Assignment(dict(zip("abc", setting, strict=True))))
+    Cell(
+        MAIN, Configuration(dict(zip("abc", setting, strict=True))), Assignment(dict(zip("abc", setting, strict=True)))
+    )
     for setting in product((False, True), repeat=3)
 )
 ALPHA = 0.05
@@ -74,7 +76,9 @@ def test_gates_of_the_same_alarm_no_more_often_than_they_say(noise: str) -> None
     alarms = 0
     for seed in range(campaigns):
         found = simulated(seed, NOISES[noise], lambda _: 1.0)
-        alarms += any(row.change.told for row in found.rows) or any(each.comparison.change.told for each in found.strata)
+        alarms += any(row.change.told for row in found.rows) or any(
+            each.comparison.change.told for each in found.strata
+        )
     assert alarms <= stats.binom.ppf(0.99, campaigns, ALPHA)
 
 

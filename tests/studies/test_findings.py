@@ -31,7 +31,9 @@ def sighting(
     percent: int | None, revision: str = "r1", between: tuple[str, ...] = ("r1",), same: bool = False
 ) -> Sighting:
     worse = {} if percent is None else {SPOT: size(percent)}
-    return Sighting(f"study {percent}", "r0", revision, frozenset(between), worse, {}, frozenset({SPOT} if same else ()))
+    return Sighting(
+        f"study {percent}", "r0", revision, frozenset(between), worse, {}, frozenset({SPOT} if same else ())
+    )
 
 
 class Life(RuleBasedStateMachine):
@@ -171,6 +173,6 @@ def test_who_acknowledges_says_who_they_are_and_why() -> None:
     with pytest.raises(InputError, match="says who they are, and why"):
         Event(FIRST, Happening.ACKNOWLEDGED, START, author="me")
     with pytest.raises(InputError, match="time zone"):
-        Event(FIRST, Happening.TOLD, datetime(2026, 1, 1))  # noqa: DTZ001
+        Event(FIRST, Happening.TOLD, datetime(2026, 1, 1))
     with pytest.raises(InputError, match="not within"):
         Size(1.5, 1.0, 1.2)

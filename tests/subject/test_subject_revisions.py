@@ -125,7 +125,6 @@ def test_the_files_of_a_commit_are_all_there(repo: Path) -> None:
 def test_the_users_own_files_and_repository_stay_as_they_are(repo: Path, git: Git) -> None:
     (project(repo) / "program").write_text("dirty\n")
     (project(repo) / "untracked").write_text("new\n")
-    git("update-index", "--refresh", "--really-refresh", "-q", at=repo) if False else None
     before = list(checksums(repo))
     status = git("--no-optional-locks", "status", "--porcelain")
     revisions = Revisions(project(repo))

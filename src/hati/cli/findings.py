@@ -19,7 +19,7 @@ _Id = Annotated[str, typer.Argument(metavar="FINDING", help="Its id, or the begi
 _Author = Annotated[str, typer.Option("--author", metavar="NAME", envvar="HATI_AUTHOR", help="Who acknowledges it.")]
 _Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why it is as it should be, or has to wait.")]
 _State = Annotated[
-    str | None, typer.Option("--state", metavar="STATE", help="Only new, confirmed, acknowledged, resolved or reopened.")
+    str | None, typer.Option("--state", metavar="STATE", help="new, confirmed, acknowledged, resolved or reopened.")
 ]
 
 

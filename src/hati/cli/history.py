@@ -91,9 +91,7 @@ def history(
     _concluded(_read(path, metric, unit, better, where), level, baseline, chosen, output)
 
 
-def _read(
-    path: Path, metric: str | None, unit: UnitName, better: BetterOption, where: Where
-) -> tuple[Series, ...]:
+def _read(path: Path, metric: str | None, unit: UnitName, better: BetterOption, where: Where) -> tuple[Series, ...]:
     from hati.subject.table import Condition, read_series, read_sheet, selected
 
     sheet = selected(read_sheet(path), [Condition.parse(text) for text in where or ()])

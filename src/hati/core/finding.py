@@ -65,8 +65,8 @@ class Size:
 class Event:
     """Something that happened to a finding, kept for good.
 
-    ``study`` is where it was measured; ``reference`` and ``revision`` the range that it was measured over; ``sizes`` what
-    was seen there; ``author`` and ``reason`` are of people.
+    ``study`` is where it was measured; ``reference`` and ``revision`` the range that it was measured over; ``sizes``
+    what was seen there; ``author`` and ``reason`` are of people.
     """
 
     finding: str

@@ -69,13 +69,13 @@ def _notes(found: EffectDrift) -> list[str]:
     told = "; ".join(map(_sentence, changed)) or "No effect is shown to have changed"
     notes = [
         f"{told}.",
-        f"{found.configurations} configurations in {found.rounds} rounds at both revisions. The effect of a setting beside "
-        f"the option's other one; times: the effect after over that before, of logarithms, where the one before is "
-        f"shown. Changed: at {percent(found.alpha)} for all options together.",
+        f"{found.configurations} configurations in {found.rounds} rounds at both revisions. The effect of a setting "
+        f"beside the option's other one; times: the effect after over that before, of logarithms, where the one before "
+        f"is shown. Changed: at {percent(found.alpha)} for all options together.",
     ]
     widths = [(one.difference_interval[1] - one.difference_interval[0]) / 2.0 for one in found.options]
     if widths:
-        notes.append(f"Of an effect that is not shown to have changed no more than {change_number(max(widths))} % is left.")
+        notes.append(f"A change of an effect by {change_number(max(widths))} % or more would mostly be seen.")
     if found.unestimable:
         notes.append(f"Not to be told apart from others: {', '.join(found.unestimable)}.")
     if found.failed:

@@ -18,15 +18,13 @@ from hati.studies.gate import Broken, Carrier, GateConclusion
 
 
 def gate_json(found: GateConclusion, told: Sequence[Report] = ()) -> Plain:
-    """An object: the verdict, both revisions, a row for each benchmark and metric, strata, and options that carry it."""
+    """The verdict, both revisions, a row for each benchmark and metric, strata, and the options that carry a change."""
     return {
         "verdict": found.verdict.value,
         "reference": revision_json(found.reference),
         "revision": revision_json(found.revision),
         "benchmarks": [_row_json(row, found) for row in found.rows],
-        "strata": [
-            {"stratum": dict(each.stratum), **_row_json(each.comparison, found)} for each in found.strata
-        ],
+        "strata": [{"stratum": dict(each.stratum), **_row_json(each.comparison, found)} for each in found.strata],
         "options": [_carrier_json(carrier) for carrier in found.carriers],
         "findings": [report_json(one) for one in told],
         "broken": [_broken_json(each) for each in found.broken],
@@ -179,7 +177,7 @@ def _carriers_table(carriers: Sequence[Carrier]) -> Table:
         )
         for carrier in carriers
     )
-    note = "The change at each setting of the options that it depends on; p: that it does not, for all options together."
+    note = "The change at each setting of the options that it depends on; p: that it does not, for all together."
     return Table("Because of what", columns, rows, (note,))
 
 
@@ -187,8 +185,8 @@ def _notes(found: GateConclusion) -> list[str]:
     alpha, margin = percent(found.question.alpha), percent(found.question.margin)
     confirmed = f", {found.confirmed} more confirmed what looked changed" if found.confirmed else ""
     notes = [
-        f"{found.explored} rounds explored{confirmed}; a round has a run of every configuration at both revisions. A change "
-        f"is told where both stages show it; of all that did not change {alpha} of checks tell one. The same: within "
+        f"{found.explored} rounds explored{confirmed}; a round has a run of every configuration at both revisions. A "
+        f"change is told where both stages show it; where nothing changed {alpha} of checks tell one. The same: within "
         f"{margin}.",
     ]
     if found.unconfirmed:

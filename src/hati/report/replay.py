@@ -48,8 +48,8 @@ def _spread_json(spread: RevisionSpread) -> Plain:
 def spread_tables(found: Replayed) -> list[Table]:
     """For each benchmark and metric with several configurations a row for each revision: five quantiles over them."""
     return [
-        _spread_table(f"{metric} of {benchmark} over the configurations", found.metrics[benchmark, metric].unit, spreads)
-        for (benchmark, metric), spreads in found.spreads.items()
+        _spread_table(f"{key[1]} of {key[0]} over the configurations", found.metrics[key].unit, spreads)
+        for key, spreads in found.spreads.items()
         if any(spread.configurations > 1 for spread in spreads)
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hati.core import Run, digest
-from hati.store.sql import Selection, SqlStore, StudyRecord
+from hati.store.sql import SqlStore, StudyRecord
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Merged:
 def merge(into: SqlStore, source: SqlStore) -> Merged:
     """Take all studies, runs and events of another store.
 
-    Where both have a run of the same task, as copies of a store have that were continued apart, the one is kept that was
-    started first; of two choices of a study the one whose text comes first.
+    Where both have a run of the same task, as copies of a store have that were continued apart, the one is kept that
+    was started first; of two choices of a study the one whose text comes first.
     """
     studies = runs = 0
     for record in source.studies():

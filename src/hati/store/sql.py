@@ -10,7 +10,19 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Engine, RowMapping, Select, Table, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from hati.core import Better, Event, Evidence, Machine, Metric, Observations, Run, Sample, StudyId, canonical_json, sampled
+from hati.core import (
+    Better,
+    Event,
+    Evidence,
+    Machine,
+    Metric,
+    Observations,
+    Run,
+    Sample,
+    StudyId,
+    canonical_json,
+    sampled,
+)
 from hati.store import schema
 from hati.store.events import add_events, read_events
 from hati.store.failures import explained

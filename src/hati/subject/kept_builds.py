@@ -50,7 +50,9 @@ class KeptBuilds:
         """
         self._used.add(key)
         self._mark(key).write_text(json.dumps({"within": str(tree.within), "bytes": _size(self.place(key))}))
-        marks = {mark.stem: mark for mark in sorted(self._root.glob(f"*{_MARK}"), key=lambda mark: mark.stat().st_mtime)}
+        marks = {
+            mark.stem: mark for mark in sorted(self._root.glob(f"*{_MARK}"), key=lambda mark: mark.stat().st_mtime)
+        }
         sizes = {name: _told_size(mark) for name, mark in marks.items()}
         for name, mark in marks.items():
             if sum(sizes.values()) <= self._most:

@@ -76,9 +76,7 @@ def prepare_bisection(place: Workplace, request: BisectionRequest, *, fresh: boo
     return prepared(first.numbered(latest.id.campaign + 1)) if fresh else prepared(latest.id)
 
 
-def bisect(
-    prepared: PreparedBisection, announce: Announce = mute, observe: Observer = silent
-) -> BisectionConclusion:
+def bisect(prepared: PreparedBisection, announce: Announce = mute, observe: Observer = silent) -> BisectionConclusion:
     """Make the campaign, or what is left of it, and conclude.
 
     Raises:

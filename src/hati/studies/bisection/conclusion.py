@@ -12,8 +12,8 @@ class Culprit:
     """A change between two revisions that were measured, all between which could not be.
 
     ``revisions`` are those that can have made it, oldest first: one, unless those before it could not be measured.
-    ``ratio`` is what it made of the metric, with its ``interval``; ``confidence`` that there is a change at all; 0 where
-    the budget ended before it was shown on fresh runs.
+    ``ratio`` is what it made of the metric, with its ``interval``; ``confidence`` that there is a change at all; 0
+    where the budget ended before it was shown.
     """
 
     revisions: tuple[Revision, ...]

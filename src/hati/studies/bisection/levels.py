@@ -70,9 +70,7 @@ class Levels:
         both = [sides for _, sides in sorted(rounds.items()) if len(sides) == len(Side)]
         if not both:
             return np.empty(0)
-        values = Values(
-            np.array([sides[Side.BASE] for sides in both]), np.array([sides[Side.PROBE] for sides in both])
-        )
+        values = Values(np.array([sides[Side.BASE] for sides in both]), np.array([sides[Side.PROBE] for sides in both]))
         return values.differences
 
     def interval(self, revision: str | None) -> tuple[float, float]:
@@ -89,17 +87,15 @@ class Levels:
         """The mean of its pairs; 0 for the good one itself."""
         return 0.0 if revision is None else float(self.differences(revision).mean())
 
-    def half(self, first: str | None, last: str | None, change: float) -> Half:
-        """Whether from ``first`` to ``last`` more than a third of an interval's ``change`` happened, that way."""
-        (low_first, high_first), (low_last, high_last) = self.interval(first), self.interval(last)
-        sign = 1.0 if change > 0.0 else -1.0
-        ends = sorted((sign * (low_last - high_first), sign * (high_last - low_first)))
-        if np.isnan(ends).any():
-            return Half.OPEN
-        needed = PART * abs(change)
-        if ends[0] > needed:
-            return Half.CHANGED
-        return Half.UNCHANGED if ends[1] < needed else Half.OPEN
+    def split(self, first: str | None, probe: str, last: str | None) -> tuple[Half, Half]:
+        """Whether the change from ``first`` to ``last`` happened up to a probe, and after it.
+
+        A half has a part of it that matters where the probe's level is a third of the way or more from its own end. The
+        levels of both ends count as they are estimated: what a search ends with is shown by itself.
+        """
+        start, change = self.level(first), self.level(last) - self.level(first)
+        ends = sorted((end - start) / change for end in self.interval(probe))
+        return _beyond(ends, PART), _beyond([1.0 - ends[1], 1.0 - ends[0]], PART)
 
     @cached_property
     def _outcomes(self) -> dict[str, list[Outcome]]:
@@ -129,3 +125,10 @@ def middle(inside: Sequence[str], broken: Sequence[str]) -> str | None:
         return None
     centre = (len(inside) - 1) / 2.0
     return inside[min(places, key=lambda place: (abs(place - centre), place))]
+
+
+def _beyond(interval: Sequence[float], limit: float) -> Half:
+    low, high = interval
+    if low > limit:
+        return Half.CHANGED
+    return Half.UNCHANGED if high < limit else Half.OPEN

@@ -27,6 +27,8 @@ from hati.studies.bisection.levels import RULE, Half, Levels, Side, middle, stag
 from hati.studies.comparison import Question
 from hati.studies.failures import failure_reasons, nothing_measured
 
+BATCH = 4
+"""Pairs that are planned at a time before there are enough: one that does not work is known soon."""
 MOST_PAIRS = 64
 """So many of one revision at most: what is not decided by then is followed on both sides."""
 
@@ -129,11 +131,17 @@ class Bisection:
         """A pair of the bad one until its change is clear; then of the first revision that a search asks for."""
         bad = self._ids[-1]
         if self._undecided(levels):
-            return list(self._pair(bad, levels.pairs(bad)))
+            return self._more(levels, bad)
         for _, probe in self._search(levels):
             if probe is not None:
-                return list(self._pair(probe, levels.pairs(probe)))
+                return self._more(levels, probe)
         return []
+
+    def _more(self, levels: Levels, revision: str) -> list[Task]:
+        """The next pair of a revision; at first as many as there have to be before anything can be told."""
+        begun = levels.pairs(revision)
+        until = max(begun + 1, min(RULE.fewest(levels.alpha), begun + BATCH))
+        return [task for number in range(begun, until) for task in self._pair(revision, number)]
 
     def _undecided(self, levels: Levels) -> bool:
         """Whether it is not clear yet whether the bad revision differs from the good one."""
@@ -154,23 +162,31 @@ class Bisection:
             inside = self._ids[one.first + 1 : one.last]
             probe = middle(inside, [revision for revision in inside if levels.broken(revision)])
             if probe is None:
-                yield one, None
+                yield one, self._weaker_end(levels, one)
                 continue
             place = self._ids.index(probe)
             halves = _Range(one.first, place), _Range(place, one.last)
-            change = levels.level(self._name(one.last)) - levels.level(self._name(one.first))
-            found = [levels.half(self._name(half.first), self._name(half.last), change) for half in halves]
-            least = self._least_known(levels, (self._name(one.first), probe, self._name(one.last)))
-            if least is not None and (Half.CHANGED not in found or Half.OPEN in found):
-                yield one, least
+            found = levels.split(self._name(one.first), probe, self._name(one.last))
+            if Half.OPEN in found and levels.pairs(probe) < MOST_PAIRS:
+                yield one, probe
             else:
                 ahead += self._followed(levels, halves, found)
 
-    @staticmethod
-    def _least_known(levels: Levels, revisions: Sequence[str | None]) -> str | None:
-        """That with the fewest pairs, of those that may have more; None where none may."""
-        able = [name for name in revisions if name is not None and levels.pairs(name) < MOST_PAIRS]
-        return min(able, key=levels.pairs, default=None)
+    def _weaker_end(self, levels: Levels, leaf: _Range) -> str | None:
+        """Of two neighbours the one that was measured less, until it is shown that they differ."""
+        ends = [name for name in (self._name(leaf.first), self._name(leaf.last)) if name is not None]
+        able = [name for name in ends if levels.pairs(name) < MOST_PAIRS]
+        return None if self._shown(levels, leaf) else min(able, key=levels.pairs, default=None)
+
+    def _shown(self, levels: Levels, leaf: _Range) -> bool:
+        low, high = self._interval(levels, leaf)
+        return not low <= 0.0 <= high
+
+    def _interval(self, levels: Levels, leaf: _Range) -> tuple[float, float]:
+        (low_first, high_first), (low_last, high_last) = (
+            levels.interval(self._name(place)) for place in (leaf.first, leaf.last)
+        )
+        return low_last - high_first, high_last - low_first
 
     def _followed(self, levels: Levels, halves: Sequence[_Range], found: Sequence[Half]) -> list[_Range]:
         """Those that have a change; where none is shown to the one with the larger part."""
@@ -181,17 +197,14 @@ class Bisection:
         return [halves[int(np.argmax(sizes))]]
 
     def _culprit(self, levels: Levels, leaf: _Range) -> Culprit:
-        first, last = self._name(leaf.first), self._name(leaf.last)
-        change = levels.level(last) - levels.level(first)
-        (low_first, high_first), (low_last, high_last) = levels.interval(first), levels.interval(last)
-        low, high = low_last - high_first, high_last - low_first
+        change = levels.level(self._name(leaf.last)) - levels.level(self._name(leaf.first))
+        low, high = self._interval(levels, leaf)
         known = math.isfinite(low) and math.isfinite(high)
-        told = known and not low <= 0.0 <= high
         return Culprit(
             revisions=self.revisions[leaf.first + 1 : leaf.last + 1],
             ratio=math.exp(change),
             interval=(math.exp(low), math.exp(high)) if known else None,
-            confidence=1.0 - self.question.alpha if told else 0.0,
+            confidence=1.0 - self.question.alpha if self._shown(levels, leaf) else 0.0,
         )
 
     def _name(self, place: int) -> str | None:

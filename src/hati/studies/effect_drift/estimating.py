@@ -91,9 +91,7 @@ def drifts(
     return tuple(sorted(found, key=lambda one: one.p_value)), model.unestimable
 
 
-def _columns(
-    name: str, settings: Sequence[Setting], configurations: Sequence[Configuration]
-) -> list[FloatArray]:
+def _columns(name: str, settings: Sequence[Setting], configurations: Sequence[Configuration]) -> list[FloatArray]:
     coded = []
     for setting in settings[1:]:
         column = np.zeros(len(configurations))

@@ -54,9 +54,7 @@ def sighting_of(found: GateConclusion, between: frozenset[str]) -> Sighting:
             worse[spot] = size
         elif size is not None and verdict is Verdict.FASTER:
             better[spot] = size
-    return Sighting(
-        found.study, found.reference.id, found.revision.id, between, worse, better, frozenset(same)
-    )
+    return Sighting(found.study, found.reference.id, found.revision.id, between, worse, better, frozenset(same))
 
 
 def finding_id(worse: bool, reference: str, revision: str) -> str:  # noqa: FBT001  # which of the two it is
@@ -137,9 +135,7 @@ def _gone(finding: Finding, sighting: Sighting) -> bool:
     return bool(measured) and not still
 
 
-def _event(
-    finding: str, what: Happening, sighting: Sighting, at: datetime, sizes: Mapping[Spot, Size]
-) -> Event:
+def _event(finding: str, what: Happening, sighting: Sighting, at: datetime, sizes: Mapping[Spot, Size]) -> Event:
     return Event(
         finding=finding,
         what=what,

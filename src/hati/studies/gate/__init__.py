@@ -1,7 +1,7 @@
-"""Two revisions, measured now over the configurations that stand for a space: did it get slower, where, because of what?
+"""Two revisions, measured now over the configurations that stand for a space: slower, where, because of what?
 
-Rounds of interleaved pairs; a round is the unit of replication. What looks changed is confirmed on fresh runs before it is
-told: both stages test at the square root of the level, so that together they err at the level.
+Rounds of interleaved pairs; a round is the unit of replication. What looks changed is confirmed on fresh runs before it
+is told: both stages test at the square root of the level, so that together they err at the level.
 """
 
 from hati.studies.gate.carriers import Carrier, carriers

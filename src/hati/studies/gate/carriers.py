@@ -52,7 +52,7 @@ def carriers(
 
     ``values`` has shape (rounds, cells): what each round says of the logarithm of each cell's ratio. An option is taken
     where the F test of its main effect on the cells' means, beside those taken before, tells it at alpha, corrected
-    for all options (Holm); its error is how cells differ between rounds, with (rounds - 1) (cells - 1) degrees of freedom.
+    for all options (Holm); its error is how cells differ between rounds: (rounds - 1) (cells - 1) degrees of freedom.
     """
     rounds, cells = values.shape
     factors = _factors(configurations)
@@ -83,7 +83,9 @@ def _factors(configurations: Sequence[Configuration]) -> list[_Factor]:
     for name in sorted(names):
         settings = tuple(dict.fromkeys(configuration[name] for configuration in configurations))
         if len(settings) > 1:
-            level = np.array([settings.index(configuration[name]) for configuration in configurations], dtype=np.float64)
+            level = np.array(
+                [settings.index(configuration[name]) for configuration in configurations], dtype=np.float64
+            )
             found.append(_Factor(name, settings, level))
     return found
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from hati.core import Configuration, Revision, Run, usage
 from hati.harness import disturbances
-from hati.studies.comparison import Change, Comparison, Side, ratio_of, spread_of
+from hati.studies.comparison import Change, Comparison, Side, ratio_of
 from hati.studies.failures import nothing_measured
 from hati.studies.gate.carriers import Carrier, carriers
 from hati.studies.gate.cells import Cell, Group
@@ -70,9 +70,7 @@ def _row(found: Judgement, group: Group, reference: Revision, revision: Revision
         detectable=None if detectable is None else ratio_of(detectable, scale) - 1.0,
         runs_needed=judged.pairs_needed(found.question.alpha),
     )
-    before, after = (
-        _side(found, group, judged, side, which) for side, which in enumerate((reference, revision))
-    )
+    before, after = (_side(found, group, judged, side, which) for side, which in enumerate((reference, revision)))
     stratum = Configuration(group.stratum or {})
     return Comparison(group.benchmark.name, stratum, group.benchmark.workload, group.metric, change, before, after)
 
@@ -93,7 +91,9 @@ def _p_values(found: Judgement, group: Group) -> tuple[float | None, float | Non
 
 def _side(found: Judgement, group: Group, judged: Judged, side: int, revision: Revision) -> Side:
     runs = list(_runs(found, group, side))
-    means = [found.differences(group, stage).means(group, found.cells)[side] for stage in Stage if _has(found, group, stage)]
+    means = [
+        found.differences(group, stage).means(group, found.cells)[side] for stage in Stage if _has(found, group, stage)
+    ]
     disturbed = sum(map(bool, disturbances([usage(run) for run in runs])))
     machine = runs[0].machine if runs else ""
     return Side(float(np.mean(means)), None, judged.pairs, revision.id, machine, disturbed)
@@ -114,7 +114,9 @@ def _runs(found: Judgement, group: Group, side: int) -> Iterator[Run]:
 def _carriers(found: Judgement, told: list[Group]) -> Iterator[Carrier]:
     """For each benchmark and metric that changed anywhere, from the rounds in which all of its cells were measured."""
     for benchmark, metric in dict.fromkeys((group.benchmark.name, group.metric.name) for group in told):
-        group = next(g for g in found.groups if (g.benchmark.name, g.metric.name, g.stratum) == (benchmark, metric, None))
+        group = next(
+            g for g in found.groups if (g.benchmark.name, g.metric.name, g.stratum) == (benchmark, metric, None)
+        )
         known = found.differences(group, Stage.EXPLORING)
         if known.raw:
             continue

@@ -22,7 +22,7 @@ RULE = RULES[Stopping.ANYTIME]
 
 
 class Asked(NamedTuple):
-    """A group's answer in one stage; ``q_value`` is corrected for all groups of the stage, None without rounds enough."""
+    """A group's answer in one stage; ``q_value`` is corrected for all its groups, None without rounds enough."""
 
     group: Group
     judged: Judged | None

@@ -99,7 +99,9 @@ class Differences:
 
     def _working(self, group: Group, cells: Sequence[Cell]) -> tuple[list[int], FloatArray]:
         there = ~np.isnan(self.values).all(axis=0)
-        kept = [(place, weight) for place, weight in zip(group.cells, group.weights(cells), strict=True) if there[place]]
+        kept = [
+            (place, weight) for place, weight in zip(group.cells, group.weights(cells), strict=True) if there[place]
+        ]
         weights = np.array([weight for _, weight in kept])
         return [place for place, _ in kept], weights / weights.sum() if kept else weights
 

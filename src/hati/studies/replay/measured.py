@@ -67,6 +67,7 @@ class Measured:
         )
 
     def spreads(self, group: Group) -> tuple[RevisionSpread, ...]:
+        """How the values of a group's cells are distributed at each revision."""
         spreads = []
         for place, cells in self.values(group).items():
             means = np.array([values.mean() for values in cells.values()])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from itertools import pairwise
 
 import numpy as np
 
@@ -26,7 +27,7 @@ def refined(number: int, levels: Mapping[int, float], noise: float) -> int | Non
         if end not in levels:
             return end
     known = sorted(levels)
-    gaps = [(first, last) for first, last in zip(known, known[1:], strict=False) if last - first > 1]
+    gaps = [(first, last) for first, last in pairwise(known) if last - first > 1]
     if not gaps:
         return None
 

@@ -14,6 +14,9 @@ from hati.subject.revisions.directory import copy_tree
 from hati.subject.revisions.package import PACKAGES
 from hati.subject.setback import Setback
 
+HERE = PurePath()
+"""Where the project is in its files, where it is all of them."""
+
 
 class Source(Protocol):
     """Whatever has the files of revisions."""
@@ -28,7 +31,7 @@ class Tree:
     """The files of a revision below ``top``; its programs run in the folder ``within`` it."""
 
     top: Path
-    within: PurePath = PurePath()
+    within: PurePath = HERE
 
     @property
     def folder(self) -> Path:
@@ -46,7 +49,7 @@ class Origin(NamedTuple):
     """Where the files of a revision come from, and where the project is among them."""
 
     source: Source
-    within: PurePath = PurePath()
+    within: PurePath = HERE
 
 
 class Trees:
@@ -59,7 +62,7 @@ class Trees:
 
     def __init__(self, root: Path, origins: Mapping[str, Origin] | None = None) -> None:
         self._root = root
-        self._origins = dict(origins or {})
+        self._origins: Mapping[str, Origin] = {} if origins is None else origins
         self._made: dict[str, Tree] = {}
         self._failed: dict[str, Setback] = {}
 
