@@ -23,8 +23,9 @@ _State = Annotated[
 ]
 
 
-@app.command("list")
-def list_(
+@app.callback(invoke_without_command=True)
+def findings(
+    context: typer.Context,
     project: _Project = HERE,
     state: _State = None,
     store: StorePlace = None,
@@ -32,6 +33,8 @@ def list_(
     chosen: FormatOption = Format.TEXT,
 ) -> None:
     """List the findings that the store has."""
+    if context.invoked_subcommand is not None:
+        return
     from hati.core import FindingState
     from hati.core.nearest import suggestion
     from hati.report import finding_json, findings_table
