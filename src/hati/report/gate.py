@@ -105,11 +105,11 @@ def gate_tables(found: GateConclusion, told: Sequence[Report] = ()) -> list[Tabl
         tables.append(_carriers_table(found.carriers))
     if found.broken:
         columns = (Column("benchmark"), Column("configuration"), Column("revision"), Column("why"))
-        told = tuple(
+        listed = tuple(
             (each.benchmark, str(each.configuration), each.revision.short, each.why.splitlines()[0] if each.why else "")
             for each in found.broken
         )
-        tables.append(Table("Not measured", columns, told, ()))
+        tables.append(Table("Not measured", columns, listed, ()))
     return tables
 
 

@@ -8,7 +8,7 @@ from hati.report.gate import revision_json
 from hati.report.history import history_json
 from hati.report.plain import Plain
 from hati.report.quantities import general, tidy
-from hati.report.table import Align, Column, Shown, Table
+from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.regression import HistoryConclusion
 from hati.studies.replay import Replayed, RevisionSpread
 
@@ -57,7 +57,7 @@ def spread_tables(found: Replayed) -> list[Table]:
 def _spread_table(title: str, metric_unit: str, spreads: Sequence[RevisionSpread]) -> Table:
     unit, factor = tidy(metric_unit, [value for spread in spreads for value in spread.quantiles])
     columns = (Column("revision"), *(Column(name, unit or None, Align.RIGHT) for name in _NAMES))
-    rows = tuple(
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
         (spread.revision.short, *(Shown(general(value * factor, 4), value) for value in spread.quantiles))
         for spread in spreads
     )

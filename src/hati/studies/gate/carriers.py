@@ -42,7 +42,7 @@ class _Factor:
         """Sum coding, shape (cells, settings - 1)."""
         coded = (self.level[:, None] == np.arange(len(self.settings) - 1)).astype(np.float64)
         coded[self.level == len(self.settings) - 1] = -1.0
-        return coded
+        return np.asarray(coded, dtype=np.float64)
 
 
 def carriers(

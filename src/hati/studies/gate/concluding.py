@@ -121,7 +121,7 @@ def _carriers(found: Judgement, told: list[Group]) -> Iterator[Carrier]:
         if known.raw:
             continue
         own = known.values[:, list(group.cells)]
-        there = ~np.isnan(own).all(axis=0)
+        there = np.asarray(~np.isnan(own).all(axis=0), dtype=np.bool_)
         whole = own[:, there]
         whole = whole[~np.isnan(whole).any(axis=1)]
         cells = [found.cells[place] for place, is_there in zip(group.cells, there, strict=True) if is_there]

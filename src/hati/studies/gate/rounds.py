@@ -98,7 +98,7 @@ class Differences:
         return before, after
 
     def _working(self, group: Group, cells: Sequence[Cell]) -> tuple[list[int], FloatArray]:
-        there = ~np.isnan(self.values).all(axis=0)
+        there = np.asarray(~np.isnan(self.values).all(axis=0), dtype=np.bool_)
         kept = [
             (place, weight) for place, weight in zip(group.cells, group.weights(cells), strict=True) if there[place]
         ]
@@ -119,7 +119,7 @@ def differences(pairs: Pairs, cells: Sequence[Cell], metric: Metric, statistic: 
     found = np.full((rounds, len(cells)), np.nan)
     raw = False
     for position in range(len(cells)):
-        there = ~np.isnan(sides[0, :, position])
+        there = np.logical_not(np.isnan(sides[0, :, position]))
         if there.any():
             values = Values(sides[0, there, position], sides[1, there, position])
             found[there, position] = values.differences

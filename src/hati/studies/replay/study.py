@@ -115,7 +115,8 @@ class Replay:
                 pairs = [(place, cell) for place in range(last + 1) for cell in self.cells]
                 for row in rng.permutation(len(pairs)).tolist():
                     if pairs[row][0] not in given_up:
-                        yield self._task(*pairs[row], number)
+                        place, cell = pairs[row]
+                        yield self._task(place, cell, number)
         elif self.order is Order.NEWEST:
             for place in range(last, -1, -1):
                 if place not in given_up:

@@ -59,8 +59,8 @@ class GitHistory:
         except CommandError:
             return None
         [commit] = texts(told, b"\n")
-        [told] = texts(self._git("log", "-1", f"--format={_FORMAT}", commit), b"\n")
-        return _commit(told, "" if commit.startswith(text) else text)
+        [line] = texts(self._git("log", "-1", f"--format={_FORMAT}", commit), b"\n")
+        return _commit(line, "" if commit.startswith(text) else text)
 
     def nearest(self, text: str) -> str:
         """What to write in place of a name that is none."""
