@@ -61,7 +61,7 @@ class Trees:
     """
 
     def __init__(self, root: Path, origins: Mapping[str, Origin] | None = None) -> None:
-        self._root = root
+        self._root = root.resolve()
         self._origins: Mapping[str, Origin] = {} if origins is None else origins
         self._made: dict[str, Tree] = {}
         self._failed: dict[str, Setback] = {}
