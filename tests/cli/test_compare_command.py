@@ -134,7 +134,6 @@ def test_what_is_not_decided_has_a_status_of_its_own(hati: Hati, files: Path) ->
         (("a.json", "b.json", "--margin", "200%"), "share"),
         (("a.json", "b.json", "--alpha", "0"), "alpha is a probability"),
         (("a.json", "b.json", "--alpha", "2"), "'2' is no share"),
-        (("a.json", "b.json", "--store", "s.sqlite"), "--store is for benchmarks"),
         (("a.json", "b.json", "--statistic", "max"), "'max' is no statistic of a run"),
         (("a.json", "b.json", "--fail-on", "same"), "--fail-on 'same' is no verdict that can fail"),
         (("a.json", "b.json", "--output", "no/where"), "cannot be written"),
@@ -199,3 +198,8 @@ def test_sides_that_disagree_which_is_better(hati: Hati, files: Path) -> None:
     done = hati("compare", "a.json", "b.json")
     assert (done.status, done.out) == (2, "")
     assert "lower is better before, and higher after" in done.err
+
+
+def test_a_store_that_the_environment_names_is_no_matter_of_files(hati: Hati, files: Path) -> None:
+    done = hati("compare", "a.json", "a.json", "--margin", "50%", env={"HATI_STORE": str(files / "s.sqlite")})
+    assert done.status == 0, done.err

@@ -71,6 +71,7 @@ def test_a_store_of_before_knows_nothing_of_contention(tmp_path: Path) -> None:
     with sqlite3.connect(file) as connection:
         for name in ("pressure", "steal"):
             connection.execute(f"ALTER TABLE run DROP COLUMN {name}")
+        connection.execute("DROP TABLE event")
         connection.execute("UPDATE alembic_version SET version_num = '0001'")
     (found,) = open_store(str(file)).evidence(study).runs
     assert found.resources == Resources(0.2, 0.1, 0.05, 10_000_000, 3, 4, 0.5, None, None)

@@ -8,9 +8,13 @@ import typer
 
 from hati.cli import (
     audit,
+    bisect,
+    check,
     compare,
+    compare_effects,
     design,
     export,
+    findings,
     harness,
     history,
     importing,
@@ -42,10 +46,14 @@ app.command("forget")(runs.forget)
 app.command("screen")(screen.screen)
 app.command("suite")(suite.suite)
 app.command("validate")(validate.validate)
+app.command("check")(check.check)
+app.command("bisect")(bisect.bisect)
 app.command("compare")(compare.compare)
+app.command("compare-effects")(compare_effects.compare_effects)
 app.command("audit")(audit.audit)
 app.add_typer(harness.app, name="harness")
 app.command("history")(history.history)
+app.add_typer(findings.app, name="findings")
 app.command("report")(report.report)
 app.command("export")(export.export)
 app.command("import")(importing.import_)

@@ -113,7 +113,7 @@ def compare(
     from hati.studies.comparison import Question, Statistic
 
     question = Question(parse_share(alpha), parse_share(margin), Statistic.parse(statistic))
-    failing = _verdicts(fail_on)
+    failing = parse_verdicts(fail_on)
     check_output(output, Path(before), Path(after), *(history or ()))
     of_files = FileOptions(history, interval, tests, seed)
     of_pairs = PairOptions(project, both, set_before, set_after, stop, duet, budget, seed, fresh, dry_run, store)
@@ -126,7 +126,12 @@ def compare(
     return 0 if measured is None else _status(measured, failing)
 
 
-def _verdicts(text: str) -> frozenset[Verdict]:
+def parse_verdicts(text: str) -> frozenset[Verdict]:
+    """The verdicts that end with a status above 0.
+
+    Raises:
+        InputError: for what is no verdict that can.
+    """
     from hati.studies.comparison import Verdict
 
     able = {verdict.value: verdict for verdict in Verdict if verdict is not Verdict.SAME}

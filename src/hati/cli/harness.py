@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.files import of_metric
-from hati.cli.output import STDOUT, Format, check_output, console, say, write
+from hati.cli.output import STDOUT, Format, check_output, say
 from hati.cli.parameters import FormatOption, Output
 from hati.cli.screen import parse_share
+from hati.cli.tables import write_plain
 from hati.core import parse_duration
 
 if TYPE_CHECKING:
     from hati.core import Sample
-    from hati.report import Plain, Table
 
 app = typer.Typer(
     help="Warm-up, observations and runs: how to measure, from what was measured.",
@@ -61,7 +61,7 @@ def steady(
 
     share = parse_share(tolerance)
     found = list(steady_runs(_samples(path, metric, output), share))
-    _write(steady_json(found), steady_table(found, share), chosen, output)
+    write_plain(steady_json(found), steady_table(found, share), chosen, output)
 
 
 @app.command("observations")
@@ -81,7 +81,7 @@ def observations(
     wanted = QuantilePrecision(quantile, precision, confidence)
     check_output(output)
     found = [] if path is None else list(sufficient_runs(_samples(path, metric, output), wanted))
-    _write(observations_json(wanted, found), observations_table(wanted, found), chosen, output)
+    write_plain(observations_json(wanted, found), observations_table(wanted, found), chosen, output)
 
 
 @app.command("runs")
@@ -103,7 +103,7 @@ def runs(
     aim = Aim(parse_share(detect), power, parse_share(alpha))
     costs = tuple(None if text is None else parse_duration(text) for text in (observation_cost, run_cost))
     plans = [run_plan(sample, aim, *costs) for sample in _samples(path, metric, output)]
-    _write(plans_json(plans, aim), plans_table(plans, aim), chosen, output)
+    write_plain(plans_json(plans, aim), plans_table(plans, aim), chosen, output)
 
 
 def _samples(path: Path, metric: str | None, output: str) -> tuple[Sample, ...]:
@@ -114,16 +114,3 @@ def _samples(path: Path, metric: str | None, output: str) -> tuple[Sample, ...]:
     for warning in found.warnings:
         say(f"warning: {warning}")
     return of_metric(found.samples, metric, path)
-
-
-def _write(values: Plain, table: Table, chosen: Format, output: str) -> None:
-    from hati import render
-
-    if chosen is Format.JSON:
-        write(render.to_json(values), output)
-    elif chosen is Format.MARKDOWN:
-        write(render.table_markdown(table), output)
-    elif output == STDOUT:
-        render.print_table(table, console())
-    else:
-        write(render.table_text(table), output)

@@ -1,4 +1,4 @@
-"""``hati history``: where a recorded series of measurements changed."""
+"""``hati history``: where a series of measurements changed, recorded or measured now."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.output import STDOUT, Format, check_output, console, write
-from hati.cli.parameters import FormatOption, Output
+from hati.cli.parameters import DEFAULT_SEED, HERE, BenchmarkName, DryRun, FormatOption, Fresh, Output, StorePlace
+from hati.cli.replays import ReplayOptions, replay_now
 from hati.cli.screen import parse_share
 from hati.cli.table import BetterOption, UnitName, Where
 from hati.core import InputError
 
 if TYPE_CHECKING:
-    from hati.studies.regression import HistoryConclusion
+    from hati.studies.regression import HistoryConclusion, Series
 
 _File = Annotated[
-    Path,
+    Path | None,
     typer.Argument(
-        metavar="SERIES",
-        help="A table: position or revision, value; optionally run, machine, series, benchmark. CSV or Parquet.",
+        metavar="[SERIES]",
+        help="A table: position or revision, value; optionally run, machine, series, benchmark. CSV or Parquet. "
+        "Without one --revisions are measured.",
     ),
 ]
 _Metric = Annotated[str | None, typer.Option("--metric", metavar="COLUMN", help="The values' column [default: value].")]
@@ -31,33 +33,79 @@ _Baseline = Annotated[
     str | None,
     typer.Option("--baseline", metavar="POSITION", help="Tell what creeps since there [default: the first position]."),
 ]
+_Revisions = Annotated[
+    str | None, typer.Option("--revisions", metavar="FIRST..LAST", help="Measure these revisions now.")
+]
+_Every = Annotated[
+    str | None, typer.Option("--every", metavar="N|day", help="Only each Nth of them, or the last of a day.")
+]
+_Order = Annotated[
+    str | None,
+    typer.Option("--order", metavar="ORDER", help="interleaved, newest, or refining around changes."),
+]
+_Runs = Annotated[
+    int | None, typer.Option("--runs", metavar="N", min=1, help="Runs of each configuration at each [default: 3].")
+]
+_Project = Annotated[Path, typer.Option("--project", metavar="PATH", help="A folder with hati.toml, or the file.")]
+_Budget = Annotated[
+    str | None, typer.Option("--budget", metavar="RUNS|TIME", help="What measuring may cost [default: all there is].")
+]
+_Seed = Annotated[int | None, typer.Option("--seed", metavar="SEED", min=0, help="For the order of runs; recorded.")]
 
 
 def history(
-    path: _File,
+    path: _File = None,
     metric: _Metric = None,
     unit: UnitName = None,
     better: BetterOption = None,
     where: Where = None,
     alpha: _Alpha = "5%",
     baseline: _Baseline = None,
+    revisions: _Revisions = None,
+    every: _Every = None,
+    order: _Order = None,
+    runs: _Runs = None,
+    project: _Project = HERE,
+    benchmark: BenchmarkName = None,
+    budget: _Budget = None,
+    seed: _Seed = None,
+    fresh: Fresh = False,
+    dry_run: DryRun = False,
+    store: StorePlace = None,
     output: Output = STDOUT,
     chosen: FormatOption = Format.TEXT,
 ) -> None:
     """Find where a series changed its level, by how much, and whether it creeps."""
-    from hati.studies.regression import histories
-    from hati.subject.table import Condition, read_series, read_sheet, selected
-
     level = parse_share(alpha)
     if not level:
         raise InputError("--alpha 0 finds nothing", fix="give the probability of a false change point, such as 5%")
+    options = ReplayOptions(revisions, every, order, runs, project, benchmark, budget, seed, fresh, dry_run, store)
+    if path is None:
+        check_output(output)
+        if unit or better or where:
+            raise InputError("--unit, --better and --where are for tables", fix="hati.toml says what is measured")
+        replay_now(options, metric, level, baseline, DEFAULT_SEED, output, chosen)
+        return
+    options.refuse()
     check_output(output, path)
+    _concluded(_read(path, metric, unit, better, where), level, baseline, chosen, output)
+
+
+def _read(path: Path, metric: str | None, unit: UnitName, better: BetterOption, where: Where) -> tuple[Series, ...]:
+    from hati.subject.table import Condition, read_series, read_sheet, selected
+
     sheet = selected(read_sheet(path), [Condition.parse(text) for text in where or ()])
-    series = read_series(sheet, metric, unit=unit, better=better)
-    _write(histories(series, level, baseline), chosen, output)
+    return read_series(sheet, metric, unit=unit, better=better)
 
 
-def _write(concluded: list[HistoryConclusion], chosen: Format, output: str) -> None:
+def _concluded(series: tuple[Series, ...], level: float, baseline: str | None, chosen: Format, output: str) -> None:
+    from hati.studies.regression import histories
+
+    write_histories(histories(series, level, baseline), chosen, output)
+
+
+def write_histories(concluded: list[HistoryConclusion], chosen: Format, output: str) -> None:
+    """Write what histories say."""
     from hati import render
     from hati.report import histories_json
 

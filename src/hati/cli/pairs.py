@@ -68,7 +68,6 @@ class PairOptions:
             "--stop": self.stopping,
             "--duet": self.duet or None,
             "--budget": self.budget,
-            "--store": self.store,
             "--fresh": self.fresh or None,
             "--dry-run": self.dry_run or None,
         }

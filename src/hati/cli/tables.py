@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hati.cli.output import STDOUT, TableFormat, console, write
+from hati.cli.output import STDOUT, Format, TableFormat, console, write
 
 if TYPE_CHECKING:
-    from hati.report import Table
+    from hati.report import Plain, Table
 
 
 def write_table(table: Table, chosen: TableFormat, output: str = STDOUT) -> None:
@@ -24,3 +24,13 @@ def write_table(table: Table, chosen: TableFormat, output: str = STDOUT) -> None
         TableFormat.CSV: render.table_csv,
     }
     write(texts[chosen](table), output)
+
+
+def write_plain(values: Plain, table: Table, chosen: Format, output: str = STDOUT) -> None:
+    """Write plain values as JSON, or what people read of them as a table."""
+    if chosen is Format.JSON:
+        from hati import render
+
+        write(render.to_json(values), output)
+        return
+    write_table(table, TableFormat(chosen.value), output)

@@ -8,11 +8,13 @@ and stores fill. Nothing here does I/O.
 from hati.core.benchmark import AUTO, Benchmark, Binding, ConfigurationFile, Reader, ReaderKind, Ready, Server, Warmup
 from hati.core.errors import HatiError, InputError, MeasurementError, NotInstalledError, Place
 from hati.core.evidence import Evidence
+from hati.core.finding import Event, Finding, FindingState, Happening, Size, Spot
 from hati.core.machine import Machine
 from hati.core.metric import Better, Metric
 from hati.core.pairing import Pairing
 from hati.core.plan import Budget, Plan
 from hati.core.ports import Engine, Store, Study
+from hati.core.revision import Revision, RevisionKind
 from hati.core.run import LARGEST, FloatArray, Observations, Outcome, Resources, Run
 from hati.core.sample import NO_ORIGIN, NO_USAGE, Origin, Sample, SampledRun, SampleFormat, Usage, sampled, usage
 from hati.core.seeds import generator
@@ -34,8 +36,12 @@ __all__ = [
     "Configuration",
     "ConfigurationFile",
     "Engine",
+    "Event",
     "Evidence",
+    "Finding",
+    "FindingState",
     "FloatArray",
+    "Happening",
     "HatiError",
     "InputError",
     "Machine",
@@ -52,12 +58,16 @@ __all__ = [
     "ReaderKind",
     "Ready",
     "Resources",
+    "Revision",
+    "RevisionKind",
     "Run",
     "Sample",
     "SampleFormat",
     "SampledRun",
     "Server",
     "Setting",
+    "Size",
+    "Spot",
     "Stopping",
     "Store",
     "Study",

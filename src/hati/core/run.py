@@ -30,6 +30,12 @@ class Outcome(StrEnum):
     TIMEOUT = "timeout"
     UNREADABLE = "unreadable"
     NOT_STARTED = "not started"
+    NOT_BUILT = "not built"
+
+    @property
+    def started(self) -> bool:
+        """Whether there was a process to tell of."""
+        return self not in {Outcome.NOT_STARTED, Outcome.NOT_BUILT}
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -9,7 +9,7 @@ from typing import Self
 
 from hati.core import Benchmark, Machine, Plan, Run
 from hati.engine.lock import MachineLock, default_path
-from hati.subject import LocalSubject, Warden
+from hati.subject import LocalSubject, Trees, Warden
 
 
 def say_nothing(_: str) -> None:
@@ -34,8 +34,9 @@ class LocalEngine:
         machine: Machine,
         waiting: Callable[[str], None] = say_nothing,
         lock: Path | None = None,
+        trees: Trees | None = None,
     ) -> None:
-        self._subject = LocalSubject(root, benchmarks, machine)
+        self._subject = LocalSubject(root, benchmarks, machine, trees=trees)
         self._waiting = waiting
         self._lock_path = lock or default_path()
         self._lock: MachineLock | None = None
@@ -64,6 +65,7 @@ class LocalEngine:
             self._warden.close()
             self._warden = None
         if self._lock is not None:
+            self._subject.close()
             self._lock.release()
             self._lock = None
 

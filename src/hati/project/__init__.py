@@ -6,7 +6,17 @@ and templates, each error with file, line, column and the fix.
 """
 
 from hati.project.models import read_feature_model
+from hati.project.pipelines import PIPELINES, Service
 from hati.project.project import Project, parse_project, read_project
 from hati.project.writing import skeleton, write_project
 
-__all__ = ["Project", "parse_project", "read_feature_model", "read_project", "skeleton", "write_project"]
+__all__ = [
+    "PIPELINES",
+    "Project",
+    "Service",
+    "parse_project",
+    "read_feature_model",
+    "read_project",
+    "skeleton",
+    "write_project",
+]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hati.core import Benchmark, InputError, Place
 from hati.core.nearest import suggestion
 from hati.project.benchmarks import Surroundings, read_benchmarks
+from hati.project.check import Check, read_check
 from hati.project.document import Table, parse_document
 from hati.project.files import read_text
 from hati.project.spaces import read_bindings, read_space
@@ -25,6 +26,7 @@ class Project:
     name: str
     space: Space
     benchmarks: tuple[Benchmark, ...]
+    check: Check = field(default_factory=Check)
 
     def benchmark(self, name: str | None = None) -> Benchmark:
         """The benchmark of that name, or the only one.
@@ -69,7 +71,7 @@ def parse_project(text: str, file: Path) -> Project:
     """
     root = file.parent
     document = parse_document(text, str(file))
-    document.only("subject", "benchmark", "options", "space")
+    document.only("subject", "benchmark", "options", "space", "check")
     space = read_space(document)
     around = Surroundings(root, space, read_bindings(document))
     benchmarks = document.get("benchmark")
@@ -79,6 +81,7 @@ def parse_project(text: str, file: Path) -> Project:
         _subject(document) or root.resolve().name or "subject",
         space,
         read_benchmarks(benchmarks.tables() if benchmarks else [], around),
+        read_check(document, space),
     )
 
 

@@ -1,3 +1,4 @@
+from .annotations import to_annotations as to_annotations
 from .audit import audit_markdown as audit_markdown
 from .audit import audit_text as audit_text
 from .audit import print_audit as print_audit

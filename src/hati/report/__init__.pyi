@@ -2,6 +2,8 @@ from .audit import audit_answer as audit_answer
 from .audit import audit_facts as audit_facts
 from .audit import audit_json as audit_json
 from .audit import audit_table as audit_table
+from .bisection import bisection_json as bisection_json
+from .bisection import bisection_table as bisection_table
 from .cases import Case as Case
 from .cases import comparison_cases as comparison_cases
 from .classical_designs import blocks_notes as blocks_notes
@@ -14,10 +16,19 @@ from .configurations import measured_table as measured_table
 from .consequences import Consequences as Consequences
 from .consequences import consequences as consequences
 from .designs import design_table as design_table
+from .drift import drift_json as drift_json
+from .drift import drift_table as drift_table
 from .figures import EffectFigure as EffectFigure
 from .figures import EffectPoint as EffectPoint
 from .figures import half_normal as half_normal
 from .figures import pareto as pareto
+from .findings import finding_json as finding_json
+from .findings import findings_table as findings_table
+from .findings import report_json as report_json
+from .findings import report_sentence as report_sentence
+from .gate import gate_cases as gate_cases
+from .gate import gate_json as gate_json
+from .gate import gate_tables as gate_tables
 from .harness import observations_json as observations_json
 from .harness import observations_table as observations_table
 from .harness import plans_json as plans_json
@@ -58,6 +69,8 @@ from .quantities import tidy as tidy
 from .recommendation import recommendation_answer as recommendation_answer
 from .recommendation import recommendation_json as recommendation_json
 from .recommendation import recommendation_table as recommendation_table
+from .replay import replay_json as replay_json
+from .replay import spread_tables as spread_tables
 from .runs import disturbed_runs as disturbed_runs
 from .runs import run_table as run_table
 from .runs import runs_table as runs_table

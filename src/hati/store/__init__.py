@@ -4,7 +4,8 @@ Observations are stored raw, in order, with their warm-up, compressed. Each run 
 ``record`` returns. Tables are made and upgraded by the migrations when a store is opened.
 """
 
+from hati.store.merging import Merged, merge
 from hati.store.opening import open_store, read_store
 from hati.store.sql import Selection, SqlStore, StudyRecord
 
-__all__ = ["Selection", "SqlStore", "StudyRecord", "open_store", "read_store"]
+__all__ = ["Merged", "Selection", "SqlStore", "StudyRecord", "merge", "open_store", "read_store"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text, UniqueConstraint
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest migration: a store at this revision needs none."""
 
 metadata = MetaData(
@@ -74,4 +74,19 @@ observations = Table(
     Column("warmup", Integer, nullable=False),
     Column("position", Integer, nullable=False),
     Column("data", LargeBinary, nullable=False),
+)
+
+event = Table(
+    "event",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("finding", Text, nullable=False),
+    Column("what", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    Column("study", Text, nullable=False),
+    Column("reference", Text, nullable=False),
+    Column("revision", Text, nullable=False),
+    Column("sizes", Text, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("reason", Text, nullable=False),
 )

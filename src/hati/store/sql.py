@@ -10,8 +10,21 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Engine, RowMapping, Select, Table, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from hati.core import Better, Evidence, Machine, Metric, Observations, Run, Sample, StudyId, canonical_json, sampled
+from hati.core import (
+    Better,
+    Event,
+    Evidence,
+    Machine,
+    Metric,
+    Observations,
+    Run,
+    Sample,
+    StudyId,
+    canonical_json,
+    sampled,
+)
 from hati.store import schema
+from hati.store.events import add_events, read_events
 from hati.store.failures import explained
 from hati.store.rows import observation_rows, read_observations, read_run, run_row
 
@@ -142,6 +155,13 @@ class SqlStore:
             connection.execute(delete(schema.study).where(emptied))
         return removed
 
+    def forget_run(self, run: Run) -> None:
+        """Remove one run; its study stays."""
+        inner = select(schema.run.c.number).where(schema.run.c.task == run.task.id)
+        with explained(self.name), self._engine.begin() as connection:
+            connection.execute(delete(schema.observations).where(schema.observations.c.run.in_(inner)))
+            connection.execute(delete(schema.run).where(schema.run.c.task == run.task.id))
+
     def samples(self, selection: Selection) -> tuple[Sample, ...]:
         """The selected runs that yielded something, grouped into samples; failures are left out."""
         better = self._directions()
@@ -160,6 +180,16 @@ class SqlStore:
         with explained(self.name), self._engine.connect() as connection:
             text = connection.scalar(wanted)
         return Machine(tuple((str(k), str(v)) for k, v in json.loads(text))) if text else None
+
+    def add_events(self, events: Sequence[Event]) -> int:
+        """Keep what happened to findings; how many of the events were not there yet."""
+        with explained(self.name), self._engine.begin() as connection:
+            return add_events(connection, events)
+
+    def events(self) -> tuple[Event, ...]:
+        """All that happened to findings, in the order of its times."""
+        with explained(self.name), self._engine.connect() as connection:
+            return read_events(connection)
 
     def close(self) -> None:
         """Let go of the database."""

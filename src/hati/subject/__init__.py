@@ -11,11 +11,14 @@ from hati.subject.local import LocalSubject
 from hati.subject.outputs import remember_output
 from hati.subject.programs import Ending, Program, Warden
 from hati.subject.revision import directory_revision, modified_since
+from hati.subject.revisions import Revisions, Trees
 
 __all__ = [
     "Ending",
     "LocalSubject",
     "Program",
+    "Revisions",
+    "Trees",
     "Warden",
     "directory_revision",
     "duet_cores",

@@ -21,8 +21,13 @@ def build_root(root: Path) -> Path:
     return root / ".hati" / "builds"
 
 
+def tree_root(root: Path) -> Path:
+    """Where the files of revisions are while a campaign needs them."""
+    return root / ".hati" / "trees"
+
+
 def tidy(root: Path) -> None:
-    """Make the folders, and remove the work folders of campaigns that were killed.
+    """Make the folders, and remove the work folders and the trees of campaigns that were killed.
 
     Raises:
         MeasurementError: where nothing can be written.
@@ -39,6 +44,7 @@ def tidy(root: Path) -> None:
             ) from None
     for stale in work_root(root).iterdir():
         remove(stale)
+    remove(tree_root(root))
 
 
 def remove(path: Path) -> None:

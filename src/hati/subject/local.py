@@ -19,6 +19,7 @@ from hati.subject.folders import remove, tidy, work_root
 from hati.subject.programs import Ending, Warden
 from hati.subject.readiness import free_port
 from hati.subject.recipe import Recipe
+from hati.subject.revisions.trees import Trees
 from hati.subject.setback import Setback
 
 
@@ -42,6 +43,7 @@ class LocalSubject:
         machine: Machine,
         clock: Callable[[], datetime] = utc_now,
         environment: Mapping[str, str] | None = None,
+        trees: Trees | None = None,
     ) -> None:
         for benchmark in benchmarks:
             check_benchmark(benchmark)
@@ -52,7 +54,8 @@ class LocalSubject:
         self._machine = machine.fingerprint
         self._clock = clock
         self._environment = dict(os.environ if environment is None else environment)
-        self._builds = Builds(self._root, self._environment)
+        self._trees = trees or Trees(self._root)
+        self._builds = Builds(self._root, self._environment, self._trees)
 
     def tidy(self) -> None:
         """Make hati's own folder, and remove what killed campaigns left in it.
@@ -61,6 +64,10 @@ class LocalSubject:
             MeasurementError: where nothing can be written there.
         """
         tidy(self._root)
+
+    def close(self) -> None:
+        """Remove the files of revisions."""
+        self._trees.close()
 
     def check(self, tasks: Sequence[Task]) -> None:
         """See that every task's benchmark is there.
@@ -108,9 +115,9 @@ class LocalSubject:
             time.perf_counter() - began,
             outcome,
             detail,
-            None if outcome is Outcome.NOT_STARTED else ending.exit,
+            ending.exit if outcome.started else None,
             ending.output,
-            None if outcome is Outcome.NOT_STARTED else resources(ending, load),
+            resources(ending, load) if outcome.started else None,
             measured.observations if measured else (),
         )
 
@@ -119,10 +126,10 @@ class LocalSubject:
         port = free_port() if benchmark.name in self._ports else None
         work = work_root(self._root) / task.id[:16]
         with _work_folder(work) if benchmark.name in self._works else nullcontext():
-            recipe = Recipe(benchmark, task, tree, work, port)
+            recipe = Recipe(benchmark, task, tree.folder, work, port)
             if benchmark.files:
                 _make_files(benchmark, recipe)
-            return Attempt(recipe, recipe.environment(self._environment), warden).measured()
+            return Attempt(recipe, recipe.environment({**self._environment, **tree.environment}), warden).measured()
 
 
 def _make_files(benchmark: Benchmark, recipe: Recipe) -> None:

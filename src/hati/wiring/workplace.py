@@ -15,6 +15,7 @@ from hati.subject import directory_revision, duet_cores, machine
 
 if TYPE_CHECKING:
     from hati.engine import LocalEngine, TableEngine
+    from hati.subject import Trees
     from hati.subject.table import MeasuredTable
 
 Announce = Callable[[str], None]
@@ -47,6 +48,14 @@ class Workplace:
         if self.table is not None:
             return engine.TableEngine(self.table, self.machine)
         return engine.LocalEngine(self.project.root, (benchmark,), self.machine, announce)
+
+    def engine_of_revisions(
+        self, benchmarks: tuple[Benchmark, ...], trees: Trees, announce: Announce = mute
+    ) -> LocalEngine:
+        """What runs the tasks of benchmarks, each in the files of its revision."""
+        from hati import engine
+
+        return engine.LocalEngine(self.project.root, benchmarks, self.machine, announce, trees=trees)
 
     def engine_of_pairs(
         self, benchmarks: tuple[Benchmark, ...], pairing: Pairing, announce: Announce = mute

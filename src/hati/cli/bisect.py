@@ -1,0 +1,75 @@
+"""``hati bisect``: which commits made it slower?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hati.cli.dry_run import write_rehearsal
+from hati.cli.output import STDOUT, Format, check_output, say
+from hati.cli.parameters import HERE, BenchmarkName, DryRun, FormatOption, Fresh, MetricName, Output, Seed, StorePlace
+from hati.cli.progress import progress
+from hati.cli.run import parse_configuration
+from hati.cli.screen import parse_share
+from hati.cli.tables import write_plain
+
+if TYPE_CHECKING:
+    from hati.studies.bisection import BisectionConclusion
+
+_Good = Annotated[str, typer.Argument(metavar="GOOD", help="A revision before the change.")]
+_Bad = Annotated[str, typer.Argument(metavar="BAD", help="A revision after it, which comes from GOOD.")]
+_Project = Annotated[Path, typer.Option("--project", metavar="PATH", help="A folder with hati.toml, or the file.")]
+_Set = Annotated[
+    str | None,
+    typer.Option("--set", metavar="OPTION=SETTING,...", help="The configuration in which the change shows."),
+]
+_Alpha = Annotated[str, typer.Option("--alpha", metavar="SHARE", help="How often a search may err: 1% or 0.01.")]
+_Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="Within it both are the same: 5% or 0.05.")]
+_Budget = Annotated[
+    str | None, typer.Option("--budget", metavar="RUNS|TIME", help="What it may cost [default: 24 pairs a probe].")
+]
+
+
+def bisect(
+    good: _Good,
+    bad: _Bad,
+    project: _Project = HERE,
+    settings: _Set = None,
+    benchmark: BenchmarkName = None,
+    metric: MetricName = None,
+    alpha: _Alpha = "1%",
+    margin: _Margin = "5%",
+    budget: _Budget = None,
+    seed: Seed = 1,
+    fresh: Fresh = False,
+    dry_run: DryRun = False,
+    store: StorePlace = None,
+    output: Output = STDOUT,
+    chosen: FormatOption = Format.TEXT,
+) -> None:
+    """Find the commits between two revisions that changed the performance, each probe only as long as it takes."""
+    from hati.studies.comparison import Question
+    from hati.wiring import BisectionRequest, bisect, prepare_bisection, rehearse_bisection, workplace
+
+    question = Question(parse_share(alpha), parse_share(margin))
+    check_output(output)
+    place = workplace(project, store)
+    configuration = parse_configuration(place.project.space, settings or "")
+    request = BisectionRequest(good, bad, configuration, benchmark, metric, budget, seed, question)
+    prepared = prepare_bisection(place, request, fresh=fresh)
+    if dry_run:
+        write_rehearsal(rehearse_bisection(prepared), chosen, output)
+        return
+    if prepared.finished:
+        say(f"{prepared.study.id.key} was measured before; --fresh measures again")
+    with progress(f"{prepared.study.revisions[0]} to {prepared.study.revisions[-1]}") as observe:
+        found = bisect(prepared, say, observe)
+    _write(found, chosen, output)
+
+
+def _write(found: BisectionConclusion, chosen: Format, output: str) -> None:
+    from hati.report import bisection_json, bisection_table
+
+    write_plain(bisection_json(found), bisection_table(found), chosen, output)

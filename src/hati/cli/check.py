@@ -1,0 +1,142 @@
+"""``hati check``: has a revision become slower?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hati.cli.compare import UNDECIDED, WORSE, parse_verdicts
+from hati.cli.dry_run import write_rehearsal
+from hati.cli.output import STDOUT, Format, check_output, console, say, write
+from hati.cli.parameters import HERE, BenchmarkName, DryRun, Fresh, Output, Seed, StorePlace
+from hati.cli.progress import progress
+from hati.cli.screen import parse_share
+
+if TYPE_CHECKING:
+    from hati.studies.comparison import Verdict
+    from hati.studies.findings import Report
+    from hati.studies.gate import GateConclusion
+
+_Revision = Annotated[
+    str,
+    typer.Argument(
+        metavar="REVISION",
+        help="A git revision, . for what is here now, a folder as ./before, or a package's release as name==1.0.",
+    ),
+]
+_Project = Annotated[Path, typer.Option("--project", metavar="PATH", help="A folder with hati.toml, or the file.")]
+_Reference = Annotated[
+    str | None,
+    typer.Option(
+        "--reference",
+        metavar="REVISION",
+        help="What it is compared with: a revision, previous, or merge-base [default: hati.toml's, else merge-base].",
+    ),
+]
+_Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="Within it two are the same: 5% or 0.05.")]
+_Alpha = Annotated[str, typer.Option("--alpha", metavar="SHARE", help="How often all verdicts may err: 1% or 0.01.")]
+_FailOn = Annotated[
+    str, typer.Option("--fail-on", metavar="VERDICTS", help="Which end with a status above 0: slower, inconclusive.")
+]
+_Budget = Annotated[
+    str | None, typer.Option("--budget", metavar="RUNS|TIME", help="What the runs may cost [default: 24 rounds].")
+]
+_MARK = "<!-- hati check -->\n"
+"""What a bot looks for to update its comment on a pull request."""
+
+
+class CheckFormat(StrEnum):
+    """How a check is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    JUNIT = "junit"
+    GITHUB = "github"
+
+
+_Chosen = Annotated[CheckFormat, typer.Option("--format", help="How the result is written; github: annotations.")]
+
+
+def check(
+    revision: _Revision = ".",
+    project: _Project = HERE,
+    reference: _Reference = None,
+    benchmark: BenchmarkName = None,
+    margin: _Margin = "5%",
+    alpha: _Alpha = "1%",
+    fail_on: _FailOn = "slower,inconclusive",
+    budget: _Budget = None,
+    seed: Seed = 1,
+    fresh: Fresh = False,
+    dry_run: DryRun = False,
+    store: StorePlace = None,
+    output: Output = STDOUT,
+    chosen: _Chosen = CheckFormat.TEXT,
+) -> int:
+    """Measure a revision beside its reference, both anew, in turns: slower, where, and because of which options."""
+    from hati.studies.comparison import Question
+    from hati.wiring import (
+        GateRequest,
+        gate,
+        mark_told,
+        prepare_gate,
+        record_findings,
+        rehearse_gate,
+        workplace,
+    )
+
+    question = Question(parse_share(alpha), parse_share(margin))
+    failing = parse_verdicts(fail_on)
+    check_output(output)
+    place = workplace(project, store)
+    request = GateRequest(revision, reference, benchmark, budget, seed, question)
+    prepared = prepare_gate(place, request, fresh=fresh)
+    if dry_run:
+        write_rehearsal(rehearse_gate(prepared), _plain(chosen), output)
+        return 0
+    with progress(f"{prepared.study.revision}") as observe:
+        found = gate(prepared, say, observe)
+    told = record_findings(place.store, found, prepared.revisions)
+    _write(found, told, chosen, output)
+    mark_told(place.store, told)
+    return _status(found, told, failing)
+
+
+def _status(found: GateConclusion, told: Sequence[Report], failing: frozenset[Verdict]) -> int:
+    """A regression that is known fails nothing again."""
+    from hati.studies.comparison import Verdict
+
+    if any(each.alone and each.revision == found.revision for each in found.broken):
+        return 4
+    known = found.verdict is Verdict.SLOWER and not any(one.fails for one in told)
+    if found.verdict not in failing or known:
+        return 0
+    return UNDECIDED if found.verdict is Verdict.INCONCLUSIVE else WORSE
+
+
+def _write(found: GateConclusion, told: Sequence[Report], chosen: CheckFormat, output: str) -> None:
+    from hati import render
+    from hati.report import gate_cases, gate_json, gate_tables
+
+    if chosen is CheckFormat.JSON:
+        write(render.to_json(gate_json(found, told)), output)
+    elif chosen is CheckFormat.GITHUB:
+        write(render.to_annotations("hati check", gate_cases(found)), output)
+    elif chosen is CheckFormat.JUNIT:
+        write(render.to_junit("hati check", gate_cases(found)), output)
+    elif chosen is CheckFormat.MARKDOWN:
+        write(_MARK + "\n".join(map(render.table_markdown, gate_tables(found, told))), output)
+    elif output == STDOUT:
+        for table in gate_tables(found, told):
+            render.print_table(table, console())
+    else:
+        write("\n".join(map(render.table_text, gate_tables(found, told))), output)
+
+
+def _plain(chosen: CheckFormat) -> Format:
+    return Format.TEXT if chosen in {CheckFormat.JUNIT, CheckFormat.GITHUB} else Format(chosen.value)

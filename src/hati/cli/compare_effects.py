@@ -1,0 +1,59 @@
+"""``hati compare-effects``: which options matter more than they did?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hati.cli.dry_run import write_rehearsal
+from hati.cli.output import STDOUT, Format, check_output, say
+from hati.cli.parameters import HERE, BenchmarkName, DryRun, FormatOption, Fresh, MetricName, Output, Seed, StorePlace
+from hati.cli.progress import progress
+from hati.cli.screen import parse_share
+from hati.cli.tables import write_plain
+
+_Before = Annotated[str, typer.Argument(metavar="BEFORE", help="A revision.")]
+_After = Annotated[str, typer.Argument(metavar="AFTER", help="Another.")]
+_Project = Annotated[Path, typer.Option("--project", metavar="PATH", help="A folder with hati.toml, or the file.")]
+_Alpha = Annotated[str, typer.Option("--alpha", metavar="SHARE", help="How often any verdict may err: 1% or 0.01.")]
+_Budget = Annotated[
+    str | None, typer.Option("--budget", metavar="RUNS|TIME", help="What it may cost [default: 4 rounds].")
+]
+
+
+def compare_effects(
+    before: _Before,
+    after: _After,
+    project: _Project = HERE,
+    benchmark: BenchmarkName = None,
+    metric: MetricName = None,
+    alpha: _Alpha = "1%",
+    budget: _Budget = None,
+    seed: Seed = 1,
+    fresh: Fresh = False,
+    dry_run: DryRun = False,
+    store: StorePlace = None,
+    output: Output = STDOUT,
+    chosen: FormatOption = Format.TEXT,
+) -> None:
+    """Measure a screening's design at two revisions: which options' effects changed, and by how much."""
+    from hati.report import drift_json, drift_table
+    from hati.studies.comparison import Question
+    from hati.wiring import DriftRequest, prepare_drift, rehearse_drift, workplace
+    from hati.wiring import compare_effects as measured
+
+    question = Question(parse_share(alpha))
+    check_output(output)
+    place = workplace(project, store)
+    request = DriftRequest(before, after, benchmark, metric, budget, seed, question)
+    prepared = prepare_drift(place, request, fresh=fresh)
+    if dry_run:
+        write_rehearsal(rehearse_drift(prepared), chosen, output)
+        return
+    if prepared.finished:
+        say(f"{prepared.study.id.key} was measured before; --fresh measures again")
+    with progress(f"{prepared.study.reference} and {prepared.study.revision}") as observe:
+        found = measured(prepared, say, observe)
+    write_plain(drift_json(found), drift_table(found), chosen, output)

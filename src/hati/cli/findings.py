@@ -1,0 +1,64 @@
+"""``hati findings``: what was found, what became of it, and who knows of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hati.cli.output import STDOUT, Format, check_output, say
+from hati.cli.parameters import HERE, FormatOption, Output, StorePlace
+from hati.cli.tables import write_plain
+from hati.core import InputError
+
+app = typer.Typer(help="Regressions and improvements, each with its life.", rich_markup_mode=None)
+
+_Project = Annotated[Path, typer.Option("--project", metavar="PATH", help="A folder with hati.toml, or the file.")]
+_Id = Annotated[str, typer.Argument(metavar="FINDING", help="Its id, or the beginning of it.")]
+_Author = Annotated[str, typer.Option("--author", metavar="NAME", envvar="HATI_AUTHOR", help="Who acknowledges it.")]
+_Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why it is as it should be, or has to wait.")]
+_State = Annotated[
+    str | None, typer.Option("--state", metavar="STATE", help="new, confirmed, acknowledged, resolved or reopened.")
+]
+
+
+@app.callback(invoke_without_command=True)
+def findings(
+    context: typer.Context,
+    project: _Project = HERE,
+    state: _State = None,
+    store: StorePlace = None,
+    output: Output = STDOUT,
+    chosen: FormatOption = Format.TEXT,
+) -> None:
+    """List the findings that the store has."""
+    if context.invoked_subcommand is not None:
+        return
+    from hati.core import FindingState
+    from hati.core.nearest import suggestion
+    from hati.report import finding_json, findings_table
+    from hati.studies.findings import findings_of
+    from hati.wiring import existing_store
+
+    known = [one.value for one in FindingState]
+    if state is not None and state not in known:
+        raise InputError(f"there is no state {state!r}", fix=suggestion(state, known))
+    check_output(output)
+    found = [one for one in findings_of(existing_store(project, store).events()) if state in {None, one.state.value}]
+    write_plain([finding_json(one) for one in found], findings_table(found), chosen, output)
+
+
+@app.command("acknowledge")
+def acknowledge(
+    finding: _Id,
+    reason: _Reason,
+    author: _Author,
+    project: _Project = HERE,
+    store: StorePlace = None,
+) -> None:
+    """Say that a finding is known, and why: it fails no gate any more, unless it grows."""
+    from hati.wiring import acknowledge, existing_store
+
+    known = acknowledge(existing_store(project, store), finding, author, reason)
+    say(f"{known.id} is acknowledged by {known.author}: {known.reason}")

@@ -1,0 +1,126 @@
+"""Findings: what happened to them, and what they are by that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from functools import cached_property
+
+from hati.core.errors import InputError
+from hati.core.study import digest
+
+
+class FindingState(StrEnum):
+    """Where a finding is in its life."""
+
+    NEW = "new"
+    CONFIRMED = "confirmed"
+    ACKNOWLEDGED = "acknowledged"
+    RESOLVED = "resolved"
+    REOPENED = "reopened"
+
+
+class Happening(StrEnum):
+    """What can happen to a finding: measured, said by people, or told to them."""
+
+    SEEN = "seen"
+    GROWN = "grown"
+    GONE = "gone"
+    ACKNOWLEDGED = "acknowledged"
+    TOLD = "told"
+
+
+@dataclass(frozen=True, order=True)
+class Spot:
+    """Where a change shows: a metric of a benchmark over all configurations, or in a stratum, on a machine."""
+
+    benchmark: str
+    metric: str
+    stratum: str
+    workload: str
+    machine: str
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a change is at a spot: the ratio of the metric after to that before, with its interval.
+
+    Raises:
+        InputError: for a ratio outside of its interval.
+    """
+
+    ratio: float
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.ratio <= self.high or math.isnan(self.ratio):
+            raise InputError(f"a ratio of {self.ratio:g} is not within {self.low:g} to {self.high:g}")
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a finding, kept for good.
+
+    ``study`` is where it was measured; ``reference`` and ``revision`` the range that it was measured over; ``sizes``
+    what was seen there; ``author`` and ``reason`` are of people.
+    """
+
+    finding: str
+    what: Happening
+    at: datetime
+    study: str = ""
+    reference: str = ""
+    revision: str = ""
+    sizes: Mapping[Spot, Size] = field(default_factory=dict)
+    author: str = ""
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if self.at.tzinfo is None:
+            raise InputError("an event needs a time zone")
+        if self.what is Happening.ACKNOWLEDGED and not (self.author.strip() and self.reason.strip()):
+            raise InputError("who acknowledges a finding says who they are, and why", fix="give --author and --reason")
+
+    @cached_property
+    def id(self) -> str:
+        """A hash of all of it: the same event in two stores is one."""
+        sizes = [[*astuple(spot), *astuple(size)] for spot, size in sorted(self.sizes.items())]
+        return digest(
+            [
+                self.finding,
+                self.what.value,
+                self.at.isoformat(),
+                self.study,
+                self.reference,
+                self.revision,
+                sizes,
+                self.author,
+                self.reason,
+            ],
+            length=24,
+        )
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What its events make of it: ``worse`` tells whether it is a regression.
+
+    ``reference`` and ``revision`` are the narrowest range that it was seen over, ``sizes`` the last ones by spot.
+    ``untold`` is the newest thing that nobody was told of yet, None where there is none.
+    """
+
+    id: str
+    worse: bool
+    state: FindingState
+    reference: str
+    revision: str
+    sizes: Mapping[Spot, Size]
+    since: datetime
+    author: str = ""
+    reason: str = ""
+    untold: Happening | None = None
+    events: tuple[Event, ...] = ()

@@ -1,0 +1,67 @@
+"""What a gate measures, and against which reference: the table ``[check]``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hati.core import Budget, Configuration, InputError, setting_text
+from hati.core.values import type_names
+from hati.project.document import Table, Value
+from hati.space import Space
+
+
+@dataclass(frozen=True)
+class Check:
+    """``reference`` is a revision's name, ``previous`` or ``merge-base``; None where none is pinned.
+
+    ``configurations`` are measured besides the default one where there is no screening suite; ``budget`` is what a
+    check may cost, where nothing else is said.
+    """
+
+    reference: str | None = None
+    configurations: tuple[Configuration, ...] = ()
+    budget: str | None = None
+
+
+def read_check(document: Table, space: Space) -> Check:
+    """Read ``[check]``; without one all is as it is where nothing is said.
+
+    Raises:
+        InputError: for what is wrong, with its place.
+    """
+    value = document.get("check")
+    if value is None:
+        return Check()
+    table = value.table()
+    table.only("reference", "configurations", "budget")
+    reference, budget, listed = table.get("reference"), table.get("budget"), table.get("configurations")
+    return Check(
+        None if reference is None else reference.line(),
+        () if listed is None else tuple(_configuration(item, space) for item in listed.items()),
+        None if budget is None else _budget(budget),
+    )
+
+
+def _configuration(value: Value, space: Space) -> Configuration:
+    table = value.table()
+    settings = {}
+    for name, setting in table.data.items():
+        if type(setting) not in type_names:
+            raise table.error(f"{name}: expected a setting", key=name, fix="write a boolean, a number or text")
+        settings[name] = setting_text(setting)  # type: ignore[arg-type]  # one of its types
+    try:
+        found = space.parse(settings)
+    except InputError as error:
+        raise table.error(error.message, fix=error.fix) from None
+    if not space.valid(found):
+        raise table.error(f"the configuration {found} is not valid", fix="see the constraints")
+    return found
+
+
+def _budget(value: Value) -> str:
+    text = str(value.natural()) if isinstance(value.data, int) else value.line()
+    try:
+        Budget.parse(text)
+    except InputError as error:
+        raise value.error(error.message, fix=error.fix) from None
+    return text

@@ -1,0 +1,89 @@
+"""Effects at two revisions as plain values and as a table."""
+
+from __future__ import annotations
+
+from hati.core import setting_text
+from hati.report.changes import p_text
+from hati.report.plain import Plain
+from hati.report.quantities import change, change_number, general, percent
+from hati.report.table import Align, Column, Shown, Table
+from hati.studies.effect_drift import EffectDrift, OptionDrift
+
+
+def drift_json(found: EffectDrift) -> list[Plain]:
+    """An object for each option, the most surely changed first."""
+    return [_json(one, found) for one in found.options]
+
+
+def _json(one: OptionDrift, found: EffectDrift) -> Plain:
+    return {
+        "options": [one.option],
+        "settings": list(one.settings),
+        "before": one.before,
+        "after": one.after,
+        "difference": one.difference,
+        "difference_interval": list(one.difference_interval),
+        "ratio": one.ratio,
+        "interval": None if one.interval is None else list(one.interval),
+        "p_value": one.p_value,
+        "changed": one.changed,
+        "alpha": found.alpha,
+        "benchmark": found.benchmark,
+        "metric": found.metric.name,
+        "unit": found.metric.unit,
+        "revisions": [found.reference.id, found.revision.id],
+        "rounds": found.rounds,
+        "study": found.study,
+    }
+
+
+def drift_table(found: EffectDrift) -> Table:
+    """A row for each option."""
+    columns = (
+        Column("option"),
+        Column("before", align=Align.RIGHT),
+        Column("after", align=Align.RIGHT),
+        Column("times", align=Align.RIGHT),
+        Column("interval", align=Align.RIGHT),
+        Column("p", align=Align.RIGHT),
+        Column("verdict"),
+    )
+    rows = tuple(
+        (
+            f"{one.option}={setting_text(one.settings[1])}",
+            Shown(change(one.before), one.before),
+            Shown(change(one.after), one.after),
+            None if one.ratio is None else Shown(general(one.ratio, 3), one.ratio),
+            None if one.interval is None else f"{general(one.interval[0], 3)} to {general(one.interval[1], 3)}",
+            Shown(p_text(one.p_value), one.p_value),
+            "changed" if one.changed else "not shown",
+        )
+        for one in found.options
+    )
+    title = f"Effects on {found.metric.name}: {found.revision} against {found.reference}"
+    return Table(title, columns, rows, tuple(_notes(found)))
+
+
+def _notes(found: EffectDrift) -> list[str]:
+    changed = [one for one in found.options if one.changed]
+    told = "; ".join(map(_sentence, changed)) or "No effect is shown to have changed"
+    notes = [
+        f"{told}.",
+        f"{found.configurations} configurations in {found.rounds} rounds at both revisions. The effect of a setting "
+        f"beside the option's other one; times: the effect after over that before, of logarithms, where the one before "
+        f"is shown. Changed: at {percent(found.alpha)} for all options together.",
+    ]
+    widths = [(one.difference_interval[1] - one.difference_interval[0]) / 2.0 for one in found.options]
+    if widths:
+        notes.append(f"A change of an effect by {change_number(max(widths))} % or more would mostly be seen.")
+    if found.unestimable:
+        notes.append(f"Not to be told apart from others: {', '.join(found.unestimable)}.")
+    if found.failed:
+        notes.append(f"{found.failed} of {found.done + found.failed} runs failed: {found.failures[0]}.")
+    return notes
+
+
+def _sentence(one: OptionDrift) -> str:
+    if one.ratio is not None and one.ratio > 0.0:
+        return f"{one.option}: effect {general(one.ratio, 2)} times what it was"
+    return f"{one.option}: effect {change(one.after)} after {change(one.before)}"

@@ -1,0 +1,61 @@
+"""Events as rows of their table and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import astuple
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select
+
+from hati.core import Event, Happening, Size, Spot, canonical_json
+from hati.store import schema
+
+
+def add_events(connection: Connection, events: Iterable[Event]) -> int:
+    """Keep those that are not there yet; how many these are."""
+    wanted = {event.id: event for event in events}
+    known = set(connection.scalars(select(schema.event.c.id)))
+    rows = [_row(event) for name, event in wanted.items() if name not in known]
+    if rows:
+        connection.execute(insert(schema.event), rows)
+    return len(rows)
+
+
+def read_events(connection: Connection) -> tuple[Event, ...]:
+    """All of them, in the order of their times."""
+    rows = connection.execute(select(schema.event).order_by(schema.event.c.at, schema.event.c.id))
+    return tuple(map(_read, rows))
+
+
+def _row(event: Event) -> dict[str, object]:
+    sizes = [[*astuple(spot), *astuple(size)] for spot, size in sorted(event.sizes.items())]
+    return {
+        "id": event.id,
+        "finding": event.finding,
+        "what": event.what.value,
+        "at": event.at.isoformat(),
+        "study": event.study,
+        "reference": event.reference,
+        "revision": event.revision,
+        "sizes": canonical_json(sizes),
+        "author": event.author,
+        "reason": event.reason,
+    }
+
+
+def _read(row: Row[Any]) -> Event:
+    sizes = {Spot(*one[:5]): Size(*one[5:]) for one in json.loads(row.sizes)}
+    return Event(
+        finding=row.finding,
+        what=Happening(row.what),
+        at=datetime.fromisoformat(row.at),
+        study=row.study,
+        reference=row.reference,
+        revision=row.revision,
+        sizes=sizes,
+        author=row.author,
+        reason=row.reason,
+    )

@@ -1,0 +1,45 @@
+"""What a bisection says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hati.core import Metric, Revision
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """A change between two revisions that were measured, all between which could not be.
+
+    ``revisions`` are those that can have made it, oldest first: one, unless those before it could not be measured.
+    ``ratio`` is what it made of the metric, with its ``interval``; ``confidence`` that there is a change at all; 0
+    where the budget ended before it was shown.
+    """
+
+    revisions: tuple[Revision, ...]
+    ratio: float
+    interval: tuple[float, float] | None
+    confidence: float
+
+
+@dataclass(frozen=True)
+class BisectionConclusion:
+    """The culprits from the oldest, what all of them made together, and what it cost.
+
+    ``open_ranges`` are intervals in which there is a change that the budget did not suffice to find.
+    """
+
+    study: str
+    good: Revision
+    bad: Revision
+    benchmark: str
+    metric: Metric
+    ratio: float | None
+    interval: tuple[float, float] | None
+    culprits: tuple[Culprit, ...]
+    open_ranges: tuple[tuple[Revision, Revision], ...]
+    skipped: tuple[Revision, ...]
+    probes: int
+    runs: int
+    failed: int
+    seconds: float

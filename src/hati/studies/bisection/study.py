@@ -1,0 +1,232 @@
+"""The study: the next pairs of the revision that is being probed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hati.core import (
+    Benchmark,
+    Budget,
+    Configuration,
+    Evidence,
+    InputError,
+    Metric,
+    Plan,
+    Revision,
+    StudyId,
+    Task,
+    generator,
+)
+from hati.studies.bisection.conclusion import BisectionConclusion, Culprit
+from hati.studies.bisection.levels import RULE, Half, Levels, Side, middle, stage
+from hati.studies.comparison import Question
+from hati.studies.failures import failure_reasons, nothing_measured
+
+BATCH = 4
+"""Pairs that are planned at a time before there are enough: one that does not work is known soon."""
+MOST_PAIRS = 64
+"""So many of one revision at most: what is not decided by then is followed on both sides."""
+
+
+def bisection_id(
+    benchmark: Benchmark,
+    configuration: Configuration,
+    metric: Metric,
+    revisions: Sequence[Revision],
+    question: Question,
+    seed: int,
+    machine: str,
+) -> StudyId:
+    """The identity of a bisection with all that decides its tasks; a larger budget continues it."""
+    parameters: dict[str, object] = {
+        "benchmark": [benchmark.name, benchmark.definition, dict(configuration)],
+        "metric": metric.name,
+        "revisions": [revision.id for revision in revisions],
+        "question": [question.alpha, str(question.statistic)],
+    }
+    return StudyId.of("bisection", parameters, seed, machine)
+
+
+@dataclass(frozen=True)
+class _Range:
+    """Between two revisions by their places; the good one's is 0."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Bisection:
+    """Finds the changes among ``revisions``, the first of which is good, the last bad, all in their order.
+
+    Raises:
+        InputError: for fewer than two revisions, or one of them twice.
+    """
+
+    id: StudyId
+    benchmark: Benchmark
+    configuration: Configuration
+    metric: Metric
+    revisions: tuple[Revision, ...]
+    question: Question
+    budget: Budget
+
+    def __post_init__(self) -> None:
+        if len(self.revisions) < len(("good", "bad")) or len(set(self._ids)) != len(self.revisions):
+            raise InputError("a bisection needs a good revision, a bad one, and none twice")
+
+    def plan(self, evidence: Evidence) -> Plan:
+        """The next pair; none where every change is found, or there is none."""
+        levels = self._levels(evidence)
+        unfinished = [task for task in self._begun(levels) if task.id not in evidence.known]
+        tasks = unfinished or self._next(levels)
+        return Plan(tuple(tasks)).within(self.budget.left(evidence))
+
+    def conclude(self, evidence: Evidence) -> BisectionConclusion:
+        """The culprits found so far.
+
+        Raises:
+            MeasurementError: where the good or the bad revision could not be measured.
+        """
+        levels = self._levels(evidence)
+        bad = self._ids[-1]
+        if not len(levels.differences(bad)):
+            raise nothing_measured(failure_reasons(evidence.runs, self.metric))
+        searched = list(self._search(levels))
+        leaves = [one for one, probe in searched if probe is None]
+        left = [one for one, probe in searched if probe is not None]
+        low, high = levels.interval(bad)
+        return BisectionConclusion(
+            study=self.id.key,
+            good=self.revisions[0],
+            bad=self.revisions[-1],
+            benchmark=self.benchmark.name,
+            metric=self.metric,
+            ratio=math.exp(levels.level(bad)),
+            interval=(math.exp(low), math.exp(high)) if math.isfinite(high) else None,
+            culprits=tuple(self._culprit(levels, leaf) for leaf in sorted(leaves, key=lambda leaf: leaf.first)),
+            open_ranges=tuple((self.revisions[one.first], self.revisions[one.last]) for one in left),
+            skipped=tuple(revision for revision in self.revisions if levels.broken(revision.id)),
+            probes=len({run.task.stage.partition(" ")[2] for run in evidence.runs}),
+            runs=len(evidence.runs),
+            failed=len(evidence.failed),
+            seconds=evidence.seconds,
+        )
+
+    @cached_property
+    def _ids(self) -> tuple[str, ...]:
+        return tuple(revision.id for revision in self.revisions)
+
+    def _levels(self, evidence: Evidence) -> Levels:
+        """Each interval at a level that all probes of a search together keep: as many as halving takes, and the bad."""
+        probes = 1 + math.ceil(math.log2(max(2, len(self.revisions))))
+        return Levels(evidence, self.metric, self.question.statistic, self.question.alpha / probes)
+
+    def _next(self, levels: Levels) -> list[Task]:
+        """A pair of the bad one until its change is clear; then of the first revision that a search asks for."""
+        bad = self._ids[-1]
+        if self._undecided(levels):
+            return self._more(levels, bad)
+        for _, probe in self._search(levels):
+            if probe is not None:
+                return self._more(levels, probe)
+        return []
+
+    def _more(self, levels: Levels, revision: str) -> list[Task]:
+        """The next pair of a revision; at first as many as there have to be before anything can be told."""
+        begun = levels.pairs(revision)
+        until = max(begun + 1, min(RULE.fewest(levels.alpha), begun + BATCH))
+        return [task for number in range(begun, until) for task in self._pair(revision, number)]
+
+    def _undecided(self, levels: Levels) -> bool:
+        """Whether it is not clear yet whether the bad revision differs from the good one."""
+        bad = self._ids[-1]
+        if any(levels.broken(bad, side) for side in Side) or levels.pairs(bad) >= MOST_PAIRS:
+            return False
+        low, high = levels.interval(bad)
+        return low <= 0.0 <= high and not (-self.question.limit <= low and high <= self.question.limit)
+
+    def _search(self, levels: Levels) -> Iterator[tuple[_Range, str | None]]:
+        """The ranges that have a change: with the revision to be measured next, or None where it is found."""
+        low, high = levels.interval(self._ids[-1])
+        if low <= 0.0 <= high:
+            return
+        ahead = [_Range(0, len(self._ids) - 1)]
+        while ahead:
+            one = ahead.pop()
+            inside = self._ids[one.first + 1 : one.last]
+            probe = middle(inside, [revision for revision in inside if levels.broken(revision)])
+            if probe is None:
+                yield one, self._weaker_end(levels, one)
+                continue
+            place = self._ids.index(probe)
+            halves = _Range(one.first, place), _Range(place, one.last)
+            found = levels.split(self._name(one.first), probe, self._name(one.last))
+            if Half.OPEN in found and levels.pairs(probe) < MOST_PAIRS:
+                yield one, probe
+            else:
+                ahead += self._followed(levels, halves, found)
+
+    def _weaker_end(self, levels: Levels, leaf: _Range) -> str | None:
+        """Of two neighbours the one that was measured less, until it is shown that they differ."""
+        ends = [name for name in (self._name(leaf.first), self._name(leaf.last)) if name is not None]
+        able = [name for name in ends if levels.pairs(name) < MOST_PAIRS]
+        return None if self._shown(levels, leaf) else min(able, key=levels.pairs, default=None)
+
+    def _shown(self, levels: Levels, leaf: _Range) -> bool:
+        low, high = self._interval(levels, leaf)
+        return not low <= 0.0 <= high
+
+    def _interval(self, levels: Levels, leaf: _Range) -> tuple[float, float]:
+        (low_first, high_first), (low_last, high_last) = (
+            levels.interval(self._name(place)) for place in (leaf.first, leaf.last)
+        )
+        return low_last - high_first, high_last - low_first
+
+    def _followed(self, levels: Levels, halves: Sequence[_Range], found: Sequence[Half]) -> list[_Range]:
+        """Those that have a change; where none is shown to the one with the larger part."""
+        changed = [half for half, told in zip(halves, found, strict=True) if told is Half.CHANGED]
+        if changed:
+            return changed
+        sizes = [abs(levels.level(self._name(half.last)) - levels.level(self._name(half.first))) for half in halves]
+        return [halves[int(np.argmax(sizes))]]
+
+    def _culprit(self, levels: Levels, leaf: _Range) -> Culprit:
+        change = levels.level(self._name(leaf.last)) - levels.level(self._name(leaf.first))
+        low, high = self._interval(levels, leaf)
+        known = math.isfinite(low) and math.isfinite(high)
+        return Culprit(
+            revisions=self.revisions[leaf.first + 1 : leaf.last + 1],
+            ratio=math.exp(change),
+            interval=(math.exp(low), math.exp(high)) if known else None,
+            confidence=1.0 - self.question.alpha if self._shown(levels, leaf) else 0.0,
+        )
+
+    def _name(self, place: int) -> str | None:
+        """A revision's id; None for the good one, which everything is measured beside."""
+        return self._ids[place] if place else None
+
+    def _begun(self, levels: Levels) -> Iterator[Task]:
+        """The tasks of all pairs that have a run."""
+        for revision in self._ids[1:]:
+            for number in range(levels.pairs(revision)):
+                yield from self._pair(revision, number)
+
+    def _pair(self, revision: str, number: int) -> Iterator[Task]:
+        first = int(generator(self.id.seed, "bisection", revision, str(number)).integers(2))
+        sides = list(Side)
+        for side in (sides[first], sides[1 - first]):
+            yield Task(
+                study=self.id.key,
+                stage=stage(revision, side),
+                benchmark=self.benchmark.name,
+                configuration=self.configuration,
+                revision=revision if side is Side.PROBE else self._ids[0],
+                workload=self.benchmark.workload,
+                repetition=number,
+            )

@@ -1,0 +1,19 @@
+"""Findings that are told once: what events make of them, and which a new measurement is about.
+
+Pure: events in, findings and further events out. The store keeps events alone, so that stores can be merged.
+"""
+
+from hati.studies.findings.life import TRANSITIONS, finding_of, findings_of
+from hati.studies.findings.sighting import Report, Sighting, events_of, finding_id, reports, sighting_of
+
+__all__ = [
+    "TRANSITIONS",
+    "Report",
+    "Sighting",
+    "events_of",
+    "finding_id",
+    "finding_of",
+    "findings_of",
+    "reports",
+    "sighting_of",
+]

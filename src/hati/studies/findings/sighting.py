@@ -1,0 +1,159 @@
+"""What a measurement says of findings: of those there are, and of new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from hati.core import Event, Finding, FindingState, Happening, Size, Spot, digest
+from hati.studies.comparison import Comparison, Verdict
+from hati.studies.gate import GateConclusion
+
+_SHORT = 8
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """What a measurement from ``reference`` to ``revision`` saw: changes, and spots that are shown to be the same.
+
+    ``between`` has the ids of the revisions after the reference up to the revision: whatever is found in one of them
+    is a thing that this measurement is about.
+    """
+
+    study: str
+    reference: str
+    revision: str
+    between: frozenset[str]
+    worse: Mapping[Spot, Size]
+    better: Mapping[Spot, Size]
+    same: frozenset[Spot]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is to be told of a finding now: ``news`` where nobody was told of it, ``fails`` where it stops a change."""
+
+    finding: Finding
+    news: bool
+    fails: bool
+
+
+def sighting_of(found: GateConclusion, between: frozenset[str]) -> Sighting:
+    """What a gate saw, over all configurations and in strata."""
+    worse: dict[Spot, Size] = {}
+    better: dict[Spot, Size] = {}
+    same = set()
+    rows = [(row, "") for row in found.rows] + [(each.comparison, str(each.stratum)) for each in found.strata]
+    for row, stratum in rows:
+        spot = _spot(row, stratum)
+        verdict, size = row.change.verdict, _size(row)
+        if verdict is Verdict.SAME:
+            same.add(spot)
+        elif size is not None and verdict is Verdict.SLOWER:
+            worse[spot] = size
+        elif size is not None and verdict is Verdict.FASTER:
+            better[spot] = size
+    return Sighting(found.study, found.reference.id, found.revision.id, between, worse, better, frozenset(same))
+
+
+def finding_id(worse: bool, reference: str, revision: str) -> str:  # noqa: FBT001  # which of the two it is
+    """The same for whoever sees a change first over the same range."""
+    return f"{'regression' if worse else 'improvement'}-{digest([reference, revision])[:_SHORT]}"
+
+
+def events_of(sighting: Sighting, known: Sequence[Finding], at: datetime) -> list[Event]:
+    """What happened to findings by a measurement, and to those that it opens.
+
+    A change belongs to a finding whose revision is in the measured range and that shows at one of the same benchmarks'
+    metrics; there it has grown where its interval is wholly beyond what was known. A finding is gone where all of its
+    spots that were measured are the same now.
+    """
+    told: list[Event] = []
+    for worse, sizes in ((True, sighting.worse), (False, sighting.better)):
+        about = [one for one in known if one.worse is worse and _about(one, sighting)]
+        left = dict(sizes)
+        for finding in about:
+            own = {spot: size for spot, size in left.items() if _shows(finding, spot)}
+            if own:
+                told.append(_event(finding.id, _happening(finding, own), sighting, at, own))
+                left = {spot: size for spot, size in left.items() if spot not in own}
+            elif _gone(finding, sighting):
+                told.append(_event(finding.id, Happening.GONE, sighting, at, {}))
+        if left:
+            opened = finding_id(worse, sighting.reference, sighting.revision)
+            told.append(_event(opened, Happening.SEEN, sighting, at, left))
+    return told
+
+
+def reports(
+    before: Sequence[Finding], after: Sequence[Finding], events: Sequence[Event], merged: frozenset[str]
+) -> Iterator[Report]:
+    """What is to be told of the findings that the ``events`` of a measurement are about.
+
+    ``before`` and ``after`` are all findings without and with these events. A regression fails the revision that was
+    measured unless it is known: acknowledged, or found at another revision that is ``merged`` by now; it fails again
+    where it has grown since.
+    """
+    were = {finding.id: finding for finding in before}
+    measured = {event.finding: event for event in events}
+    for finding in after:
+        event = measured.get(finding.id)
+        if event is None:
+            continue
+        known = _known(were.get(finding.id), event.revision, merged) and event.what is not Happening.GROWN
+        there = finding.worse and event.what is not Happening.GONE
+        yield Report(finding, finding.untold is not None, there and not known)
+
+
+def _known(finding: Finding | None, revision: str, merged: frozenset[str]) -> bool:
+    if finding is None:
+        return False
+    acknowledged = finding.state is FindingState.ACKNOWLEDGED
+    return acknowledged or (finding.revision in merged and finding.revision != revision)
+
+
+def _about(finding: Finding, sighting: Sighting) -> bool:
+    return finding.revision in sighting.between or finding.revision == sighting.revision
+
+
+def _shows(finding: Finding, spot: Spot) -> bool:
+    return any((spot.benchmark, spot.metric) == (known.benchmark, known.metric) for known in finding.sizes)
+
+
+def _happening(finding: Finding, sizes: Mapping[Spot, Size]) -> Happening:
+    for spot, size in sizes.items():
+        known = finding.sizes.get(spot)
+        if known is not None and (size.low > known.high if known.ratio > 1.0 else size.high < known.low):
+            return Happening.GROWN
+    return Happening.SEEN
+
+
+def _gone(finding: Finding, sighting: Sighting) -> bool:
+    measured = [spot for spot in finding.sizes if spot in sighting.same]
+    still = [spot for spot in finding.sizes if spot in sighting.worse or spot in sighting.better]
+    return bool(measured) and not still
+
+
+def _event(finding: str, what: Happening, sighting: Sighting, at: datetime, sizes: Mapping[Spot, Size]) -> Event:
+    return Event(
+        finding=finding,
+        what=what,
+        at=at,
+        study=sighting.study,
+        reference=sighting.reference,
+        revision=sighting.revision,
+        sizes=dict(sizes),
+    )
+
+
+def _spot(row: Comparison, stratum: str) -> Spot:
+    return Spot(row.benchmark, row.metric.name, stratum, str(row.workload), row.after.machine)
+
+
+def _size(row: Comparison) -> Size | None:
+    change = row.change
+    if change.ratio is None or change.interval is None:
+        return None
+    low, high = change.interval
+    return Size(change.ratio, low, high)

@@ -1,0 +1,12 @@
+"""Two revisions, measured now over the configurations that stand for a space: slower, where, because of what?
+
+Rounds of interleaved pairs; a round is the unit of replication. What looks changed is confirmed on fresh runs before it
+is told: both stages test at the square root of the level, so that together they err at the level.
+"""
+
+from hati.studies.gate.carriers import Carrier, carriers
+from hati.studies.gate.cells import Cell, Group, groups
+from hati.studies.gate.conclusion import Broken, GateConclusion
+from hati.studies.gate.study import Gate, gate_id
+
+__all__ = ["Broken", "Carrier", "Cell", "Gate", "GateConclusion", "Group", "carriers", "gate_id", "groups"]

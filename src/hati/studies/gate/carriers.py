@@ -1,0 +1,123 @@
+"""Which options' settings carry a change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hati.core import Configuration, FloatArray, Setting
+from hati.stats import f_above, holm, t_quantile
+
+FEWEST_ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """How a metric changed where an option has a setting: a ratio with its interval, beside other ``settings``'.
+
+    ``p_value`` is that of the same change at all settings of the option, corrected for all options.
+    """
+
+    benchmark: str
+    metric: str
+    option: str
+    setting: Setting
+    ratio: float
+    interval: tuple[float, float]
+    p_value: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Factor:
+    """An option that varies between cells: in which place of ``settings`` each cell has its own, shape (cells,)."""
+
+    option: str
+    settings: tuple[Setting, ...]
+    level: FloatArray
+
+    @property
+    def columns(self) -> FloatArray:
+        """Sum coding, shape (cells, settings - 1)."""
+        coded = (self.level[:, None] == np.arange(len(self.settings) - 1)).astype(np.float64)
+        coded[self.level == len(self.settings) - 1] = -1.0
+        return np.asarray(coded, dtype=np.float64)
+
+
+def carriers(
+    benchmark: str, metric: str, configurations: Sequence[Configuration], values: FloatArray, alpha: float
+) -> tuple[Carrier, ...]:
+    """The options on whose settings the change depends, one after the other, and what it is at each setting.
+
+    ``values`` has shape (rounds, cells): what each round says of the logarithm of each cell's ratio. An option is taken
+    where the F test of its main effect on the cells' means, beside those taken before, tells it at alpha, corrected
+    for all options (Holm); its error is how cells differ between rounds: (rounds - 1) (cells - 1) degrees of freedom.
+    """
+    rounds, cells = values.shape
+    factors = _factors(configurations)
+    if rounds < FEWEST_ROUNDS or not factors:
+        return ()
+    means = values.mean(axis=0)
+    rest = values - values.mean(axis=1, keepdims=True) - means + means.mean()
+    df = (rounds - 1) * (cells - 1)
+    variance = float((rest**2).sum()) / df
+    found: list[Carrier] = []
+    taken: list[_Factor] = []
+    while len(taken) < len(factors):
+        left = [factor for factor in factors if factor not in taken]
+        p_values = np.array([_p_value(means, taken, factor, variance / rounds, df) for factor in left])
+        best = int(np.argmin(p_values))
+        corrected = float(holm(p_values)[best])
+        if not corrected <= alpha:
+            break
+        taken.append(left[best])
+        found += _told(benchmark, metric, left[best], values, alpha, corrected)
+    return tuple(found)
+
+
+def _factors(configurations: Sequence[Configuration]) -> list[_Factor]:
+    """The options of which every cell has a setting, and not all the same."""
+    names = set(configurations[0]).intersection(*configurations[1:]) if configurations else set()
+    found = []
+    for name in sorted(names):
+        settings = tuple(dict.fromkeys(configuration[name] for configuration in configurations))
+        if len(settings) > 1:
+            level = np.array(
+                [settings.index(configuration[name]) for configuration in configurations], dtype=np.float64
+            )
+            found.append(_Factor(name, settings, level))
+    return found
+
+
+def _p_value(means: FloatArray, taken: Sequence[_Factor], factor: _Factor, variance: float, df: int) -> float:
+    """The F test of what a factor explains beside those that are taken; 1 where it has nothing of its own."""
+    base = np.column_stack([np.ones(len(means)), *(one.columns for one in taken)])
+    more = np.column_stack([base, factor.columns])
+    own = int(np.linalg.matrix_rank(more) - np.linalg.matrix_rank(base))
+    if own == 0:
+        return 1.0
+    explained = _left(means, base) - _left(means, more)
+    if variance == 0.0:
+        return 0.0 if explained > 0.0 else 1.0
+    return float(f_above(np.array([max(0.0, explained) / own / variance]), own, df)[0])
+
+
+def _left(means: FloatArray, columns: FloatArray) -> float:
+    """The sum of squares that a model leaves."""
+    solved = np.linalg.lstsq(columns, means, rcond=None)[0]
+    return float(((means - columns @ solved) ** 2).sum())
+
+
+def _told(
+    benchmark: str, metric: str, factor: _Factor, values: FloatArray, alpha: float, p_value: float
+) -> list[Carrier]:
+    """The mean over the cells of each setting, with the interval that rounds give."""
+    found = []
+    for place, setting in enumerate(factor.settings):
+        series = values[:, factor.level == place].mean(axis=1)
+        width = t_quantile(1.0 - alpha / 2.0, len(series) - 1) * float(np.std(series, ddof=1)) / len(series) ** 0.5
+        mean = float(series.mean())
+        interval = (float(np.exp(mean - width)), float(np.exp(mean + width)))
+        found.append(Carrier(benchmark, metric, factor.option, setting, float(np.exp(mean)), interval, p_value))
+    return found

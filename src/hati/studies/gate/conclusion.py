@@ -1,0 +1,64 @@
+"""What a gate says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hati.core import Assignment, Configuration, Revision
+from hati.studies.comparison import Comparison, Question, Verdict
+from hati.studies.gate.carriers import Carrier
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A configuration that could not be measured at a revision, and why; ``alone`` where the other one could."""
+
+    benchmark: str
+    configuration: Configuration
+    revision: Revision
+    why: str
+    alone: bool
+
+
+@dataclass(frozen=True)
+class StratumChange:
+    """A comparison over one stratum."""
+
+    stratum: Assignment
+    comparison: Comparison
+
+
+@dataclass(frozen=True)
+class GateConclusion:
+    """The comparison of each benchmark and metric over all configurations, and of each stratum where there are several.
+
+    ``carriers`` are the options on whose settings changes depend; ``explored`` and ``confirmed`` count rounds;
+    ``unconfirmed`` names what looked changed and was not so on fresh runs.
+    """
+
+    study: str
+    reference: Revision
+    revision: Revision
+    question: Question
+    rows: tuple[Comparison, ...]
+    strata: tuple[StratumChange, ...]
+    carriers: tuple[Carrier, ...]
+    broken: tuple[Broken, ...]
+    explored: int
+    confirmed: int
+    unconfirmed: tuple[str, ...]
+    done: int
+    failed: int
+    seconds: float
+    warnings: tuple[str, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst: slower anywhere, else inconclusive where a whole benchmark is, else faster anywhere, else same."""
+        everywhere = {row.change.verdict for row in self.rows}
+        anywhere = everywhere | {each.comparison.change.verdict for each in self.strata}
+        if Verdict.SLOWER in anywhere:
+            return Verdict.SLOWER
+        if Verdict.INCONCLUSIVE in everywhere:
+            return Verdict.INCONCLUSIVE
+        return Verdict.FASTER if Verdict.FASTER in anywhere else Verdict.SAME

@@ -1,0 +1,163 @@
+"""The study: rounds of pairs until every question is settled, or the budget is spent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from hati.core import Budget, Evidence, InputError, Plan, Revision, StudyId, Task, generator
+from hati.studies.comparison import Question, Verdict
+from hati.studies.gate.cells import Cell, Group, groups
+from hati.studies.gate.concluding import conclude
+from hati.studies.gate.conclusion import GateConclusion
+from hati.studies.gate.judging import RULE, Judgement
+from hati.studies.gate.rounds import Stage, hopeless
+
+BATCH = 16
+"""Rounds that are counted on where a budget in time says how many there are."""
+_SIDES = 2
+
+
+def gate_id(
+    cells: Sequence[Cell], reference: Revision, revision: Revision, question: Question, seed: int, machine: str
+) -> StudyId:
+    """The identity of a gate with all that decides its tasks; a larger budget continues it."""
+    parameters: dict[str, object] = {
+        "cells": [
+            [cell.benchmark.name, cell.benchmark.definition, dict(cell.configuration), dict(cell.stratum), cell.weight]
+            for cell in cells
+        ],
+        "revisions": [reference.id, revision.id],
+        "question": [question.alpha, question.margin, str(question.statistic)],
+    }
+    return StudyId.of("gate", parameters, seed, machine)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Both revisions at every cell, in rounds: exploring first, then confirming what looks changed.
+
+    In a round the cells are in random order, and the two runs of each follow each other, in random order too. Exploring
+    ends when every group is the same or looks changed, or when what is left of the budget is just enough to confirm.
+
+    Raises:
+        InputError: for cells that are alike, one revision twice, or a budget in runs with fewer rounds than can decide.
+    """
+
+    id: StudyId
+    reference: Revision
+    revision: Revision
+    cells: tuple[Cell, ...]
+    question: Question
+    budget: Budget
+
+    def __post_init__(self) -> None:
+        if len({cell.key for cell in self.cells}) != len(self.cells) or not self.cells:
+            raise InputError("a gate needs configurations, each once")
+        if self.reference.id == self.revision.id:
+            raise InputError(f"{self.revision} is the reference itself", fix="name another by --reference")
+        least = self._fewest * len(self.cells) * _SIDES
+        if self.budget.runs < least:
+            raise InputError(
+                f"{self.budget.runs:g} runs cannot decide on {len(self.cells)} configurations at two revisions",
+                fix=f"give --budget {least + self._reserve(len(self.cells))} or more, or measure fewer configurations",
+            )
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """What is asked about."""
+        return groups(self.cells)
+
+    def judgement(self, evidence: Evidence) -> Judgement:
+        """What the evidence says."""
+        return Judgement(self.cells, self.groups, self.question, evidence)
+
+    def plan(self, evidence: Evidence) -> Plan:
+        """The tasks of the next round, or those left of one that was begun; none where all is settled."""
+        found = self.judgement(evidence)
+        given_up = hopeless(evidence, self.cells)
+        alive = [position for position in range(len(self.cells)) if position not in given_up]
+        tasks = list(self._unfinished(found, evidence, alive)) or self._next(found, evidence, alive)
+        return Plan(tuple(tasks)).within(self.budget.left(evidence))
+
+    def conclude(self, evidence: Evidence) -> GateConclusion:
+        """What may be told, at any time.
+
+        Raises:
+            MeasurementError: where no cell has a pair.
+        """
+        return conclude(self.judgement(evidence), self.id.key, self.reference, self.revision)
+
+    def rehearsed(self) -> tuple[Task, ...]:
+        """The tasks of all rounds of exploring that there may be; the first ones of a budget in time."""
+        rounds = self.budget.runs // (_SIDES * len(self.cells)) if math.isfinite(self.budget.runs) else BATCH
+        everything = range(len(self.cells))
+        return tuple(task for number in range(int(rounds)) for task in self._round(Stage.EXPLORING, number, everything))
+
+    @property
+    def _fewest(self) -> int:
+        """Rounds before a stage can tell anything."""
+        return RULE.fewest(math.sqrt(self.question.alpha))
+
+    def _reserve(self, cells: int) -> int:
+        """The fewest runs that confirm a change of so many cells."""
+        return self._fewest * cells * _SIDES
+
+    def _next(self, found: Judgement, evidence: Evidence, alive: Sequence[int]) -> list[Task]:
+        groups = [group for group in self.groups if not set(alive).isdisjoint(group.cells)]
+        explored, confirmed = (_rounds(evidence, stage) for stage in Stage)
+        undecided = [group for group in groups if group not in found.suspected and not found.same(group)]
+        if not confirmed and alive and undecided and self._affords_exploring(found, evidence, alive):
+            return list(self._round(Stage.EXPLORING, explored, alive))
+        if all(found.verdict(group) is not Verdict.INCONCLUSIVE for group in found.suspected):
+            return []
+        return list(self._round(Stage.CONFIRMING, confirmed, self._suspected_cells(found, alive)))
+
+    def _affords_exploring(self, found: Judgement, evidence: Evidence, alive: Sequence[int]) -> bool:
+        """Whether after another round enough is left to confirm what looks changed by now."""
+        suspected = self._suspected_cells(found, alive)
+        runs = len(alive) * _SIDES + self._reserve(len(suspected))
+        left = self.budget.left(evidence)
+        each = evidence.seconds / len(evidence.runs) if evidence.runs else 0.0
+        return runs <= left.runs and (not suspected or runs * each <= left.seconds)
+
+    def _unfinished(self, found: Judgement, evidence: Evidence, alive: Sequence[int]) -> Iterator[Task]:
+        """What is left of rounds that were begun: a campaign may have been killed in them."""
+        wanted = {Stage.EXPLORING: alive, Stage.CONFIRMING: self._suspected_cells(found, alive)}
+        for stage, positions in wanted.items():
+            for number in range(_rounds(evidence, stage)):
+                for task in self._round(stage, number, positions):
+                    if task.id not in evidence.known:
+                        yield task
+
+    @staticmethod
+    def _suspected_cells(found: Judgement, alive: Sequence[int]) -> list[int]:
+        """Those of all that looks changed: what does is decided by exploring alone."""
+        return sorted({place for group in found.suspected for place in group.cells}.intersection(alive))
+
+    def _round(self, stage: Stage, number: int, positions: Sequence[int]) -> Iterator[Task]:
+        rng = generator(self.id.seed, "gate", stage.value, str(number))
+        for place in rng.permutation(len(self.cells)).tolist():
+            first = int(rng.integers(2))
+            if place in positions:
+                for side in (first, 1 - first):
+                    yield self._task(stage, number, self.cells[place], side)
+
+    def _task(self, stage: Stage, number: int, cell: Cell, side: int) -> Task:
+        return Task(
+            study=self.id.key,
+            stage=stage.side(side),
+            benchmark=cell.benchmark.name,
+            configuration=cell.configuration,
+            revision=(self.reference, self.revision)[side].id,
+            workload=cell.benchmark.workload,
+            repetition=number,
+        )
+
+
+def _rounds(evidence: Evidence, stage: Stage) -> int:
+    """How many rounds of a stage were begun."""
+    sides = {stage.side(0), stage.side(1)}
+    return 1 + max((run.task.repetition for run in evidence.runs if run.task.stage in sides), default=-1)

@@ -1,0 +1,10 @@
+"""The past replayed: revisions of a line measured now, over the configurations that stand for a space.
+
+Their series go to the change points and trends of ``studies.regression``.
+"""
+
+from hati.studies.replay.conclusion import Replayed, RevisionSpread
+from hati.studies.replay.order import Order
+from hati.studies.replay.study import Replay, replay_id
+
+__all__ = ["Order", "Replay", "Replayed", "RevisionSpread", "replay_id"]

@@ -1,0 +1,38 @@
+"""What a replay yields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hati.core import Metric, Revision
+from hati.studies.regression import Series
+
+
+@dataclass(frozen=True)
+class RevisionSpread:
+    """How a metric is distributed over the configurations at a revision: five quantiles, weighted; seed 000, Fig. 12.
+
+    ``quantiles`` are the smallest value, the quartiles and the largest, in the metric's unit.
+    """
+
+    revision: Revision
+    quantiles: tuple[float, float, float, float, float]
+    configurations: int
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """The series of every benchmark, metric and stratum; the spread at each revision; and what could not be measured.
+
+    ``spreads`` are by benchmark and metric.
+    """
+
+    study: str
+    series: tuple[Series, ...]
+    spreads: dict[tuple[str, str], tuple[RevisionSpread, ...]]
+    metrics: dict[tuple[str, str], Metric]
+    skipped: tuple[tuple[Revision, str], ...]
+    left: int
+    runs: int
+    failed: int
+    seconds: float

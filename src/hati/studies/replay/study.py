@@ -1,0 +1,171 @@
+"""The study: so many runs of every configuration at every revision."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hati.core import (
+    Evidence,
+    InputError,
+    Outcome,
+    Plan,
+    Revision,
+    StudyId,
+    Task,
+    generator,
+)
+from hati.stats import FEWEST_VALUES
+from hati.studies.comparison import MEAN, Statistic
+from hati.studies.failures import failure_reasons, nothing_measured
+from hati.studies.gate import Cell, groups
+from hati.studies.replay.conclusion import Replayed
+from hati.studies.replay.measured import Measured
+from hati.studies.replay.order import Order, refined, typical_noise
+
+STAGE = "replay"
+
+
+def replay_id(
+    cells: Sequence[Cell], revisions: Sequence[Revision], repetitions: int, order: Order, seed: int, machine: str
+) -> StudyId:
+    """The identity of a replay with all that decides its tasks."""
+    parameters: dict[str, object] = {
+        "cells": [
+            [cell.benchmark.name, cell.benchmark.definition, dict(cell.configuration), dict(cell.stratum), cell.weight]
+            for cell in cells
+        ],
+        "revisions": [revision.id for revision in revisions],
+        "repetitions": repetitions,
+        "order": order.value,
+    }
+    return StudyId.of("replay", parameters, seed, machine)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Measures ``revisions``, oldest first, each cell ``repetitions`` times.
+
+    Interleaved, all revisions are in random order within a repetition, so that a machine's drift is no trend; newest
+    first, and refining, whole revisions follow each other.
+
+    Raises:
+        InputError: for too few revisions, or nothing to measure.
+    """
+
+    id: StudyId
+    revisions: tuple[Revision, ...]
+    cells: tuple[Cell, ...]
+    repetitions: int
+    order: Order
+    statistic: Statistic = MEAN
+
+    def __post_init__(self) -> None:
+        if len(self.revisions) < FEWEST_VALUES:
+            raise InputError(
+                f"a change can be found among {FEWEST_VALUES} revisions or more, not {len(self.revisions)}",
+                fix="name an earlier one, or a smaller --every",
+            )
+        if self.repetitions < 1 or not self.cells:
+            raise InputError("a replay needs a configuration and a run of it")
+
+    def plan(self, evidence: Evidence) -> Plan:
+        """The tasks that are left, in order; of a refining replay those of the next revision."""
+        tasks = tuple(task for task in self._wanted(evidence) if task.id not in evidence.known)
+        foreseen = len(self.revisions) * len(self.cells) * self.repetitions - len(evidence.runs)
+        return Plan(tasks, foreseen if tasks else 0)
+
+    def conclude(self, evidence: Evidence) -> Replayed:
+        """The series that there are.
+
+        Raises:
+            MeasurementError: where too few revisions could be measured.
+        """
+        measured = Measured(evidence, self.revisions, self.cells, self.statistic)
+        found = {group: series for group in groups(self.cells) if (series := measured.series(group)) is not None}
+        if not found:
+            metric = self.cells[0].benchmark.metrics[0]
+            raise nothing_measured(failure_reasons(evidence.runs, metric))
+        whole = [group for group in found if group.stratum is None]
+        return Replayed(
+            study=self.id.key,
+            series=tuple(found.values()),
+            spreads={(group.benchmark.name, group.metric.name): measured.spreads(group) for group in whole},
+            metrics={(group.benchmark.name, group.metric.name): group.metric for group in whole},
+            skipped=tuple(self._skipped(evidence)),
+            left=len(self.plan(evidence)),
+            runs=len(evidence.runs),
+            failed=len(evidence.failed),
+            seconds=evidence.seconds,
+        )
+
+    def tasks_of(self, place: int) -> list[Task]:
+        """All of one revision, in random order."""
+        made = [self._task(place, cell, number) for number in range(self.repetitions) for cell in self.cells]
+        rng = generator(self.id.seed, "replay", self.revisions[place].id)
+        return [made[row] for row in rng.permutation(len(made)).tolist()]
+
+    def _wanted(self, evidence: Evidence) -> Iterator[Task]:
+        last = len(self.revisions) - 1
+        given_up = self._given_up(evidence)
+        if self.order is Order.INTERLEAVED:
+            for number in range(self.repetitions):
+                rng = generator(self.id.seed, "replay", str(number))
+                pairs = [(place, cell) for place in range(last + 1) for cell in self.cells]
+                for row in rng.permutation(len(pairs)).tolist():
+                    if pairs[row][0] not in given_up:
+                        place, cell = pairs[row]
+                        yield self._task(place, cell, number)
+        elif self.order is Order.NEWEST:
+            for place in range(last, -1, -1):
+                if place not in given_up:
+                    yield from self.tasks_of(place)
+        else:
+            yield from self._refining(evidence, given_up)
+
+    def _refining(self, evidence: Evidence, given_up: frozenset[int]) -> list[Task]:
+        """What is left of revisions that were begun, else the next one."""
+        begun = {run.task.revision for run in evidence.runs}
+        places = [place for place, revision in enumerate(self.revisions) if revision.id in begun]
+        left = [
+            task
+            for place in places
+            if place not in given_up
+            for task in self.tasks_of(place)
+            if task.id not in evidence.known
+        ]
+        if left:
+            return left
+        values, noises = Measured(evidence, self.revisions, self.cells, self.statistic).levels(groups(self.cells)[0])
+        levels = {place: values.get(place, 0.0) for place in places}
+        following = refined(len(self.revisions), levels, typical_noise(noises))
+        return [] if following is None else self.tasks_of(following)
+
+    def _given_up(self, evidence: Evidence) -> frozenset[int]:
+        """Revisions that cannot be built, or of which three runs failed and none worked."""
+        outcomes: dict[str, list[Outcome]] = defaultdict(list)
+        for run in evidence.runs:
+            outcomes[run.task.revision].append(run.outcome)
+        bad = {
+            name
+            for name, found in outcomes.items()
+            if Outcome.DONE not in found and (Outcome.NOT_BUILT in found or len(found) >= 3)
+        }
+        return frozenset(place for place, revision in enumerate(self.revisions) if revision.id in bad)
+
+    def _skipped(self, evidence: Evidence) -> Iterator[tuple[Revision, str]]:
+        for place in sorted(self._given_up(evidence)):
+            revision = self.revisions[place]
+            yield revision, next(run.detail for run in evidence.runs if run.task.revision == revision.id)
+
+    def _task(self, place: int, cell: Cell, number: int) -> Task:
+        return Task(
+            study=self.id.key,
+            stage=STAGE,
+            benchmark=cell.benchmark.name,
+            configuration=cell.configuration,
+            revision=self.revisions[place].id,
+            workload=cell.benchmark.workload,
+            repetition=number,
+        )

@@ -1,0 +1,13 @@
+"""Versions of the subject: how they are called, what lies between them, and their files in a folder of their own.
+
+A ``History`` is a repository that knows its revisions; git and svn are there. ``Trees`` puts a revision's files into a
+folder below ``.hati`` that lasts as long as a campaign. Nothing is ever written into the user's own files, index or
+repository.
+"""
+
+from hati.subject.revisions.git import GitHistory
+from hati.subject.revisions.history import History
+from hati.subject.revisions.naming import Revisions
+from hati.subject.revisions.trees import Tree, Trees
+
+__all__ = ["GitHistory", "History", "Revisions", "Tree", "Trees"]

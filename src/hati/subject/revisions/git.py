@@ -1,0 +1,169 @@
+"""A git repository."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hati.core import InputError, Revision, RevisionKind
+from hati.core.nearest import suggestion
+from hati.subject.revisions.commands import CommandError, asked, texts
+from hati.subject.revisions.submodules import Submodule, repositories
+
+_PLAIN = (  # whatever the user has configured, all files of a commit are written, and no program of theirs is started
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.sparseCheckout=false"),
+    *("-c", "core.splitIndex=false"),
+    *("-c", "submodule.recurse=false"),
+)
+_LINK = "160000"
+_FORMAT = "%H %ct %s"
+
+
+class GitHistory:
+    """The repository around a folder.
+
+    Its revisions are commits, by their whole hash. Files are written by way of an index of their own, so that the
+    user's work tree, index and list of work trees stay as they are; shallow clones will do.
+    """
+
+    def __init__(self, folder: Path, repository: Path) -> None:
+        self.top = folder
+        self._repository = repository
+
+    @classmethod
+    def around(cls, folder: Path) -> GitHistory | None:
+        """That of the work tree that a folder is in; None where it is in none.
+
+        Raises:
+            InputError: where git refuses to read it.
+        """
+        command = ["git", "rev-parse", "--show-toplevel", "--absolute-git-dir"]
+        try:
+            top, repository = texts(asked(command, folder), b"\n")
+        except CommandError as error:
+            if "not a git repository" in error.message or "must be run in a work tree" in error.message:
+                return None
+            raise
+        except InputError:
+            return None
+        return cls(Path(top), Path(repository))
+
+    def find(self, text: str) -> Revision | None:
+        """The commit that git takes the text for, or None."""
+        try:
+            told = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{text}^{{commit}}")
+        except CommandError:
+            return None
+        [commit] = texts(told, b"\n")
+        [line] = texts(self._git("log", "-1", f"--format={_FORMAT}", commit), b"\n")
+        return _commit(line, "" if commit.startswith(text) else text)
+
+    def nearest(self, text: str) -> str:
+        """What to write in place of a name that is none."""
+        names = texts(self._git("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags"), b"\n")
+        return suggestion(text, names) if names else "make a commit first"
+
+    def merge_base(self, first: Revision, second: Revision) -> Revision:
+        """The best common ancestor.
+
+        Raises:
+            InputError: where there is none, or a shallow clone does not reach it.
+        """
+        try:
+            [commit] = texts(self._git("merge-base", first.id, second.id), b"\n")
+        except CommandError:
+            raise InputError(
+                f"{first} and {second} have no common ancestor here", fix=self._deepen() or "name a reference"
+            ) from None
+        found = self.find(commit)
+        assert found is not None
+        return found
+
+    def before(self, revision: Revision) -> Revision:
+        """The first parent.
+
+        Raises:
+            InputError: where it has none, or a shallow clone does not reach it.
+        """
+        found = self.find(f"{revision.id}^")
+        if found is None:
+            raise InputError(f"{revision} has no parent here", fix=self._deepen() or "name a reference")
+        return replace(found, name="")
+
+    def between(self, first: Revision, last: Revision) -> Sequence[Revision]:
+        """Commits after ``first`` up to ``last``, by first parents, oldest first.
+
+        Raises:
+            InputError: where ``first`` is not among those that ``last`` comes from by first parents.
+        """
+        line = ["--first-parent", "--reverse", f"--format={_FORMAT}"]
+        told = texts(self._git("log", *line, f"{first.id}..{last.id}"), b"\n")
+        found = [_commit(text) for text in told]
+        if not found:
+            raise InputError(f"{last} does not come after {first}", fix="exchange them, or name others")
+        oldest = found[0].id
+        parents = texts(self._git("rev-list", "--parents", "-1", oldest), b"\n")[0].split()[1:]
+        if parents[:1] != [first.id]:
+            raise InputError(
+                f"{last} does not come from {first} by first parents",
+                fix=self._deepen() or "name a commit of the same branch, such as their merge base",
+            )
+        return found
+
+    def inside(self, first: Revision, last: Revision) -> Sequence[str]:
+        """The ids of all commits that ``last`` comes from and ``first`` does not, itself among them."""
+        return texts(self._git("rev-list", f"{first.id}..{last.id}"), b"\n")
+
+    def contains(self, whole: Revision, part: Revision) -> bool:
+        """Whether a commit is another one, or among those that it comes from."""
+        try:
+            self._git("merge-base", "--is-ancestor", part.id, whole.id)
+        except CommandError:
+            return False
+        return True
+
+    def put(self, revision: str, folder: Path) -> None:
+        """Write the files of a commit, and of its submodules that are initialised, into an empty folder.
+
+        Raises:
+            InputError: where a commit is not there.
+            OSError: where they cannot be written.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        index = folder.with_name(f"{folder.name}.index")
+        try:
+            own = {"GIT_INDEX_FILE": str(index)}
+            tree = ("--git-dir", str(self._repository), "--work-tree", str(folder))
+            asked(("git", *tree, *_PLAIN, "read-tree", "--reset", "-u", revision), folder, own)
+            entries = texts(asked(("git", *tree, "ls-files", "--stage", "-z"), folder, own))
+        finally:
+            index.unlink(missing_ok=True)
+        links = [_link(entry) for entry in entries if entry.startswith(_LINK)]
+        for submodule, repository in repositories(links, self.top, folder, self._common()):
+            GitHistory(self.top / submodule.path, repository).put(submodule.commit, folder / submodule.path)
+
+    def _common(self) -> Path:
+        [told] = texts(self._git("rev-parse", "--git-common-dir"), b"\n")
+        return (self.top / told).resolve()
+
+    def _deepen(self) -> str:
+        shallow = texts(self._git("rev-parse", "--is-shallow-repository"), b"\n") == ["true"]
+        return "this clone is shallow: git fetch --unshallow" if shallow else ""
+
+    def _git(self, *words: str) -> bytes:
+        return asked(("git", "--git-dir", str(self._repository), *words), self.top)
+
+
+def _commit(text: str, name: str = "") -> Revision:
+    commit, seconds, title = text.split(" ", 2)
+    return Revision(commit, RevisionKind.GIT, name, title, datetime.fromtimestamp(int(seconds), UTC))
+
+
+def _link(entry: str) -> Submodule:
+    """From ``mode commit stage<tab>path``."""
+    about, _, path = entry.partition("\t")
+    return Submodule(path, about.split(" ")[1])

@@ -1,0 +1,82 @@
+"""How people call revisions."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePath
+
+from hati.core import InputError, Revision, RevisionKind
+from hati.subject.revisions.directory import Folder
+from hati.subject.revisions.git import GitHistory
+from hati.subject.revisions.package import Package, package_revision
+from hati.subject.revisions.trees import Origin, Source, Trees
+
+_HERE = "."
+
+
+class Revisions:
+    """The revisions of the project in a folder, and where the files of each come from.
+
+    ``.`` is what the folder holds now, a path with ``/`` in front or ``./`` another folder's, ``name==version`` a
+    release of a package; all else is asked of the repository that the project is in.
+
+    Raises:
+        InputError: where there is a repository that cannot be read.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+        self.history = GitHistory.around(self._root)
+        self._origins: dict[str, Origin] = {}
+
+    @property
+    def top(self) -> Path:
+        """The folder that a revision's files are those of: the repository's, or the project's own."""
+        return self._root if self.history is None else self.history.top.resolve()
+
+    @property
+    def within(self) -> PurePath:
+        """Where the project is in it."""
+        return self._root.relative_to(self.top)
+
+    def find(self, text: str) -> Revision:
+        """The revision that is called so.
+
+        Raises:
+            InputError: where there is none, with what to write instead.
+        """
+        release = package_revision(text)
+        if release is not None:
+            return self._known(release, Package(self.top))
+        if text == _HERE:
+            folder = Folder(self.top)
+            return self._known(folder.revision("what is here"), folder)
+        if text.startswith(("/", "./", "../", "~/")):
+            return self._folder(Path(text).expanduser())
+        if self.history is None:
+            raise InputError(
+                f"{text!r} is no revision: {self._root} is in no git repository",
+                fix="name a folder, as ./before, or a package's release, as name==1.0",
+            )
+        found = self.history.find(text)
+        if found is None:
+            raise InputError(f"{text!r} is no revision of {self.top}", fix=self.history.nearest(text))
+        return self.known(found)
+
+    def known(self, revision: Revision) -> Revision:
+        """The same; where its files come from is remembered."""
+        assert self.history is not None or revision.kind is not RevisionKind.GIT
+        return revision if self.history is None else self._known(revision, self.history)
+
+    def trees(self, root: Path) -> Trees:
+        """The files of all that were found, below ``root``."""
+        return Trees(root, self._origins)
+
+    def _folder(self, path: Path) -> Revision:
+        if not path.is_dir():
+            raise InputError(f"there is no folder {path}", fix="name one, or a revision of the repository")
+        folder = Folder(path.resolve())
+        return self._known(folder.revision(str(path)), folder, PurePath())
+
+    def _known(self, revision: Revision, source: Source, within: PurePath | None = None) -> Revision:
+        self._origins.setdefault(revision.id, Origin(source, self.within if within is None else within))
+        return revision

@@ -1,0 +1,120 @@
+"""The files of revisions, each in a folder of its own."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import NamedTuple, Protocol
+
+from hati.core import InputError, Outcome, digest
+from hati.subject.folders import remove, tree_root
+from hati.subject.revisions.directory import copy_tree
+from hati.subject.revisions.package import PACKAGES
+from hati.subject.setback import Setback
+
+HERE = PurePath()
+"""Where the project is in its files, where it is all of them."""
+
+
+class Source(Protocol):
+    """Whatever has the files of revisions."""
+
+    def put(self, revision: str, folder: Path) -> None:
+        """Write those of the revision of that id into an empty folder."""
+        ...
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The files of a revision below ``top``; its programs run in the folder ``within`` it."""
+
+    top: Path
+    within: PurePath = HERE
+
+    @property
+    def folder(self) -> Path:
+        """Where the programs run."""
+        return self.top / self.within
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What they find in their environment besides."""
+        packages = self.top / PACKAGES
+        return {"PYTHONPATH": str(packages)} if packages.is_dir() else {}
+
+
+class Origin(NamedTuple):
+    """Where the files of a revision come from, and where the project is among them."""
+
+    source: Source
+    within: PurePath = HERE
+
+
+class Trees:
+    """Puts the files of each revision below ``.hati/trees`` when they are first needed; ``close`` removes them.
+
+    ``origins`` has that of each revision's id. Without any, the project's own folder serves every revision: there is
+    but the one that is there. All trees have paths of one length, since a path's length can decide how fast a program
+    is.
+    """
+
+    def __init__(self, root: Path, origins: Mapping[str, Origin] | None = None) -> None:
+        self._root = root.resolve()
+        self._origins: Mapping[str, Origin] = {} if origins is None else origins
+        self._made: dict[str, Tree] = {}
+        self._failed: dict[str, Setback] = {}
+
+    def tree(self, revision: str) -> Tree:
+        """That of a revision.
+
+        Raises:
+            Setback: where its files cannot be had, or the project is not in it.
+            OSError: where they cannot be written.
+        """
+        if not self._origins:
+            return Tree(self._root)
+        if revision in self._failed:
+            raise self._failed[revision]
+        if revision not in self._made:
+            try:
+                self._made[revision] = self._put(revision)
+            except Setback as setback:
+                self._failed[revision] = setback
+                raise
+        return self._made[revision]
+
+    def copy(self, revision: str, top: Path) -> Tree:
+        """Copy the tree of a revision to a folder that is not there, to be built there.
+
+        Raises:
+            Setback: where its files cannot be had, or the project is not in it.
+            OSError: where they cannot be written.
+        """
+        tree = self.tree(revision)
+        if self._origins:
+            shutil.copytree(tree.top, top, symlinks=True)
+        else:
+            copy_tree(tree.top, top)
+        return Tree(top, tree.within)
+
+    def close(self) -> None:
+        """Remove them."""
+        self._made.clear()
+        if self._origins:
+            remove(tree_root(self._root))
+
+    def _put(self, revision: str) -> Tree:
+        origin, folder = self._origins[revision], tree_root(self._root) / digest(revision)
+        remove(folder)
+        try:
+            origin.source.put(revision, folder)
+        except InputError as error:
+            remove(folder)
+            raise Setback(Outcome.NOT_BUILT, f"the files of the revision: {error}") from None
+        tree = Tree(folder, origin.within)
+        if not tree.folder.is_dir():
+            remove(folder)
+            raise Setback(Outcome.NOT_BUILT, f"there is no folder {origin.within} in the revision")
+        return tree

@@ -1,0 +1,83 @@
+"""Findings of a project: kept in its store, and told once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from hati.core import Event, Finding, FindingState, Happening, InputError, Revision, RevisionKind
+from hati.core.nearest import suggestion
+from hati.store import SqlStore
+from hati.studies.findings import Report, events_of, findings_of, reports, sighting_of
+from hati.studies.gate import GateConclusion
+from hati.subject import Revisions
+from hati.wiring.references import main_branch
+
+
+def record_findings(store: SqlStore, found: GateConclusion, revisions: Revisions) -> tuple[Report, ...]:
+    """Keep what a gate says of findings, and tell what is to be told of them.
+
+    A gate that is concluded again, from the same runs, says nothing new.
+    """
+    known = store.events()
+    own = [event for event in known if event.study == found.study and event.what is not Happening.TOLD]
+    before = findings_of(event for event in known if event not in own)
+    events = own or events_of(sighting_of(found, _between(found, revisions)), before, datetime.now(UTC))
+    store.add_events(events)
+    after = findings_of(store.events())
+    return tuple(reports(before, after, events, _merged(revisions, before)))
+
+
+def mark_told(store: SqlStore, told: Sequence[Report]) -> None:
+    """Remember that people were told: they are not told again."""
+    now = datetime.now(UTC)
+    store.add_events([Event(one.finding.id, Happening.TOLD, now) for one in told if one.news])
+
+
+def acknowledge(store: SqlStore, name: str, author: str, reason: str) -> Finding:
+    """Keep that somebody knows of a finding; ``name`` is its id, or the beginning of it.
+
+    Raises:
+        InputError: where there is no such finding, it is resolved, or author and reason are missing.
+    """
+    finding = find(store, name)
+    if finding.state is FindingState.RESOLVED:
+        raise InputError(f"{finding.id} is resolved", fix="there is nothing to acknowledge")
+    store.add_events([Event(finding.id, Happening.ACKNOWLEDGED, datetime.now(UTC), author=author, reason=reason)])
+    return find(store, finding.id)
+
+
+def find(store: SqlStore, name: str) -> Finding:
+    """The finding of that id, or whose id begins so.
+
+    Raises:
+        InputError: where there is none, or several.
+    """
+    known = findings_of(store.events())
+    matching = [one for one in known if one.id == name] or [one for one in known if one.id.startswith(name)]
+    if len(matching) != 1:
+        what = "there is no finding" if not matching else f"{len(matching)} findings begin with"
+        raise InputError(f"{what} {name!r}", fix=suggestion(name, [one.id for one in known]))
+    return matching[0]
+
+
+def _between(found: GateConclusion, revisions: Revisions) -> frozenset[str]:
+    """The revisions that the gate is about: those of the history where there is one."""
+    ids = {found.revision.id}
+    history = revisions.history
+    if history is not None and {found.reference.kind, found.revision.kind} == {RevisionKind.GIT}:
+        ids |= set(history.inside(found.reference, found.revision))
+    elif history is not None and found.reference.kind is RevisionKind.GIT:
+        head = history.find("HEAD")
+        ids |= set() if head is None else set(history.inside(found.reference, head))
+    return frozenset(ids)
+
+
+def _merged(revisions: Revisions, findings: Sequence[Finding]) -> frozenset[str]:
+    """Of the findings' revisions those that are on the main branch."""
+    history = revisions.history
+    main = None if history is None else main_branch(history)
+    if history is None or main is None:
+        return frozenset()
+    commits = {finding.revision for finding in findings}
+    return frozenset(one for one in commits if history.contains(main, Revision(one, RevisionKind.GIT)))

@@ -1,0 +1,109 @@
+"""Gates on this machine: two revisions over the configurations that stand for a space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hati.campaign import Observer, campaign, silent
+from hati.core import Benchmark, Budget, Evidence, Plan, StudyId
+from hati.studies.comparison import Question
+from hati.studies.gate import Gate, GateConclusion, gate_id
+from hati.subject import Revisions
+from hati.wiring.cells import cells_of
+from hati.wiring.references import reference_of
+from hati.wiring.rehearsal import Rehearsal, estimate
+from hati.wiring.workplace import Announce, Workplace, mute
+
+ROUNDS = 24
+"""So many rounds of every configuration at both revisions a gate may cost, where nothing else is said."""
+
+
+@dataclass(frozen=True)
+class GateRequest:
+    """What a user asks: a revision, against a ``reference`` or what the project says, on one benchmark or all."""
+
+    revision: str
+    reference: str | None = None
+    benchmark: str | None = None
+    budget: str | None = None
+    seed: int = 1
+    question: Question = field(default_factory=Question)
+
+
+@dataclass(frozen=True)
+class PreparedGate:
+    """A gate that can be measured, resumed or concluded."""
+
+    place: Workplace
+    study: Gate
+    revisions: Revisions
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to be run, or to be spent."""
+        return not self._left(self.evidence())
+
+    def evidence(self) -> Evidence:
+        """What the campaign has measured so far."""
+        return self.place.store.evidence(self.study.id)
+
+    def _left(self, evidence: Evidence) -> Plan:
+        return self.study.plan(evidence).within(self.study.budget.left(evidence))
+
+
+def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> PreparedGate:
+    """Find the campaign to go on with, or number a new one: a gate measures afresh unless it was broken off.
+
+    Raises:
+        InputError: where there are no such revisions or benchmarks, or the budget cannot decide.
+    """
+    revisions = Revisions(place.project.root)
+    revision = revisions.find(request.revision)
+    reference = reference_of(revisions, revision, request.reference or place.project.check.reference)
+    cells = tuple(cells_of(place, request.benchmark))
+    budget = Budget.parse(request.budget or place.project.check.budget or str(ROUNDS * 2 * len(cells)))
+    first = gate_id(cells, reference, revision, request.question, request.seed, place.machine.fingerprint)
+
+    def prepared(study: StudyId) -> PreparedGate:
+        return PreparedGate(place, Gate(study, reference, revision, cells, request.question, budget), revisions)
+
+    latest = place.store.latest(first)
+    if latest is None:
+        return prepared(first)
+    known = prepared(latest.id)
+    return prepared(first.numbered(latest.id.campaign + 1)) if fresh or known.finished else known
+
+
+def gate(prepared: PreparedGate, announce: Announce = mute, observe: Observer = silent) -> GateConclusion:
+    """Make the campaign, or what is left of it, and conclude.
+
+    Raises:
+        MeasurementError: where no configuration could be measured at both revisions.
+    """
+    place, study = prepared.place, prepared.study
+    benchmarks = _benchmarks(study)
+    metrics = tuple({metric.name: metric for benchmark in benchmarks for metric in benchmark.metrics}.values())
+    place.store.begin(study.id, metrics, place.machine)
+    announce(f"{study.revision} against {study.reference}: {_cells_text(study)}")
+    with place.engine_of_revisions(benchmarks, prepared.revisions.trees(place.project.root), announce) as engine:
+        return campaign(study, engine, place.store, study.budget, observe)
+
+
+def rehearse_gate(prepared: PreparedGate) -> Rehearsal:
+    """All tasks of exploring that there may be, without making or storing anything."""
+    study, place = prepared.study, prepared.place
+    plan = Plan(study.rehearsed())
+    seconds = [estimate(place.store, benchmark, 1) for benchmark in _benchmarks(study)]
+    known = [each for each in seconds if each is not None]
+    each = sum(known) / len(known) if len(known) == len(seconds) else None
+    reason = f"{study.revision} against {study.reference}: {_cells_text(study)}, in rounds, until it is decided"
+    return Rehearsal(reason, plan, None if each is None else each * len(plan), place.project.space.names)
+
+
+def _benchmarks(study: Gate) -> tuple[Benchmark, ...]:
+    return tuple({cell.benchmark.name: cell.benchmark for cell in study.cells}.values())
+
+
+def _cells_text(study: Gate) -> str:
+    number = len(study.cells)
+    return "1 configuration" if number == 1 else f"{number} configurations"

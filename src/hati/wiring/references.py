@@ -1,0 +1,46 @@
+"""Against what a revision is compared."""
+
+from __future__ import annotations
+
+from hati.core import InputError, Revision, RevisionKind
+from hati.subject import Revisions
+from hati.subject.revisions import GitHistory
+
+PREVIOUS = "previous"
+MERGE_BASE = "merge-base"
+_MAIN = ("origin/HEAD", "origin/main", "origin/master", "main", "master", "trunk")
+
+
+def reference_of(revisions: Revisions, revision: Revision, wanted: str | None) -> Revision:
+    """The revision of that name; ``previous``: the one before; ``merge-base``: where it left the main branch.
+
+    Where nothing is said that last one, or the one before where it is on the main branch itself; of what is in the
+    folder now the last commit, unless that is what is there.
+
+    Raises:
+        InputError: where there is no such revision.
+    """
+    if wanted not in {None, PREVIOUS, MERGE_BASE}:
+        return revisions.find(str(wanted))
+    history = revisions.history
+    if history is None:
+        raise InputError(
+            "there is no repository to tell what came before", fix="name the reference by --reference, such as ./before"
+        )
+    here = revision.kind is RevisionKind.DIRECTORY
+    commit = history.find("HEAD") if here else revision
+    if commit is None:
+        raise InputError("the repository has no commit yet", fix="name a folder by --reference, such as ./before")
+    if wanted != PREVIOUS:
+        main = main_branch(history)
+        if main is None and wanted is not None:
+            raise InputError(f"no main branch is here: {', '.join(_MAIN)}", fix="name the reference by --reference")
+        base = None if main is None else history.merge_base(commit, main)
+        if base is not None and (base.id != commit.id or wanted is not None):
+            return revisions.known(base)
+    return revisions.known(commit if here else history.before(commit))
+
+
+def main_branch(history: GitHistory) -> Revision | None:
+    """The newest commit of the main branch, as far as one of the usual names is there."""
+    return next((found for name in _MAIN if (found := history.find(name)) is not None), None)

@@ -1,0 +1,129 @@
+"""The past of a project, measured now."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hati.campaign import Observer, campaign, silent
+from hati.core import Benchmark, Budget, Evidence, InputError, Plan, Revision, StudyId
+from hati.studies.replay import Order, Replay, Replayed, replay_id
+from hati.subject import Revisions
+from hati.wiring.cells import cells_of
+from hati.wiring.rehearsal import Rehearsal, estimate
+from hati.wiring.workplace import Announce, Workplace, mute
+
+REPETITIONS = 3
+_DAY = "day"
+_COUNT = re.compile(r"[1-9][0-9]{0,5}")
+
+
+@dataclass(frozen=True)
+class ReplayRequest:
+    """What a user asks: ``revisions`` as ``A..B``, of which every so many is taken, or the last of every ``day``."""
+
+    revisions: str
+    every: str = "1"
+    order: Order = Order.INTERLEAVED
+    repetitions: int = REPETITIONS
+    benchmark: str | None = None
+    budget: str | None = None
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class PreparedReplay:
+    """A replay that can be measured, resumed or concluded."""
+
+    place: Workplace
+    study: Replay
+    budget: Budget
+    revisions: Revisions
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to be run, or to be spent."""
+        evidence = self.evidence()
+        return not self.study.plan(evidence).within(self.budget.left(evidence))
+
+    def evidence(self) -> Evidence:
+        """What the campaign has measured so far."""
+        return self.place.store.evidence(self.study.id)
+
+
+def prepare_replay(place: Workplace, request: ReplayRequest, *, fresh: bool) -> PreparedReplay:
+    """Find the campaign to go on with, or number a new one.
+
+    Raises:
+        InputError: where there are no such revisions, or too few.
+    """
+    revisions = Revisions(place.project.root)
+    line = tuple(map(revisions.known, _line(revisions, request)))
+    cells = tuple(cells_of(place, request.benchmark))
+    first = replay_id(cells, line, request.repetitions, request.order, request.seed, place.machine.fingerprint)
+    budget = Budget() if request.budget is None else Budget.parse(request.budget)
+
+    def prepared(study: StudyId) -> PreparedReplay:
+        return PreparedReplay(place, Replay(study, line, cells, request.repetitions, request.order), budget, revisions)
+
+    latest = place.store.latest(first)
+    if latest is None:
+        return prepared(first)
+    return prepared(first.numbered(latest.id.campaign + 1)) if fresh else prepared(latest.id)
+
+
+def replay(prepared: PreparedReplay, announce: Announce = mute, observe: Observer = silent) -> Replayed:
+    """Make the campaign, or what is left of it, and conclude.
+
+    Raises:
+        MeasurementError: where too few revisions could be measured.
+    """
+    place, study = prepared.place, prepared.study
+    if prepared.finished:
+        return study.conclude(prepared.evidence())
+    benchmarks = _benchmarks(study)
+    metrics = tuple({metric.name: metric for benchmark in benchmarks for metric in benchmark.metrics}.values())
+    place.store.begin(study.id, metrics, place.machine)
+    announce(_described(study))
+    with place.engine_of_revisions(benchmarks, prepared.revisions.trees(place.project.root), announce) as engine:
+        return campaign(study, engine, place.store, prepared.budget, observe)
+
+
+def rehearse_replay(prepared: PreparedReplay) -> Rehearsal:
+    """The next tasks, without making or storing anything."""
+    study, place = prepared.study, prepared.place
+    plan: Plan = study.plan(prepared.evidence())
+    seconds = estimate(place.store, study.cells[0].benchmark, plan.foreseen)
+    return Rehearsal(_described(study), plan, seconds, place.project.space.names)
+
+
+def _benchmarks(study: Replay) -> tuple[Benchmark, ...]:
+    return tuple({cell.benchmark.name: cell.benchmark for cell in study.cells}.values())
+
+
+def _described(study: Replay) -> str:
+    first, last = study.revisions[0], study.revisions[-1]
+    cells = "1 configuration" if len(study.cells) == 1 else f"{len(study.cells)} configurations"
+    return f"{len(study.revisions)} revisions from {first} to {last}, {cells}, {study.repetitions} runs each"
+
+
+def _line(revisions: Revisions, request: ReplayRequest) -> list[Revision]:
+    first, dots, last = request.revisions.partition("..")
+    if not dots or not first.strip():
+        raise InputError(f"{request.revisions!r} is no range of revisions", fix="write --revisions FIRST..LAST")
+    if revisions.history is None:
+        raise InputError("there is no repository with a past", fix="give a file of recorded values")
+    start, end = revisions.find(first.strip()), revisions.find(last.strip() or "HEAD")
+    return _thinned([start, *revisions.history.between(start, end)], request.every)
+
+
+def _thinned(line: Sequence[Revision], every: str) -> list[Revision]:
+    """Every so many counted from the newest, and the oldest; or the last of each day, in UTC."""
+    if every == _DAY:
+        days = {revision.made.date() if revision.made else None: revision for revision in line}
+        return list(days.values())
+    if not _COUNT.fullmatch(every):
+        raise InputError(f"--every {every!r} is neither a number from 1 on nor day", fix="write --every 5")
+    chosen = list(line[::-1][:: int(every)])[::-1]
+    return chosen if chosen[0] == line[0] else [line[0], *chosen]

@@ -1,0 +1,178 @@
+"""Findings: their life against a model, that the order of events and their copies do not matter, and what is told."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from hati.core import Event, Finding, FindingState, Happening, InputError, Size, Spot
+from hati.studies.findings import Sighting, events_of, finding_id, finding_of, findings_of, reports
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SPOT = Spot("main", "time", "", "", "m")
+OTHER = Spot("main", "memory", "", "", "m")
+FIRST = finding_id(True, "r0", "r1")
+LARGEST = 40
+WIDTH = 1.7
+"""Half of an interval, in percentage points; of whole ones none ends where another begins."""
+
+
+def size(percent: int) -> Size:
+    ratio = 1.0 + percent / 100
+    return Size(ratio, ratio - WIDTH / 100, ratio + WIDTH / 100)
+
+
+def sighting(
+    percent: int | None, revision: str = "r1", between: tuple[str, ...] = ("r1",), same: bool = False
+) -> Sighting:
+    worse = {} if percent is None else {SPOT: size(percent)}
+    return Sighting(
+        f"study {percent}", "r0", revision, frozenset(between), worse, {}, frozenset({SPOT} if same else ())
+    )
+
+
+class Life(RuleBasedStateMachine):
+    """One regression, measured, acknowledged and told in any order, beside a model of a few words."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.events: list[Event] = []
+        self.now = START
+        self.state = ""
+        self.known = 0
+        self.news = False
+
+    def tick(self) -> datetime:
+        self.now += timedelta(seconds=1)
+        return self.now
+
+    def findings(self) -> tuple[Finding, ...]:
+        return findings_of(self.events)
+
+    @rule(percent=st.integers(5, LARGEST))
+    def seen(self, percent: int) -> None:
+        before = self.findings()
+        events = events_of(sighting(percent), before, self.tick())
+        self.events += events
+        [told] = reports(before, self.findings(), events, frozenset())
+        grown = bool(self.known) and percent - WIDTH > self.known + WIDTH
+        assert told.fails is (self.state != "acknowledged" or grown)
+        if not self.state:
+            self.state, self.news = "new", True
+        elif self.state == "new":
+            self.state = "confirmed"
+        elif self.state == "resolved" or (self.state == "acknowledged" and grown):
+            self.state, self.news = "reopened", True
+        self.news = self.news or grown
+        self.known = percent
+        assert told.news is self.news
+
+    @precondition(lambda self: self.state)
+    @rule()
+    def gone(self) -> None:
+        events = events_of(sighting(None, same=True), self.findings(), self.tick())
+        self.events += events
+        if self.state != "resolved":
+            self.state, self.news = "resolved", True
+
+    @precondition(lambda self: self.state)
+    @rule()
+    def acknowledged(self) -> None:
+        self.events.append(Event(FIRST, Happening.ACKNOWLEDGED, self.tick(), author="me", reason="so"))
+        if self.state != "resolved":
+            self.state = "acknowledged"
+
+    @precondition(lambda self: self.state)
+    @rule()
+    def told(self) -> None:
+        self.events.append(Event(FIRST, Happening.TOLD, self.tick()))
+        self.news = False
+
+    @invariant()
+    def it_is_as_the_model_says(self) -> None:
+        if not getattr(self, "state", ""):
+            return
+        [found] = self.findings()
+        assert (found.id, found.state.value, found.untold is not None) == (FIRST, self.state, self.news)
+        assert found.sizes[SPOT].ratio == pytest.approx(1 + self.known / 100)
+
+    @invariant()
+    def order_and_copies_do_not_matter(self) -> None:
+        events = list(getattr(self, "events", ()))
+        shuffled = events + events[::2]
+        random.Random(len(events)).shuffle(shuffled)
+        assert findings_of(shuffled) == findings_of(events)
+
+
+TestLife = Life.TestCase
+
+
+def test_an_acknowledged_finding_is_told_to_nobody_in_thirty_checks() -> None:
+    events = events_of(sighting(30), (), START)
+    events.append(Event(FIRST, Happening.ACKNOWLEDGED, START + timedelta(seconds=1), author="me", reason="so"))
+    events.append(Event(FIRST, Happening.TOLD, START + timedelta(seconds=2)))
+    for number in range(30):
+        before = findings_of(events)
+        seen = events_of(sighting(29 + number % 3), before, START + timedelta(minutes=1 + number))
+        events += seen
+        [told] = reports(before, findings_of(events), seen, frozenset())
+        assert not told.news
+        assert not told.fails
+        assert told.finding.state is FindingState.ACKNOWLEDGED
+
+
+def test_measuring_again_until_it_passes_does_not_help() -> None:
+    events = events_of(sighting(30), (), START)
+    before = findings_of(events)
+    again = events_of(sighting(30), before, START + timedelta(seconds=1))
+    [told] = reports(before, findings_of(events + again), again, frozenset({"r1"}))
+    assert told.fails
+
+
+def test_a_regression_that_was_merged_fails_no_later_revision() -> None:
+    events = events_of(sighting(30), (), START)
+    before = findings_of(events)
+    later = events_of(sighting(30, "r2", ("r1", "r2")), before, START + timedelta(seconds=1))
+    [in_branch] = reports(before, findings_of(events + later), later, frozenset())
+    [merged] = reports(before, findings_of(events + later), later, frozenset({"r1"}))
+    assert (in_branch.finding.id, in_branch.fails) == (FIRST, True)
+    assert (merged.finding.id, merged.fails) == (FIRST, False)
+
+
+def test_what_lies_before_the_reference_is_another_finding() -> None:
+    events = events_of(sighting(30), (), START)
+    [event] = events_of(
+        Sighting("s", "r1", "r2", frozenset({"r2"}), {SPOT: size(10)}, {}, frozenset()),
+        findings_of(events),
+        START + timedelta(seconds=1),
+    )
+    assert event.finding != FIRST
+
+
+def test_metrics_that_move_together_are_one_finding() -> None:
+    whole = Sighting("s", "r0", "r1", frozenset({"r1"}), {SPOT: size(30), OTHER: size(10)}, {}, frozenset())
+    [event] = events_of(whole, (), START)
+    assert set(finding_of([event]).sizes) == {SPOT, OTHER}
+
+
+@given(st.permutations(range(4)))
+def test_stores_that_are_merged_in_any_order_say_the_same(order: list[int]) -> None:
+    events = events_of(sighting(30), (), START)
+    events += events_of(sighting(36), findings_of(events), START + timedelta(seconds=3))
+    events.append(Event(FIRST, Happening.ACKNOWLEDGED, START + timedelta(seconds=2), author="me", reason="so"))
+    events.append(Event(FIRST, Happening.TOLD, START + timedelta(seconds=4)))
+    assert findings_of([events[place] for place in order]) == findings_of(events)
+
+
+def test_who_acknowledges_says_who_they_are_and_why() -> None:
+    with pytest.raises(InputError, match="says who they are, and why"):
+        Event(FIRST, Happening.ACKNOWLEDGED, START, author="me")
+    with pytest.raises(InputError, match="time zone"):
+        Event(FIRST, Happening.TOLD, datetime(2026, 1, 1))
+    with pytest.raises(InputError, match="not within"):
+        Size(1.5, 1.0, 1.2)

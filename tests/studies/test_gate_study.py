@@ -1,0 +1,164 @@
+"""Gates: what is planned, when they end, what is confirmed, and what is said of strata, options and failures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+
+import numpy as np
+import pytest
+
+from hati.campaign import campaign
+from hati.core import (
+    Assignment,
+    Benchmark,
+    Budget,
+    Configuration,
+    Evidence,
+    InputError,
+    Metric,
+    Reader,
+    ReaderKind,
+    Revision,
+    RevisionKind,
+    Task,
+)
+from hati.studies.comparison import Question, Verdict
+from hati.studies.gate import Cell, Gate, GateConclusion, gate_id
+from hati.testing import FakeEngine, MemoryStore
+
+TIME = Metric("time", "s")
+MAIN = Benchmark("main", ("true",), Reader(ReaderKind.HATI), (TIME,))
+OLD = Revision("old", RevisionKind.DIRECTORY)
+NEW = Revision("new", RevisionKind.DIRECTORY)
+Measured = Callable[[Task], Mapping[str, Sequence[float]] | str]
+
+ONE = (Cell(MAIN, Configuration()),)
+EIGHT = tuple(
+    Cell(MAIN, Configuration({"a": a, "b": b, "c": c, "d": d}), Assignment({"a": a, "b": b, "c": c}))
+    for a, b, c, d in product((False, True), repeat=4)
+)
+
+
+def gate(cells: tuple[Cell, ...], budget: int, question: Question | None = None, seed: int = 1) -> Gate:
+    asked = question or Question()
+    study = gate_id(cells, OLD, NEW, asked, seed, "m")
+    return Gate(study, OLD, NEW, cells, asked, Budget(runs=budget))
+
+
+def measured(change: Callable[[Configuration], float], deviation: float = 0.02, seed: int = 1) -> Measured:
+    def of(task: Task) -> dict[str, list[float]]:
+        salt = int(task.id[:12], 16)
+        noise = np.random.default_rng([seed, salt]).normal(0.0, deviation)
+        mean = 2.0 + 0.5 * sum(map(float, task.configuration.values()))
+        return {"time": [mean * float(np.exp(noise)) * (change(task.configuration) if task.revision == "new" else 1.0)]}
+
+    return of
+
+
+def made(study: Gate, values: Measured) -> tuple[GateConclusion, Evidence]:
+    store = MemoryStore()
+    found = campaign(study, FakeEngine(values), store, study.budget)
+    return found, store.evidence(study.id)
+
+
+def test_a_slowdown_is_told_confirmed_and_sized() -> None:
+    found, evidence = made(gate(ONE, 96), measured(lambda _: 1.1))
+    assert found.verdict is Verdict.SLOWER
+    [row] = found.rows
+    assert row.change.ratio == pytest.approx(1.1, abs=0.02)
+    assert row.change.interval is not None
+    assert row.change.interval[0] < 1.1 < row.change.interval[1]
+    assert found.confirmed >= 5
+    assert len(evidence.runs) < 96
+    assert not found.strata
+    assert not found.carriers
+
+
+def test_what_is_the_same_ends_early() -> None:
+    found, evidence = made(gate(ONE, 96), measured(lambda _: 1.0))
+    assert found.verdict is Verdict.SAME
+    assert found.confirmed == 0
+    assert len(evidence.runs) <= 48
+
+
+def test_what_is_faster_is_no_failure() -> None:
+    found, _ = made(gate(ONE, 96), measured(lambda _: 0.8))
+    assert found.verdict is Verdict.FASTER
+
+
+def test_a_change_in_one_stratum_is_found_and_named() -> None:
+    def change(configuration: Configuration) -> float:
+        return 1.3 if configuration["a"] and configuration["b"] and configuration["c"] else 1.0
+
+    found, _ = made(gate(EIGHT, 1600), measured(change))
+    assert found.verdict is Verdict.SLOWER
+    told = [each for each in found.strata if each.comparison.change.told]
+    assert [dict(each.stratum) for each in told] == [{"a": True, "b": True, "c": True}]
+
+
+@pytest.mark.parametrize("option", ["a", "d"])
+def test_the_setting_that_carries_a_change_is_named(option: str) -> None:
+    """Whether strata are made of the option, or not."""
+    found, _ = made(gate(EIGHT, 1600), measured(lambda configuration: 1.3 if configuration[option] else 1.0))
+    assert found.verdict is Verdict.SLOWER
+    assert {carrier.option for carrier in found.carriers} == {option}
+    ratios = {carrier.setting: carrier.ratio for carrier in found.carriers}
+    assert ratios[True] == pytest.approx(1.3, abs=0.04)
+    assert ratios[False] == pytest.approx(1.0, abs=0.03)
+
+
+def test_a_change_of_everything_is_carried_by_no_option() -> None:
+    found, _ = made(gate(EIGHT, 1600), measured(lambda _: 1.15))
+    assert found.verdict is Verdict.SLOWER
+    assert not found.carriers
+
+
+def test_a_killed_campaign_goes_on_and_measures_nothing_twice() -> None:
+    study = gate(EIGHT, 640)
+    values = measured(lambda configuration: 1.3 if configuration["a"] else 1.0)
+    whole, evidence = made(study, values)
+    store = MemoryStore()
+    engine = FakeEngine(values)
+    for stop in (3, 50, 171, 10**6):
+        for run in engine.run(study.plan(store.evidence(study.id)).at_most(stop)):
+            store.record(run)
+        if stop == 10**6:
+            while plan := study.plan(store.evidence(study.id)):
+                for run in engine.run(plan.at_most(7)):
+                    assert store.record(run)
+    again = store.evidence(study.id)
+    assert {run.task.id for run in again.runs} == {run.task.id for run in evidence.runs}
+    assert study.conclude(again).verdict is whole.verdict
+
+
+def test_pairs_follow_each_other_in_random_order() -> None:
+    study = gate(EIGHT, 640)
+    tasks = study.plan(Evidence()).tasks
+    assert len(tasks) == 32
+    for first, second in zip(tasks[::2], tasks[1::2], strict=True):
+        assert first.configuration == second.configuration
+        assert {first.revision, second.revision} == {"old", "new"}
+    assert len({task.revision for task in tasks[::2]}) == 2
+
+
+def test_a_revision_that_does_not_work_is_told() -> None:
+    def broken(task: Task) -> dict[str, list[float]] | str:
+        if task.revision == "new" and task.configuration["a"]:
+            return "it crashed"
+        return {"time": [1.0 + 1e-3 * (int(task.id[:6], 16) % 100) / 100]}
+
+    found, evidence = made(gate(EIGHT, 640), broken)
+    assert {each.revision.id for each in found.broken} == {"new"}
+    assert len(found.broken) == 8
+    assert all(each.alone and each.why for each in found.broken)
+    assert len(evidence.failed) <= 8 * 3
+
+
+def test_what_cannot_be_asked_is_refused() -> None:
+    with pytest.raises(InputError, match="cannot decide"):
+        gate(EIGHT, 20)
+    with pytest.raises(InputError, match="is the reference itself"):
+        Gate(gate_id(ONE, OLD, OLD, Question(), 1, "m"), OLD, OLD, ONE, Question(), Budget(runs=100))
+    with pytest.raises(InputError, match="each once"):
+        gate((*ONE, *ONE), 100)

@@ -1,0 +1,257 @@
+"""Revisions in real repositories: what they are called, their files, and that the user's own stay as they are."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePath
+
+import pytest
+
+from hati.core import InputError, Outcome, Revision, RevisionKind
+from hati.subject import Revisions
+from hati.subject.folders import tree_root
+from hati.subject.revisions import GitHistory, Trees
+from hati.subject.revisions.directory import Folder
+from hati.subject.revisions.trees import Origin
+from hati.subject.setback import Setback
+
+Git = Callable[..., str]
+
+
+@pytest.fixture
+def git(tmp_path: Path) -> Git:
+    home = tmp_path / "home"
+    home.mkdir()
+
+    def run(*words: str, at: Path | None = None) -> str:
+        own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        own |= {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "GIT_ALLOW_PROTOCOL": "file"}
+        who = ("-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main")
+        command = ["git", *who, "-c", "protocol.file.allow=always", *words]
+        return subprocess.run(
+            command, cwd=at or tmp_path / "repo", env=own, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    return run
+
+
+@pytest.fixture
+def repo(tmp_path: Path, git: Git) -> Path:
+    """Three commits; the project is in a folder of its own, with a space and an umlaut in its name."""
+    top = tmp_path / "repo"
+    top.mkdir()
+    git("init", "--quiet")
+    project = top / "the prüject"
+    project.mkdir()
+    (top / "shared.h").write_text("one\n")
+    for number in (1, 2, 3):
+        (project / "program").write_text(f"version {number}\n")
+        (project / "program").chmod(0o755)
+        if number == 2:
+            (project / "link").symlink_to("program")
+            (top / ".hidden").write_text("found too\n")
+        git("add", "--all")
+        git("commit", "--quiet", "--message", f"change {number}: it's\tnew")
+    return top
+
+
+def project(repo: Path) -> Path:
+    return repo / "the prüject"
+
+
+def checksums(folder: Path) -> Iterator[tuple[str, str]]:
+    """Of all that is below a folder, the repository too."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and ".hati" not in path.parts:
+            yield str(path), hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_revisions_are_called_as_git_calls_them(repo: Path, git: Git) -> None:
+    revisions = Revisions(project(repo))
+    head = git("rev-parse", "HEAD")
+    git("tag", "v1", "HEAD~2")
+    assert revisions.find("HEAD").id == revisions.find(head[:9]).id == head
+    found = revisions.find("v1")
+    assert (found.id, found.kind, found.name) == (git("rev-parse", "HEAD~2"), RevisionKind.GIT, "v1")
+    assert found.title == "change 1: it's\tnew"
+    assert str(found) == f"v1 ({found.id[:12]})"
+    assert str(revisions.find(head)) == head[:12]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("mian", "'mian' is no revision"),
+        ("--output=x", "is no revision"),
+        ("HEAD~9", "is no revision"),
+        ("./nowhere", "there is no folder"),
+        ("", "is no revision"),
+    ],
+)
+def test_what_is_no_revision_is_told(repo: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        Revisions(project(repo)).find(text)
+    assert caught.value.fix
+
+
+def test_without_a_repository_folders_and_packages_are_left(tmp_path: Path) -> None:
+    (tmp_path / "before").mkdir()
+    (tmp_path / "before" / "program").write_text("old")
+    revisions = Revisions(tmp_path)
+    with pytest.raises(InputError, match="in no git repository"):
+        revisions.find("HEAD")
+    assert revisions.find(str(tmp_path / "before")).kind is RevisionKind.DIRECTORY
+    assert revisions.find("requests==2.31.0") == Revision("requests==2.31.0", RevisionKind.PACKAGE)
+
+
+def test_the_files_of_a_commit_are_all_there(repo: Path) -> None:
+    revisions = Revisions(project(repo))
+    second = revisions.find("HEAD~1")
+    trees = revisions.trees(project(repo))
+    tree = trees.tree(second.id)
+    assert (tree.folder / "program").read_text() == "version 2\n"
+    assert os.access(tree.folder / "program", os.X_OK)
+    assert (tree.folder / "link").readlink() == Path("program")
+    assert (tree.top / ".hidden").exists()
+    assert (tree.top / "shared.h").read_text() == "one\n"
+    assert trees.tree(second.id) == tree
+    trees.close()
+    assert not tree_root(project(repo)).exists()
+
+
+def test_the_users_own_files_and_repository_stay_as_they_are(repo: Path, git: Git) -> None:
+    (project(repo) / "program").write_text("dirty\n")
+    (project(repo) / "untracked").write_text("new\n")
+    before = list(checksums(repo))
+    status = git("--no-optional-locks", "status", "--porcelain")
+    revisions = Revisions(project(repo))
+    trees = revisions.trees(project(repo))
+    for name in ("HEAD", "HEAD~1", "HEAD~2", "."):
+        trees.tree(revisions.find(name).id)
+    trees.close()
+    (project(repo) / ".hati").rmdir()
+    assert list(checksums(repo)) == before
+    assert git("--no-optional-locks", "status", "--porcelain") == status
+    assert len(git("worktree", "list").splitlines()) == 1
+
+
+def test_what_is_here_counts_by_its_content(repo: Path) -> None:
+    revisions = Revisions(project(repo))
+    clean = revisions.find(".")
+    (project(repo) / "program").write_text("dirty\n")
+    dirty = revisions.find(".")
+    assert clean.id != dirty.id
+    tree = revisions.trees(project(repo)).tree(dirty.id)
+    assert (tree.folder / "program").read_text() == "dirty\n"
+    (project(repo) / "program").write_text("version 3\n")
+    assert revisions.find(".").id == clean.id
+
+
+def test_a_project_that_was_not_there_yet_is_told(repo: Path, git: Git) -> None:
+    git("mv", "the prüject", "elsewhere")
+    git("commit", "--quiet", "--message", "moved")
+    revisions = Revisions(repo / "elsewhere")
+    first = revisions.find("HEAD~1")
+    with pytest.raises(Setback, match="there is no folder elsewhere") as caught:
+        revisions.trees(repo / "elsewhere").tree(first.id)
+    assert caught.value.outcome is Outcome.NOT_BUILT
+
+
+def test_commits_between_two_are_those_of_first_parents(repo: Path, git: Git) -> None:
+    git("checkout", "--quiet", "-b", "side", "HEAD~1")
+    git("commit", "--quiet", "--allow-empty", "--message", "aside")
+    git("checkout", "--quiet", "main")
+    git("merge", "--quiet", "--no-ff", "side", "--message", "merged")
+    history = GitHistory.around(repo)
+    assert history is not None
+    first, last, side = (history.find(name) for name in ("HEAD~2", "HEAD", "side"))
+    assert first is not None
+    assert last is not None
+    assert side is not None
+    assert [found.title for found in history.between(first, last)] == ["change 3: it's\tnew", "merged"]
+    assert history.merge_base(side, last).id == side.id
+    assert history.before(last).title == "change 3: it's\tnew"
+    with pytest.raises(InputError, match="does not come after"):
+        history.between(last, first)
+    with pytest.raises(InputError, match="by first parents"):
+        history.between(side, last)
+
+
+def test_shallow_clones_will_do_as_far_as_they_reach(repo: Path, git: Git, tmp_path: Path) -> None:
+    git("clone", "--quiet", "--depth", "2", repo.as_uri(), "shallow", at=tmp_path)
+    revisions = Revisions(tmp_path / "shallow" / "the prüject")
+    tree = revisions.trees(tmp_path).tree(revisions.find("HEAD~1").id)
+    assert (tree.folder / "program").read_text() == "version 2\n"
+    assert revisions.history is not None
+    with pytest.raises(InputError, match="has no parent here") as caught:
+        revisions.history.before(revisions.find("HEAD~1"))
+    assert caught.value.fix == "this clone is shallow: git fetch --unshallow"
+
+
+def test_submodules_are_those_of_the_commit(repo: Path, git: Git, tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    library.mkdir()
+    git("init", "--quiet", at=library)
+    for number in (1, 2):
+        (library / "lib.c").write_text(f"library {number}\n")
+        git("add", "--all", at=library)
+        git("commit", "--quiet", "--message", f"library {number}", at=library)
+        if number == 1:
+            git("submodule", "--quiet", "add", str(library), "third party/lib")
+            git("commit", "--quiet", "--all", "--message", "with the library")
+    git("-C", "third party/lib", "pull", "--quiet", "origin", "main")
+    git("commit", "--quiet", "--all", "--message", "newer library")
+    revisions = Revisions(project(repo))
+    trees = revisions.trees(project(repo))
+    for name, text in (("HEAD~1", "library 1\n"), ("HEAD", "library 2\n")):
+        tree = trees.tree(revisions.find(name).id)
+        assert (tree.top / "third party" / "lib" / "lib.c").read_text() == text
+    git("clone", "--quiet", str(repo), "other", at=tmp_path)
+    without = Revisions(tmp_path / "other" / "the prüject")
+    empty = without.trees(tmp_path / "x").tree(without.find("HEAD").id)
+    assert list((empty.top / "third party" / "lib").iterdir()) == []
+
+
+def test_a_submodule_without_the_commit_is_told(repo: Path, git: Git, tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    library.mkdir()
+    git("init", "--quiet", at=library)
+    git("commit", "--quiet", "--allow-empty", "--message", "empty", at=library)
+    git("submodule", "--quiet", "add", str(library), "lib")
+    git("update-index", "--cacheinfo", f"160000,{'1' * 40},lib")
+    git("commit", "--quiet", "--message", "a commit that is nowhere")
+    revisions = Revisions(project(repo))
+    with pytest.raises(Setback, match="the submodule lib has no commit 1111"):
+        revisions.trees(project(repo)).tree(revisions.find("HEAD").id)
+
+
+def test_ten_thousand_commits_are_listed(tmp_path: Path, git: Git) -> None:
+    top = tmp_path / "repo"
+    top.mkdir()
+    git("init", "--quiet")
+    stream = "".join(
+        f"commit refs/heads/main\nmark :{n}\ncommitter t <t@t> {1_600_000_000 + n} +0000\ndata 2\nc\n"
+        + (f"from :{n - 1}\n" if n > 1 else "")
+        + f"M 100644 inline file\ndata 6\n{n:05}\n\n"
+        for n in range(1, 10_001)
+    )
+    subprocess.run(["git", "fast-import", "--quiet"], cwd=top, input=stream, text=True, check=True)
+    history = GitHistory.around(top)
+    assert history is not None
+    first, last = history.find("main~9999"), history.find("main")
+    assert first is not None
+    assert last is not None
+    assert len(history.between(first, last)) == 9_999
+    history.put(first.id, tmp_path / "tree")
+    assert (tmp_path / "tree" / "file").read_text() == "00001\n"
+
+
+def test_trees_have_paths_of_one_length(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "file").write_text("x")
+    source = Folder(tmp_path / "a")
+    trees = Trees(tmp_path, {name: Origin(source, PurePath()) for name in ("x", "a longer name")})
+    assert len({len(str(trees.tree(name).folder)) for name in ("x", "a longer name")}) == 1
