@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, inspect, text
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from hati.core import InputError
@@ -32,8 +32,8 @@ def open_store(place: str) -> SqlStore:
         NotInstalledError: for PostgreSQL, without psycopg.
     """
     where = database(place)
-    with _kept_if_usable(where) as engine:
-        if _revision_of(engine, where) != HEAD:
+    with kept_if_usable(where) as engine:
+        if revision_of(engine, where) != HEAD:
             migrate(engine, where)
     return SqlStore(engine, where)
 
@@ -44,17 +44,30 @@ def read_store(place: str) -> SqlStore:
     Raises:
         InputError: also where there is none.
     """
+    found = find_store(place)
+    if found is None:
+        name = database(place).name
+        raise InputError(f"there is no store {name}", fix="measure something first, or name one by --store")
+    return found
+
+
+def find_store(place: str) -> SqlStore | None:
+    """Open a store where there is one, and upgrade its tables; None where there is none.
+
+    Raises:
+        InputError: as ``open_store``.
+    """
     where = database(place)
-    none = InputError(f"there is no store {where.name}", fix="measure something first, or name one by --store")
     if where.missing():
-        raise none
-    with _kept_if_usable(where) as engine:
-        found = _revision_of(engine, where)
-        if found is None:
-            raise none
-        if found != HEAD:
+        return None
+    with kept_if_usable(where) as engine:
+        found = revision_of(engine, where)
+        if found is not None and found != HEAD:
             migrate(engine, where)
-    return SqlStore(engine, where)
+    if found is not None:
+        return SqlStore(engine, where)
+    engine.dispose()
+    return None
 
 
 def is_url(place: str) -> bool:
@@ -69,7 +82,7 @@ def database(place: str) -> Database:
         InputError: where that is none's; what stands there is not repeated, since it may hold a password.
     """
     if not is_url(place):
-        return Sqlite(URL.create("sqlite", database=place), place)
+        return Sqlite.at(Path(place))
     scheme, _, rest = place.partition("://")
     kind = {"postgres": "postgresql"}.get(scheme.partition("+")[0], scheme.partition("+")[0])
     try:
@@ -77,7 +90,7 @@ def database(place: str) -> Database:
     except (ArgumentError, ValueError):
         raise InputError(f"what begins with {scheme}:// is no store's URL", fix=_URLS) from None
     if kind == "sqlite":
-        return Sqlite(url, place)
+        return Sqlite(url, url.database or place)
     if kind != "postgresql":
         raise InputError(f"stores of kind {kind!r} are not supported", fix=_URLS)
     if "@" in f"{url.host}{url.database}":
@@ -88,7 +101,8 @@ def database(place: str) -> Database:
 
 
 @contextmanager
-def _kept_if_usable(where: Database) -> Iterator[Engine]:
+def kept_if_usable(where: Database) -> Iterator[Engine]:
+    """What makes connections, let go of where anything goes wrong."""
     engine = where.engine()
     try:
         with explained(where):
@@ -98,7 +112,8 @@ def _kept_if_usable(where: Database) -> Iterator[Engine]:
         raise
 
 
-def _revision_of(engine: Engine, where: Database) -> str | None:
+def revision_of(engine: Engine, where: Database) -> str | None:
+    """The migration that a database's tables are at, as ``revision``."""
     with engine.connect() as connection:
         return revision(connection, where.name)
 

@@ -96,13 +96,7 @@ class SqlStore:
     def record(self, run: Run) -> bool:
         """Keep a run, committed when this returns; False where its task had one already."""
         with explained(self._database), self._engine.begin() as connection:
-            number = self._database.insert_run(connection, self._run, run_row(run))
-            if number is None:
-                return False
-            rows = observation_rows(number, run)
-            if rows:
-                self._observations.all(connection, rows)
-        return True
+            return self._insert(connection, run)
 
     def evidence(self, study: StudyId) -> Evidence:
         """All runs of a study, in the order in which they were recorded."""
@@ -132,12 +126,30 @@ class SqlStore:
             connection.execute(delete(schema.study).where(emptied))
         return removed
 
-    def forget_run(self, run: Run) -> None:
-        """Remove one run; its study stays."""
-        inner = select(schema.run.c.number).where(schema.run.c.task == run.task.id)
+    def replace(self, before: Sequence[Run], after: Sequence[Run]) -> None:
+        """Keep runs in the place of others, all of them or none; where a task has another run, that stays."""
         with explained(self._database), self._engine.begin() as connection:
-            connection.execute(delete(schema.observations).where(schema.observations.c.run.in_(inner)))
-            connection.execute(delete(schema.run).where(schema.run.c.task == run.task.id))
+            for run in before:
+                inner = select(schema.run.c.number).where(schema.run.c.task == run.task.id)
+                connection.execute(delete(schema.observations).where(schema.observations.c.run.in_(inner)))
+                connection.execute(delete(schema.run).where(schema.run.c.task == run.task.id))
+            for run in after:
+                self._insert(connection, run)
+
+    def order_studies(self) -> None:
+        """Put studies in the order in which they were first measured, those that never were at the end."""
+        table = schema.study.c
+        with explained(self._database), self._engine.begin() as connection:
+            first: dict[str, str] = {}
+            for key, started in connection.execute(select(schema.run.c.study, schema.run.c.started)):
+                first[key] = min(started, first.get(key, started))
+            rows = connection.execute(select(table.number, table.key).order_by(table.number)).all()
+            ordered = sorted((key for _, key in rows), key=lambda key: (key not in first, first.get(key, ""), key))
+            if ordered == [key for _, key in rows]:
+                return
+            for (number, _), key in zip(rows, ordered, strict=True):
+                connection.execute(update(schema.study).where(table.key == key).values(number=-number))
+            connection.execute(update(schema.study).values(number=-table.number))
 
     def samples(self, selection: Selection) -> tuple[Sample, ...]:
         """The selected runs that yielded something, grouped into samples; failures are left out."""
@@ -171,6 +183,16 @@ class SqlStore:
     def close(self) -> None:
         """Let go of the database."""
         self._engine.dispose()
+
+    def _insert(self, connection: Connection, run: Run) -> bool:
+        """Insert a run with its observations, unless there is one of its task."""
+        number = self._database.insert_run(connection, self._run, run_row(run))
+        if number is None:
+            return False
+        rows = observation_rows(number, run)
+        if rows:
+            self._observations.all(connection, rows)
+        return True
 
     def _directions(self) -> dict[tuple[str, str], Better]:
         return {(s.id.key, m.name): m.better for s in self.studies() for m in s.metrics}

@@ -18,10 +18,15 @@ _BUSY_SECONDS = 30
 class Sqlite(Database):
     """A file, or memory where the URL names none."""
 
-    def __init__(self, url: URL, place: str) -> None:
+    def __init__(self, url: URL, name: str) -> None:
         self._url = url
         self.file = Path(url.database) if url.database else None
-        self.name = url.database or place
+        self.name = name
+
+    @classmethod
+    def at(cls, file: Path, name: str | None = None) -> Sqlite:
+        """The file at a path, by another name where one is given."""
+        return cls(URL.create("sqlite", database=str(file)), name or str(file))
 
     def missing(self) -> bool:
         """Whether there is no file."""
@@ -51,7 +56,10 @@ class Sqlite(Database):
 
     def told(self, error: DBAPIError) -> HatiError:
         """What the user can mend."""
-        reason = str(error.orig)
+        return self.refused(str(error.orig))
+
+    def refused(self, reason: str) -> HatiError:
+        """What the user can mend, by what SQLite says."""
         if "full" in reason or "disk I/O error" in reason:
             return MeasurementError(
                 f"the store {self.name} cannot be written: {reason}",
