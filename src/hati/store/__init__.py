@@ -6,6 +6,7 @@ Observations are stored raw, in order, with their warm-up, compressed. Each run 
 
 from hati.store.merging import Merged, merge
 from hati.store.opening import open_store, read_store
+from hati.store.spans import Span
 from hati.store.sql import Selection, SqlStore, StudyRecord
 
-__all__ = ["Merged", "Selection", "SqlStore", "StudyRecord", "merge", "open_store", "read_store"]
+__all__ = ["Merged", "Selection", "Span", "SqlStore", "StudyRecord", "merge", "open_store", "read_store"]
