@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,9 +19,11 @@ from hati.cli.progress import progress
 from hati.cli.screen import parse_share
 
 if TYPE_CHECKING:
+    from hati.report import Table
     from hati.studies.comparison import Verdict
     from hati.studies.findings import Report
     from hati.studies.gate import GateConclusion
+    from hati.studies.recalibration import Recalibration
 
 _Revision = Annotated[
     str,
@@ -85,6 +89,7 @@ def check(
         gate,
         mark_told,
         prepare_gate,
+        recalibration_of,
         record_findings,
         rehearse_gate,
         workplace,
@@ -102,7 +107,7 @@ def check(
     with progress(f"{prepared.study.revision}") as observe:
         found = gate(prepared, say, observe)
     told = record_findings(place.store, found, prepared.revisions)
-    _write(found, told, chosen, output)
+    _write(found, told, recalibration_of(prepared, datetime.now(UTC)), chosen, output)
     mark_told(place.store, told)
     return _status(found, told, failing)
 
@@ -119,23 +124,33 @@ def _status(found: GateConclusion, told: Sequence[Report], failing: frozenset[Ve
     return UNDECIDED if found.verdict is Verdict.INCONCLUSIVE else WORSE
 
 
-def _write(found: GateConclusion, told: Sequence[Report], chosen: CheckFormat, output: str) -> None:
+def _write(
+    found: GateConclusion, told: Sequence[Report], advice: Recalibration, chosen: CheckFormat, output: str
+) -> None:
     from hati import render
-    from hati.report import gate_cases, gate_json, gate_tables
+    from hati.report import gate_cases, gate_json, recalibration_json
 
     if chosen is CheckFormat.JSON:
-        write(render.to_json(gate_json(found, told)), output)
+        write(render.to_json({**gate_json(found, told), "recalibration": recalibration_json(advice)}), output)
     elif chosen is CheckFormat.GITHUB:
         write(render.to_annotations("hati check", gate_cases(found)), output)
     elif chosen is CheckFormat.JUNIT:
         write(render.to_junit("hati check", gate_cases(found)), output)
     elif chosen is CheckFormat.MARKDOWN:
-        write(_MARK + "\n".join(map(render.table_markdown, gate_tables(found, told))), output)
+        write(_MARK + "\n".join(map(render.table_markdown, _tables(found, told, advice))), output)
     elif output == STDOUT:
-        for table in gate_tables(found, told):
+        for table in _tables(found, told, advice):
             render.print_table(table, console())
     else:
-        write("\n".join(map(render.table_text, gate_tables(found, told))), output)
+        write("\n".join(map(render.table_text, _tables(found, told, advice))), output)
+
+
+def _tables(found: GateConclusion, told: Sequence[Report], advice: Recalibration) -> list[Table]:
+    from hati.report import gate_tables, recalibration_sentence
+
+    first, *others = gate_tables(found, told)
+    sentence = recalibration_sentence(advice)
+    return [first if sentence is None else replace(first, notes=(*first.notes, sentence)), *others]
 
 
 def _plain(chosen: CheckFormat) -> Format:

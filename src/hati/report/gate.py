@@ -17,7 +17,7 @@ from hati.studies.findings import Report
 from hati.studies.gate import Broken, Carrier, GateConclusion
 
 
-def gate_json(found: GateConclusion, told: Sequence[Report] = ()) -> Plain:
+def gate_json(found: GateConclusion, told: Sequence[Report] = ()) -> dict[str, Plain]:
     """The verdict, both revisions, a row for each benchmark and metric, strata, and the options that carry a change."""
     return {
         "verdict": found.verdict.value,
