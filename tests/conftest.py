@@ -24,6 +24,7 @@ os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.envir
 INSTALL = {
     "shared data": "set HATI_DATA to the folder with the measured data sets",
     "hyperfine": "apt-get install hyperfine",
+    "subversion": "apt-get install subversion",
 }
 
 
@@ -66,6 +67,13 @@ def hyperfine() -> str:
         absent("hyperfine")
     assert program is not None
     return program
+
+
+@pytest.fixture(scope="session")
+def subversion() -> None:
+    """The programs of Subversion are there."""
+    if not shutil.which("svn") or not shutil.which("svnadmin"):
+        absent("subversion")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

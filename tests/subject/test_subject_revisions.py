@@ -101,7 +101,7 @@ def test_without_a_repository_folders_and_packages_are_left(tmp_path: Path) -> N
     (tmp_path / "before").mkdir()
     (tmp_path / "before" / "program").write_text("old")
     revisions = Revisions(tmp_path)
-    with pytest.raises(InputError, match="in no git repository"):
+    with pytest.raises(InputError, match="in no git or svn repository"):
         revisions.find("HEAD")
     assert revisions.find(str(tmp_path / "before")).kind is RevisionKind.DIRECTORY
     assert revisions.find("requests==2.31.0") == Revision("requests==2.31.0", RevisionKind.PACKAGE)

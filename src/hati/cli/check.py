@@ -25,7 +25,7 @@ _Revision = Annotated[
     str,
     typer.Argument(
         metavar="REVISION",
-        help="A git revision, . for what is here now, a folder as ./before, or a package's release as name==1.0.",
+        help="A git or svn revision, . for what is here, a folder as ./before, or a package's release name==1.0.",
     ),
 ]
 _Project = Annotated[Path, typer.Option("--project", metavar="PATH", help="A folder with hati.toml, or the file.")]
