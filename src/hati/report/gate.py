@@ -119,8 +119,6 @@ _COLUMNS = (
     Column("after", align=Align.RIGHT),
     Column("change", align=Align.RIGHT),
     Column("interval", align=Align.RIGHT),
-    Column("p", align=Align.RIGHT),
-    Column("rounds", align=Align.RIGHT),
     Column("verdict"),
 )
 
@@ -141,18 +139,12 @@ def _cells(row: Comparison) -> tuple[Cell, ...]:
     if told.interval is not None:
         low, high = told.interval
         interval = f"{change_number(low - 1.0)} to {change(high - 1.0)}"
-    rounds: Cell = row.before.runs
-    if told.verdict is Verdict.INCONCLUSIVE:
-        needed = "?" if told.runs_needed is None else f"{told.runs_needed:,}"
-        rounds = Shown(f"{row.before.runs} of {needed}", told.runs_needed)
     return (
         row.metric.name,
         Shown(quantity(row.before.mean, row.metric.unit), row.before.mean),
         Shown(quantity(row.after.mean, row.metric.unit), row.after.mean),
         None if told.ratio is None else Shown(change(told.ratio - 1.0), told.ratio),
         interval,
-        None if told.p_value is None else Shown(p_text(told.p_value), told.p_value),
-        rounds,
         told.verdict.value,
     )
 
@@ -189,11 +181,18 @@ def _notes(found: GateConclusion) -> list[str]:
         f"change is told where both stages show it; where nothing changed {alpha} of checks tell one. The same: within "
         f"{margin}.",
     ]
+    notes += [_undecided(row) for row in found.rows if row.change.verdict is Verdict.INCONCLUSIVE]
     if found.unconfirmed:
         notes.append(f"Looked changed, and was not confirmed by fresh runs: {', '.join(found.unconfirmed)}.")
     if found.failed:
         notes.append(f"{found.failed} of {found.done + found.failed} runs failed.")
     return notes
+
+
+def _undecided(row: Comparison) -> str:
+    needed = row.change.runs_needed
+    foreseen = "" if needed is None else f"; {needed:,} would be needed as they vary now"
+    return f"Not decided after {row.before.runs} rounds: {row.metric.name} of {row.benchmark}{foreseen}."
 
 
 def gate_cases(found: GateConclusion) -> Sequence[Case]:
