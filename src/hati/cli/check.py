@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,9 +16,7 @@ from hati.cli.progress import progress
 from hati.cli.screen import parse_share
 
 if TYPE_CHECKING:
-    from hati.studies.comparison import Verdict
-    from hati.studies.findings import Report
-    from hati.studies.gate import GateConclusion
+    from hati.studies.findings import Ruling
 
 _Revision = Annotated[
     str,
@@ -45,8 +42,9 @@ _FailOn = Annotated[
 _Budget = Annotated[
     str | None, typer.Option("--budget", metavar="RUNS|TIME", help="What the runs may cost [default: 24 rounds].")
 ]
-_MARK = "<!-- hati check -->\n"
-"""What a bot looks for to update its comment on a pull request."""
+
+
+_TITLE = "hati check"
 
 
 class CheckFormat(StrEnum):
@@ -80,6 +78,7 @@ def check(
 ) -> int:
     """Measure a revision beside its reference, both anew, in turns: slower, where, and because of which options."""
     from hati.studies.comparison import Question
+    from hati.studies.findings import Ruling
     from hati.wiring import (
         GateRequest,
         gate,
@@ -101,41 +100,45 @@ def check(
         return 0
     with progress(f"{prepared.study.revision}") as observe:
         found = gate(prepared, say, observe)
-    told = record_findings(place.store, found, prepared.revisions)
-    _write(found, told, chosen, output)
-    mark_told(place.store, told)
-    return _status(found, told, failing)
+    ruling = Ruling(found, record_findings(place.store, found, prepared.revisions), failing)
+    _write(ruling, prepared.revisions.within, chosen, output)
+    mark_told(place.store, ruling.reports)
+    return _status(ruling)
 
 
-def _status(found: GateConclusion, told: Sequence[Report], failing: frozenset[Verdict]) -> int:
-    """A regression that is known fails nothing again."""
+def _status(ruling: Ruling) -> int:
+    from hati.cli.program import NOT_MEASURED
     from hati.studies.comparison import Verdict
 
-    if any(each.alone and each.revision == found.revision for each in found.broken):
-        return 4
-    known = found.verdict is Verdict.SLOWER and not any(one.fails for one in told)
-    if found.verdict not in failing or known:
-        return 0
-    return UNDECIDED if found.verdict is Verdict.INCONCLUSIVE else WORSE
+    if ruling.broken:
+        return NOT_MEASURED
+    if ruling.stopping - {Verdict.INCONCLUSIVE}:
+        return WORSE
+    return UNDECIDED if ruling.stopping else 0
 
 
-def _write(found: GateConclusion, told: Sequence[Report], chosen: CheckFormat, output: str) -> None:
+def _write(ruling: Ruling, within: PurePath, chosen: CheckFormat, output: str) -> None:
     from hati import render
-    from hati.report import gate_cases, gate_json, gate_tables
+    from hati.report import gate_answer, gate_cases, gate_json, gate_table, gate_tables
 
+    tables = gate_tables(ruling)
     if chosen is CheckFormat.JSON:
-        write(render.to_json(gate_json(found, told)), output)
+        write(render.to_json(gate_json(ruling)), output)
     elif chosen is CheckFormat.GITHUB:
-        write(render.to_annotations("hati check", gate_cases(found)), output)
+        write(render.to_annotations(_TITLE, gate_answer(ruling), gate_cases(ruling)), output)
     elif chosen is CheckFormat.JUNIT:
-        write(render.to_junit("hati check", gate_cases(found)), output)
+        write(render.to_junit(_TITLE, gate_cases(ruling)), output)
     elif chosen is CheckFormat.MARKDOWN:
-        write(_MARK + "\n".join(map(render.table_markdown, gate_tables(found, told))), output)
+        # A repository may have several projects, each with a comment of its own.
+        name = " ".join(part for part in (_TITLE, within.as_posix()) if part != ".")
+        write(render.gate_markdown(name, name, gate_answer(ruling), gate_table(ruling), tables), output)
     elif output == STDOUT:
-        for table in gate_tables(found, told):
+        for number, table in enumerate(tables):
+            if number:
+                console().print()
             render.print_table(table, console())
     else:
-        write("\n".join(map(render.table_text, gate_tables(found, told))), output)
+        write("\n".join(map(render.table_text, tables)), output)
 
 
 def _plain(chosen: CheckFormat) -> Format:
