@@ -14,6 +14,7 @@ from hati.cli.output import STDOUT, Format, check_output, console, say, write
 from hati.cli.parameters import HERE, BenchmarkName, DryRun, Fresh, Output, Seed, StorePlace
 from hati.cli.progress import progress
 from hati.cli.screen import parse_share
+from hati.core import InputError
 
 if TYPE_CHECKING:
     from hati.studies.findings import Ruling
@@ -57,6 +58,10 @@ class CheckFormat(StrEnum):
     GITHUB = "github"
 
 
+_Reports = Annotated[
+    list[str] | None,
+    typer.Option("--report", metavar="FORMAT=FILE", help="Write it so too, such as markdown=hati.md; may be repeated."),
+]
 _Chosen = Annotated[CheckFormat, typer.Option("--format", help="How the result is written; github: annotations.")]
 
 
@@ -74,6 +79,7 @@ def check(
     dry_run: DryRun = False,
     store: StorePlace = None,
     output: Output = STDOUT,
+    report: _Reports = None,
     chosen: _Chosen = CheckFormat.TEXT,
 ) -> int:
     """Measure a revision beside its reference, both anew, in turns: slower, where, and because of which options."""
@@ -91,7 +97,9 @@ def check(
 
     question = Question(parse_share(alpha), parse_share(margin))
     failing = parse_verdicts(fail_on)
-    check_output(output)
+    targets = [(chosen, output), *map(_parse_report, report or ())]
+    for _, file in targets:
+        check_output(file)
     place = workplace(project, store)
     request = GateRequest(revision, reference, benchmark, budget, seed, question)
     prepared = prepare_gate(place, request, fresh=fresh)
@@ -101,9 +109,18 @@ def check(
     with progress(f"{prepared.study.revision}") as observe:
         found = gate(prepared, say, observe)
     ruling = Ruling(found, record_findings(place.store, found, prepared.revisions), failing)
-    _write(ruling, prepared.revisions.within, chosen, output)
+    for kind, file in targets:
+        _write(ruling, prepared.revisions.within, kind, file)
     mark_told(place.store, ruling.reports)
     return _status(ruling)
+
+
+def _parse_report(text: str) -> tuple[CheckFormat, str]:
+    name, equals, file = text.partition("=")
+    known = [one.value for one in CheckFormat]
+    if not equals or not file or name not in known:
+        raise InputError(f"--report {text!r} is not FORMAT=FILE", fix=f"the formats are {', '.join(known)}")
+    return CheckFormat(name), file
 
 
 def _status(ruling: Ruling) -> int:
