@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine, RowMapping, Select, delete, func, insert, select, update
@@ -91,7 +91,7 @@ class SqlStore:
 
     def spans(self) -> Mapping[str, Span]:
         """When the first and the last run of every study started, by its key."""
-        with explained(self.name), self._engine.connect() as connection:
+        with explained(self._database), self._engine.connect() as connection:
             return read_spans(connection)
 
     def keep_choice(self, study: StudyId, choice: str) -> None:
