@@ -1,4 +1,4 @@
-"""``python -m benchmarks.gating``: how often checks of what did not change alarm, and what they find in how many rounds.
+"""``python -m benchmarks.gating``: how often checks of what did not change alarm, what they find, in how many rounds.
 
 Simulated gates over eight strata of equal weight, with confirmation and early stopping as ``hati check`` has them.
 """
