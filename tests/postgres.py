@@ -87,6 +87,12 @@ class PostgresServer:
         self.execute(f"CREATE DATABASE {name}")
         return self._place(name)
 
+    def variables(self, name: str) -> dict[str, str]:
+        """What libpq reads from the environment to reach the server, which gets a new, empty database of that name."""
+        self.execute(f"DROP DATABASE IF EXISTS {name}")
+        self.execute(f"CREATE DATABASE {name}")
+        return {"PGHOST": str(self.folder), "PGUSER": USER}
+
     def execute(self, statement: str, place: str | None = None) -> None:
         """Let it do something, in the database at a place where one is given."""
         with psycopg.connect(place or self._place("postgres"), autocommit=True) as connection:
