@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +19,7 @@ import psycopg
 import pytest
 from evolving import git
 
+from hati.core import Event, Run, StudyId
 from hati.store import Selection, open_store, read_store
 from hati.testing.store_conformance import MACHINE, METRICS, START, a_run, a_study, an_event
 from postgres import PostgresServer
@@ -106,7 +107,7 @@ def importing(source: str, place: str, folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def fill(place: str, runs: range, seconds: int) -> None:
+def fill(place: str, runs: Sequence[int], seconds: int) -> None:
     with closing(open_store(place)) as store:
         for campaign in (1, 2, 3):
             study = a_study(campaign)
@@ -117,7 +118,7 @@ def fill(place: str, runs: range, seconds: int) -> None:
         store.add_events([an_event(second) for second in runs])
 
 
-def contents(place: str) -> object:
+def contents(place: str) -> tuple[list[StudyId], dict[str, Run], tuple[Event, ...]]:
     with closing(read_store(place)) as store:
         runs = {run.task.id: run for run in store.runs(Selection())}
         assert len(runs) == len(store.runs(Selection()))
@@ -138,19 +139,35 @@ def test_a_killed_import_has_lost_nothing_and_is_completed(places: Iterator[str]
     whole = contents(undisturbed)
     fill(place, range(100), 7)
     for kill in range(4):
-        before = set(contents(place)[1])  # type: ignore[index]
+        before = set(contents(place)[1])
         process, rows = importing(source, place, tmp_path), count(place)
         while count(place) == rows and process.poll() is None:
             time.sleep(0.002)
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        there = set(contents(place)[1])  # type: ignore[index]
+        there = set(contents(place)[1])
         assert before <= there
-        assert kill or before < there < set(whole[1])  # type: ignore[index]
+        assert kill or before < there < set(whole[1])
     importing(source, place, tmp_path).communicate(timeout=300)
     assert contents(place) == whole
     again = importing(source, place, tmp_path)
     assert ": 0 studies, 0 runs, 0 events taken; 3 studies, 1,800 runs, 600 events there" in again.communicate()[0]
+
+
+def test_imports_into_one_store_at_once_take_everything_once(places: Iterator[str], tmp_path: Path) -> None:
+    runs = list(range(300))
+    sources = [str(tmp_path / name) for name in ("up", "down", "later")]
+    fill(sources[0], runs, 0)
+    fill(sources[1], runs[::-1], 0)
+    fill(sources[2], runs[100:], 60)
+    place = next(places)
+    for process in [importing(source, place, tmp_path) for source in sources]:
+        _, said = process.communicate(timeout=300)
+        assert (process.returncode, said) == (0, "")
+    importing(sources[0], place, tmp_path).communicate(timeout=300)
+    found, expected = contents(place), contents(sources[0])
+    assert found[1:] == expected[1:]
+    assert set(found[0]) == set(expected[0])
 
 
 def test_a_server_that_dies_during_a_campaign_costs_no_run(postgres: PostgresServer, tmp_path: Path) -> None:

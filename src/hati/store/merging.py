@@ -108,7 +108,7 @@ def _take(into: SqlStore, source: SqlStore, study: _Missing) -> None:
     replaced = {run.task.id: run for run in study.forgotten}
     for start in range(0, len(study.runs), _AT_ONCE):
         batch = study.runs[start : start + _AT_ONCE]
-        into.replace([replaced[run.task.id] for run in batch if run.task.id in replaced], batch)
+        into.replace(record.id, [replaced[run.task.id] for run in batch if run.task.id in replaced], batch)
 
 
 def _preferred(run: Run, own: Run | None) -> bool:
