@@ -26,6 +26,7 @@ INSTALL = {
     "shared data": "set HATI_DATA to the folder with the measured data sets",
     "hyperfine": "apt-get install hyperfine",
     "PostgreSQL": "apt-get install postgresql",
+    "subversion": "apt-get install subversion",
 }
 
 
@@ -79,6 +80,13 @@ def hyperfine() -> str:
         absent("hyperfine")
     assert program is not None
     return program
+
+
+@pytest.fixture(scope="session")
+def subversion() -> None:
+    """The programs of Subversion are there."""
+    if not shutil.which("svn") or not shutil.which("svnadmin"):
+        absent("subversion")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

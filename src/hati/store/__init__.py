@@ -7,12 +7,14 @@ Observations are stored raw, in order, with their warm-up, compressed. Each run 
 from hati.store.copying import source_store
 from hati.store.merging import Count, Merged, merge, rehearse_merge
 from hati.store.opening import find_store, open_store, read_store
+from hati.store.spans import Span
 from hati.store.sql import Selection, SqlStore, StudyRecord
 
 __all__ = [
     "Count",
     "Merged",
     "Selection",
+    "Span",
     "SqlStore",
     "StudyRecord",
     "find_store",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Engine, RowMapping, Select, delete, func, insert, select, update
@@ -27,6 +27,7 @@ from hati.store.database import Database, Insertion
 from hati.store.events import add_events, read_events
 from hati.store.failures import explained
 from hati.store.rows import observation_rows, read_observations, read_run, run_row
+from hati.store.spans import Span, read_spans
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,11 @@ class SqlStore:
         with explained(self._database), self._engine.connect() as connection:
             rows = connection.execute(select(schema.study).order_by(schema.study.c.number)).all()
             return tuple(_read_study(row._mapping) for row in rows)
+
+    def spans(self) -> Mapping[str, Span]:
+        """When the first and the last run of every study started, by its key."""
+        with explained(self._database), self._engine.connect() as connection:
+            return read_spans(connection)
 
     def keep_choice(self, study: StudyId, choice: str) -> None:
         """Remember what a study chose, so that a resumed campaign repeats it."""

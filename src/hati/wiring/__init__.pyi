@@ -27,6 +27,9 @@ from .pairing import PreparedPairs as PreparedPairs
 from .pairing import compare_pairs as compare_pairs
 from .pairing import prepare_pairs as prepare_pairs
 from .pairing import rehearse_pairs as rehearse_pairs
+from .recalibrating import changes_of as changes_of
+from .recalibrating import prepare_recalibration as prepare_recalibration
+from .recalibrating import recalibration_of as recalibration_of
 from .recommending import SplitBudget as SplitBudget
 from .recommending import recommend as recommend
 from .recommending import split_budget as split_budget

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hati.core import Benchmark, InputError, Machine, Pairing
 from hati.project import Project, read_project
 from hati.store import SqlStore, find_store, open_store, read_store
-from hati.subject import directory_revision, duet_cores, machine
+from hati.subject import directory_revision, duet_cores, machine, make_own
 
 if TYPE_CHECKING:
     from hati.engine import LocalEngine, TableEngine
@@ -109,7 +109,7 @@ def workplace(path: Path, place: str | None) -> Workplace:
     """Read the project at a path, and open its store."""
     project = read_project(path)
     if place is None:
-        _make_folder(project.root / ".hati")
+        _make_folder(project.root)
     return Workplace(
         project, open_store(place or _default_store(project.root)), machine(), directory_revision(project.root)
     )
@@ -119,11 +119,11 @@ def _default_store(root: Path) -> str:
     return str(root / ".hati" / "store.sqlite")
 
 
-def _make_folder(folder: Path) -> None:
+def _make_folder(root: Path) -> None:
     try:
-        folder.mkdir(exist_ok=True)
+        make_own(root)
     except OSError as error:
         raise InputError(
-            f"{folder} cannot be made: {error.strerror}",
+            f"{root / '.hati'} cannot be made: {error.strerror}",
             fix="give yourself the right to write there, or name a store elsewhere by --store",
         ) from error
