@@ -25,8 +25,8 @@ def add_events(connection: Connection, insertion: Insert, events: Iterable[Event
 
 def read_events(connection: Connection) -> tuple[Event, ...]:
     """All of them, in the order of their times."""
-    events = map(_read, connection.execute(select(schema.event)))
-    return tuple(sorted(events, key=lambda event: (event.at, event.id)))  # databases do not agree on texts' order
+    rows = connection.execute(select(schema.event).order_by(schema.event.c.at, schema.event.c.id))
+    return tuple(map(_read, rows))
 
 
 def _row(event: Event) -> dict[str, object]:

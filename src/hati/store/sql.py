@@ -152,10 +152,9 @@ class SqlStore:
         known = select(table.number, table.key).order_by(table.key).with_for_update()
         with explained(self._database), self._engine.begin() as connection:
             rows = sorted((number, key) for number, key in connection.execute(known))
-            first: dict[str, str] = {}
-            for key, started in connection.execute(select(schema.run.c.study, schema.run.c.started)):
-                first[key] = min(started, first.get(key, started))
-            ordered = sorted((key for _, key in rows), key=lambda key: (key not in first, first.get(key, ""), key))
+            spans = read_spans(connection)
+            measured = sorted((span.first, key) for key, span in spans.items())
+            ordered = [key for _, key in measured] + sorted(key for _, key in rows if key not in spans)
             if ordered == [key for _, key in rows]:
                 return
             for (number, _), key in zip(rows, ordered, strict=True):
