@@ -16,6 +16,7 @@ import psycopg
 
 USER = "hati"
 _WAIT_SECONDS = 30
+_ICU_SINCE = 150_000
 
 
 def programs() -> Path | None:
@@ -42,6 +43,8 @@ class PostgresServer:
         words = ["--username", USER, "--auth", "trust", "--encoding", "UTF8", "--no-locale", "--no-sync"]
         self._run(self._programs / "initdb", "--pgdata", self.data, *words).check_returncode()
         self.start()
+        with psycopg.connect(self._place("postgres")) as connection:
+            self._ordered = connection.info.server_version >= _ICU_SINCE
         return self
 
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
@@ -84,13 +87,24 @@ class PostgresServer:
         """The URL of a new, empty database."""
         self._made += 1
         name = f"hati_{self._made}"
-        self.execute(f"CREATE DATABASE {name}")
+        self._create(name)
         return self._place(name)
+
+    def variables(self, name: str) -> dict[str, str]:
+        """What libpq reads from the environment to reach the server, which gets a new, empty database of that name."""
+        self.execute(f"DROP DATABASE IF EXISTS {name}")
+        self._create(name)
+        return {"PGHOST": str(self.folder), "PGUSER": USER}
 
     def execute(self, statement: str, place: str | None = None) -> None:
         """Let it do something, in the database at a place where one is given."""
         with psycopg.connect(place or self._place("postgres"), autocommit=True) as connection:
             connection.execute(statement)  # type: ignore[call-overload]  # a literal is asked for
+
+    def _create(self, name: str) -> None:
+        """Where PostgreSQL is new enough, in a language whose order of texts is not that of the characters."""
+        language = " TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en'"
+        self.execute(f"CREATE DATABASE {name}{language if self._ordered else ''}")
 
     def _place(self, name: str) -> str:
         return f"postgresql://{USER}@/{name}?host={self.folder}"

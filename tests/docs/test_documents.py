@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,9 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(?P<language>\w+)(?P<rest>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r'title="([^"]+)"')
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-LONG = {"first-screening.md", "recommend.md", "study-a-table.md"}
+LONG = {"first-screening.md", "recommend.md", "share-a-store.md", "study-a-table.md"}
+SERVED = {"share-a-store.md"}
+"""Those that need a server of PostgreSQL, with an empty database."""
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 
@@ -33,11 +36,11 @@ def commands(body: str) -> list[tuple[str, str]]:
     return found
 
 
-def run(command: str, folder: Path, server: Server) -> str:
+def run(command: str, folder: Path, server: Server, variables: Mapping[str, str]) -> str:
     """What a command prints, both streams together; the exit status is in the last line where it is not 0."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     own = {"PATH": path, "COLUMNS": "80", "TERM": "dumb", "HATI_LOCK": str(folder.parent / "lock")}
-    environment = {**os.environ, **own}
+    environment = {**os.environ, **own, **variables}
     words = shlex.split(command)
     if words[0] == "hati":
         ended = server.run(words[1:], folder, environment, folder.parent / f"{folder.name}-results")
@@ -47,16 +50,20 @@ def run(command: str, folder: Path, server: Server) -> str:
     return ended.out + ended.err + (f"[exit status {ended.status}]\n" if ended.status else "")
 
 
+def marks(document: Path) -> list[pytest.MarkDecorator]:
+    long = [pytest.mark.acceptance] if document.name in LONG else []
+    return [*long, pytest.mark.xdist_group("postgres")] if document.name in SERVED else long
+
+
 @pytest.mark.parametrize(
     "document",
-    [
-        pytest.param(d, marks=[pytest.mark.acceptance] if d.name in LONG else [])
-        for d in DOCUMENTS
-        if "```console" in d.read_text()
-    ],
+    [pytest.param(d, marks=marks(d)) for d in DOCUMENTS if "```console" in d.read_text()],
     ids=lambda d: str(d.relative_to(ROOT)),
 )
-def test_what_a_document_shows_is_what_happens(document: Path, tmp_path: Path, hati_server: Server) -> None:
+def test_what_a_document_shows_is_what_happens(
+    document: Path, tmp_path: Path, hati_server: Server, request: pytest.FixtureRequest
+) -> None:
+    variables = request.getfixturevalue("postgres").variables("hati") if document.name in SERVED else {}
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     checker = doctest.OutputChecker()
     executed = 0
@@ -68,7 +75,7 @@ def test_what_a_document_shows_is_what_happens(document: Path, tmp_path: Path, h
             file.write_text(block["body"])
         if block["language"] == "console":
             for command, shown in commands(block["body"]):
-                happened = run(command, tmp_path, hati_server)
+                happened = run(command, tmp_path, hati_server, variables)
                 assert not shown.strip() or checker.check_output(shown, happened, FLAGS), f"$ {command}\n{happened}"
                 assert shown.strip() or "exit status" not in happened, f"$ {command}\n{happened}"
                 executed += 1

@@ -56,7 +56,7 @@ def test_a_schema_of_ones_own_beside_other_tables(postgres: PostgresServer) -> N
     postgres.execute("CREATE SCHEMA own; CREATE TABLE theirs (number INTEGER)", url)
     with pytest.raises(InputError, match="no store of Hati's"):
         open_store(url)
-    open_store(f"{url}&options=-csearch_path%3Down").close()
+    open_store(f"{url}&options=-csearch_path=own").close()
 
 
 @pytest.mark.parametrize(

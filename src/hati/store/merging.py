@@ -91,7 +91,7 @@ def _missing(into: SqlStore, source: SqlStore) -> Iterator[_Missing]:
         choice = min(choices, default=None)
         theirs = source.evidence(record.id).runs
         known = {} if own is None else {run.task.id: run for run in into.evidence(record.id).runs}
-        runs = tuple(run for run in theirs if run.task.id not in known or _rank(run) < _rank(known[run.task.id]))
+        runs = tuple(run for run in theirs if _preferred(run, known.get(run.task.id)))
         forgotten = tuple(known[run.task.id] for run in runs if run.task.id in known)
         changed = choice if own is None or choice != own.choice else None
         yield _Missing(record, own is None, changed, runs, forgotten, len(theirs) - len(runs))
@@ -108,7 +108,11 @@ def _take(into: SqlStore, source: SqlStore, study: _Missing) -> None:
     replaced = {run.task.id: run for run in study.forgotten}
     for start in range(0, len(study.runs), _AT_ONCE):
         batch = study.runs[start : start + _AT_ONCE]
-        into.replace([replaced[run.task.id] for run in batch if run.task.id in replaced], batch)
+        into.replace(record.id, [replaced[run.task.id] for run in batch if run.task.id in replaced], batch)
+
+
+def _preferred(run: Run, own: Run | None) -> bool:
+    return own is None or (run != own and _rank(run) < _rank(own))
 
 
 def _rank(run: Run) -> tuple[str, str]:

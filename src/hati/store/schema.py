@@ -22,6 +22,9 @@ HEAD = "0003"
 Whole = BigInteger().with_variant(Integer, "sqlite")
 """A whole number of 64 bits, which SQLite's INTEGER is."""
 
+Plain = Text().with_variant(Text(collation="C"), "postgresql")
+"""A text in the order of its characters, as SQLite's are, and not in that of a language."""
+
 metadata = MetaData(
     naming_convention={"ix": "ix_%(table_name)s_%(column_0_name)s", "uq": "uq_%(table_name)s_%(column_0_name)s"}
 )
@@ -29,23 +32,23 @@ metadata = MetaData(
 machine = Table(
     "machine",
     metadata,
-    Column("fingerprint", Text, primary_key=True),
-    Column("properties", Text, nullable=False),
+    Column("fingerprint", Plain, primary_key=True),
+    Column("properties", Plain, nullable=False),
 )
 
 study = Table(
     "study",
     metadata,
     Column("number", Whole, primary_key=True),
-    Column("key", Text, nullable=False, unique=True),
-    Column("family", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("parameters", Text, nullable=False),
+    Column("key", Plain, nullable=False, unique=True),
+    Column("family", Plain, nullable=False),
+    Column("kind", Plain, nullable=False),
+    Column("parameters", Plain, nullable=False),
     Column("seed", Whole, nullable=False),
-    Column("machine", Text, ForeignKey("machine.fingerprint"), nullable=False),
+    Column("machine", Plain, ForeignKey("machine.fingerprint"), nullable=False),
     Column("campaign", Whole, nullable=False),
-    Column("metrics", Text, nullable=False),
-    Column("choice", Text),
+    Column("metrics", Plain, nullable=False),
+    Column("choice", Plain),
     UniqueConstraint("family", "campaign"),
 )
 
@@ -53,21 +56,21 @@ run = Table(
     "run",
     metadata,
     Column("number", Whole, primary_key=True),
-    Column("task", Text, nullable=False, unique=True),
-    Column("study", Text, ForeignKey("study.key"), nullable=False),
-    Column("stage", Text, nullable=False),
-    Column("benchmark", Text, nullable=False),
-    Column("configuration", Text, nullable=False),
-    Column("revision", Text, nullable=False),
-    Column("workload", Text, nullable=False),
+    Column("task", Plain, nullable=False, unique=True),
+    Column("study", Plain, ForeignKey("study.key"), nullable=False),
+    Column("stage", Plain, nullable=False),
+    Column("benchmark", Plain, nullable=False),
+    Column("configuration", Plain, nullable=False),
+    Column("revision", Plain, nullable=False),
+    Column("workload", Plain, nullable=False),
     Column("repetition", Whole, nullable=False),
-    Column("machine", Text, nullable=False),
-    Column("started", Text, nullable=False),
+    Column("machine", Plain, nullable=False),
+    Column("started", Plain, nullable=False),
     Column("seconds", Float, nullable=False),
-    Column("outcome", Text, nullable=False),
-    Column("detail", Text, nullable=False),
+    Column("outcome", Plain, nullable=False),
+    Column("detail", Plain, nullable=False),
     Column("exit", Whole),
-    Column("output", Text, nullable=False),
+    Column("output", Plain, nullable=False),
     Column("wall_time", Float),
     Column("user_time", Float),
     Column("system_time", Float),
@@ -84,8 +87,8 @@ observations = Table(
     "observations",
     metadata,
     Column("run", Whole, ForeignKey("run.number", ondelete="CASCADE"), primary_key=True),
-    Column("metric", Text, primary_key=True),
-    Column("unit", Text, nullable=False),
+    Column("metric", Plain, primary_key=True),
+    Column("unit", Plain, nullable=False),
     Column("warmup", Whole, nullable=False),
     Column("position", Whole, nullable=False),
     Column("data", LargeBinary, nullable=False),
@@ -94,14 +97,14 @@ observations = Table(
 event = Table(
     "event",
     metadata,
-    Column("id", Text, primary_key=True),
-    Column("finding", Text, nullable=False),
-    Column("what", Text, nullable=False),
-    Column("at", Text, nullable=False),
-    Column("study", Text, nullable=False),
-    Column("reference", Text, nullable=False),
-    Column("revision", Text, nullable=False),
-    Column("sizes", Text, nullable=False),
-    Column("author", Text, nullable=False),
-    Column("reason", Text, nullable=False),
+    Column("id", Plain, primary_key=True),
+    Column("finding", Plain, nullable=False),
+    Column("what", Plain, nullable=False),
+    Column("at", Plain, nullable=False),
+    Column("study", Plain, nullable=False),
+    Column("reference", Plain, nullable=False),
+    Column("revision", Plain, nullable=False),
+    Column("sizes", Plain, nullable=False),
+    Column("author", Plain, nullable=False),
+    Column("reason", Plain, nullable=False),
 )

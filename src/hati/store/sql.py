@@ -132,9 +132,13 @@ class SqlStore:
             connection.execute(delete(schema.study).where(emptied))
         return removed
 
-    def replace(self, before: Sequence[Run], after: Sequence[Run]) -> None:
-        """Keep runs in the place of others, all of them or none; where a task has another run, that stays."""
+    def replace(self, study: StudyId, before: Sequence[Run], after: Sequence[Run]) -> None:
+        """Keep runs of a study in the place of others, all or none; where a task has another run, that stays."""
+        alone = select(schema.study.c.key).where(schema.study.c.key == study.key).with_for_update(key_share=True)
         with explained(self._database), self._engine.begin() as connection:
+            connection.execute(
+                alone
+            )  # in a server: two that replace runs in different orders would wait for each other
             for run in before:
                 inner = select(schema.run.c.number).where(schema.run.c.task == run.task.id)
                 connection.execute(delete(schema.observations).where(schema.observations.c.run.in_(inner)))
@@ -145,17 +149,17 @@ class SqlStore:
     def order_studies(self) -> None:
         """Put studies in the order in which they were first measured, those that never were at the end."""
         table = schema.study.c
+        known = select(table.number, table.key).order_by(table.key).with_for_update()
         with explained(self._database), self._engine.begin() as connection:
-            first: dict[str, str] = {}
-            for key, started in connection.execute(select(schema.run.c.study, schema.run.c.started)):
-                first[key] = min(started, first.get(key, started))
-            rows = connection.execute(select(table.number, table.key).order_by(table.number)).all()
-            ordered = sorted((key for _, key in rows), key=lambda key: (key not in first, first.get(key, ""), key))
+            rows = sorted((number, key) for number, key in connection.execute(known))
+            spans = read_spans(connection)
+            measured = sorted((span.first, key) for key, span in spans.items())
+            ordered = [key for _, key in measured] + sorted(key for _, key in rows if key not in spans)
             if ordered == [key for _, key in rows]:
                 return
             for (number, _), key in zip(rows, ordered, strict=True):
                 connection.execute(update(schema.study).where(table.key == key).values(number=-number))
-            connection.execute(update(schema.study).values(number=-table.number))
+            connection.execute(update(schema.study).where(table.number < 0).values(number=-table.number))
 
     def samples(self, selection: Selection) -> tuple[Sample, ...]:
         """The selected runs that yielded something, grouped into samples; failures are left out."""

@@ -27,7 +27,7 @@ from hati.core import (
     Task,
     Workload,
 )
-from hati.store import Selection, SqlStore
+from hati.store import Selection, Span, SqlStore
 
 MACHINE = Machine((("cpu", "test"),))
 METRICS = (Metric("latency", "s"), Metric("throughput", "1/s", Better.HIGHER))
@@ -175,6 +175,15 @@ class StoreConformance(ABC):
         for study in begun:
             store.begin(study, METRICS, MACHINE)
         assert [record.id for record in self.open().studies()] == begun
+
+    def test_spans_tell_when_studies_were_measured(self) -> None:
+        store, study = self.begun()
+        store.begin(a_study(campaign=2), METRICS, MACHINE)
+        second = START.replace(microsecond=0)
+        times = [second + timedelta(microseconds=part) for part in (500_000, 0, 999_999, 20)]
+        for repetition, started in enumerate(times):
+            store.record(replace(a_run(study, repetition), started=started))
+        assert store.spans() == {study.key: Span(second, times[2], 4)}
 
     def test_forgetting_removes_runs_and_empty_studies(self) -> None:
         store, study = self.begun()

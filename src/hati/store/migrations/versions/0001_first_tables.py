@@ -6,6 +6,7 @@ from alembic import op
 revision = "0001"
 down_revision = None
 
+_PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 _WHOLE = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 
@@ -13,42 +14,42 @@ def upgrade() -> None:
     """Make machine, study, run and observations."""
     op.create_table(
         "machine",
-        sa.Column("fingerprint", sa.Text, primary_key=True),
-        sa.Column("properties", sa.Text, nullable=False),
+        sa.Column("fingerprint", _PLAIN, primary_key=True),
+        sa.Column("properties", _PLAIN, nullable=False),
     )
     op.create_table(
         "study",
         sa.Column("number", _WHOLE, primary_key=True),
-        sa.Column("key", sa.Text, nullable=False),
-        sa.Column("family", sa.Text, nullable=False),
-        sa.Column("kind", sa.Text, nullable=False),
-        sa.Column("parameters", sa.Text, nullable=False),
+        sa.Column("key", _PLAIN, nullable=False),
+        sa.Column("family", _PLAIN, nullable=False),
+        sa.Column("kind", _PLAIN, nullable=False),
+        sa.Column("parameters", _PLAIN, nullable=False),
         sa.Column("seed", _WHOLE, nullable=False),
-        sa.Column("machine", sa.Text, sa.ForeignKey("machine.fingerprint"), nullable=False),
+        sa.Column("machine", _PLAIN, sa.ForeignKey("machine.fingerprint"), nullable=False),
         sa.Column("campaign", _WHOLE, nullable=False),
-        sa.Column("metrics", sa.Text, nullable=False),
-        sa.Column("choice", sa.Text),
+        sa.Column("metrics", _PLAIN, nullable=False),
+        sa.Column("choice", _PLAIN),
         sa.UniqueConstraint("key", name="uq_study_key"),
         sa.UniqueConstraint("family", "campaign", name="uq_study_family"),
     )
     op.create_table(
         "run",
         sa.Column("number", _WHOLE, primary_key=True),
-        sa.Column("task", sa.Text, nullable=False),
-        sa.Column("study", sa.Text, sa.ForeignKey("study.key"), nullable=False),
-        sa.Column("stage", sa.Text, nullable=False),
-        sa.Column("benchmark", sa.Text, nullable=False),
-        sa.Column("configuration", sa.Text, nullable=False),
-        sa.Column("revision", sa.Text, nullable=False),
-        sa.Column("workload", sa.Text, nullable=False),
+        sa.Column("task", _PLAIN, nullable=False),
+        sa.Column("study", _PLAIN, sa.ForeignKey("study.key"), nullable=False),
+        sa.Column("stage", _PLAIN, nullable=False),
+        sa.Column("benchmark", _PLAIN, nullable=False),
+        sa.Column("configuration", _PLAIN, nullable=False),
+        sa.Column("revision", _PLAIN, nullable=False),
+        sa.Column("workload", _PLAIN, nullable=False),
         sa.Column("repetition", _WHOLE, nullable=False),
-        sa.Column("machine", sa.Text, nullable=False),
-        sa.Column("started", sa.Text, nullable=False),
+        sa.Column("machine", _PLAIN, nullable=False),
+        sa.Column("started", _PLAIN, nullable=False),
         sa.Column("seconds", sa.Float, nullable=False),
-        sa.Column("outcome", sa.Text, nullable=False),
-        sa.Column("detail", sa.Text, nullable=False),
+        sa.Column("outcome", _PLAIN, nullable=False),
+        sa.Column("detail", _PLAIN, nullable=False),
         sa.Column("exit", _WHOLE),
-        sa.Column("output", sa.Text, nullable=False),
+        sa.Column("output", _PLAIN, nullable=False),
         sa.Column("wall_time", sa.Float),
         sa.Column("user_time", sa.Float),
         sa.Column("system_time", sa.Float),
@@ -62,8 +63,8 @@ def upgrade() -> None:
     op.create_table(
         "observations",
         sa.Column("run", _WHOLE, sa.ForeignKey("run.number", ondelete="CASCADE"), primary_key=True),
-        sa.Column("metric", sa.Text, primary_key=True),
-        sa.Column("unit", sa.Text, nullable=False),
+        sa.Column("metric", _PLAIN, primary_key=True),
+        sa.Column("unit", _PLAIN, nullable=False),
         sa.Column("warmup", _WHOLE, nullable=False),
         sa.Column("position", _WHOLE, nullable=False),
         sa.Column("data", sa.LargeBinary, nullable=False),

@@ -6,21 +6,23 @@ from alembic import op
 revision = "0003"
 down_revision = "0002"
 
+_PLAIN = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
 
 def upgrade() -> None:
     """Make the table; findings themselves follow from it."""
     op.create_table(
         "event",
-        sa.Column("id", sa.Text, primary_key=True),
-        sa.Column("finding", sa.Text, nullable=False),
-        sa.Column("what", sa.Text, nullable=False),
-        sa.Column("at", sa.Text, nullable=False),
-        sa.Column("study", sa.Text, nullable=False),
-        sa.Column("reference", sa.Text, nullable=False),
-        sa.Column("revision", sa.Text, nullable=False),
-        sa.Column("sizes", sa.Text, nullable=False),
-        sa.Column("author", sa.Text, nullable=False),
-        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("id", _PLAIN, primary_key=True),
+        sa.Column("finding", _PLAIN, nullable=False),
+        sa.Column("what", _PLAIN, nullable=False),
+        sa.Column("at", _PLAIN, nullable=False),
+        sa.Column("study", _PLAIN, nullable=False),
+        sa.Column("reference", _PLAIN, nullable=False),
+        sa.Column("revision", _PLAIN, nullable=False),
+        sa.Column("sizes", _PLAIN, nullable=False),
+        sa.Column("author", _PLAIN, nullable=False),
+        sa.Column("reason", _PLAIN, nullable=False),
     )
 
 
