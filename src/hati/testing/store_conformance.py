@@ -20,7 +20,7 @@ from hati.core import (
     Task,
     Workload,
 )
-from hati.store import Selection, SqlStore
+from hati.store import Selection, Span, SqlStore
 
 MACHINE = Machine((("cpu", "test"),))
 METRICS = (Metric("latency", "s"), Metric("throughput", "1/s", Better.HIGHER))
@@ -88,6 +88,13 @@ class StoreConformance(ABC):
         assert not store.record(a_run(study))
         assert not self.open().record(a_run(study, outcome=Outcome.FAILED))
         assert store.evidence(study).runs == (a_run(study),)
+
+    def test_it_knows_when_studies_were_measured(self) -> None:
+        store, study = self.begun()
+        assert store.spans() == {}
+        for repetition in (2, 0, 1):
+            store.record(a_run(study, repetition))
+        assert store.spans() == {study.key: Span(START, START + timedelta(seconds=2), 3)}
 
     def test_evidence_keeps_the_order_of_recording_and_one_study(self) -> None:
         store, study = self.begun()
