@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from forked import Server
+from postgres import PostgresServer, programs
 
 settings.register_profile("hati", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("hati")
@@ -24,6 +25,8 @@ os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.envir
 INSTALL = {
     "shared data": "set HATI_DATA to the folder with the measured data sets",
     "hyperfine": "apt-get install hyperfine",
+    "PostgreSQL": "apt-get install postgresql",
+    "subversion": "apt-get install subversion",
 }
 
 
@@ -50,6 +53,17 @@ def hati_server() -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A server of PostgreSQL; tests that use it are of the group "postgres", so that there is one."""
+    found = programs()
+    if found is None:
+        absent("PostgreSQL")
+    assert found is not None
+    with PostgresServer(found) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder with the measured data sets: HATI_DATA, or ../shared/data beside the project."""
     folder = Path(os.environ.get("HATI_DATA", ROOT.parent / "shared" / "data"))
@@ -66,6 +80,13 @@ def hyperfine() -> str:
         absent("hyperfine")
     assert program is not None
     return program
+
+
+@pytest.fixture(scope="session")
+def subversion() -> None:
+    """The programs of Subversion are there."""
+    if not shutil.which("svn") or not shutil.which("svnadmin"):
+        absent("subversion")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from forked import Server
+from hati.cli import main
 
 HATI = str(Path(sys.executable).with_name("hati"))
 
@@ -79,6 +80,22 @@ def hati(tmp_path: Path, hati_server: Server, tmp_path_factory: pytest.TempPathF
         environment = {**os.environ, "COLUMNS": "80", "HATI_LOCK": str(tmp_path.parent / "lock"), **(env or {})}
         environment.pop("HATI_STORE", None)
         return Done(*hati_server.run(arguments, folder, environment, results))
+
+    return run
+
+
+@pytest.fixture
+def hati_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Hati:
+    """The same in the test's own process, which is quicker."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("HATI_LOCK", str(tmp_path.parent / "lock"))
+    monkeypatch.delenv("HATI_STORE", raising=False)
+
+    def run(*arguments: str, folder: Path = tmp_path) -> Done:
+        monkeypatch.chdir(folder)
+        capfd.readouterr()
+        status = main(arguments)
+        return Done(status, *capfd.readouterr())
 
     return run
 

@@ -10,6 +10,7 @@ FOLDER = Path(__file__).resolve().parent / "golden"
 if __name__ == "__main__":
     sys.path.insert(0, str(FOLDER.parent.parent / "report"))
 
+from example_gates import GATES  # noqa: E402
 from example_screenings import (  # noqa: E402 - found beside the tests of report
     empty_screening,
     hostile_screening,
@@ -18,8 +19,27 @@ from example_screenings import (  # noqa: E402 - found beside the tests of repor
     sqlite_screening,
 )
 
-from hati.render import screening_markdown, screening_text, table_markdown, table_text  # noqa: E402
-from hati.report import screening_tables  # noqa: E402
+from hati.render import (  # noqa: E402
+    gate_markdown,
+    screening_markdown,
+    screening_text,
+    table_markdown,
+    table_text,
+    to_annotations,
+    to_json,
+    to_junit,
+)
+from hati.report import (  # noqa: E402
+    gate_answer,
+    gate_cases,
+    gate_json,
+    gate_table,
+    gate_tables,
+    screening_tables,
+)
+from hati.studies.findings import Ruling  # noqa: E402
+
+TITLE = "hati check"
 
 TEXTS = {
     "sqlite.txt": lambda: screening_text(sqlite_screening()),
@@ -33,6 +53,27 @@ TEXTS = {
     "hostile.md": lambda: screening_markdown(hostile_screening()),
     "aliases.md": lambda: table_markdown(screening_tables(sqlite_screening()).aliases),
 }
+
+
+def gate_comment(ruling: Ruling) -> str:
+    return gate_markdown(TITLE, TITLE, gate_answer(ruling), gate_table(ruling), gate_tables(ruling))
+
+
+def gate_junit(ruling: Ruling) -> str:
+    return to_junit(TITLE, gate_cases(ruling))
+
+
+def gate_annotations(ruling: Ruling) -> str:
+    return to_annotations(TITLE, gate_answer(ruling), gate_cases(ruling))
+
+
+for gate, made in GATES.items():
+    TEXTS[f"gate-{gate}.md"] = lambda made=made: gate_comment(made())
+    TEXTS[f"gate-{gate}.xml"] = lambda made=made: gate_junit(made())
+    TEXTS[f"gate-{gate}.annotations"] = lambda made=made: gate_annotations(made())
+for gate in ("slower", "broken", "known"):
+    TEXTS[f"gate-{gate}.json"] = lambda made=GATES[gate]: to_json(gate_json(made()))
+    TEXTS[f"gate-{gate}.txt"] = lambda made=GATES[gate]: "\n".join(map(table_text, gate_tables(made())))
 
 if __name__ == "__main__":
     for name, text in TEXTS.items():

@@ -331,7 +331,7 @@ class TestBuild:
     ) -> None:
         first, second = build(9), build(9, other=1)
         for run in (first, second):
-            assert run.outcome is Outcome.NOT_STARTED
+            assert run.outcome is Outcome.NOT_BUILT
             assert run.detail == "the build ended with exit status 1: cannot do 9\ncannot do 9"
         assert (root / ".hati/log").read_text().count("built") == 1
         assert build(1).outcome is Outcome.DONE

@@ -12,7 +12,7 @@ import pytest
 
 from hati.core import InputError, Outcome, Revision, RevisionKind
 from hati.subject import Revisions
-from hati.subject.folders import tree_root
+from hati.subject.folders import make_own, tree_root
 from hati.subject.revisions import GitHistory, Trees
 from hati.subject.revisions.directory import Folder
 from hati.subject.revisions.trees import Origin
@@ -101,7 +101,7 @@ def test_without_a_repository_folders_and_packages_are_left(tmp_path: Path) -> N
     (tmp_path / "before").mkdir()
     (tmp_path / "before" / "program").write_text("old")
     revisions = Revisions(tmp_path)
-    with pytest.raises(InputError, match="in no git repository"):
+    with pytest.raises(InputError, match="in no git or svn repository"):
         revisions.find("HEAD")
     assert revisions.find(str(tmp_path / "before")).kind is RevisionKind.DIRECTORY
     assert revisions.find("requests==2.31.0") == Revision("requests==2.31.0", RevisionKind.PACKAGE)
@@ -148,6 +148,18 @@ def test_what_is_here_counts_by_its_content(repo: Path) -> None:
     assert (tree.folder / "program").read_text() == "dirty\n"
     (project(repo) / "program").write_text("version 3\n")
     assert revisions.find(".").id == clean.id
+
+
+def test_hatis_own_folder_is_seen_neither_by_git_nor_as_content(repo: Path, git: Git) -> None:
+    before = Revisions(project(repo)).find(".").id
+    make_own(project(repo))
+    (project(repo) / ".hati" / "store.sqlite").write_text("runs")
+    assert git("status", "--porcelain") == ""
+    assert Revisions(project(repo)).find(".").id == before
+    (project(repo) / ".hati" / ".gitignore").unlink()  # by somebody who wants it so
+    make_own(project(repo))
+    assert not (project(repo) / ".hati" / ".gitignore").exists()
+    assert Revisions(project(repo)).find(".").id == before
 
 
 def test_a_project_that_was_not_there_yet_is_told(repo: Path, git: Git) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,19 +16,18 @@ from hati.cli.output import STDOUT, Format, check_output, console, say, write
 from hati.cli.parameters import HERE, BenchmarkName, DryRun, Fresh, Output, Seed, StorePlace
 from hati.cli.progress import progress
 from hati.cli.screen import parse_share
+from hati.core import InputError
 
 if TYPE_CHECKING:
     from hati.report import Table
-    from hati.studies.comparison import Verdict
-    from hati.studies.findings import Report
-    from hati.studies.gate import GateConclusion
+    from hati.studies.findings import Ruling
     from hati.studies.recalibration import Recalibration
 
 _Revision = Annotated[
     str,
     typer.Argument(
         metavar="REVISION",
-        help="A git revision, . for what is here now, a folder as ./before, or a package's release as name==1.0.",
+        help="A git or svn revision, . for what is here, a folder as ./before, or a package's release name==1.0.",
     ),
 ]
 _Project = Annotated[Path, typer.Option("--project", metavar="PATH", help="A folder with hati.toml, or the file.")]
@@ -49,8 +47,9 @@ _FailOn = Annotated[
 _Budget = Annotated[
     str | None, typer.Option("--budget", metavar="RUNS|TIME", help="What the runs may cost [default: 24 rounds].")
 ]
-_MARK = "<!-- hati check -->\n"
-"""What a bot looks for to update its comment on a pull request."""
+
+
+_TITLE = "hati check"
 
 
 class CheckFormat(StrEnum):
@@ -63,6 +62,10 @@ class CheckFormat(StrEnum):
     GITHUB = "github"
 
 
+_Reports = Annotated[
+    list[str] | None,
+    typer.Option("--report", metavar="FORMAT=FILE", help="Write it so too, such as markdown=hati.md; may be repeated."),
+]
 _Chosen = Annotated[CheckFormat, typer.Option("--format", help="How the result is written; github: annotations.")]
 
 
@@ -80,10 +83,12 @@ def check(
     dry_run: DryRun = False,
     store: StorePlace = None,
     output: Output = STDOUT,
+    report: _Reports = None,
     chosen: _Chosen = CheckFormat.TEXT,
 ) -> int:
     """Measure a revision beside its reference, both anew, in turns: slower, where, and because of which options."""
     from hati.studies.comparison import Question
+    from hati.studies.findings import Ruling
     from hati.wiring import (
         GateRequest,
         gate,
@@ -97,7 +102,9 @@ def check(
 
     question = Question(parse_share(alpha), parse_share(margin))
     failing = parse_verdicts(fail_on)
-    check_output(output)
+    targets = [(chosen, output), *map(_parse_report, report or ())]
+    for _, file in targets:
+        check_output(file)
     place = workplace(project, store)
     request = GateRequest(revision, reference, benchmark, budget, seed, question)
     prepared = prepare_gate(place, request, fresh=fresh)
@@ -106,49 +113,61 @@ def check(
         return 0
     with progress(f"{prepared.study.revision}") as observe:
         found = gate(prepared, say, observe)
-    told = record_findings(place.store, found, prepared.revisions)
-    _write(found, told, recalibration_of(prepared, datetime.now(UTC)), chosen, output)
-    mark_told(place.store, told)
-    return _status(found, told, failing)
+    ruling = Ruling(found, record_findings(place.store, found, prepared.revisions), failing)
+    advice = recalibration_of(prepared, datetime.now(UTC))
+    for kind, file in targets:
+        _write(ruling, advice, prepared.revisions.within, kind, file)
+    mark_told(place.store, ruling.reports)
+    return _status(ruling)
 
 
-def _status(found: GateConclusion, told: Sequence[Report], failing: frozenset[Verdict]) -> int:
-    """A regression that is known fails nothing again."""
+def _parse_report(text: str) -> tuple[CheckFormat, str]:
+    name, equals, file = text.partition("=")
+    known = [one.value for one in CheckFormat]
+    if not equals or not file or name not in known:
+        raise InputError(f"--report {text!r} is not FORMAT=FILE", fix=f"the formats are {', '.join(known)}")
+    return CheckFormat(name), file
+
+
+def _status(ruling: Ruling) -> int:
+    from hati.cli.program import NOT_MEASURED
     from hati.studies.comparison import Verdict
 
-    if any(each.alone and each.revision == found.revision for each in found.broken):
-        return 4
-    known = found.verdict is Verdict.SLOWER and not any(one.fails for one in told)
-    if found.verdict not in failing or known:
-        return 0
-    return UNDECIDED if found.verdict is Verdict.INCONCLUSIVE else WORSE
+    if ruling.broken:
+        return NOT_MEASURED
+    if ruling.stopping - {Verdict.INCONCLUSIVE}:
+        return WORSE
+    return UNDECIDED if ruling.stopping else 0
 
 
-def _write(
-    found: GateConclusion, told: Sequence[Report], advice: Recalibration, chosen: CheckFormat, output: str
-) -> None:
+def _write(ruling: Ruling, advice: Recalibration, within: PurePath, chosen: CheckFormat, output: str) -> None:
     from hati import render
-    from hati.report import gate_cases, gate_json, recalibration_json
+    from hati.report import gate_answer, gate_cases, gate_json, gate_table, recalibration_json
 
+    tables = _tables(ruling, advice)
     if chosen is CheckFormat.JSON:
-        write(render.to_json({**gate_json(found, told), "recalibration": recalibration_json(advice)}), output)
+        write(render.to_json({**gate_json(ruling), "recalibration": recalibration_json(advice)}), output)
     elif chosen is CheckFormat.GITHUB:
-        write(render.to_annotations("hati check", gate_cases(found)), output)
+        write(render.to_annotations(_TITLE, gate_answer(ruling), gate_cases(ruling)), output)
     elif chosen is CheckFormat.JUNIT:
-        write(render.to_junit("hati check", gate_cases(found)), output)
+        write(render.to_junit(_TITLE, gate_cases(ruling)), output)
     elif chosen is CheckFormat.MARKDOWN:
-        write(_MARK + "\n".join(map(render.table_markdown, _tables(found, told, advice))), output)
+        # A repository may have several projects, each with a comment of its own.
+        name = " ".join(part for part in (_TITLE, within.as_posix()) if part != ".")
+        write(render.gate_markdown(name, name, gate_answer(ruling), gate_table(ruling), tables), output)
     elif output == STDOUT:
-        for table in _tables(found, told, advice):
+        for number, table in enumerate(tables):
+            if number:
+                console().print()
             render.print_table(table, console())
     else:
-        write("\n".join(map(render.table_text, _tables(found, told, advice))), output)
+        write("\n".join(map(render.table_text, tables)), output)
 
 
-def _tables(found: GateConclusion, told: Sequence[Report], advice: Recalibration) -> list[Table]:
+def _tables(ruling: Ruling, advice: Recalibration) -> list[Table]:
     from hati.report import gate_tables, recalibration_sentence
 
-    first, *others = gate_tables(found, told)
+    first, *others = gate_tables(ruling)
     sentence = recalibration_sentence(advice)
     return [first if sentence is None else replace(first, notes=(*first.notes, sentence)), *others]
 

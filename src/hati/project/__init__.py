@@ -6,15 +6,15 @@ and templates, each error with file, line, column and the fix.
 """
 
 from hati.project.models import read_feature_model
-from hati.project.pipelines import PIPELINES, Service
+from hati.project.pipelines import Service, pipeline
 from hati.project.project import Project, parse_project, read_project
 from hati.project.writing import skeleton, write_project
 
 __all__ = [
-    "PIPELINES",
     "Project",
     "Service",
     "parse_project",
+    "pipeline",
     "read_feature_model",
     "read_project",
     "skeleton",

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
+
+_STORE = ".hati/store.sqlite"
+"""What is kept between pipelines: the runs, and what is known of findings. Builds are made anew."""
 
 
 class Service(StrEnum):
@@ -22,37 +27,77 @@ class Pipeline:
     text: str
 
 
-PIPELINES = {
-    Service.GITHUB: Pipeline(
-        PurePath(".github/workflows/hati.yml"),
-        """\
-name: performance
+def pipeline(service: Service, within: PurePath) -> Pipeline:
+    """The one that checks every change of the project in the folder ``within`` a repository."""
+    return _PIPELINES[service](within)
+
+
+def _github(within: PurePath) -> Pipeline:
+    name = "-".join(("hati", *within.parts))
+    return Pipeline(PurePath(".github/workflows", f"{name}.yml"), _filled(_GITHUB, within, name))
+
+
+def _gitlab(within: PurePath) -> Pipeline:
+    return Pipeline(PurePath(".gitlab-ci.yml"), _filled(_GITLAB, within, "-".join(("hati", *within.parts))))
+
+
+def _filled(text: str, within: PurePath, name: str) -> str:
+    """The text for a project: ``@CHECK@`` is the command, ``@STORE@`` the path of the store, ``@NAME@`` of the job."""
+    project = "" if within == PurePath() else f" --project {shlex.quote(within.as_posix())}"
+    texts = {"@CHECK@": f"hati check HEAD{project}", "@STORE@": _quoted(within / _STORE), "@NAME@": _quoted(name)}
+    for place, value in texts.items():
+        text = text.replace(place, value)
+    return text
+
+
+def _quoted(value: object) -> str:
+    """As YAML's text in single quotes: https://yaml.org/spec/1.2.2/#732-single-quoted-style."""
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+_PIPELINES: dict[Service, Callable[[PurePath], Pipeline]] = {Service.GITHUB: _github, Service.GITLAB: _gitlab}
+
+_GITHUB = """\
+name: @NAME@
 on: pull_request
+permissions: { contents: read, pull-requests: write }
 jobs:
-  hati:
+  check:
     runs-on: ubuntu-latest
     steps:
-      - uses: actions/checkout@v4
-        with: { fetch-depth: 0 }
-      - uses: actions/cache@v4 # builds, and findings that were told
-        with: { path: .hati, key: "hati-${{ github.run_id }}", restore-keys: hati- }
+      - uses: actions/checkout@v4 # the change itself with its past, not what merging it would make
+        with: { fetch-depth: 0, ref: "${{ github.event.pull_request.head.sha }}" }
+      - uses: actions/cache/restore@v4
+        with: { path: @STORE@, key: "hati-${{ github.run_id }}", restore-keys: hati- }
       - run: pip install hati
-      - run: hati check HEAD --format github
-""",
-    ),
-    Service.GITLAB: Pipeline(
-        PurePath(".gitlab-ci.yml"),
-        """\
-hati:
+      - run: |
+          base=$(git merge-base HEAD "origin/$GITHUB_BASE_REF")
+          @CHECK@ --reference "$base" --format github --report markdown=hati.md
+      - if: ${{ !cancelled() }} # also where the check failed
+        uses: actions/cache/save@v4
+        with: { path: @STORE@, key: "hati-${{ github.run_id }}-${{ github.run_attempt }}" }
+      - if: ${{ !cancelled() && hashFiles('hati.md') != '' }}
+        env:
+          GH_TOKEN: ${{ github.token }}
+          COMMENTS: repos/${{ github.repository }}/issues/${{ github.event.number }}/comments
+        run: |
+          cat hati.md >> "$GITHUB_STEP_SUMMARY"
+          export MARK=$(head -n 1 hati.md)
+          own='.[] | select(.user.type == "Bot" and (.body | startswith(env.MARK))) | .url'
+          url=$(gh api --paginate "$COMMENTS" --jq "$own" | head -n 1)
+          if [ -n "$url" ]; then gh api --method PATCH "$url" -F body=@hati.md
+          else gh api "$COMMENTS" -F body=@hati.md; fi
+"""
+
+_GITLAB = """\
+@NAME@:
   image: python:3.12
-  rules: [{ if: $CI_MERGE_REQUEST_IID }]
+  rules: [{ if: '$CI_PIPELINE_SOURCE == "merge_request_event"' }]
   variables: { GIT_DEPTH: 0 }
-  cache: { key: hati, paths: [.hati] } # builds, and findings that were told
+  cache: { key: @NAME@, paths: [@STORE@], when: always }
   script:
     - pip install hati
-    - git fetch origin "$CI_MERGE_REQUEST_TARGET_BRANCH_NAME"
-    - hati check HEAD --reference "$(git merge-base HEAD FETCH_HEAD)" --format junit --output hati.xml
+    - |
+      @CHECK@ --reference "$CI_MERGE_REQUEST_DIFF_BASE_SHA" --report junit=hati.xml
   artifacts: { when: always, reports: { junit: hati.xml } }
-""",
-    ),
-}
+"""

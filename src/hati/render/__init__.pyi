@@ -7,6 +7,7 @@ from .charts import chart_png as chart_png
 from .charts import chart_svg as chart_svg
 from .charts import screening_charts as screening_charts
 from .csv import table_csv as table_csv
+from .gate import gate_markdown as gate_markdown
 from .history import histories_markdown as histories_markdown
 from .history import histories_text as histories_text
 from .history import print_histories as print_histories

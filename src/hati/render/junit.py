@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
 from hati.report import Case
 
-_CONTROL = {code: "?" for code in range(32) if code not in {9, 10, 13}}
+_OUTSIDE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""All that is no character of XML 1.0: https://www.w3.org/TR/xml/#charsets, production 2."""
 
 
 def to_junit(title: str, cases: Sequence[Case]) -> str:
     """Test cases as one suite."""
     suite = ET.Element(
         "testsuite",
-        name=title,
+        name=_clean(title),
         tests=str(len(cases)),
         failures=str(sum(case.failure is not None for case in cases)),
+        errors=str(sum(case.error is not None for case in cases)),
         skipped=str(sum(case.skipped is not None for case in cases)),
-        errors="0",
     )
     for case in cases:
         element = ET.SubElement(suite, "testcase", classname=_clean(case.suite), name=_clean(case.name))
         if case.failure is not None:
-            ET.SubElement(element, "failure", message=_clean(case.failure))
-        if case.skipped is not None:
-            ET.SubElement(element, "skipped", message=_clean(case.skipped))
+            ET.SubElement(element, "failure", message=_line(case.failure), type="slower").text = _clean(case.failure)
+        elif case.error is not None:
+            ET.SubElement(element, "error", message=_line(case.error), type="not measured").text = _clean(case.error)
+        elif case.skipped is not None:
+            ET.SubElement(element, "skipped", message=_line(case.skipped))
+        if case.note is not None:
+            ET.SubElement(element, "system-out").text = _clean(case.note)
     ET.indent(suite)
     return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
+def _line(text: str) -> str:
+    """The first line: attributes have no others."""
+    return _clean(next(iter(text.splitlines()), ""))
+
+
 def _clean(text: str) -> str:
     """Without the characters that XML does not have."""
-    return text.translate(_CONTROL)
+    return _OUTSIDE.sub("?", text)

@@ -26,9 +26,11 @@ from .findings import finding_json as finding_json
 from .findings import findings_table as findings_table
 from .findings import report_json as report_json
 from .findings import report_sentence as report_sentence
-from .gate import gate_cases as gate_cases
 from .gate import gate_json as gate_json
+from .gate import gate_table as gate_table
 from .gate import gate_tables as gate_tables
+from .gate_answer import gate_answer as gate_answer
+from .gate_cases import gate_cases as gate_cases
 from .harness import observations_json as observations_json
 from .harness import observations_table as observations_table
 from .harness import plans_json as plans_json

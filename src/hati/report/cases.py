@@ -11,12 +11,17 @@ from hati.studies.comparison import Comparisons, Verdict
 
 
 class Case(NamedTuple):
-    """A test case: ``failure`` and ``skipped`` are why, None where it passes."""
+    """A test case: ``failure``, ``skipped`` and ``error`` are why, None where it passes.
+
+    An error is what could not be measured; ``note`` is what is to be said of a case that passes.
+    """
 
     suite: str
     name: str
-    failure: str | None
-    skipped: str | None
+    failure: str | None = None
+    skipped: str | None = None
+    error: str | None = None
+    note: str | None = None
 
 
 def comparison_cases(found: Comparisons) -> Sequence[Case]:

@@ -1,32 +1,36 @@
-"""A gate as plain values, as tables and as test cases."""
+"""A gate as plain values and as tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from hati.core import Revision, setting_text
-from hati.report.cases import Case
 from hati.report.changes import change_json, p_text
-from hati.report.comparison import comparison_sentence
 from hati.report.findings import report_json, report_sentence
+from hati.report.gate_answer import gate_answer
 from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.comparison import Comparison, Side, Verdict
-from hati.studies.findings import Report
+from hati.studies.findings import Ruling
 from hati.studies.gate import Broken, Carrier, GateConclusion
 
 
-def gate_json(found: GateConclusion, told: Sequence[Report] = ()) -> dict[str, Plain]:
-    """The verdict, both revisions, a row for each benchmark and metric, strata, and the options that carry a change."""
+def gate_json(ruling: Ruling) -> dict[str, Plain]:
+    """The verdict, both revisions, a row for each benchmark and metric, strata, and the options that carry a change.
+
+    ``verdict`` is that of the measurement; ``fails`` says whether it stops the change, in view of what is known.
+    """
+    found = ruling.gate
     return {
         "verdict": found.verdict.value,
+        "fails": ruling.fails,
         "reference": revision_json(found.reference),
         "revision": revision_json(found.revision),
-        "benchmarks": [_row_json(row, found) for row in found.rows],
-        "strata": [{"stratum": dict(each.stratum), **_row_json(each.comparison, found)} for each in found.strata],
+        "benchmarks": [_row_json(row, ruling) for row in found.rows],
+        "strata": [{"stratum": dict(each.stratum), **_row_json(each.comparison, ruling)} for each in found.strata],
         "options": [_carrier_json(carrier) for carrier in found.carriers],
-        "findings": [report_json(one) for one in told],
+        "findings": [report_json(one) for one in ruling.reports],
         "broken": [_broken_json(each) for each in found.broken],
         "unconfirmed": list(found.unconfirmed),
         "rounds": {"explored": found.explored, "confirmed": found.confirmed},
@@ -42,7 +46,8 @@ def revision_json(revision: Revision) -> dict[str, Plain]:
     return {"id": revision.id, "kind": revision.kind.value, "name": revision.name, "title": revision.title}
 
 
-def _row_json(row: Comparison, found: GateConclusion) -> dict[str, Plain]:
+def _row_json(row: Comparison, ruling: Ruling) -> dict[str, Plain]:
+    question, known = ruling.gate.question, ruling.known(row)
     return {
         "benchmark": row.benchmark,
         "configuration": dict(row.configuration),
@@ -53,17 +58,19 @@ def _row_json(row: Comparison, found: GateConclusion) -> dict[str, Plain]:
         **change_json(row.change),
         "before": _side_json(row.before),
         "after": _side_json(row.after),
-        "alpha": found.question.alpha,
-        "margin": found.question.margin,
-        "statistic": str(found.question.statistic),
+        "alpha": question.alpha,
+        "margin": question.margin,
+        "statistic": str(question.statistic),
         "clusters": [],
+        "known": None if known is None else known.id,
     }
 
 
 def _side_json(side: Side) -> Plain:
     return {
         "mean": side.mean,
-        "rounds": side.runs,
+        "spread": side.spread,
+        "runs": side.runs,
         "revision": side.revision,
         "machine": side.machine,
         "disturbed": side.disturbed,
@@ -92,14 +99,15 @@ def _broken_json(each: Broken) -> Plain:
     }
 
 
-def gate_tables(found: GateConclusion, told: Sequence[Report] = ()) -> list[Table]:
+def gate_tables(ruling: Ruling) -> list[Table]:
     """A row for each benchmark and metric; then, where there are any, the strata that changed, the options that carry
     it, and what could not be measured.
     """
-    tables = [_rows_table(found, told)]
+    found = ruling.gate
+    tables = [_rows_table(ruling)]
     changed = [each for each in found.strata if each.comparison.change.told]
     if changed:
-        rows = tuple((str(each.stratum), *_cells(each.comparison)) for each in changed)
+        rows = tuple((str(each.stratum), *_cells(each.comparison, ruling)) for each in changed)
         tables.append(Table("Where it changed", (Column("stratum"), *_COLUMNS), rows, ()))
     if found.carriers:
         tables.append(_carriers_table(found.carriers))
@@ -113,47 +121,55 @@ def gate_tables(found: GateConclusion, told: Sequence[Report] = ()) -> list[Tabl
     return tables
 
 
+def gate_table(ruling: Ruling) -> Table | None:
+    """The rows that are not the same, as far as they are few; None where there are none."""
+    rows = [row for row in ruling.gate.rows if row.change.verdict is not Verdict.SAME]
+    shown = sorted(rows, key=lambda row: _RANKS.index(row.change.verdict))[:_MOST]
+    if not shown:
+        return None
+    cells = tuple((row.benchmark, *_cells(row, ruling)) for row in shown)
+    left = len(rows) - len(shown)
+    notes = (f"{left} more below.",) if left else ()
+    return Table("", (Column("benchmark"), *_COLUMNS), cells, notes)
+
+
+_MOST = 20
+_RANKS = (Verdict.SLOWER, Verdict.INCONCLUSIVE, Verdict.FASTER)
+
 _COLUMNS = (
     Column("metric"),
     Column("before", align=Align.RIGHT),
     Column("after", align=Align.RIGHT),
     Column("change", align=Align.RIGHT),
     Column("interval", align=Align.RIGHT),
-    Column("p", align=Align.RIGHT),
-    Column("rounds", align=Align.RIGHT),
     Column("verdict"),
 )
 
 
-def _rows_table(found: GateConclusion, told: Sequence[Report]) -> Table:
-    rows = tuple((row.benchmark, *_cells(row)) for row in found.rows)
+def _rows_table(ruling: Ruling) -> Table:
+    found, answer = ruling.gate, gate_answer(ruling)
+    rows = tuple((row.benchmark, *_cells(row, ruling)) for row in found.rows)
     return Table(
-        f"{found.revision} against {found.reference}: {found.verdict.value}",
+        f"{found.revision} against {found.reference}: {'not measured' if ruling.broken else ruling.verdict.value}",
         (Column("benchmark"), *_COLUMNS),
         rows,
-        (*_notes(found), *(f"{report_sentence(one)}." for one in told)),
+        (f"{answer[0].upper()}{answer[1:]}.", *_notes(found), *(f"{report_sentence(one)}." for one in ruling.reports)),
     )
 
 
-def _cells(row: Comparison) -> tuple[Cell, ...]:
+def _cells(row: Comparison, ruling: Ruling) -> tuple[Cell, ...]:
     told = row.change
     interval = "none yet"
     if told.interval is not None:
         low, high = told.interval
         interval = f"{change_number(low - 1.0)} to {change(high - 1.0)}"
-    rounds: Cell = row.before.runs
-    if told.verdict is Verdict.INCONCLUSIVE:
-        needed = "?" if told.runs_needed is None else f"{told.runs_needed:,}"
-        rounds = Shown(f"{row.before.runs} of {needed}", told.runs_needed)
     return (
         row.metric.name,
         Shown(quantity(row.before.mean, row.metric.unit), row.before.mean),
         Shown(quantity(row.after.mean, row.metric.unit), row.after.mean),
         None if told.ratio is None else Shown(change(told.ratio - 1.0), told.ratio),
         interval,
-        None if told.p_value is None else Shown(p_text(told.p_value), told.p_value),
-        rounds,
-        told.verdict.value,
+        told.verdict.value if ruling.known(row) is None else Shown(f"{told.verdict.value}, known", told.verdict.value),
     )
 
 
@@ -189,6 +205,8 @@ def _notes(found: GateConclusion) -> list[str]:
         f"change is told where both stages show it; where nothing changed {alpha} of checks tell one. The same: within "
         f"{margin}.",
     ]
+    undecided = [row for row in found.rows if row.change.verdict is Verdict.INCONCLUSIVE]
+    notes += [_undecided(row) for row in undecided[:_MOST]]
     if found.unconfirmed:
         notes.append(f"Looked changed, and was not confirmed by fresh runs: {', '.join(found.unconfirmed)}.")
     if found.failed:
@@ -196,19 +214,7 @@ def _notes(found: GateConclusion) -> list[str]:
     return notes
 
 
-def gate_cases(found: GateConclusion) -> Sequence[Case]:
-    """A case for each benchmark and metric, and for each stratum that changed; slower and broken fails."""
-    rows = [*found.rows, *(each.comparison for each in found.strata if each.comparison.change.told)]
-    cases = [
-        Case(
-            row.benchmark,
-            " ".join(filter(None, (row.metric.name, str(row.configuration)))),
-            comparison_sentence(row) if row.change.verdict is Verdict.SLOWER else None,
-            comparison_sentence(row) if row.change.verdict is Verdict.INCONCLUSIVE else None,
-        )
-        for row in rows
-    ]
-    broken = [
-        Case(each.benchmark, str(each.configuration) or "all", each.why, None) for each in found.broken if each.alone
-    ]
-    return [*cases, *broken]
+def _undecided(row: Comparison) -> str:
+    needed = row.change.runs_needed
+    foreseen = "" if needed is None else f"; {needed:,} would be needed as they vary now"
+    return f"Not decided after {row.before.runs} rounds: {row.metric.name} of {row.benchmark}{foreseen}."

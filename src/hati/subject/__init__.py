@@ -7,6 +7,7 @@ read by one of the readers. A run that fails is a run too; only what concerns ev
 
 from hati.subject.cores import duet_cores
 from hati.subject.fingerprint import machine
+from hati.subject.folders import make_own
 from hati.subject.local import LocalSubject
 from hati.subject.outputs import remember_output
 from hati.subject.programs import Ending, Program, Warden
@@ -23,6 +24,7 @@ __all__ = [
     "directory_revision",
     "duet_cores",
     "machine",
+    "make_own",
     "modified_since",
     "remember_output",
 ]

@@ -10,6 +10,21 @@ from pathlib import Path
 
 from hati.core import MeasurementError
 
+_IGNORED = "# Made by hati: nothing in this folder is to be under version control.\n*\n"
+
+
+def make_own(root: Path) -> None:
+    """Make the folder, so that git passes over it; one that is there stays as it is.
+
+    Raises:
+        OSError: where it cannot be made.
+    """
+    try:
+        (root / ".hati").mkdir()
+    except FileExistsError:
+        return
+    (root / ".hati" / ".gitignore").write_text(_IGNORED, encoding="utf-8")
+
 
 def work_root(root: Path) -> Path:
     """Where the runs' work folders are: on the file system of the project, not in memory."""
@@ -34,6 +49,7 @@ def tidy(root: Path) -> None:
     """
     for folder in (work_root(root), build_root(root)):
         try:
+            make_own(root)
             folder.mkdir(parents=True, exist_ok=True)
             probe = folder / ".writable"
             probe.touch()

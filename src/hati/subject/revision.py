@@ -13,15 +13,15 @@ from pathlib import Path
 from hati.core import InputError
 from hati.subject.outputs import outputs
 
-_PASSED_OVER = {".hati", ".git", "__pycache__"}
+_PASSED_OVER = {".hati", ".git", ".svn", "__pycache__"}
 _PROJECT_FILE = "hati.toml"
 
 
 def directory_revision(root: Path) -> str:
     """Twelve hexadecimal digits of a hash over the files below a folder: their paths, modes and contents.
 
-    In a git work tree these are the files that git tracks or would track; elsewhere all but hidden
-    folders, ``__pycache__`` and ``*.pyc``. What is Hati's own never counts: its folder, the files that it wrote, and
+    In a work tree of git or svn these are the files that it tracks or would track; elsewhere all but hidden folders,
+    ``__pycache__`` and ``*.pyc``. What is Hati's own never counts: its folder, the files that it wrote, and
     ``hati.toml``, of which all that matters is among a study's parameters.
 
     Raises:
@@ -43,7 +43,7 @@ def directory_revision(root: Path) -> str:
 
 def tree_files(root: Path) -> list[Path]:
     """The files that make up a folder's revision, relative to it, sorted; links are files of their own."""
-    files = _git_files(root) or _all_files(root)
+    files = _git_files(root) or _svn_files(root) or _all_files(root)
     own = outputs(root) | {_PROJECT_FILE}
     return sorted(p for p in files if _PASSED_OVER.isdisjoint(p.parts) and p.as_posix() not in own)
 
@@ -83,6 +83,25 @@ def _git_files(root: Path) -> list[Path]:
             files += [path / inner for inner in tree_files(root / path)]
         elif _is_file(root / path):
             files.append(path)
+    return files
+
+
+def _svn_files(root: Path) -> list[Path]:
+    """What svn lists below the folder; nothing where svn or its working copy is not there."""
+    if not any((place / ".svn").is_dir() for place in (root.resolve(), *root.resolve().parents)):
+        return []
+    from hati.subject.revisions.svn_answers import statuses
+
+    files = []
+    try:
+        for path, item in statuses(root):
+            if (root / path).is_dir() and not (root / path).is_symlink():
+                inner = {"unversioned": _all_files, "external": tree_files}.get(item)
+                files += [] if inner is None else [path / each for each in inner(root / path)]
+            elif _is_file(root / path):
+                files.append(path)
+    except InputError:
+        return []
     return files
 
 

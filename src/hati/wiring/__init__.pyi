@@ -17,6 +17,9 @@ from .gating import PreparedGate as PreparedGate
 from .gating import gate as gate
 from .gating import prepare_gate as prepare_gate
 from .gating import rehearse_gate as rehearse_gate
+from .importing import Imported as Imported
+from .importing import import_stores as import_stores
+from .importing import rehearse_import as rehearse_import
 from .measuring import measure as measure
 from .measuring import rehearse_measurement as rehearse_measurement
 from .pairing import PairedRequest as PairedRequest

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from hati.core import Event, Finding, FindingState, Happening, InputError, Revision, RevisionKind
+from hati.core import Event, Finding, FindingState, Happening, InputError, RevisionKind
 from hati.core.nearest import suggestion
 from hati.store import SqlStore
 from hati.studies.findings import Report, events_of, findings_of, reports, sighting_of
 from hati.studies.gate import GateConclusion
 from hati.subject import Revisions
-from hati.wiring.references import main_branch
+
+_RECORDED = {RevisionKind.GIT, RevisionKind.SVN}
 
 
 def record_findings(store: SqlStore, found: GateConclusion, revisions: Revisions) -> tuple[Report, ...]:
@@ -65,19 +66,17 @@ def _between(found: GateConclusion, revisions: Revisions) -> frozenset[str]:
     """The revisions that the gate is about: those of the history where there is one."""
     ids = {found.revision.id}
     history = revisions.history
-    if history is not None and {found.reference.kind, found.revision.kind} == {RevisionKind.GIT}:
-        ids |= set(history.inside(found.reference, found.revision))
-    elif history is not None and found.reference.kind is RevisionKind.GIT:
-        head = history.find("HEAD")
-        ids |= set() if head is None else set(history.inside(found.reference, head))
+    if history is not None and found.reference.kind in _RECORDED:
+        last = found.revision if found.revision.kind in _RECORDED else history.base()
+        ids |= set() if last is None else set(history.inside(found.reference, last))
     return frozenset(ids)
 
 
 def _merged(revisions: Revisions, findings: Sequence[Finding]) -> frozenset[str]:
     """Of the findings' revisions those that are on the main branch."""
     history = revisions.history
-    main = None if history is None else main_branch(history)
+    main = None if history is None else history.main()
     if history is None or main is None:
         return frozenset()
     commits = {finding.revision for finding in findings}
-    return frozenset(one for one in commits if history.contains(main, Revision(one, RevisionKind.GIT)))
+    return frozenset(one for one in commits if history.contains(main, one))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from hati.core import InputError, Revision, RevisionKind
 from hati.subject import Revisions
-from hati.subject.revisions import GitHistory
 
 PREVIOUS = "previous"
 MERGE_BASE = "merge-base"
-_MAIN = ("origin/HEAD", "origin/main", "origin/master", "main", "master", "trunk")
 
 
 def reference_of(revisions: Revisions, revision: Revision, wanted: str | None) -> Revision:
@@ -28,19 +26,14 @@ def reference_of(revisions: Revisions, revision: Revision, wanted: str | None) -
             "there is no repository to tell what came before", fix="name the reference by --reference, such as ./before"
         )
     here = revision.kind is RevisionKind.DIRECTORY
-    commit = history.find("HEAD") if here else revision
+    commit = history.base() if here else revision
     if commit is None:
         raise InputError("the repository has no commit yet", fix="name a folder by --reference, such as ./before")
     if wanted != PREVIOUS:
-        main = main_branch(history)
+        main = history.main()
         if main is None and wanted is not None:
-            raise InputError(f"no main branch is here: {', '.join(_MAIN)}", fix="name the reference by --reference")
+            raise InputError("there is no main branch by a usual name", fix="name the reference by --reference")
         base = None if main is None else history.merge_base(commit, main)
         if base is not None and (base.id != commit.id or wanted is not None):
             return revisions.known(base)
     return revisions.known(commit if here else history.before(commit))
-
-
-def main_branch(history: GitHistory) -> Revision | None:
-    """The newest commit of the main branch, as far as one of the usual names is there."""
-    return next((found for name in _MAIN if (found := history.find(name)) is not None), None)

@@ -4,11 +4,13 @@ Pure: events in, findings and further events out. The store keeps events alone, 
 """
 
 from hati.studies.findings.life import TRANSITIONS, finding_of, findings_of
-from hati.studies.findings.sighting import Report, Sighting, events_of, finding_id, reports, sighting_of
+from hati.studies.findings.ruling import Ruling
+from hati.studies.findings.sighting import Report, Sighting, events_of, finding_id, reports, sighting_of, spot_of
 
 __all__ = [
     "TRANSITIONS",
     "Report",
+    "Ruling",
     "Sighting",
     "events_of",
     "finding_id",
@@ -16,4 +18,5 @@ __all__ = [
     "findings_of",
     "reports",
     "sighting_of",
+    "spot_of",
 ]

@@ -44,9 +44,8 @@ def sighting_of(found: GateConclusion, between: frozenset[str]) -> Sighting:
     worse: dict[Spot, Size] = {}
     better: dict[Spot, Size] = {}
     same = set()
-    rows = [(row, "") for row in found.rows] + [(each.comparison, str(each.stratum)) for each in found.strata]
-    for row, stratum in rows:
-        spot = _spot(row, stratum)
+    for row in (*found.rows, *(each.comparison for each in found.strata)):
+        spot = spot_of(row)
         verdict, size = row.change.verdict, _size(row)
         if verdict is Verdict.SAME:
             same.add(spot)
@@ -147,8 +146,9 @@ def _event(finding: str, what: Happening, sighting: Sighting, at: datetime, size
     )
 
 
-def _spot(row: Comparison, stratum: str) -> Spot:
-    return Spot(row.benchmark, row.metric.name, stratum, str(row.workload), row.after.machine)
+def spot_of(row: Comparison) -> Spot:
+    """Where a comparison is of: its configuration is the stratum's, and empty over all."""
+    return Spot(row.benchmark, row.metric.name, str(row.configuration), str(row.workload), row.after.machine)
 
 
 def _size(row: Comparison) -> Size | None:

@@ -8,6 +8,7 @@ repository.
 from hati.subject.revisions.git import GitHistory
 from hati.subject.revisions.history import History
 from hati.subject.revisions.naming import Revisions
+from hati.subject.revisions.svn import SvnHistory
 from hati.subject.revisions.trees import Tree, Trees
 
-__all__ = ["GitHistory", "History", "Revisions", "Tree", "Trees"]
+__all__ = ["GitHistory", "History", "Revisions", "SvnHistory", "Tree", "Trees"]

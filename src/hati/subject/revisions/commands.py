@@ -21,12 +21,14 @@ class CommandError(InputError):
     """A program that ended with another status than 0; its message is what it said."""
 
 
-def asked(command: Sequence[str], cwd: Path, more: Mapping[str, str] | None = None) -> bytes:
-    """What a program prints.
+def asked(
+    command: Sequence[str], cwd: Path, more: Mapping[str, str] | None = None, timeout: float | None = None
+) -> bytes:
+    """What a program prints; ``timeout`` in seconds is for those that ask a server.
 
     Raises:
         CommandError: where it fails.
-        InputError: where it is not installed.
+        InputError: where it is not installed, or has not ended in time.
     """
     own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
@@ -37,13 +39,22 @@ def asked(command: Sequence[str], cwd: Path, more: Mapping[str, str] | None = No
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
+            timeout=timeout,
         )
     except FileNotFoundError:
         raise InputError(f"{command[0]} is not installed", fix=f"install {command[0]}") from None
+    except subprocess.TimeoutExpired:
+        raise InputError(
+            f"{command[0]} {command[1]} has not ended within {timeout:g} s", fix="see whether its server answers"
+        ) from None
     if done.returncode != 0:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise CommandError(f"{command[0]}: {said[0].removeprefix('fatal: ') if said else done.returncode}")
+        raise CommandError(f"{command[0]}: {_plain(said[0]) if said else done.returncode}")
     return done.stdout
+
+
+def _plain(line: str) -> str:
+    return line.removeprefix("fatal: ").removeprefix("svn: ")
 
 
 def texts(output: bytes, ends: bytes = b"\0") -> list[str]:

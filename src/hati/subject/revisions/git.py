@@ -19,6 +19,7 @@ _PLAIN = (  # whatever the user has configured, all files of a commit are writte
     *("-c", "core.splitIndex=false"),
     *("-c", "submodule.recurse=false"),
 )
+_MAIN = ("origin/HEAD", "origin/main", "origin/master", "main", "master", "trunk")
 _LINK = "160000"
 _FORMAT = "%H %ct %s"
 
@@ -45,10 +46,13 @@ class GitHistory:
         try:
             top, repository = texts(asked(command, folder), b"\n")
         except CommandError as error:
-            if "not a git repository" in error.message or "must be run in a work tree" in error.message:
+            absent = "not a git repository" in error.message and not _is_marked(folder)
+            if absent or "must be run in a work tree" in error.message:
                 return None
             raise
         except InputError:
+            if _is_marked(folder):
+                raise
             return None
         return cls(Path(top), Path(repository))
 
@@ -66,6 +70,14 @@ class GitHistory:
         """What to write in place of a name that is none."""
         names = texts(self._git("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags"), b"\n")
         return suggestion(text, names) if names else "make a commit first"
+
+    def base(self) -> Revision | None:
+        """The commit that is checked out; None where there is none yet."""
+        return self.find("HEAD")
+
+    def main(self) -> Revision | None:
+        """The newest commit of the main branch, as far as one of the usual names is there."""
+        return next((found for name in _MAIN if (found := self.find(name)) is not None), None)
 
     def merge_base(self, first: Revision, second: Revision) -> Revision:
         """The best common ancestor.
@@ -118,10 +130,10 @@ class GitHistory:
         """The ids of all commits that ``last`` comes from and ``first`` does not, itself among them."""
         return texts(self._git("rev-list", f"{first.id}..{last.id}"), b"\n")
 
-    def contains(self, whole: Revision, part: Revision) -> bool:
-        """Whether a commit is another one, or among those that it comes from."""
+    def contains(self, whole: Revision, part: str) -> bool:
+        """Whether a commit is the one of the id ``part``, or comes from it."""
         try:
-            self._git("merge-base", "--is-ancestor", part.id, whole.id)
+            self._git("merge-base", "--is-ancestor", part, whole.id)
         except CommandError:
             return False
         return True
@@ -156,6 +168,11 @@ class GitHistory:
 
     def _git(self, *words: str) -> bytes:
         return asked(("git", "--git-dir", str(self._repository), *words), self.top)
+
+
+def _is_marked(folder: Path) -> bool:
+    """Whether there is a repository, be it one that cannot be read."""
+    return any((place / ".git").exists() for place in (folder, *folder.parents))
 
 
 def _commit(text: str, name: str = "") -> Revision:

@@ -25,12 +25,48 @@ class History(Protocol):
         """
         ...
 
+    def nearest(self, text: str) -> str:
+        """What to write in place of a name that is none."""
+        ...
+
+    def base(self) -> Revision | None:
+        """The revision that what is in the folder now stems from; None where there is none yet."""
+        ...
+
+    def main(self) -> Revision | None:
+        """The newest revision of the main branch, as far as there is one by a usual name."""
+        ...
+
+    def merge_base(self, first: Revision, second: Revision) -> Revision:
+        """The newest revision of which all is in both.
+
+        Raises:
+            InputError: where there is none.
+        """
+        ...
+
+    def before(self, revision: Revision) -> Revision:
+        """The one before it on its line.
+
+        Raises:
+            InputError: where there is none.
+        """
+        ...
+
     def between(self, first: Revision, last: Revision) -> Sequence[Revision]:
         """Those after ``first`` up to ``last``, oldest first, on one line.
 
         Raises:
             InputError: where ``last`` does not come after ``first``.
         """
+        ...
+
+    def inside(self, first: Revision, last: Revision) -> Sequence[str]:
+        """The ids of all revisions that ``last`` comes from and ``first`` does not, itself among them."""
+        ...
+
+    def contains(self, whole: Revision, part: str) -> bool:
+        """Whether a revision is the one of the id ``part``, or comes from it."""
         ...
 
     def put(self, revision: str, folder: Path) -> None:

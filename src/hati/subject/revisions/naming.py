@@ -7,7 +7,9 @@ from pathlib import Path, PurePath
 from hati.core import InputError, Revision, RevisionKind
 from hati.subject.revisions.directory import Folder
 from hati.subject.revisions.git import GitHistory
+from hati.subject.revisions.history import History
 from hati.subject.revisions.package import Package, package_revision
+from hati.subject.revisions.svn import SvnHistory
 from hati.subject.revisions.trees import Origin, Source, Trees
 
 _HERE = "."
@@ -25,7 +27,7 @@ class Revisions:
 
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
-        self.history = GitHistory.around(self._root)
+        self.history = history_around(self._root)
         self._origins: dict[str, Origin] = {}
 
     @property
@@ -54,7 +56,7 @@ class Revisions:
             return self._folder(Path(text).expanduser())
         if self.history is None:
             raise InputError(
-                f"{text!r} is no revision: {self._root} is in no git repository",
+                f"{text!r} is no revision: {self._root} is in no git or svn repository",
                 fix="name a folder, as ./before, or a package's release, as name==1.0",
             )
         found = self.history.find(text)
@@ -64,7 +66,7 @@ class Revisions:
 
     def known(self, revision: Revision) -> Revision:
         """The same; where its files come from is remembered."""
-        assert self.history is not None or revision.kind is not RevisionKind.GIT
+        assert self.history is not None or revision.kind not in {RevisionKind.GIT, RevisionKind.SVN}
         return revision if self.history is None else self._known(revision, self.history)
 
     def trees(self, root: Path) -> Trees:
@@ -80,3 +82,17 @@ class Revisions:
     def _known(self, revision: Revision, source: Source, within: PurePath | None = None) -> Revision:
         self._origins.setdefault(revision.id, Origin(source, self.within if within is None else within))
         return revision
+
+
+def history_around(folder: Path) -> History | None:
+    """The repository that a folder is in: the nearest one of git or svn; None where it is in none.
+
+    Raises:
+        InputError: where there is one that cannot be read.
+    """
+    for place in (folder, *folder.parents):
+        if (place / ".git").exists():
+            return GitHistory.around(folder)
+        if (place / ".svn").is_dir():
+            return SvnHistory.around(folder) or GitHistory.around(folder)
+    return GitHistory.around(folder)

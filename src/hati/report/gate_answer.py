@@ -1,0 +1,72 @@
+"""What a gate says, in a sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hati.core import setting_text
+from hati.report.quantities import change, change_number, percent
+from hati.studies.comparison import Comparison, Verdict
+from hati.studies.findings import Ruling
+from hati.studies.gate import Broken, GateConclusion
+
+
+def gate_answer(ruling: Ruling) -> str:
+    """The worst that is not known, the largest of it with its size, and where that is."""
+    if ruling.broken:
+        works = "works" if len(ruling.broken) == 1 else "work"
+        return f"cannot be measured: {_places(ruling.broken)} {works} at the reference alone"
+    known = {one.id for row in ruling.gate.rows if (one := ruling.known(row)) is not None}
+    besides = f"; slower by what is known: {', '.join(sorted(known))}" if known else ""
+    return f"{_worst(ruling, bool(known))}{besides}"
+
+
+def _worst(ruling: Ruling, known: bool) -> str:  # noqa: FBT001  # whether anything is
+    found = ruling.gate
+    if ruling.verdict is Verdict.SLOWER:
+        return f"slower: {_largest(found, ruling.slower)}"
+    if ruling.verdict is Verdict.INCONCLUSIVE:
+        left = [row for row in found.rows if row.change.verdict is Verdict.INCONCLUSIVE]
+        return f"not decided: {_named(left[0]) if len(left) == 1 else f'{len(left)} of {len(found.rows)} comparisons'}"
+    if ruling.verdict is Verdict.FASTER:
+        return f"faster: {_largest(found, [row for row in _all_rows(found) if row.change.verdict is Verdict.FASTER])}"
+    return "nothing else changed" if known else f"the same, within {percent(found.question.margin)}"
+
+
+def _largest(found: GateConclusion, rows: Sequence[Comparison]) -> str:
+    row = max(rows, key=lambda row: abs(math.log(row.change.ratio)) if row.change.ratio else math.inf)
+    more = f", and {len(rows) - 1} more" if len(rows) > 1 else ""
+    return f"{_named(row)}{_size(row)}{_because(found, row)}{more}"
+
+
+def _all_rows(found: GateConclusion) -> list[Comparison]:
+    return [*found.rows, *(each.comparison for each in found.strata)]
+
+
+def _places(broken: Sequence[Broken]) -> str:
+    first = " ".join(filter(None, (broken[0].benchmark, str(broken[0].configuration))))
+    return first if len(broken) == 1 else f"{first} and {len(broken) - 1} more"
+
+
+def _named(row: Comparison) -> str:
+    where = f" where {row.configuration}" if row.configuration else ""
+    return f"{row.metric.name} of {row.benchmark}{where}"
+
+
+def _size(row: Comparison) -> str:
+    told = row.change
+    if told.ratio is None or told.interval is None:
+        return ""
+    low, high = told.interval
+    return f" {change(told.ratio - 1.0)} ({change_number(low - 1.0)} to {change(high - 1.0)})"
+
+
+def _because(found: GateConclusion, row: Comparison) -> str:
+    """The setting with the largest change the same way, where the change depends on settings."""
+    ratio = row.change.ratio
+    own = [one for one in found.carriers if (one.benchmark, one.metric) == (row.benchmark, row.metric.name)]
+    if not own or ratio is None:
+        return ""
+    most = max(own, key=lambda one: one.ratio if ratio > 1.0 else -one.ratio)
+    return f", most where {most.option}={setting_text(most.setting)} ({change(most.ratio - 1.0)})"

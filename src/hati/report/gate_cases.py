@@ -1,0 +1,45 @@
+"""A gate as test cases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hati.core import Finding
+from hati.report.cases import Case
+from hati.report.comparison import comparison_sentence
+from hati.studies.comparison import Comparison, Verdict
+from hati.studies.findings import Ruling
+from hati.studies.gate import Broken
+
+
+def gate_cases(ruling: Ruling) -> Sequence[Case]:
+    """A case for each benchmark and metric, each stratum that changed, and each configuration that was not measured.
+
+    What is slower fails, unless it is known or does not stop a change; what is not decided is skipped; what works at
+    the reference alone is an error.
+    """
+    found = ruling.gate
+    rows = [*found.rows, *(each.comparison for each in found.strata if each.comparison.change.told)]
+    broken = [_broken_case(each, ruling) for each in found.broken]
+    return [*(_case(row, ruling) for row in rows), *broken]
+
+
+def _case(row: Comparison, ruling: Ruling) -> Case:
+    name = " ".join(filter(None, (row.metric.name, str(row.configuration))))
+    told, known = comparison_sentence(row), ruling.known(row)
+    if known is not None:
+        return Case(row.benchmark, name, note=f"{told}; known as {known.id}{_by(known)}")
+    if row.change.verdict is Verdict.INCONCLUSIVE:
+        return Case(row.benchmark, name, skipped=told)
+    if row.change.verdict in ruling.failing:
+        return Case(row.benchmark, name, failure=told)
+    return Case(row.benchmark, name, note=told)
+
+
+def _by(known: Finding) -> str:
+    return f", acknowledged by {known.author}: {known.reason}" if known.author else ""
+
+
+def _broken_case(each: Broken, ruling: Ruling) -> Case:
+    name, why = str(each.configuration) or "all", f"at {each.revision}: {each.why}"
+    return Case(each.benchmark, name, error=why) if each in ruling.broken else Case(each.benchmark, name, skipped=why)

@@ -1,0 +1,94 @@
+"""A gate in the formats of continuous integration."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import xmlschema
+from example_gates import GATES, NASTY
+from golden_texts import TEXTS
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hati.render import gate_markdown, to_annotations, to_junit
+from hati.report import Case, Column, Table
+
+SCHEMA = xmlschema.XMLSchema(str(Path(__file__).with_name("junit.xsd")))
+OUTCOMES = ("failure", "error", "skipped", "note")
+ANNOTATION = re.compile(r"::(error|warning|notice) title=([^:,\r\n]*)::([^\r\n]*)")
+UNESCAPED = (("%2C", ","), ("%3A", ":"), ("%0D", "\r"), ("%0A", "\n"), ("%25", "%"))
+
+
+@pytest.mark.parametrize("name", [name for name in TEXTS if name.endswith(".xml")])
+def test_junit_is_valid(name: str) -> None:
+    SCHEMA.validate(TEXTS[name]())
+
+
+@given(st.lists(st.tuples(st.text(), st.text(min_size=1), st.sampled_from([None, *OUTCOMES]), st.text()), max_size=4))
+def test_any_cases_are_valid_junit(given_cases: list[tuple[str, str, str | None, str]]) -> None:
+    cases = [
+        Case(suite, f"{number} {name}", **({} if outcome is None else {outcome: text}))
+        for number, (suite, name, outcome, text) in enumerate(given_cases)
+    ]
+    SCHEMA.validate(to_junit("a title", cases))
+
+
+@given(st.text(), st.text(), st.text())
+def test_annotations_are_one_line_each_and_read_back(suite: str, name: str, failure: str) -> None:
+    plain = [re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", "?", text) for text in (suite, name, failure)]
+    [line] = to_annotations("t", "fine", [Case(*plain[:2], failure=plain[2])]).split("\n")[:-1]
+    found = ANNOTATION.fullmatch(line)
+    assert found is not None
+    title, message = (read_back(text) for text in found.groups()[1:])
+    assert title == " ".join(filter(None, plain[:2]))
+    assert message == plain[2]
+
+
+def read_back(text: str) -> str:
+    for escape, character in UNESCAPED:
+        text = text.replace(escape, character)
+    return text
+
+
+def test_errors_come_before_warnings() -> None:
+    lines = to_annotations("t", "fine", [Case("a", "m", skipped="?"), Case("b", "m", failure="!")]).splitlines()
+    assert lines == ["::error title=b m::!", "::warning title=a m::?"]
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_comments_begin_with_their_mark_and_one_line(name: str) -> None:
+    lines = TEXTS[f"gate-{name}.md"]().splitlines()
+    assert lines[0] == "<!-- hati check -->"
+    assert lines[1].startswith("**hati check: ")
+    assert lines[-1] == "</details>"
+    assert lines.count("</details>") == 1
+
+
+def test_names_cannot_end_a_comment_or_the_details() -> None:
+    text = gate_markdown("a --> <b>", "t", "</details>", None, [Table(f"</details>{NASTY}", (Column("x"),), ())])
+    assert text.splitlines()[0] == "<!-- a %2D%2D%3E <b%3E -->"
+    assert text.count("</details>") == 1
+
+
+def test_comments_are_no_longer_than_github_takes() -> None:
+    rows = tuple((f"benchmark {number}",) for number in range(20_000))
+    text = gate_markdown("m", "t", "fine", None, [Table("All", (Column("x"),), rows)])
+    assert len(text) < 65_536
+    assert text.endswith("The rest is left out.\n\n</details>\n")
+
+
+def test_json_is_json() -> None:
+    said = json.loads(TEXTS["gate-slower.json"]())
+    assert said["options"][1] | {"p_value": 0} == {
+        "benchmark": "main",
+        "metric": "latency",
+        "option": "cache",
+        "setting": True,
+        "ratio": 1.279,
+        "interval": [1.25, 1.308],
+        "p_value": 0,
+    }
+    assert said["findings"][0]["fails"]

@@ -1,0 +1,152 @@
+"""Gates as they end, with findings: what is told of each is compared with golden texts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from hati.core import Better, Configuration, Event, Happening, Metric, Revision, RevisionKind, Size, Workload
+from hati.studies.comparison import Change, Comparison, Question, Side, Verdict
+from hati.studies.findings import Report, Ruling, findings_of, spot_of
+from hati.studies.gate import Broken, Carrier, GateConclusion
+from hati.studies.gate.conclusion import StratumChange
+
+OLD = Revision("0766cbb3234b" + "0" * 28, RevisionKind.GIT, "main", "first")
+NEW = Revision("acbda8759275" + "0" * 28, RevisionKind.GIT, "HEAD", "simpler cache")
+NASTY = 'a|b "c" <d> &e, `f`: 100%\n::error::g — 狼'
+RATIOS = {Verdict.SLOWER: 1.13, Verdict.FASTER: 0.9, Verdict.SAME: 1.001, Verdict.INCONCLUSIVE: 1.02}
+AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def row(
+    verdict: Verdict, benchmark: str = "main", metric: str = "latency", where: Configuration | None = None
+) -> Comparison:
+    ratio = RATIOS[verdict]
+    half = 0.015 if verdict is not Verdict.INCONCLUSIVE else 0.12
+    p_value = 0.0009 if ratio in {1.13, 0.9} else 0.4
+    needed = 40 if verdict is Verdict.INCONCLUSIVE else 10
+    change = Change(verdict, ratio, (ratio - half, ratio + half), p_value, p_value, 0.02, needed)
+    sides = (Side(mean, None, 10, which.id, "machine") for mean, which in ((0.001, OLD), (0.001 * ratio, NEW)))
+    return Comparison(
+        benchmark, where or Configuration(), Workload(), Metric(metric, "s", Better.LOWER), change, *sides
+    )
+
+
+def gate(
+    *rows: Comparison,
+    strata: tuple[StratumChange, ...] = (),
+    carriers: tuple[Carrier, ...] = (),
+    broken: tuple[Broken, ...] = (),
+    unconfirmed: tuple[str, ...] = (),
+) -> GateConclusion:
+    return GateConclusion(
+        study="gate-1",
+        reference=OLD,
+        revision=NEW,
+        question=Question(),
+        rows=rows,
+        strata=strata,
+        carriers=carriers,
+        broken=broken,
+        explored=5,
+        confirmed=5 if any(one.change.told for one in rows) else 0,
+        unconfirmed=unconfirmed,
+        done=80,
+        failed=2 if broken else 0,
+        seconds=12.5,
+        warnings=(),
+    )
+
+
+def report(found: GateConclusion, *, fails: bool, reason: str = "") -> Report:
+    """Of one finding, about all that is slower."""
+    slower = [one for one in (*found.rows, *(each.comparison for each in found.strata)) if one.change.ratio == 1.13]
+    sizes = {spot_of(one): Size(1.13, *one.change.interval) for one in slower if one.change.interval}
+    seen = Event("regression-7f220f01", Happening.SEEN, AT, found.study, OLD.id, NEW.id, sizes)
+    events = [seen]
+    if reason:
+        at = AT.replace(hour=13)
+        events.append(Event(seen.finding, Happening.ACKNOWLEDGED, at, author="Sköll", reason=reason))
+    [finding] = findings_of(events)
+    return Report(finding, news=fails, fails=fails)
+
+
+def carriers(benchmark: str = "main") -> tuple[Carrier, ...]:
+    return (
+        Carrier(benchmark, "latency", "cache", False, 0.999, (0.98, 1.017), 1e-5),
+        Carrier(benchmark, "latency", "cache", True, 1.279, (1.25, 1.308), 1e-5),
+    )
+
+
+def same() -> Ruling:
+    return Ruling(gate(row(Verdict.SAME), row(Verdict.SAME, metric="memory"), unconfirmed=("memory of main",)))
+
+
+def slower() -> Ruling:
+    where = Configuration({"cache": True})
+    stratum = StratumChange(where, row(Verdict.SLOWER, where=where))
+    found = gate(row(Verdict.SLOWER), row(Verdict.SAME, "other"), strata=(stratum,), carriers=carriers())
+    return Ruling(found, (report(found, fails=True),))
+
+
+def known() -> Ruling:
+    """What is slower was acknowledged."""
+    found = gate(row(Verdict.SLOWER), row(Verdict.SAME, "other"), carriers=carriers())
+    return Ruling(found, (report(found, fails=False, reason="the cache is correct now"),))
+
+
+def known_and_undecided() -> Ruling:
+    found = gate(row(Verdict.SLOWER), row(Verdict.INCONCLUSIVE, "other"))
+    return Ruling(found, (report(found, fails=False, reason="as it should be"),))
+
+
+def faster() -> Ruling:
+    return Ruling(gate(row(Verdict.FASTER), row(Verdict.SAME, "other")))
+
+
+def inconclusive() -> Ruling:
+    return Ruling(gate(row(Verdict.INCONCLUSIVE), row(Verdict.SAME, "other")))
+
+
+def broken() -> Ruling:
+    """One configuration works at the reference alone, another at the revision alone, one nowhere."""
+    told = (
+        Broken("main", Configuration({"cache": True}), NEW, "build: make: *** no rule\nmore output", alone=True),
+        Broken("main", Configuration({"cache": False}), OLD, "exit status 1", alone=True),
+        Broken("other", Configuration(), NEW, "timeout", alone=False),
+    )
+    return Ruling(gate(row(Verdict.SAME), broken=told))
+
+
+def hostile() -> Ruling:
+    where = Configuration({"o|p": "x, y"})
+    stratum = StratumChange(where, row(Verdict.SLOWER, NASTY, where=where))
+    found = gate(
+        row(Verdict.SLOWER, NASTY),
+        row(Verdict.INCONCLUSIVE, NASTY, metric="µ<memory>|\x07"),
+        strata=(stratum,),
+        carriers=carriers(NASTY),
+    )
+    return Ruling(found, (report(found, fails=True),))
+
+
+def many() -> Ruling:
+    """Of 300 benchmarks 2 are slower, 30 are not decided and 1 is faster."""
+    verdicts = [Verdict.SAME] * 300
+    verdicts[7] = verdicts[150] = Verdict.SLOWER
+    verdicts[20:50] = [Verdict.INCONCLUSIVE] * 30
+    verdicts[222] = Verdict.FASTER
+    found = gate(*(row(verdict, f"benchmark {number:03}") for number, verdict in enumerate(verdicts)))
+    return Ruling(found, (report(found, fails=True),))
+
+
+GATES = {
+    "same": same,
+    "slower": slower,
+    "known": known,
+    "known-and-undecided": known_and_undecided,
+    "faster": faster,
+    "inconclusive": inconclusive,
+    "broken": broken,
+    "hostile": hostile,
+    "many": many,
+}

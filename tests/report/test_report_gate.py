@@ -1,0 +1,91 @@
+"""What stops a change is told alike by everything that tells of a gate."""
+
+from __future__ import annotations
+
+import pytest
+from example_gates import GATES, gate, report, row
+
+from hati.cli.check import _status
+from hati.report import gate_answer, gate_cases, gate_json, gate_table, gate_tables
+from hati.studies.comparison import Verdict
+from hati.studies.findings import Ruling
+
+STATUS = {
+    "same": 0,
+    "slower": 1,
+    "known": 0,
+    "known-and-undecided": 3,
+    "faster": 0,
+    "inconclusive": 3,
+    "broken": 4,
+    "hostile": 1,
+    "many": 1,
+}
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_status_cases_json_and_answer_agree(name: str) -> None:
+    ruling = GATES[name]()
+    status, cases = _status(ruling), gate_cases(ruling)
+    said = gate_json(ruling)
+    assert isinstance(said, dict)
+    assert status == STATUS[name]
+    assert said["fails"] is ruling.fails is (status != 0)
+    assert any(case.error for case in cases) == (status == 4)
+    if status != 4:
+        assert any(case.failure for case in cases) == (status == 1)
+    assert gate_answer(ruling).startswith("slower: ") == (status == 1)
+    assert len({(case.suite, case.name) for case in cases}) == len(cases)
+    rows = said["benchmarks"]
+    assert isinstance(rows, list)
+    assert all((one["known"] is not None) <= (one["verdict"] == "slower") for one in rows)
+    slower = {one["benchmark"] for one in rows if one["verdict"] == "slower" and one["known"] is None}
+    assert slower == {case.suite for case in cases if case.failure}
+
+
+def test_json_has_the_keys_that_programs_rely_on() -> None:
+    said = gate_json(GATES["slower"]())
+    assert isinstance(said, dict)
+    assert list(said)[:1] == ["verdict"]
+    assert {"verdict", "reference", "revision", "benchmarks", "strata", "options", "findings"} <= set(said)
+    [first, *_] = said["options"]
+    assert {"option", "setting", "ratio", "interval"} <= set(first)
+
+
+def test_what_stops_a_change_is_chosen() -> None:
+    """``--fail-on`` decides for cases as for the exit status."""
+    found = GATES["slower"]().gate
+    lenient = Ruling(found, (report(found, fails=True),), frozenset({Verdict.INCONCLUSIVE}))
+    assert _status(lenient) == 0
+    assert not any(case.failure for case in gate_cases(lenient))
+    both = gate(row(Verdict.SLOWER), row(Verdict.INCONCLUSIVE, "other"))
+    assert _status(Ruling(both, (), frozenset({Verdict.INCONCLUSIVE}))) == 3
+    strict = Ruling(gate(row(Verdict.FASTER)), (), frozenset({Verdict.FASTER}))
+    assert _status(strict) == 1
+    assert any(case.failure for case in gate_cases(strict))
+
+
+def test_what_is_slower_without_a_finding_fails() -> None:
+    """As where no ratio can be told."""
+    assert _status(Ruling(gate(row(Verdict.SLOWER)))) == 1
+
+
+def test_a_known_regression_hides_no_other() -> None:
+    found = gate(row(Verdict.SLOWER))
+    known = report(found, fails=False, reason="it has to wait")
+    more = gate(row(Verdict.SLOWER), row(Verdict.SLOWER, "other"))
+    ruling = Ruling(more, (known,))
+    assert [one.benchmark for one in ruling.slower] == ["other"]
+    assert _status(ruling) == 1
+    assert [case.suite for case in gate_cases(ruling) if case.failure] == ["other"]
+    verdicts = {cells[0]: cells[-1] for cells in gate_tables(ruling)[0].rows}
+    assert getattr(verdicts["main"], "text", None) == "slower, known"
+    assert verdicts["other"] == "slower"
+
+
+def test_the_short_table_has_what_is_not_the_same_and_the_worst_first() -> None:
+    assert gate_table(GATES["same"]()) is None
+    short = gate_table(GATES["many"]())
+    assert short is not None
+    assert [cells[-1] for cells in short.rows[:3]] == ["slower", "slower", "inconclusive"]
+    assert (len(short.rows), short.notes) == (20, ("13 more below.",))
