@@ -144,3 +144,38 @@ def test_without_a_policy_nothing_is_ever_due(hati: Hati, evolving: Path) -> Non
     change(evolving / "hati.toml", POLICY, "")
     change(evolving / "subject.py", "0.010\n", "0.0101\n")
     assert checked(hati) == {"due": False, "reasons": []}
+
+
+TABLE_SPACE = "".join(f'[options.{name}]\nsettings = ["off", "on"]\n' for name in "abcd")
+
+
+def table(folder: Path) -> Path:
+    """All configurations of four options at two releases: b matters at the first, c at the second."""
+    rows = ["a,b,c,d,revision,time"]
+    for release, second in (("1.0", 1), ("2.0", 2)):
+        for number in range(16):
+            on = [number >> place & 1 for place in range(4)]
+            noise = 1 + 0.004 * ((number * 7 + 3 * second) % 11 - 5) / 5
+            value = 10 * (1.5 if on[0] else 1) * (1.3 if on[second] else 1) * noise
+            rows.append(",".join([*("on" if one else "off" for one in on), release, f"{value:.6f}"]))
+    (folder / "space.toml").write_text(TABLE_SPACE)
+    (folder / "releases.csv").write_text("\n".join(rows) + "\n")
+    return folder / "releases.csv"
+
+
+@pytest.mark.acceptance
+def test_releases_of_a_table_are_screened_again(hati: Hati, tmp_path: Path) -> None:
+    command = ("screen", table(tmp_path).name, "--space", "space.toml", "--budget", "16", "--store", "kept.sqlite")
+    first = hati(*command, "--where", "revision=1.0", "--format", "json")
+    assert set(first.json["important"]) == {"a", "b"}
+    again = hati(*command, "--where", "revision=2.0", "--format", "json", "--recalibrate").json
+    assert set(again["important"]) == {"a", "c"}
+    assert again["changes"]["before"] == first.json["study"]
+    assert (again["changes"]["became_important"], again["changes"]["no_longer_shown"]) == ([["c"]], [["b"]])
+
+
+@pytest.mark.parametrize("verb", [("check", "2.0"), ("compare-effects", "1.0", "2.0"), ("bisect", "1.0", "2.0")])
+def test_what_runs_programs_refuses_a_table(hati: Hati, tmp_path: Path, verb: tuple[str, ...]) -> None:
+    done = hati(*verb, "--project", table(tmp_path).name)
+    assert done.status == 2
+    assert "releases.csv is a table of what was measured, and this runs a program" in done.err
