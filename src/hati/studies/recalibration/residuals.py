@@ -72,7 +72,7 @@ def residual_shift(
     if now.df and not np.isnan(then).any():
         # What was measured then is a run's value at least, and noisy as one of today's.
         variances = now.variance * (1.0 + 1.0 / now.counts) + margin**2
-        return _tested(screened.metric, scale, now.means - then, np.diag(variances), now.df)
+        return _tested(screened.metric, scale, now.means - then, np.diag(variances), now.df, now.peaked)
     model = Prediction.of(screened, scale)
     if model is None:
         return None
@@ -82,8 +82,14 @@ def residual_shift(
     return _tested(screened.metric, scale, now.means - columns @ model.coefficients, covariance, model.df)
 
 
-def _tested(metric: Metric, scale: Scale, away: FloatArray, covariance: FloatArray, df: int) -> ResidualShift:
-    """Generalised least squares of the level: the squares that are left, over their number, are F."""
+def _tested(
+    metric: Metric, scale: Scale, away: FloatArray, covariance: FloatArray, df: int, peaked: float = 1.0
+) -> ResidualShift:
+    """Generalised least squares of the level: the squares that are left, over their number, are F.
+
+    Both numbers of degrees of freedom are divided by ``peaked``, 1 + gamma / 2 for noise of excess kurtosis gamma: Box
+    (1953), Non-normality and tests on variances, Biometrika 40(3/4), 318-335.
+    """
     left = len(away) - 1
     weight = np.linalg.inv(covariance)
     level = float(np.sum(weight @ away) / np.sum(weight))
@@ -94,7 +100,7 @@ def _tested(metric: Metric, scale: Scale, away: FloatArray, covariance: FloatArr
         scale=scale,
         found=float(np.std(away, ddof=1)),
         expected=float(np.sqrt(expected)),
-        p_value=float(f_above(np.array([statistic]), left, df)[0]),
+        p_value=float(f_above(np.array([statistic]), left / peaked, df / peaked)[0]),
         configurations=len(away),
     )
 
@@ -103,7 +109,8 @@ def _tested(metric: Metric, scale: Scale, away: FloatArray, covariance: FloatArr
 class _Now:
     """Of the ``measured`` configurations the ``means`` over ``counts`` rounds, and a round's variance about them.
 
-    ``variance`` is known with ``df`` degrees of freedom; 0 where no configuration has two rounds.
+    ``variance`` is known with ``df`` degrees of freedom; 0 where no configuration has two rounds. ``peaked`` is
+    one plus half the excess kurtosis of a round, at least 1.
     """
 
     measured: NDArray[np.bool_]
@@ -111,6 +118,7 @@ class _Now:
     counts: FloatArray
     variance: float
     df: int
+    peaked: float
 
     @classmethod
     def of(cls, values: FloatArray) -> _Now:
@@ -120,7 +128,20 @@ class _Now:
         counts = np.sum(~np.isnan(chosen), axis=0).astype(np.float64)
         means = np.nansum(chosen, axis=0) / counts
         df = int(np.sum(counts - 1.0))
-        return cls(measured, means, counts, float(np.nansum((chosen - means) ** 2)) / df if df else 0.0, df)
+        rest = chosen - means
+        variance = float(np.nansum(rest**2)) / df if df else 0.0
+        return cls(measured, means, counts, variance, df, _peaked(rest, counts, variance))
+
+
+def _peaked(rest: FloatArray, counts: FloatArray, variance: float) -> float:
+    """From deviations of rounds from their means, whose excess kurtosis is less than that of rounds."""
+    if variance == 0.0:
+        return 1.0
+    rounds = max(2.0, float(np.mean(counts)))
+    kept = ((rounds - 1.0) ** 3 + 1.0) / (rounds**2 * (rounds - 1.0))
+    values = rest[~np.isnan(rest)]
+    excess = float(np.mean(values**4)) / float(np.mean(values**2)) ** 2 - 3.0
+    return 1.0 + max(0.0, excess) / kept / 2.0
 
 
 def _logarithms(values: FloatArray) -> FloatArray:
