@@ -6,6 +6,7 @@ import sys
 
 from benchmarks import (
     accuracy,
+    accuracy_releases,
     change_points,
     comparing,
     designs,
@@ -32,6 +33,7 @@ ALL = (
     validating,
     change_points,
     accuracy,
+    accuracy_releases,
     comparing,
     stopping,
     steady,

@@ -22,18 +22,25 @@ def read_policy(check: Table) -> Policy | None:
     value = check.get("recalibrate")
     if value is None:
         return None
-    from hati.studies.recalibration import Policy  # loads what screenings need: not for projects without a policy
+    from hati.studies.recalibration import (
+        TOLERANCE,
+        Policy,
+    )  # loads what screenings need: not for projects without a policy
 
     table = value.table()
-    table.only("checks", "days", "residuals", "options")
+    table.only("checks", "days", "residuals", "tolerance", "options")
     checks, days = table.get("checks"), table.get("days")
-    residuals, options = table.get("residuals"), table.get("options")
+    residuals, tolerance = table.get("residuals"), table.get("tolerance")
+    options = table.get("options")
+    if tolerance is not None and residuals is None:
+        raise tolerance.error("tolerance: of what is not tested", fix='add residuals = "1%"')
     try:
         return Policy(
             None if checks is None else _positive(checks, checks.natural()),
             None if days is None else _positive(days, _number(days)),
             None if residuals is None else _share(residuals),
             options is not None and options.truth(),
+            TOLERANCE if tolerance is None else _share(tolerance),
         )
     except InputError as error:
         if error.place is not None:
@@ -54,12 +61,12 @@ def _positive(value: Value, number: _Number) -> _Number:
 
 
 def _share(value: Value) -> float:
-    """A level such as ``"1%"`` or 0.01."""
+    """A share such as ``"1%"`` or 0.01."""
     text = value.data.strip() if isinstance(value.data, str) else ""
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1) if text else _number(value)
     except ValueError:
         share = -1.0
     if not 0.0 < share < 1.0:
-        raise value.error(f"{value.name}: expected a level between 0 and 1", fix='write it as "1%" or 0.01')
+        raise value.error(f"{value.name}: expected a share between 0 and 100 %", fix='write it as "1%" or 0.01')
     return share

@@ -136,6 +136,8 @@ def _changes_notes(found: EffectChanges) -> list[str]:
         for kind in (Change.BECAME, Change.CEASED)
         if found.of(kind)
     ]
+    moved = [effect_name(effect.options) for effect in found.effects if effect.moved]
+    sentences += [f"of another size: {', '.join(moved)}"] if moved else []
     sentences += [f"{', '.join(found.added)} added"] if found.added else []
     sentences += [f"{', '.join(found.removed)} removed"] if found.removed else []
     return [

@@ -113,6 +113,13 @@ class StoreConformance(ABC):
         assert not self.open().record(a_run(study, outcome=Outcome.FAILED))
         assert store.evidence(study).runs == (a_run(study),)
 
+    def test_it_knows_when_studies_were_measured(self) -> None:
+        store, study = self.begun()
+        assert store.spans() == {}
+        for repetition in (2, 0, 1):
+            store.record(a_run(study, repetition))
+        assert store.spans() == {study.key: Span(START, START + timedelta(seconds=2), 3)}
+
     def test_several_begin_and_record_the_same_at_once(self) -> None:
         _, study = self.begun(campaign=9)
         several, one = 4, a_study()

@@ -8,11 +8,11 @@ from datetime import datetime
 
 import numpy as np
 
-from hati.core import Benchmark, Configuration, Evidence, HatiError, InputError, Metric
+from hati.core import Benchmark, Configuration, HatiError, InputError, Metric
 from hati.store import Span, StudyRecord
-from hati.studies.gate import Gate
 from hati.studies.recalibration import (
     EffectChanges,
+    Policy,
     Prior,
     Recalibration,
     ResidualShift,
@@ -35,13 +35,11 @@ _ENOUGH = 0.5
 
 def recalibration_of(prepared: PreparedGate, now: datetime) -> Recalibration:
     """Hold the benchmarks of a check against the project's policy; without one nothing is ever due."""
-    place, policy = prepared.place, prepared.place.project.check.recalibrate
+    policy = prepared.place.project.check.recalibrate
     if policy is None:
         return Recalibration()
-    evidence = prepared.evidence()
     benchmarks = {cell.benchmark.name: cell.benchmark for cell in prepared.study.cells}.values()
-    tested = evidence if policy.residuals is not None else Evidence()
-    return due(policy, [_since(place, prepared.study, benchmark, tested) for benchmark in benchmarks], now)
+    return due(policy, [_since(prepared, benchmark, policy) for benchmark in benchmarks], now)
 
 
 def prepare_recalibration(place: Workplace, request: ScreeningRequest, *, fresh: bool) -> PreparedScreening:
@@ -107,7 +105,8 @@ def _conclusion(place: Workplace, record: StudyRecord, metric: Metric) -> Screen
     return study_over(place, record, then, metric.name).conclude(evidence)
 
 
-def _since(place: Workplace, gate: Gate, benchmark: Benchmark, evidence: Evidence) -> Since:
+def _since(prepared: PreparedGate, benchmark: Benchmark, policy: Policy) -> Since:
+    place = prepared.place
     record = last_screening(place, benchmark.name)
     if record is None:
         return Since(benchmark.name)
@@ -126,7 +125,7 @@ def _since(place: Workplace, gate: Gate, benchmark: Benchmark, evidence: Evidenc
         added=added,
         removed=removed,
         altered=not (added or removed) and parameters["space"] != space.digest,
-        shifts=tuple(_shifts(place, record, gate, benchmark, evidence)) if same else (),
+        shifts=tuple(_shifts(prepared, record, benchmark, policy)) if same and policy.residuals is not None else (),
     )
 
 
@@ -139,19 +138,20 @@ def _checks(place: Workplace, benchmark: str, since: datetime, spans: Mapping[st
 
 
 def _shifts(
-    place: Workplace, record: StudyRecord, gate: Gate, benchmark: Benchmark, evidence: Evidence
+    prepared: PreparedGate, record: StudyRecord, benchmark: Benchmark, policy: Policy
 ) -> Iterator[ResidualShift]:
+    place, gate = prepared.place, prepared.study
     configurations = [cell.configuration for cell in gate.cells if cell.benchmark.name == benchmark.name]
-    runs = [
-        run for run in evidence.done if (run.task.benchmark, run.task.revision) == (benchmark.name, gate.revision.id)
-    ]
+    own = (benchmark.name, gate.revision.id)
+    runs = [run for run in prepared.evidence().done if (run.task.benchmark, run.task.revision) == own]
     for metric in benchmark.metrics if runs else ():
         try:
             screened = conclude_stored(place, record.id.key, metric.name)
         except HatiError:  # the metric was not measured then
             continue
+        values = values_of(runs, screened.metric, configurations)
         before = _before(place, record, screened.metric)
-        found = residual_shift(screened, configurations, values_of(runs, screened.metric, configurations), before)
+        found = residual_shift(screened, configurations, values, before, policy.tolerance)
         if found is not None:
             yield found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Engine, Evidence, InputError, Metric, Plan, StudyId, generator
@@ -28,6 +28,8 @@ from hati.wiring.advising import remedies
 from hati.wiring.planning import Goal, check_noise, pilot_runs, planned
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.workplace import Announce, Workplace, mute
+
+_SEVERAL = 2
 
 
 @dataclass(frozen=True)
@@ -115,8 +117,13 @@ class PreparedScreening:
         return self._assigned(planned(self.pilot, self.evidence(), self.budget, goal, self.place.repetitions, rng))
 
     def _assigned(self, choice: AnyChoice) -> AnyChoice:
-        likely = self.prior.likely(self.place.project.space.names) if self.prior else ()
-        return assigned(choice, likely) if isinstance(choice, Choice) else choice
+        """Those that were important before become the factors whose interactions are told apart best."""
+        names = self.place.project.space.names
+        likely = self.prior.likely(names) if self.prior else ()
+        if len(likely) < _SEVERAL or not isinstance(choice, Choice) or not choice.generators:
+            return choice
+        listed = ", ".join(names[option] for option in likely)
+        return replace(assigned(choice, likely), reason=f"{choice.reason}; aliased least: {listed}, important before")
 
     def _left(self, choice: AnyChoice, evidence: Evidence) -> Plan:
         return self.study(choice).plan(evidence).within(self.budget.left(evidence))

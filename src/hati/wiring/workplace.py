@@ -106,13 +106,29 @@ def _project_root(path: Path, place: str | None) -> Path:
 
 
 def workplace(path: Path, place: str | None) -> Workplace:
-    """Read the project at a path, and open its store."""
+    """Read the project at a path, and open its store.
+
+    Raises:
+        InputError: for all that is wrong with it, and where the path names a table.
+    """
+    _refuse_table(path)
     project = read_project(path)
     if place is None:
         _make_folder(project.root)
     return Workplace(
         project, open_store(place or _default_store(project.root)), machine(), directory_revision(project.root)
     )
+
+
+def _refuse_table(path: Path) -> None:
+    from hati.subject.table import is_table  # rarely of use: most paths are folders
+
+    if path.is_file() and is_table(path):
+        raise InputError(
+            f"{path} is a table of what was measured, and this runs a program",
+            fix="name a folder with hati.toml; of a table's revisions tell `hati screen --where revision=...` "
+            "with --recalibrate, and `hati history`",
+        )
 
 
 def _default_store(root: Path) -> str:

@@ -8,12 +8,13 @@ from hati.studies.recalibration.bygone import bygone_space
 from hati.studies.recalibration.changes import Change, EffectChange, EffectChanges, effect_changes
 from hati.studies.recalibration.deciding import Condition, Reason, Recalibration, Since, due
 from hati.studies.recalibration.measured import values_of
-from hati.studies.recalibration.policy import Policy
+from hati.studies.recalibration.policy import TOLERANCE, Policy
 from hati.studies.recalibration.prediction import Prediction
 from hati.studies.recalibration.prior import Prior
 from hati.studies.recalibration.residuals import ResidualShift, residual_shift
 
 __all__ = [
+    "TOLERANCE",
     "Change",
     "Condition",
     "EffectChange",

@@ -1,7 +1,8 @@
-"""Whether what is measured now is still what a screening's model predicts, but for the level.
+"""Whether residuals are what they were when options were screened, but for the level.
 
-The test of predictive failure of Chow (1960), Tests of equality between sets of coefficients in two linear
-regressions, Econometrica 28(3), 591-605, with a level of its own for the new values.
+Where the configurations were measured beside the screening, residuals of then and now differ by as much as the values
+do, whatever the model. Else by the test of predictive failure of Chow (1960), Tests of equality between sets of
+coefficients in two linear regressions, Econometrica 28(3), 591-605, with a level of its own for the new values.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from numpy.typing import NDArray
 
 from hati.core import Configuration, FloatArray, Metric
 from hati.stats import f_above
-from hati.studies.recalibration.prediction import Prediction
+from hati.studies.recalibration.policy import TOLERANCE
+from hati.studies.recalibration.prediction import Prediction, scale_of
 from hati.studies.screening import Scale, ScreeningConclusion
 
 _Known = Mapping[Configuration, float]
+_FEWEST = 2
 
 
 @dataclass(frozen=True)
@@ -40,89 +43,112 @@ def residual_shift(
     configurations: Sequence[Configuration],
     values: FloatArray,
     before: _Known | None = None,
+    tolerance: float = TOLERANCE,
 ) -> ResidualShift | None:
-    """Test whether values are off their predictions by more than the screening's own runs were.
+    """Test whether values differ from what a screening leads to expect by more than noise.
 
-    A prediction is the model's; of a configuration that was measured ``before``, beside the screening, it is what was
-    measured then, which takes away what the model has always been wrong by. Levels are not compared. A shift of less
-    than the screening's relevant effect is none.
+    Expected is what all configurations had ``before``, beside the screening, where that is known; else what the model
+    of the screening predicts, which may err by as much as it did in the screening's own runs. Levels are not compared.
+    A shift whose root mean square is within the tolerance is none.
 
     Args:
         screened: the screening.
         configurations: what was measured now; each once.
         values: of the metric, in its unit, shape (rounds, configurations); nan where there is none.
         before: what configurations had then, in the metric's unit.
+        tolerance: a fraction, of the mean size where values are not all positive.
 
     Returns:
         None where fewer than two configurations were measured, or nothing tells how well the model fits.
     """
-    model = Prediction.of(screened)
+    scale = scale_of(screened)
+    now = _Now.of(values if scale is Scale.RAW else _logarithms(values))
+    cells = [configuration for configuration, use in zip(configurations, now.measured, strict=True) if use]
+    if len(cells) < _FEWEST:
+        return None
+    margin = float(np.log1p(tolerance)) if scale is Scale.LOG else tolerance * _size(screened)
+    then = np.array([(before or {}).get(cell, np.nan) for cell in cells])
+    then = then if scale is Scale.RAW else _logarithms(then)
+    if now.df and not np.isnan(then).any():
+        # What was measured then is a run's value at least, and noisy as one of today's.
+        variances = now.variance * (1.0 + 1.0 / now.counts) + margin**2
+        return _tested(screened.metric, scale, now.means - then, np.diag(variances), now.df, now.peaked)
+    model = Prediction.of(screened, scale)
     if model is None:
         return None
-    there = _usable(model, configurations, values, before or {})
-    cells = [configuration for configuration, use in zip(configurations, there.used, strict=True) if use]
-    columns = model.columns(cells) * ~there.known[:, None]
-    away = there.now - there.then - columns @ model.coefficients
-    margin = np.log1p(screened.relevant) if model.scale is Scale.LOG else screened.relevant * _size(screened)
-    each = model.variance + there.noise + margin**2
-    covariance = each * np.eye(len(cells)) + model.variance * (columns @ model.unscaled @ columns.T)
-    levels = np.column_stack([there.known, ~there.known]).astype(np.float64)
-    levels = levels[:, levels.any(axis=0)]
-    return _tested(screened.metric, model, away, covariance, levels)
+    columns = model.columns(cells)
+    covariance = model.variance * (np.eye(len(cells)) + columns @ model.unscaled @ columns.T)
+    covariance += np.diag(now.variance / now.counts + margin**2)
+    return _tested(screened.metric, scale, now.means - columns @ model.coefficients, covariance, model.df)
 
 
 def _tested(
-    metric: Metric, model: Prediction, away: FloatArray, covariance: FloatArray, levels: FloatArray
-) -> ResidualShift | None:
-    """Generalised least squares of the levels: the squares that are left, over their number, are F."""
-    left = len(away) - levels.shape[1]
-    if left < 1:
-        return None
+    metric: Metric, scale: Scale, away: FloatArray, covariance: FloatArray, df: int, peaked: float = 1.0
+) -> ResidualShift:
+    """Generalised least squares of the level: the squares that are left, over their number, are F.
+
+    Both numbers of degrees of freedom are divided by ``peaked``, 1 + gamma / 2 for noise of excess kurtosis gamma: Box
+    (1953), Non-normality and tests on variances, Biometrika 40(3/4), 318-335.
+    """
+    left = len(away) - 1
     weight = np.linalg.inv(covariance)
-    level = np.linalg.solve(levels.T @ weight @ levels, levels.T @ weight @ away)
-    rest = away - levels @ level
-    statistic = float(rest @ weight @ rest) / left
-    centred = np.eye(len(away)) - levels @ np.linalg.pinv(levels)
+    level = float(np.sum(weight @ away) / np.sum(weight))
+    statistic = float((away - level) @ weight @ (away - level)) / left
+    expected = (np.trace(covariance) - covariance.mean() * len(away)) / left
     return ResidualShift(
         metric=metric,
-        scale=model.scale,
-        found=float(np.sqrt(np.sum((centred @ away) ** 2) / left)),
-        expected=float(np.sqrt(np.trace(centred @ covariance @ centred) / left)),
-        p_value=float(f_above(np.array([statistic]), left, model.df)[0]),
+        scale=scale,
+        found=float(np.std(away, ddof=1)),
+        expected=float(np.sqrt(expected)),
+        p_value=float(f_above(np.array([statistic]), left / peaked, df / peaked)[0]),
         configurations=len(away),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Cells:
-    """What can be compared, on the model's scale: ``used`` of all configurations, the others by these.
+class _Now:
+    """Of the ``measured`` configurations the ``means`` over ``counts`` rounds, and a round's variance about them.
 
-    ``now`` are means over rounds, ``noise`` the variance of one; ``then`` what was measured before where ``known``.
+    ``variance`` is known with ``df`` degrees of freedom; 0 where no configuration has two rounds. ``peaked`` is
+    one plus half the excess kurtosis of a round, at least 1.
     """
 
-    used: NDArray[np.bool_]
-    now: FloatArray
-    noise: float
-    then: FloatArray
-    known: NDArray[np.bool_]
+    measured: NDArray[np.bool_]
+    means: FloatArray
+    counts: FloatArray
+    variance: float
+    df: int
+    peaked: float
+
+    @classmethod
+    def of(cls, values: FloatArray) -> _Now:
+        """Those of values on a scale, shape (rounds, configurations)."""
+        measured = np.asarray(~np.isnan(values).all(axis=0), dtype=np.bool_)
+        chosen = values[:, measured]
+        counts = np.sum(~np.isnan(chosen), axis=0).astype(np.float64)
+        means = np.nansum(chosen, axis=0) / counts
+        df = int(np.sum(counts - 1.0))
+        rest = chosen - means
+        variance = float(np.nansum(rest**2)) / df if df else 0.0
+        return cls(measured, means, counts, variance, df, _peaked(rest, counts, variance))
 
 
-def _usable(model: Prediction, configurations: Sequence[Configuration], values: FloatArray, before: _Known) -> _Cells:
-    then = np.array([before.get(configuration, np.nan) for configuration in configurations])
-    if model.scale is Scale.LOG:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            values, then = np.log(values), np.log(then)
-    values = np.where(np.isfinite(values), values, np.nan)
-    told = np.array([model.tells(configuration) for configuration in configurations], dtype=np.bool_)
-    known = np.isfinite(then)
-    used = np.asarray(~np.isnan(values).all(axis=0) & (told | known), dtype=np.bool_)
-    chosen = values[:, used]
-    counts = np.sum(~np.isnan(chosen), axis=0)
-    now = np.nansum(chosen, axis=0) / counts
-    spare = int(np.sum(counts - 1))
-    variance = float(np.nansum((chosen - now) ** 2)) / spare if spare else 0.0
-    noise = variance * float(np.mean(1.0 / counts)) if len(counts) else 0.0
-    return _Cells(used, now, noise, np.where(known, then, 0.0)[used], known[used])
+def _peaked(rest: FloatArray, counts: FloatArray, variance: float) -> float:
+    """From deviations of rounds from their means, whose excess kurtosis is less than that of rounds."""
+    if variance == 0.0:
+        return 1.0
+    rounds = max(2.0, float(np.mean(counts)))
+    kept = ((rounds - 1.0) ** 3 + 1.0) / (rounds**2 * (rounds - 1.0))
+    values = rest[~np.isnan(rest)]
+    excess = float(np.mean(values**4)) / float(np.mean(values**2)) ** 2 - 3.0
+    return 1.0 + max(0.0, excess) / kept / 2.0
+
+
+def _logarithms(values: FloatArray) -> FloatArray:
+    """Nan where there is none."""
+    found = np.full(values.shape, np.nan)
+    np.log(values, out=found, where=values > 0.0)
+    return found
 
 
 def _size(screened: ScreeningConclusion) -> float:

@@ -13,10 +13,10 @@ import numpy as np
 
 from hati.design import from_generators
 from hati.design.matrix import Matrix
+from hati.design.names import symbols
 from hati.studies.screening.choice import Choice
 
 _MOST = 5_000
-_FACTOR = re.compile(r"x(\d+)")
 
 
 def assigned(choice: Choice, likely: Sequence[int]) -> Choice:
@@ -37,7 +37,7 @@ def assigned(choice: Choice, likely: Sequence[int]) -> Choice:
     others = iter(option for option in range(factors) if option not in chosen)
     taken = dict(zip(found, chosen, strict=True))
     owner = [taken[factor] if factor in taken else next(others) for factor in range(factors)]
-    return replace(choice, generators=tuple(_renamed(text, owner) for text in choice.generators))
+    return replace(choice, generators=_renamed(choice.generators, owner))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,5 +85,9 @@ def _names(factors: int) -> tuple[str, ...]:
     return tuple(f"x{place}" for place in range(1, factors + 1))
 
 
-def _renamed(generator: str, owner: Sequence[int]) -> str:
-    return _FACTOR.sub(lambda found: f"x{owner[int(found[1]) - 1] + 1}", generator)
+def _renamed(generators: Sequence[str], owner: Sequence[int]) -> tuple[str, ...]:
+    """The same generators, speaking of each factor's owner by its symbol."""
+    own = symbols(_names(len(owner)))
+    others = {own[factor]: own[option] for factor, option in enumerate(owner)}
+    words = re.compile("|".join(map(re.escape, sorted(own, key=len, reverse=True))))
+    return tuple(words.sub(lambda found: others[found[0]], text) for text in generators)
