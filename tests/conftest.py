@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from forked import Server
+from postgres import PostgresServer, programs
 
 settings.register_profile("hati", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("hati")
@@ -24,6 +25,7 @@ os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.envir
 INSTALL = {
     "shared data": "set HATI_DATA to the folder with the measured data sets",
     "hyperfine": "apt-get install hyperfine",
+    "PostgreSQL": "apt-get install postgresql",
     "subversion": "apt-get install subversion",
 }
 
@@ -47,6 +49,17 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 def hati_server() -> Iterator[Server]:
     """Runs the program without loading it each time."""
     with Server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A server of PostgreSQL; tests that use it are of the group "postgres", so that there is one."""
+    found = programs()
+    if found is None:
+        absent("PostgreSQL")
+    assert found is not None
+    with PostgresServer(found) as server:
         yield server
 
 

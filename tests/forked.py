@@ -17,7 +17,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, NoReturn
 
-LIBRARIES = ("alembic.command", "altair", "jinja2", "rich.table", "scipy.linalg", "scipy.special", "vl_convert")
+LIBRARIES = (
+    "alembic.command",
+    "altair",
+    "jinja2",
+    "rich.table",
+    "scipy.linalg",
+    "scipy.special",
+    "sqlalchemy.dialects.postgresql.psycopg",
+    "vl_convert",
+)
 
 
 class Ended(NamedTuple):

@@ -1,7 +1,8 @@
 """A git repository made from examples/sqlite: 40 commits, of which each kind does something to the performance.
 
-The program does real work on SQLite. What a commit makes slower is made so by an operation that goes on
-spinning until it has taken so many times as long as it did.
+The program does real work on SQLite, other orders in every run. What a commit makes slower is made so by further work
+after each operation. Two metrics tell: the processor's time, and the steps of SQLite's virtual machine, which vary with
+the orders alone, whatever else a machine does.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import os
 import random
 import subprocess
+import sys
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sqlite"
 
-TUNING = '''"""How long operations take."""
+TUNING = '''"""How much work operations take."""
 
 EVERYTHING = {everything!r}
 WITH = {with_settings!r}
@@ -29,64 +31,106 @@ def factor(pragmas):
     return found
 '''
 
+SLOWED = '''"""Operations that take so many times the work."""
+
+import sqlite3
+import time
+
+
+class Slowed:
+    def __init__(self, connection, times):
+        self.times, self.steps = times, 0
+        self.other = sqlite3.connect(":memory:")
+        connection.set_progress_handler(self._count, 1)
+
+    def __call__(self, operation):
+        before, start = self.steps, time.process_time()
+        operation()
+        made, took = self.steps - before, time.process_time() - start
+        more = round((self.times - 1.0) * made)
+        self._burn(more)
+        while time.process_time() < start + self.times * took:
+            pass
+        return time.process_time() - start, made + more
+
+    def _count(self):
+        self.steps += 1
+
+    def _burn(self, steps):
+        left = iter(range(steps))
+        self.other.set_progress_handler(lambda: next(left, None) is None, 1)
+        try:
+            self.other.execute("WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT sum(n) FROM c")
+        except sqlite3.OperationalError:
+            pass
+'''
+
 PROJECT = """
 [subject]
 name = "evolving"
 
 [[benchmark]]
 name    = "orders"
-build   = ["python3", "-m", "compileall", "-q", "."]
-command = ["python3", "orders.py", "--database", "{work}/orders.db", "--pragmas", "{file:pragmas.json}"]
+build   = ["PYTHON", "-m", "compileall", "-q", "."]
+command = ["PYTHON", "-S", "orders.py", "--database", "{work}/orders.db", "--pragmas", "{file:pragmas.json}"]
 timeout = "30s"
-warmup  = 3
 
 [[benchmark.metric]]
-name = "latency"
-unit = "s"
+name = "METRIC"
+unit = "UNIT"
 
 [[benchmark.file]]
 path     = "pragmas.json"
 template = "pragmas.json.j2"
 
-[options.journal_mode]
-settings = ["MEMORY", "OFF"]
+[options.automatic_index]
+settings = ["ON", "OFF"]
+
+[options.foreign_keys]
+settings = ["OFF", "ON"]
 
 [options.cache_size]
 settings = [-2000, -64000]
 
-[options.temp_store]
-settings = ["FILE", "MEMORY"]
-
 [check]
 configurations = [
-  { cache_size = -64000, temp_store = "MEMORY" },
-  { journal_mode = "OFF", cache_size = -64000 },
-  { journal_mode = "OFF", temp_store = "MEMORY" },
+  { foreign_keys = "ON", cache_size = -64000 },
+  { automatic_index = "OFF", cache_size = -64000 },
+  { automatic_index = "OFF", foreign_keys = "ON" },
 ]
 """
 
 TEMPLATE = """{
   "synchronous": "OFF",
-  "journal_mode": {{ journal_mode | tojson }},
-  "cache_size": {{ cache_size | tojson }},
-  "temp_store": {{ temp_store | tojson }}
+  "automatic_index": {{ automatic_index | tojson }},
+  "foreign_keys": {{ foreign_keys | tojson }},
+  "cache_size": {{ cache_size | tojson }}
 }
 """
 
 PATCHES = (
-    ("from pathlib import Path\n", "from pathlib import Path\n\nimport tuning\n"),
-    ("    seconds = []\n", "    times = tuning.factor(json.loads(arguments.pragmas.read_text()))\n    seconds = []\n"),
-    ("        start = time.perf_counter()\n", "        start = time.process_time()\n"),
     (
-        "        seconds.append(time.perf_counter() - start)\n",
-        "        end = start + times * (time.process_time() - start)\n"
-        "        while time.process_time() < end:\n"
-        "            pass\n"
-        "        seconds.append(time.process_time() - start)\n",
+        "TRANSACTIONS, PURCHASES, ITEMS, CUSTOMERS = 12, 4, 4, 60",
+        "TRANSACTIONS, PURCHASES, ITEMS, CUSTOMERS = 8, 4, 4, 60",
+    ),
+    ("from pathlib import Path\n", "from pathlib import Path\n\nimport slowed\nimport tuning\n"),
+    ("    rng = random.Random(1)\n", "    rng = random.Random()\n"),
+    (
+        "    seconds = []\n",
+        "    pragmas = json.loads(arguments.pragmas.read_text())\n"
+        "    take = slowed.Slowed(connection, tuning.factor(pragmas))\n"
+        "    seconds, steps = [], []\n",
+    ),
+    ("        start = time.perf_counter()\n", "        took, made = take(operation)\n"),
+    ("        operation()\n", "        steps.append(made)\n"),
+    ("        seconds.append(time.perf_counter() - start)\n", "        seconds.append(took)\n"),
+    (
+        "    connection.close()\n",
+        '    connection.close()\n    print(json.dumps({"metric": "steps", "values": steps}))\n',
     ),
 )
-"""It counts time of the processor: what else a machine does is not what this is about."""
 
+STEPS, LATENCY = ("steps", "1"), ("latency", "s")
 OPTION, SETTING = "cache_size", -64000
 
 
@@ -136,12 +180,18 @@ def git(folder: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
-def an_evolving_repository(folder: Path, seed: int) -> list[Commit]:
-    """Make the repository in a folder that is not there yet."""
+def an_evolving_repository(folder: Path, seed: int, metric: tuple[str, str] = STEPS) -> list[Commit]:
+    """Make the repository in a folder that is not there yet; its project measures that metric."""
     folder.mkdir()
     git(folder, "init", "--quiet")
     (folder / ".gitignore").write_text(".hati/\n__pycache__/\n")
-    (folder / "hati.toml").write_text(PROJECT)
+    # Without what finds an interpreter, which takes longer than the program does.
+    words = {"METRIC": metric[0], "UNIT": metric[1], "PYTHON": str(Path(sys.executable).resolve())}
+    project = PROJECT
+    for word, instead in words.items():
+        project = project.replace(word, instead)
+    (folder / "hati.toml").write_text(project)
+    (folder / "slowed.py").write_text(SLOWED)
     (folder / "pragmas.json.j2").write_text(TEMPLATE)
     program = (EXAMPLE / "orders.py").read_text()
     for found, instead in PATCHES:

@@ -11,18 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evolving import OPTION, SETTING, Commit, Kind, an_evolving_repository
+from evolving import LATENCY, OPTION, SETTING, Commit, Kind, an_evolving_repository
 
-pytestmark = pytest.mark.acceptance
+# Steps are counted, so that two may run at once.
+pytestmark = [pytest.mark.acceptance, pytest.mark.statistical]
 
 HATI = str(Path(sys.executable).with_name("hati"))
 EXPECTED = {Kind.SLOWER_SETTING: 1, Kind.BROKEN: 4}
+TRIES = 10
+HALVES = 2
 
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Commit]]:
     folder = tmp_path_factory.mktemp("evolving") / "repo"
-    return folder, an_evolving_repository(folder, seed=1)
+    return folder, an_evolving_repository(folder, seed=0)
 
 
 def hati(folder: Path, *words: str) -> tuple[int, Any]:
@@ -51,54 +54,83 @@ def checksum(folder: Path) -> str:
     return whole.hexdigest()
 
 
-def test_each_change_is_checked_rightly(repository: tuple[Path, list[Commit]]) -> None:
+def named(found: Any) -> dict[str, dict[Any, float]]:
+    """Of each option that carries a change the ratio at each of its settings."""
+    options: dict[str, dict[Any, float]] = {}
+    for carrier in found["options"]:
+        options.setdefault(carrier["option"], {})[carrier["setting"]] = carrier["ratio"]
+    return options
+
+
+@pytest.mark.parametrize("half", range(HALVES))
+def test_each_change_is_checked_rightly(repository: tuple[Path, list[Commit]], half: int) -> None:
     folder, commits = repository
     tree = checksum(folder)
     wrong = []
-    for commit in commits[1:]:
+    for commit in commits[1 + half :: HALVES]:
         reference = before(commits, commit).revision
         status, found = hati(folder, "check", commit.revision, "--reference", reference)
         if status != EXPECTED.get(commit.kind, 0):
             wrong.append((commit, status, found))
         elif commit.kind is Kind.SLOWER_SETTING:
-            assert {carrier["option"] for carrier in found["options"]} == {OPTION}
-            ratios = {carrier["setting"]: carrier["ratio"] for carrier in found["options"]}
-            assert ratios[SETTING] == pytest.approx(1.3, abs=0.1)
+            assert named(found) == {OPTION: {-2000: pytest.approx(1.0, abs=0.15), SETTING: pytest.approx(1.3, abs=0.2)}}
         elif commit.kind is Kind.FASTER:
-            assert found["verdict"] == "faster"
-    assert not wrong
+            assert (found["verdict"], named(found)) == ("faster", {})
+    # An A/A check errs in one of a hundred at most: of some 37 hardly more than one.
+    assert len(wrong) <= 1, wrong
+    assert all(commit.kind is not Kind.SLOWER_SETTING for commit, _, _ in wrong)
     assert checksum(folder) == tree
     assert not (folder / ".hati" / "trees").exists()
+
+
+def test_time_tells_as_well(tmp_path: Path) -> None:
+    """However much it varies on this machine: there are rounds enough for a fifth of a run's value."""
+    folder = tmp_path / "repo"
+    commits = an_evolving_repository(folder, 0, LATENCY)
+    commit = of_kind(commits, Kind.SLOWER_SETTING)
+    words = ["--reference", before(commits, commit).revision, "--budget", "800"]
+    status, found = hati(folder, "check", commit.revision, *words)
+    assert (status, found["verdict"]) == (1, "slower")
 
 
 def test_the_option_whose_effect_changed_is_named(repository: tuple[Path, list[Commit]]) -> None:
     folder, commits = repository
     commit = of_kind(commits, Kind.SLOWER_SETTING)
-    status, found = hati(
-        folder, "compare-effects", before(commits, commit).revision, commit.revision, "--metric", "latency"
-    )
+    status, found = hati(folder, "compare-effects", before(commits, commit).revision, commit.revision)
     assert status == 0
     assert [option["options"] for option in found if option["changed"]] == [[OPTION]]
+    assert {"automatic_index", "foreign_keys"} < {name for option in found for name in option["options"]}
 
 
-@pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("kind", [Kind.SLOWER_SETTING, Kind.FASTER])
-def test_the_commit_is_found(repository: tuple[Path, list[Commit]], kind: Kind, seed: int) -> None:
+def test_commits_are_found(repository: tuple[Path, list[Commit]], kind: Kind) -> None:
     folder, commits = repository
     commit = of_kind(commits, kind)
-    good = commits[max(0, commit.number - 4 - seed)]
-    bad = commits[min(len(commits) - 1, commit.number + 3 + seed)]
-    words = ["--set", f"{OPTION}={SETTING}", "--metric", "latency", "--seed", str(seed)]
-    _, found = hati(folder, "bisect", good.revision, bad.revision, *words)
+    hits = 0
+    for attempt in range(TRIES):
+        good = commits[max(0, commit.number - 4 - attempt)]
+        bad = commits[min(len(commits) - 1, commit.number + 3 + attempt)]
+        words = ["--set", f"{OPTION}={SETTING}", "--seed", str(attempt)]
+        _, found = hati(folder, "bisect", good.revision, bad.revision, *words)
+        hits += commit.revision in {candidate for one in found["commits"] for candidate in one["candidates"]}
+    assert hits >= TRIES - 1
+
+
+def test_the_commit_that_cannot_be_built_is_passed_over(repository: tuple[Path, list[Commit]]) -> None:
+    folder, commits = repository
+    commit = of_kind(commits, Kind.SLOWER_SETTING)
+    _, found = hati(
+        folder, "bisect", commits[0].revision, commits[-1].revision, "--set", f"{OPTION}={SETTING}", "--fresh"
+    )
     assert commit.revision in {candidate for one in found["commits"] for candidate in one["candidates"]}
 
 
 def test_drift_and_steps_show_in_the_past(repository: tuple[Path, list[Commit]]) -> None:
     folder, commits = repository
     span = f"{commits[0].revision}..{commits[-1].revision}"
-    status, found = hati(folder, "history", "--revisions", span, "--runs", "3", "--metric", "latency")
+    status, found = hati(folder, "history", "--revisions", span, "--runs", "3")
     assert status == 0
-    [whole] = [one for one in found["series"] if one["benchmark"] == "orders latency"]
+    [whole] = [one for one in found["series"] if one["benchmark"] == "orders steps"]
     steps = {change["verdict"] for change in whole["change_points"]}
     assert {"slower", "faster"} <= steps
     assert whole["trend"]["verdict"] == "slower"

@@ -72,7 +72,7 @@ NOISES: dict[str, Draw] = {
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_gates_of_the_same_alarm_no_more_often_than_they_say(noise: str) -> None:
-    campaigns = 1000 if noise == "normal" else 400
+    campaigns = 1000 if noise == "normal" else 200
     alarms = 0
     for seed in range(campaigns):
         found = simulated(seed, NOISES[noise], lambda _: 1.0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from hati.core import FloatArray
 from hati.stats import (
@@ -16,6 +17,7 @@ from hati.stats import (
     change_size,
     creep,
     detectable_step,
+    independent,
     normal_scores,
     place_interval,
     strongest_change,
@@ -280,3 +282,11 @@ def test_benjamini_and_hochberg_as_scipy_has_it() -> None:
 
     p_values = np.random.default_rng(9).uniform(size=40) ** 2
     assert benjamini_hochberg(p_values) == pytest.approx(stats.false_discovery_control(p_values))
+
+
+@pytest.mark.statistical
+def test_noise_that_is_known_to_be_independent_changes_no_more_often_than_alpha_says() -> None:
+    rng = np.random.default_rng(7)
+    tries, groups = 1000, np.zeros(40, dtype=np.intp)
+    alarms = sum(bool(change_points(rng.normal(size=40), groups, 0.05, independent)) for _ in range(tries))
+    assert alarms <= stats.binom.ppf(0.99, tries, 0.05)

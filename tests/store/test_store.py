@@ -22,7 +22,7 @@ import hati.store
 from hati.core import HatiError, InputError, Resources
 from hati.store import SqlStore, open_store, read_store
 from hati.store.codec import decode, encode
-from hati.store.opening import migrate
+from hati.store.opening import database, migrate
 from hati.store.schema import HEAD, metadata
 from hati.testing.store_conformance import MACHINE, METRICS, StoreConformance, a_run, a_study
 
@@ -56,7 +56,7 @@ def test_codec_compresses_measurements() -> None:
 
 def test_migrations_make_the_schema(tmp_path: Path) -> None:
     engine = create_engine(f"sqlite:///{tmp_path / 's.sqlite'}")
-    migrate(engine)
+    migrate(engine, database(str(tmp_path / "s.sqlite")))
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     engine.dispose()
@@ -118,7 +118,7 @@ def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize("place", ["postgresql://h/d", "nonsense://x", "://"])
+@pytest.mark.parametrize("place", ["mysql://h/d", "nonsense://x", "://"])
 def test_urls_that_are_none(place: str) -> None:
     with pytest.raises(InputError):
         open_store(place)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -25,7 +27,8 @@ from hati.core import (
     Task,
     Workload,
 )
-from hati.store import Selection, SqlStore, merge, open_store
+from hati.store import Count, Selection, SqlStore, merge, merging, open_store, rehearse_merge
+from postgres import PostgresServer
 
 METRIC = Metric("time", "s")
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -59,24 +62,39 @@ def fill(store: SqlStore, machine: str, runs: list[tuple[int, int]]) -> None:
 
 
 def contents(store: SqlStore) -> tuple[object, ...]:
-    studies = {(one.id, one.metrics, one.choice) for one in store.studies()}
+    studies = tuple((one.id, one.metrics, one.choice) for one in store.studies())
     runs = {(one.task.id, one.started, one.observations) for one in store.runs(Selection())}
     return studies, runs, store.events()
 
 
+def tasks(store: SqlStore) -> set[str]:
+    return {run.task.id for run in store.runs(Selection())}
+
+
 _RUNS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), max_size=6)
+_MACHINES = st.tuples(st.sampled_from("ab"), st.sampled_from("ab"))
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a store that holds nothing yet."""
+    file = tmp_path_factory.mktemp("empty") / "store"
+    open_store(str(file)).close()
+    return file
 
 
 @settings(max_examples=15, deadline=None)
-@given(common=_RUNS, one=_RUNS, other=_RUNS, machines=st.tuples(st.sampled_from("ab"), st.sampled_from("ab")))
+@given(common=_RUNS, one=_RUNS, other=_RUNS, machines=_MACHINES)
 def test_either_order_yields_the_same(
     tmp_path_factory: pytest.TempPathFactory,
+    empty: Path,
     common: list[tuple[int, int]],
     one: list[tuple[int, int]],
     other: list[tuple[int, int]],
     machines: tuple[str, str],
 ) -> None:
     folder = tmp_path_factory.mktemp("stores")
+    shutil.copy(empty, folder / "origin")
     origin = open_store(str(folder / "origin"))
     fill(origin, "a", common)
     origin.close()
@@ -88,18 +106,113 @@ def test_either_order_yields_the_same(
     found = []
     for first, second in (("one", "other"), ("other", "one")):
         shutil.copy(folder / first, folder / "merged")
-        merged, source = open_store(str(folder / "merged")), open_store(str(folder / second))
-        merge(merged, source)
-        again = merge(merged, source)
-        assert (again.studies, again.runs, again.events) == (0, 0, 0)
-        found.append(contents(merged))
-        whole = {task for task, *_ in contents(source)[1]}  # type: ignore[attr-defined]
-        assert whole <= {task for task, *_ in contents(merged)[1]}  # type: ignore[attr-defined]
-        merged.close()
-        source.close()
-        for left in folder.glob("merged*"):
-            left.unlink()
+        with closing(open_store(str(folder / "merged"))) as merged, closing(open_store(str(folder / second))) as source:
+            before = tasks(merged)
+            foreseen = rehearse_merge(merged, source)
+            assert tasks(merged) == before
+            assert merge(merged, source) == foreseen
+            assert merge(merged, source).taken == Count()
+            found.append(contents(merged))
+            assert tasks(merged) == before | tasks(source)
     assert found[0] == found[1]
+
+
+@pytest.mark.xdist_group("postgres")
+@settings(max_examples=8, deadline=None)
+@given(one=_RUNS, other=_RUNS, machines=_MACHINES)
+def test_sqlite_and_postgresql_are_merged_either_way(
+    tmp_path_factory: pytest.TempPathFactory,
+    empty: Path,
+    served: tuple[SqlStore, SqlStore],
+    one: list[tuple[int, int]],
+    other: list[tuple[int, int]],
+    machines: tuple[str, str],
+) -> None:
+    folder = tmp_path_factory.mktemp("stores")
+    for name in ("one", "other"):
+        shutil.copy(empty, folder / name)
+    for store in served:
+        store.forget(Selection())
+        with store._engine.begin() as connection:
+            connection.exec_driver_sql("TRUNCATE observations, run, study, machine, event")
+    files = open_store(str(folder / "one")), open_store(str(folder / "other"))
+    for stores in (files, served):
+        fill(stores[0], machines[0], one)
+        fill(stores[1], machines[1], other)
+    merge(served[1], files[0])
+    merge(files[0], served[0])  # which it holds already
+    merge(files[0], files[1])
+    assert contents(served[1]) == contents(files[0])
+    merge(files[1], served[0])
+    assert contents(files[1]) == contents(files[0])
+    for file in files:
+        file.close()
+
+
+@pytest.fixture(scope="module")
+def served(postgres: PostgresServer) -> Iterator[tuple[SqlStore, SqlStore]]:
+    """Two stores in PostgreSQL."""
+    stores = open_store(postgres.database()), open_store(postgres.database())
+    yield stores
+    for store in stores:
+        store.close()
+
+
+class Killed(BaseException):
+    """The end of a process."""
+
+
+def test_a_merge_that_is_broken_off_loses_nothing_and_is_completed(
+    tmp_path: Path, empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merging, "_AT_ONCE", 2)
+    for name in ("into", "source"):
+        shutil.copy(empty, tmp_path / name)
+    with closing(open_store(str(tmp_path / "into"))) as into, closing(open_store(str(tmp_path / "source"))) as source:
+        fill(into, "a", [(0, 5), (1, 1), (2, 8)])
+        fill(source, "a", [(0, 3), (1, 4), (2, 2), (3, 3), (4, 4)])
+        fill(source, "b", [(0, 1), (1, 2)])
+        source.keep_choice(study("a"), "{}")
+    whole: tuple[object, ...] | None = None
+    writes = ["begin", "keep_choice", "replace", "order_studies", "add_events"]
+    for moment in range(12, -1, -1):
+        shutil.copy(tmp_path / "into", tmp_path / "killed")
+        places = tmp_path / "killed", tmp_path / "source"
+        with closing(open_store(str(places[0]))) as into, closing(open_store(str(places[1]))) as source:
+            before, left = tasks(into), iter([True] * moment)
+
+            def writing(name: str, left: Iterator[bool] = left) -> Callable[..., object]:
+                made = getattr(SqlStore, name)
+
+                def write(*words: object) -> object:
+                    if not next(left, False):
+                        raise Killed
+                    return made(*words)
+
+                return write
+
+            with monkeypatch.context() as patched, suppress(Killed):
+                for name in writes:
+                    patched.setattr(SqlStore, name, writing(name))
+                merge(into, source)
+            assert before <= tasks(into)
+            merge(into, source)
+            whole = whole or contents(into)
+            assert contents(into) == whole
+
+
+def test_studies_are_in_the_order_in_which_they_were_measured(tmp_path: Path, empty: Path) -> None:
+    for name in ("into", "source"):
+        shutil.copy(empty, tmp_path / name)
+    with closing(open_store(str(tmp_path / "into"))) as into, closing(open_store(str(tmp_path / "source"))) as source:
+        fill(into, "b", [(0, 2)])
+        fill(into, "c", [])
+        fill(into, "d", [(0, 3)])
+        fill(source, "a", [(0, 5), (1, 1)])
+        merge(into, source)
+        assert [record.id for record in into.studies()] == [study(name) for name in "abdc"]
+        fill(into, "e", [(0, 4)])
+        assert into.studies()[-1].id == study("e")
 
 
 def test_events_come_back_as_they_were(tmp_path: Path) -> None:

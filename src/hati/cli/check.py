@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +19,9 @@ from hati.cli.screen import parse_share
 from hati.core import InputError
 
 if TYPE_CHECKING:
+    from hati.report import Table
     from hati.studies.findings import Ruling
+    from hati.studies.recalibration import Recalibration
 
 _Revision = Annotated[
     str,
@@ -90,6 +94,7 @@ def check(
         gate,
         mark_told,
         prepare_gate,
+        recalibration_of,
         record_findings,
         rehearse_gate,
         workplace,
@@ -109,8 +114,9 @@ def check(
     with progress(f"{prepared.study.revision}") as observe:
         found = gate(prepared, say, observe)
     ruling = Ruling(found, record_findings(place.store, found, prepared.revisions), failing)
+    advice = recalibration_of(prepared, datetime.now(UTC))
     for kind, file in targets:
-        _write(ruling, prepared.revisions.within, kind, file)
+        _write(ruling, advice, prepared.revisions.within, kind, file)
     mark_told(place.store, ruling.reports)
     return _status(ruling)
 
@@ -134,13 +140,13 @@ def _status(ruling: Ruling) -> int:
     return UNDECIDED if ruling.stopping else 0
 
 
-def _write(ruling: Ruling, within: PurePath, chosen: CheckFormat, output: str) -> None:
+def _write(ruling: Ruling, advice: Recalibration, within: PurePath, chosen: CheckFormat, output: str) -> None:
     from hati import render
-    from hati.report import gate_answer, gate_cases, gate_json, gate_table, gate_tables
+    from hati.report import gate_answer, gate_cases, gate_json, gate_table, recalibration_json
 
-    tables = gate_tables(ruling)
+    tables = _tables(ruling, advice)
     if chosen is CheckFormat.JSON:
-        write(render.to_json(gate_json(ruling)), output)
+        write(render.to_json({**gate_json(ruling), "recalibration": recalibration_json(advice)}), output)
     elif chosen is CheckFormat.GITHUB:
         write(render.to_annotations(_TITLE, gate_answer(ruling), gate_cases(ruling)), output)
     elif chosen is CheckFormat.JUNIT:
@@ -156,6 +162,14 @@ def _write(ruling: Ruling, within: PurePath, chosen: CheckFormat, output: str) -
             render.print_table(table, console())
     else:
         write("\n".join(map(render.table_text, tables)), output)
+
+
+def _tables(ruling: Ruling, advice: Recalibration) -> list[Table]:
+    from hati.report import gate_tables, recalibration_sentence
+
+    first, *others = gate_tables(ruling)
+    sentence = recalibration_sentence(advice)
+    return [first if sentence is None else replace(first, notes=(*first.notes, sentence)), *others]
 
 
 def _plain(chosen: CheckFormat) -> Format:

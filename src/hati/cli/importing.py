@@ -1,27 +1,56 @@
-"""``hati import``: other tools' files of measurements, as samples."""
+"""``hati import``: other tools' files of measurements, as samples; and what other stores hold."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.output import STDOUT, check_output, say, write_pieces
-from hati.cli.parameters import Output
+from hati.cli.output import STDOUT, check_output, say, write, write_pieces
+from hati.cli.parameters import HERE, Output, StorePlace
 from hati.cli.progress import reading_progress
-from hati.core import SampleFormat
+from hati.core import InputError, SampleFormat
 
-_Files = Annotated[
-    list[Path], typer.Argument(metavar="FILE...", help="Files of one or several runs, or a folder of criterion.rs.")
+if TYPE_CHECKING:
+    from hati.store import Count
+
+_Sources = Annotated[
+    list[str],
+    typer.Argument(metavar="FILE...", help="Files of one or several runs, or a folder of criterion.rs; or stores."),
 ]
 _From = Annotated[
     SampleFormat | None, typer.Option("--from", help="The files' format [default: found from how a file begins].")
 ]
+_Project = Annotated[
+    Path, typer.Option("--project", metavar="PATH", help="Stores: the folder with hati.toml whose store takes them in.")
+]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Stores: say what would be taken.")]
+_DATABASE = b"SQLite format 3\0"
+"""How a file of SQLite begins: section 1.3 of https://www.sqlite.org/fileformat2.html."""
 
 
-def import_(files: _Files, written_as: _From = None, output: Output = STDOUT) -> None:
-    """Read other tools' measurements and write them as samples: raw data in order, units kept."""
+def import_(
+    sources: _Sources,
+    written_as: _From = None,
+    project: _Project = HERE,
+    store: StorePlace = None,
+    dry_run: _DryRun = False,
+    output: Output = STDOUT,
+) -> None:
+    """Write other tools' measurements as samples; or take what other stores hold into this one."""
+    stores = [source for source in sources if _is_store(source)]
+    if stores and len(stores) < len(sources):
+        raise InputError("stores and files of measurements are not imported at once", fix="give them one by one")
+    if stores:
+        _import_stores(stores, project, store, written_as, dry_run, output)
+        return
+    if dry_run:
+        raise InputError("--dry-run is for stores", fix="leave it out: files are only read")
+    _import_files([Path(source) for source in sources], written_as, output)
+
+
+def _import_files(files: list[Path], written_as: SampleFormat | None, output: str) -> None:
     from hati import render
     from hati.subject.samples import read_all
 
@@ -31,3 +60,36 @@ def import_(files: _Files, written_as: _From = None, output: Output = STDOUT) ->
     for warning in found.warnings:
         say(f"warning: {warning}")
     write_pieces(render.samples_text(found.samples), output)
+
+
+def _import_stores(
+    sources: list[str], project: Path, store: str | None, written_as: SampleFormat | None, dry_run: bool, output: str
+) -> None:
+    from hati.wiring import import_stores, rehearse_import
+
+    if written_as is not None:
+        raise InputError("--from is for files of measurements", fix="leave it out: this is a store")
+    check_output(output)
+    taken = rehearse_import if dry_run else import_stores
+    found = taken(sources, project, store)
+    verb = "would be taken" if dry_run else "taken"
+    lines = [f"{one.store}: {_told(one.merged.taken)} {verb}; {_told(one.merged.known)} there already" for one in found]
+    write("".join(f"{line}\n" for line in lines), output)
+
+
+def _told(count: Count) -> str:
+    studies = "1 study" if count.studies == 1 else f"{count.studies:,} studies"
+    runs = "1 run" if count.runs == 1 else f"{count.runs:,} runs"
+    events = "1 event" if count.events == 1 else f"{count.events:,} events"
+    return f"{studies}, {runs}, {events}"
+
+
+def _is_store(place: str) -> bool:
+    """Whether it is a URL, or a database's file."""
+    if "://" in place:
+        return True
+    try:
+        with Path(place).open("rb") as file:
+            return file.read(len(_DATABASE)) == _DATABASE
+    except OSError:
+        return False

@@ -15,7 +15,12 @@ FormatOption = Annotated[Format, typer.Option("--format", help="How the result i
 TableFormatOption = Annotated[TableFormat, typer.Option("--format", help="How the table is written.")]
 StorePlace = Annotated[
     str | None,
-    typer.Option("--store", metavar="URL", envvar="HATI_STORE", help="The store [default: .hati/store.sqlite]."),
+    typer.Option(
+        "--store",
+        metavar="URL",
+        envvar="HATI_STORE",
+        help="The store: a file, or postgresql://USER@HOST/DATABASE [default: .hati/store.sqlite].",
+    ),
 ]
 LARGEST_SEED = 2**63 - 1
 """What the store can hold."""

@@ -36,6 +36,7 @@ from hati.cli.table import (
 from hati.core import InputError
 
 if TYPE_CHECKING:
+    from hati.studies.recalibration import EffectChanges
     from hati.studies.recommendation import RecommendationConclusion
     from hati.studies.screening import ScreeningConclusion
     from hati.studies.validation import ValidationConclusion
@@ -60,6 +61,10 @@ _Recommend = Annotated[
     bool,
     typer.Option("--recommend", help="Say what to set, confirmed against the default by runs of the same budget."),
 ]
+_Recalibrate = Annotated[
+    bool,
+    typer.Option("--recalibrate", help="Make the last screening again, on fresh runs, and say what changed."),
+]
 
 
 def screen(
@@ -70,6 +75,7 @@ def screen(
     relevant: RelevantShare = "1%",
     detect: _Detect = None,
     recommend: _Recommend = False,
+    recalibrate: _Recalibrate = False,
     seed: Seed = 1,
     fresh: Fresh = False,
     dry_run: DryRun = False,
@@ -83,7 +89,15 @@ def screen(
     chosen: FormatOption = Format.TEXT,
 ) -> None:
     """Find out which options matter, by a designed experiment within a budget."""
-    from hati.wiring import ScreeningRequest, prepare_screening, rehearse, split_budget, validation_of
+    from hati.wiring import (
+        ScreeningRequest,
+        changes_of,
+        prepare_recalibration,
+        prepare_screening,
+        rehearse,
+        split_budget,
+        validation_of,
+    )
     from hati.wiring import recommend as make_recommendation
     from hati.wiring import screen as make_screening
 
@@ -102,7 +116,7 @@ def screen(
         parse_share(relevant),
         None if detect is None else parse_share(detect),
     )
-    prepared = prepare_screening(place, request, fresh=fresh)
+    prepared = (prepare_recalibration if recalibrate else prepare_screening)(place, request, fresh=fresh)
     if split:
         say(f"{split.kept} of the budget, and what the screening leaves, are kept to confirm what is recommended")
     if dry_run:
@@ -114,7 +128,7 @@ def screen(
         conclusion = make_screening(prepared, say, observe)
         advice = make_recommendation(prepared, split, say, observe) if split else None
     validated = validation_of(place, conclusion.study, conclusion.metric.name) if chosen is Format.JSON else None
-    write_screening(conclusion, chosen, output, advice, validated)
+    write_screening(conclusion, chosen, output, advice, validated, changes_of(prepared, conclusion))
     if chosen is Format.TEXT and output == STDOUT:
         say(_reported(conclusion, place.project.root / ".hati" / "reports", advice))
 
@@ -133,24 +147,33 @@ def write_screening(
     output: str,
     advice: RecommendationConclusion | None = None,
     validated: ValidationConclusion | None = None,
+    changes: EffectChanges | None = None,
 ) -> None:
-    """Write a conclusion, and what is recommended, in the format that was asked for; as JSON its validation too."""
+    """Write a conclusion, what a recalibration changed, and what is recommended; as JSON its validation too."""
     from hati import render
-    from hati.report import recommendation_json, screening_json, validation_json
+    from hati.report import changes_json, changes_table, recommendation_json, screening_json, validation_json
+
+    changed = [changes_table(changes)] if changes else []
 
     if chosen is Format.JSON:
         added = {"validation": validation_json(validated) if validated else None}
         added |= {"recommendation": recommendation_json(advice)} if advice else {}
+        added |= {"changes": changes_json(changes)} if changes else {}
         write(render.to_json({**screening_json(conclusion), **added}), output)
     elif chosen is Format.MARKDOWN:
         added_text = f"\n{render.recommendation_markdown(advice)}" if advice else ""
-        write(render.screening_markdown(conclusion) + added_text, output)
+        told = "".join(f"\n{render.table_markdown(table)}" for table in changed)
+        write(render.screening_markdown(conclusion) + told + added_text, output)
     elif output == STDOUT:
         render.print_screening(conclusion, console())
+        for table in changed:
+            render.print_table(table, console())
         if advice:
             render.print_recommendation(advice, console())
     else:
-        write(render.screening_text(conclusion) + (render.recommendation_text(advice) if advice else ""), output)
+        told = "".join(map(render.table_text, changed))
+        text = render.screening_text(conclusion) + told
+        write(text + (render.recommendation_text(advice) if advice else ""), output)
 
 
 def write_report(conclusion: ScreeningConclusion, folder: Path, advice: RecommendationConclusion | None = None) -> Path:

@@ -1,13 +1,18 @@
-"""What a gate measures, and against which reference: the table ``[check]``."""
+"""What a gate measures, against which reference, and when it asks for a recalibration: the table ``[check]``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hati.core import Budget, Configuration, InputError, setting_text
 from hati.core.values import type_names
 from hati.project.document import Table, Value
+from hati.project.recalibrate import read_policy
 from hati.space import Space
+
+if TYPE_CHECKING:
+    from hati.studies.recalibration import Policy
 
 
 @dataclass(frozen=True)
@@ -15,12 +20,13 @@ class Check:
     """``reference`` is a revision's name, ``previous`` or ``merge-base``; None where none is pinned.
 
     ``configurations`` are measured besides the default one where there is no screening suite; ``budget`` is what a
-    check may cost, where nothing else is said.
+    check may cost, where nothing else is said. ``recalibrate`` is when important options are to be determined again.
     """
 
     reference: str | None = None
     configurations: tuple[Configuration, ...] = ()
     budget: str | None = None
+    recalibrate: Policy | None = None
 
 
 def read_check(document: Table, space: Space) -> Check:
@@ -33,12 +39,13 @@ def read_check(document: Table, space: Space) -> Check:
     if value is None:
         return Check()
     table = value.table()
-    table.only("reference", "configurations", "budget")
+    table.only("reference", "configurations", "budget", "recalibrate")
     reference, budget, listed = table.get("reference"), table.get("budget"), table.get("configurations")
     return Check(
         None if reference is None else reference.line(),
         () if listed is None else tuple(_configuration(item, space) for item in listed.items()),
         None if budget is None else _budget(budget),
+        read_policy(table),
     )
 
 

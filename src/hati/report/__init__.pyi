@@ -68,6 +68,10 @@ from .quantities import general as general
 from .quantities import percent as percent
 from .quantities import quantity as quantity
 from .quantities import tidy as tidy
+from .recalibration import changes_json as changes_json
+from .recalibration import changes_table as changes_table
+from .recalibration import recalibration_json as recalibration_json
+from .recalibration import recalibration_sentence as recalibration_sentence
 from .recommendation import recommendation_answer as recommendation_answer
 from .recommendation import recommendation_json as recommendation_json
 from .recommendation import recommendation_table as recommendation_table

@@ -16,7 +16,7 @@ from hati.studies.findings import Ruling
 from hati.studies.gate import Broken, Carrier, GateConclusion
 
 
-def gate_json(ruling: Ruling) -> Plain:
+def gate_json(ruling: Ruling) -> dict[str, Plain]:
     """The verdict, both revisions, a row for each benchmark and metric, strata, and the options that carry a change.
 
     ``verdict`` is that of the measurement; ``fails`` says whether it stops the change, in view of what is known.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from hati.core import FloatArray
@@ -10,6 +12,9 @@ from hati.stats.least_squares import Index
 LARGEST = 0.95
 """Beyond this, and below the smallest, an estimate is taken for this: a series of this length tells no more."""
 SMALLEST = -0.3
+
+Dependence = Callable[[FloatArray], FloatArray]
+"""How the noise of series is correlated, from their scores: estimated, or known."""
 
 _NOTHING = 1e-300
 _MOST_EQUAL = 0.5
@@ -38,6 +43,11 @@ def lag_one(values: FloatArray) -> FloatArray:
     noisy = (np.mean(changes == 0.0, axis=-1) <= _MOST_EQUAL) & (one > _NOTHING)
     ratio = np.where(noisy, two / np.maximum(one, _NOTHING), 1.0)
     return np.asarray(np.clip(ratio - 1.0, SMALLEST, LARGEST))
+
+
+def independent(values: FloatArray) -> FloatArray:
+    """Nothing, shape (...), for series along the last axis: where the order of measuring was random it is known."""
+    return np.zeros(values.shape[:-1])
 
 
 def sum_variance(counts: Index, phi: FloatArray) -> FloatArray:

@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from hati.core import FloatArray
+from hati.stats.autocorrelation import Dependence, lag_one
 from hati.stats.change_place import change_place, renumbered
 from hati.stats.change_test import split_p_value, strongest_change
 from hati.stats.least_squares import Index
@@ -26,7 +27,9 @@ class ChangePoint:
     p_value: float
 
 
-def change_points(values: FloatArray, groups: Index, alpha: float = 0.05) -> tuple[ChangePoint, ...]:
+def change_points(
+    values: FloatArray, groups: Index, alpha: float = 0.05, dependence: Dependence = lag_one
+) -> tuple[ChangePoint, ...]:
     """Find where the level changes; with probability 1 - alpha nothing where nothing does.
 
     Segments are split at the strongest sign first, as long as its p-value, times the number of segments among which
@@ -37,8 +40,9 @@ def change_points(values: FloatArray, groups: Index, alpha: float = 0.05) -> tup
         values: shape (n,), in the order of time.
         groups: values of one group (machine) share a level; counted from 0, shape (n,).
         alpha: the probability of finding anything in a series that does not change.
+        dependence: the noise's autocorrelation.
     """
-    search = _Search(values, groups, alpha)
+    search = _Search(values, groups, alpha, dependence)
     places = search.split()
     for _ in range(_MOST_ROUNDS):
         moved = search.without_weak(search.relocated(places))
@@ -54,6 +58,7 @@ class _Search:
     values: FloatArray
     groups: Index
     alpha: float
+    dependence: Dependence
     known: dict[tuple[int, int], float] = field(default_factory=dict)
 
     def split(self) -> list[int]:
@@ -102,5 +107,5 @@ class _Search:
             self.known[start, stop] = self._part(start, stop, split_p_value)
         return self.known[start, stop]
 
-    def _part(self, start: int, stop: int, test: Callable[[FloatArray, Index], _Found]) -> _Found:
-        return test(self.values[start:stop], renumbered(self.groups[start:stop]))
+    def _part(self, start: int, stop: int, test: Callable[[FloatArray, Index, Dependence], _Found]) -> _Found:
+        return test(self.values[start:stop], renumbered(self.groups[start:stop]), self.dependence)

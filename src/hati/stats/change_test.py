@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hati.core import FloatArray
-from hati.stats.autocorrelation import lag_one
+from hati.stats.autocorrelation import Dependence, lag_one
 from hati.stats.change_table import PROBABILITIES, SPLITS, STRETCHES
 from hati.stats.least_squares import Index
 from hati.stats.normal_scores import normal_scores
@@ -36,7 +36,7 @@ class Change:
 NO_CHANGE = Change((), 1.0)
 
 
-def strongest_change(values: FloatArray, groups: Index) -> Change:
+def strongest_change(values: FloatArray, groups: Index, dependence: Dependence = lag_one) -> Change:
     """Test the hypothesis that a series has one level, or one for each group (machine), throughout.
 
     Of normal scores, the largest standardised difference between the two sides of any place, and between any stretch
@@ -47,22 +47,23 @@ def strongest_change(values: FloatArray, groups: Index) -> Change:
     Args:
         values: shape (n,), in the order of time.
         groups: the group of each value, counted from 0, shape (n,).
+        dependence: the noise's autocorrelation.
     """
     if len(values) < FEWEST_VALUES:
         return NO_CHANGE
     scores = normal_scores(values, groups)
-    phi = lag_one(scores)
+    phi = dependence(scores)
     split = _of_largest(split_statistics(scores, groups, phi), SPLITS, groups, SPLIT_SHARE)
     stretch = _of_largest(stretch_statistics(scores, groups, phi), STRETCHES, groups, 1.0 - SPLIT_SHARE)
     return min(split, stretch, key=lambda change: change.p_value)
 
 
-def split_p_value(values: FloatArray, groups: Index) -> float:
+def split_p_value(values: FloatArray, groups: Index, dependence: Dependence = lag_one) -> float:
     """The p-value of the hypothesis that nothing changes, against one change, as ``strongest_change`` has it."""
     if len(values) < FEWEST_VALUES:
         return 1.0
     scores = normal_scores(values, groups)
-    return _of_largest(split_statistics(scores, groups, lag_one(scores)), SPLITS, groups, SPLIT_SHARE).p_value
+    return _of_largest(split_statistics(scores, groups, dependence(scores)), SPLITS, groups, SPLIT_SHARE).p_value
 
 
 def critical_split(size: int, p_value: float) -> float:

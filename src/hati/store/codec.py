@@ -1,7 +1,8 @@
-"""Observations as compressed bytes and back, bit by bit the same."""
+"""Observations as compressed bytes, texts as what every database can hold; and back, bit by bit the same."""
 
 from __future__ import annotations
 
+import re
 import zlib
 
 import numpy as np
@@ -13,6 +14,8 @@ _SHUFFLED_ZLIB = b"\x01"
 _LEVEL = 1
 _FEW = 16
 """So few values are not worth compressing."""
+_MARK = "\ue000"
+_MARKED = re.compile(f"{_MARK}[{_MARK}0]")
 
 
 def encode(values: FloatArray) -> bytes:
@@ -45,3 +48,13 @@ def decode(data: bytes) -> FloatArray:
             fix="the store is damaged or was written by a newer Hati; restore it from a copy",
         ) from error
     return values
+
+
+def encode_text(text: str) -> str:
+    """A text without the character U+0000, which programs may print and PostgreSQL cannot hold."""
+    return text.replace(_MARK, 2 * _MARK).replace("\0", f"{_MARK}0") if "\0" in text or _MARK in text else text
+
+
+def decode_text(text: str) -> str:
+    """The text that ``encode_text`` was given."""
+    return _MARKED.sub(lambda found: "\0" if found[0][1] == "0" else _MARK, text) if _MARK in text else text

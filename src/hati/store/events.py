@@ -8,26 +8,25 @@ from dataclasses import astuple
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select
+from sqlalchemy import Connection, Insert, Row, select
 
 from hati.core import Event, Happening, Size, Spot, canonical_json
 from hati.store import schema
 
 
-def add_events(connection: Connection, events: Iterable[Event]) -> int:
-    """Keep those that are not there yet; how many these are."""
+def add_events(connection: Connection, insertion: Insert, events: Iterable[Event]) -> int:
+    """Keep those that are not there yet; how many these are. The insertion leaves alone what is there."""
     wanted = {event.id: event for event in events}
     known = set(connection.scalars(select(schema.event.c.id)))
-    rows = [_row(event) for name, event in wanted.items() if name not in known]
-    if rows:
-        connection.execute(insert(schema.event), rows)
-    return len(rows)
+    missing = [event for name, event in wanted.items() if name not in known]
+    counted = insertion.execution_options(preserve_rowcount=True)
+    return sum(connection.execute(counted, _row(event)).rowcount for event in missing)
 
 
 def read_events(connection: Connection) -> tuple[Event, ...]:
     """All of them, in the order of their times."""
-    rows = connection.execute(select(schema.event).order_by(schema.event.c.at, schema.event.c.id))
-    return tuple(map(_read, rows))
+    events = map(_read, connection.execute(select(schema.event)))
+    return tuple(sorted(events, key=lambda event: (event.at, event.id)))  # databases do not agree on texts' order
 
 
 def _row(event: Event) -> dict[str, object]:

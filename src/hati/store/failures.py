@@ -7,36 +7,18 @@ from contextlib import contextmanager
 
 from sqlalchemy.exc import DBAPIError
 
-from hati.core import InputError, MeasurementError
+from hati.store.database import Database
 
 
 @contextmanager
-def explained(store: str) -> Iterator[None]:
+def explained(database: Database) -> Iterator[None]:
     """Turn a database's errors into errors with a fix.
 
     Raises:
-        MeasurementError: where the disk is full or the database stays locked: nothing can be kept.
+        MeasurementError: where nothing can be kept for now: the disk is full, the database locked, the server away.
         InputError: where the store cannot be opened, read or written.
     """
     try:
         yield
     except DBAPIError as error:
-        reason = str(error.orig)
-        if "full" in reason or "disk I/O error" in reason:
-            raise MeasurementError(
-                f"the store {store} cannot be written: {reason}",
-                fix="free some space there and start again: what was recorded is kept",
-            ) from error
-        if "locked" in reason:
-            raise MeasurementError(
-                f"the store {store} stays locked by another program", fix="end that program, or give another --store"
-            ) from error
-        if "readonly" in reason or "unable to open" in reason:
-            raise InputError(
-                f"the store {store} cannot be written: {reason}",
-                fix="give yourself the right to write there, or name another place by --store",
-            ) from error
-        raise InputError(
-            f"the store {store} cannot be used: {reason}",
-            fix="is it a store of Hati's? another can be named by --store",
-        ) from error
+        raise database.told(error) from error

@@ -1,34 +1,41 @@
-"""Opening a store: its place, its settings, its migrations."""
+"""Opening a store: its place, its tables, its migrations."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import Engine, create_engine, event, inspect, text
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
 from hati.core import InputError
+from hati.store.database import Database
 from hati.store.failures import explained
+from hati.store.postgresql import Postgresql
 from hati.store.schema import HEAD
 from hati.store.sql import SqlStore
+from hati.store.sqlite import Sqlite
 
-_BUSY_SECONDS = 30
+_REVISION = re.compile(r"[0-9]{4}")
+_URLS = "write a file's path, sqlite:///FILE or postgresql://USER@HOST/DATABASE"
 
 
 def open_store(place: str) -> SqlStore:
-    """Open the store at a URL (``sqlite:///FILE``) or a file's path, and make or upgrade its tables.
+    """Open the store at a file's path or a URL, and make or upgrade its tables.
 
     Raises:
         InputError: where it is no store, of a newer Hati, or cannot be opened.
+        MeasurementError: where it cannot be opened now.
+        NotInstalledError: for PostgreSQL, without psycopg.
     """
-    url = _url(place)
-    name = url.database or place
-    engine = create_engine(url, connect_args={"timeout": _BUSY_SECONDS})
-    event.listen(engine, "connect", _set_pragmas)
-    with explained(name):
-        _upgrade(engine, name)
-    return SqlStore(engine, name)
+    where = database(place)
+    with kept_if_usable(where) as engine:
+        if revision_of(engine, where) != HEAD:
+            migrate(engine, where)
+    return SqlStore(engine, where)
 
 
 def read_store(place: str) -> SqlStore:
@@ -37,55 +44,109 @@ def read_store(place: str) -> SqlStore:
     Raises:
         InputError: also where there is none.
     """
-    url = _url(place)
-    if url.database and not Path(url.database).exists():
-        raise InputError(f"there is no store {url.database}", fix="measure something first, or name one by --store")
-    return open_store(place)
+    found = find_store(place)
+    if found is None:
+        name = database(place).name
+        raise InputError(f"there is no store {name}", fix="measure something first, or name one by --store")
+    return found
 
 
-def _url(place: str) -> URL:
-    if "://" not in place:
-        return URL.create("sqlite", database=place)
+def find_store(place: str) -> SqlStore | None:
+    """Open a store where there is one, and upgrade its tables; None where there is none.
+
+    Raises:
+        InputError: as ``open_store``.
+    """
+    where = database(place)
+    if where.missing():
+        return None
+    with kept_if_usable(where) as engine:
+        found = revision_of(engine, where)
+        if found is not None and found != HEAD:
+            migrate(engine, where)
+    if found is not None:
+        return SqlStore(engine, where)
+    engine.dispose()
+    return None
+
+
+def is_url(place: str) -> bool:
+    """Whether a place is written as a URL; else it is a file's path."""
+    return "://" in place
+
+
+def database(place: str) -> Database:
+    """The database at a place.
+
+    Raises:
+        InputError: where that is none's; what stands there is not repeated, since it may hold a password.
+    """
+    if not is_url(place):
+        return Sqlite.at(Path(place))
+    scheme, _, rest = place.partition("://")
+    kind = {"postgres": "postgresql"}.get(scheme.partition("+")[0], scheme.partition("+")[0])
     try:
-        url = make_url(place)
-        if url.get_backend_name() != "sqlite":
-            raise InputError(f"stores of kind {url.get_backend_name()!r} are not supported", fix="use sqlite:///FILE")
-    except (ArgumentError, NoSuchModuleError) as error:
-        raise InputError(f"{place!r} is no store's URL", fix="write sqlite:///FILE or a file's path") from error
-    return url
+        url = make_url(f"{kind}://{rest}")
+    except (ArgumentError, ValueError):
+        raise InputError(f"what begins with {scheme}:// is no store's URL", fix=_URLS) from None
+    if kind == "sqlite":
+        return Sqlite(url, url.database or place)
+    if kind != "postgresql":
+        raise InputError(f"stores of kind {kind!r} are not supported", fix=_URLS)
+    if "@" in f"{url.host}{url.database}":
+        raise InputError(
+            "the store's URL holds more than one @", fix="give a password in PGPASSWORD or ~/.pgpass, or write @ as %40"
+        )
+    return Postgresql(url)
 
 
-def _set_pragmas(connection: object, _record: object) -> None:
-    # With WAL, synchronous=NORMAL keeps commits through the death of any process, and costs no fsync between two runs.
-    cursor = connection.cursor()  # type: ignore[attr-defined]  # a DBAPI connection
-    for pragma in ("synchronous=NORMAL", "foreign_keys=ON"):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
+@contextmanager
+def kept_if_usable(where: Database) -> Iterator[Engine]:
+    """What makes connections, let go of where anything goes wrong."""
+    engine = where.engine()
+    try:
+        with explained(where):
+            yield engine
+    except BaseException:
+        engine.dispose()
+        raise
 
 
-def _upgrade(engine: Engine, name: str) -> None:
+def revision_of(engine: Engine, where: Database) -> str | None:
+    """The migration that a database's tables are at, as ``revision``."""
     with engine.connect() as connection:
-        tables = inspect(connection).get_table_names()
-        if "alembic_version" in tables:
-            version = connection.scalar(text("SELECT version_num FROM alembic_version"))
-            if version == HEAD:
-                return
-            if version is not None and version > HEAD:
-                raise InputError(f"the store {name} is of a newer Hati (revision {version})", fix="upgrade Hati")
-        elif tables:
-            raise InputError(f"{name} is a database, but no store of Hati's", fix="name another file by --store")
-    migrate(engine)
+        return revision(connection, where.name)
 
 
-def migrate(engine: Engine) -> None:
-    """Bring a database's tables to the newest revision."""
+def revision(connection: Connection, name: str) -> str | None:
+    """The migration that a database's tables are at, or None where it has none.
+
+    Raises:
+        InputError: where the tables are another program's, or a newer Hati's.
+    """
+    tables = set(inspect(connection).get_table_names())
+    if not tables:
+        return None
+    known: str | None = None
+    if "alembic_version" in tables:
+        known = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    if "study" not in tables or known is None or not _REVISION.fullmatch(known):
+        raise InputError(f"{name} is a database, but no store of Hati's", fix="name another place by --store")
+    if known > HEAD:
+        raise InputError(f"the store {name} is of a newer Hati (revision {known})", fix="upgrade Hati")
+    return known
+
+
+def migrate(engine: Engine, where: Database) -> None:
+    """Bring a database's tables to the newest revision, whole or not at all."""
     from alembic import command  # loaded only where there is something to migrate: it is slow to import
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     with engine.connect() as connection:
-        connection.exec_driver_sql("PRAGMA journal_mode=WAL")  # is kept in the file, and cannot be set in a transaction
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        where.prepare(connection)
+        if revision(connection, where.name) != HEAD:  # another process may have been quicker
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+        connection.commit()

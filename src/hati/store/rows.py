@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from hati.core import Configuration, Observations, Outcome, Resources, Run, Task, Workload
-from hati.store.codec import decode, encode
+from hati.store.codec import decode, decode_text, encode, encode_text
 
 _RESOURCES = (
     "wall_time",
@@ -41,9 +41,9 @@ def run_row(run: Run) -> dict[str, object]:
         "started": run.started.isoformat(),
         "seconds": run.seconds,
         "outcome": run.outcome.value,
-        "detail": run.detail,
+        "detail": encode_text(run.detail),
         "exit": run.exit,
-        "output": run.output,
+        "output": encode_text(run.output),
         **{name: run.resources and getattr(run.resources, name) for name in _RESOURCES},
     }
 
@@ -88,9 +88,9 @@ def read_run(row: Row[Any], observations: Sequence[Observations]) -> Run:
         started=datetime.fromisoformat(row.started),
         seconds=row.seconds,
         outcome=Outcome(row.outcome),
-        detail=row.detail,
+        detail=decode_text(row.detail),
         exit=row.exit,
-        output=row.output,
+        output=decode_text(row.output),
         resources=resources,
         observations=tuple(observations),
     )

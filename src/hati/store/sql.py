@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Engine, RowMapping, Select, Table, delete, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Connection, Engine, RowMapping, Select, delete, func, insert, select, update
 
 from hati.core import (
     Better,
@@ -24,9 +23,11 @@ from hati.core import (
     sampled,
 )
 from hati.store import schema
+from hati.store.database import Database, Insertion
 from hati.store.events import add_events, read_events
 from hati.store.failures import explained
 from hati.store.rows import observation_rows, read_observations, read_run, run_row
+from hati.store.spans import Span, read_spans
 
 
 @dataclass(frozen=True)
@@ -47,85 +48,61 @@ class Selection:
     task: str | None = None
 
 
-@dataclass(frozen=True)
-class _Insert:
-    """An insertion that is compiled once: for every run SQLAlchemy would take as long again as the database."""
-
-    statement: str
-    columns: tuple[str, ...]
-
-    @classmethod
-    def of(cls, engine: Engine, table: Table, *given: str) -> _Insert:
-        """That of a table's rows, whose ``given`` columns the database fills in."""
-        keys = [column.name for column in table.columns if column.name not in given]
-        compiled = insert(table).compile(engine, column_keys=keys)
-        return cls(str(compiled), tuple(compiled.positiontup or ()))
-
-    def one(self, connection: Connection, row: Mapping[str, object]) -> int:
-        """Insert a row; its number."""
-        return int(connection.exec_driver_sql(self.statement, self._values(row)).lastrowid)
-
-    def all(self, connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
-        """Insert rows."""
-        connection.exec_driver_sql(self.statement, list(map(self._values, rows)))
-
-    def _values(self, row: Mapping[str, object]) -> tuple[object, ...]:
-        return tuple(row[name] for name in self.columns)
-
-
 class SqlStore:
     """Studies and runs in a database; each call is a transaction of its own.
 
     Fills ``hati.core.Store``. Safe for several processes at once as far as the database is.
     """
 
-    def __init__(self, engine: Engine, name: str) -> None:
+    def __init__(self, engine: Engine, database: Database) -> None:
         self._engine = engine
-        self._run = _Insert.of(engine, schema.run, "number")
-        self._observations = _Insert.of(engine, schema.observations)
-        self.name = name
+        self._database = database
+        self._run = Insertion.of(engine, database.insert_missing(schema.run), schema.run, "number")
+        self._observations = Insertion.of(engine, insert(schema.observations), schema.observations)
+
+    @property
+    def name(self) -> str:
+        """Where it is, as people are told."""
+        return self._database.name
 
     def begin(self, study: StudyId, metrics: Sequence[Metric], machine: Machine) -> StudyRecord:
         """Make a study known, or find it where it is known already."""
-        with explained(self.name), self._engine.begin() as connection:
-            known = _one_study(connection, select(schema.study).where(schema.study.c.key == study.key))
+        with explained(self._database), self._engine.begin() as connection:
+            wanted = select(schema.study).where(schema.study.c.key == study.key)
+            known = _one_study(connection, wanted)
             if known:
                 return known
-            _insert_missing_machine(connection, machine)
-            connection.execute(insert(schema.study), _study_row(study, metrics))
-        return StudyRecord(study, tuple(metrics), None)
+            # Another process may begin it at the same time.
+            connection.execute(self._database.insert_missing(schema.machine), _machine_row(machine))
+            connection.execute(self._database.insert_missing(schema.study), _study_row(study, metrics))
+            return _one_study(connection, wanted) or StudyRecord(study, tuple(metrics), None)
 
     def latest(self, study: StudyId) -> StudyRecord | None:
         """The newest campaign of the same study, or None where there was none."""
         wanted = select(schema.study).where(schema.study.c.family == study.family)
-        with explained(self.name), self._engine.connect() as connection:
+        with explained(self._database), self._engine.connect() as connection:
             return _one_study(connection, wanted.order_by(schema.study.c.campaign.desc()).limit(1))
 
     def studies(self) -> tuple[StudyRecord, ...]:
         """All studies, in the order in which they were begun."""
-        with explained(self.name), self._engine.connect() as connection:
+        with explained(self._database), self._engine.connect() as connection:
             rows = connection.execute(select(schema.study).order_by(schema.study.c.number)).all()
             return tuple(_read_study(row._mapping) for row in rows)
 
+    def spans(self) -> Mapping[str, Span]:
+        """When the first and the last run of every study started, by its key."""
+        with explained(self._database), self._engine.connect() as connection:
+            return read_spans(connection)
+
     def keep_choice(self, study: StudyId, choice: str) -> None:
         """Remember what a study chose, so that a resumed campaign repeats it."""
-        with explained(self.name), self._engine.begin() as connection:
+        with explained(self._database), self._engine.begin() as connection:
             connection.execute(update(schema.study).where(schema.study.c.key == study.key).values(choice=choice))
 
     def record(self, run: Run) -> bool:
         """Keep a run, committed when this returns; False where its task had one already."""
-        with explained(self.name):
-            try:
-                with self._engine.begin() as connection:
-                    made = self._run.one(connection, run_row(run))
-                    rows = observation_rows(made, run)
-                    if rows:
-                        self._observations.all(connection, rows)
-            except IntegrityError:
-                if not self.runs(Selection(task=run.task.id)):
-                    raise
-                return False
-        return True
+        with explained(self._database), self._engine.begin() as connection:
+            return self._insert(connection, run)
 
     def evidence(self, study: StudyId) -> Evidence:
         """All runs of a study, in the order in which they were recorded."""
@@ -136,7 +113,7 @@ class SqlStore:
         chosen = _selected(select(schema.run), selection)
         inner = _selected(select(schema.run.c.number), selection)
         values = select(schema.observations).where(schema.observations.c.run.in_(inner))
-        with explained(self.name), self._engine.connect() as connection:
+        with explained(self._database), self._engine.connect() as connection:
             observed: dict[int, list[Observations]] = defaultdict(list)
             for row in connection.execute(values.order_by(schema.observations.c.run, schema.observations.c.position)):
                 observed[row.run].append(read_observations(row))
@@ -147,7 +124,7 @@ class SqlStore:
         """Remove the selected runs, and studies that have none left; how many runs were removed."""
         inner = _selected(select(schema.run.c.number), selection)
         left = select(schema.run.c.study)
-        with explained(self.name), self._engine.begin() as connection:
+        with explained(self._database), self._engine.begin() as connection:
             touched = connection.scalars(_selected(select(schema.run.c.study), selection).distinct()).all()
             connection.execute(delete(schema.observations).where(schema.observations.c.run.in_(inner)))
             removed = connection.execute(delete(schema.run).where(schema.run.c.number.in_(inner))).rowcount
@@ -155,12 +132,30 @@ class SqlStore:
             connection.execute(delete(schema.study).where(emptied))
         return removed
 
-    def forget_run(self, run: Run) -> None:
-        """Remove one run; its study stays."""
-        inner = select(schema.run.c.number).where(schema.run.c.task == run.task.id)
-        with explained(self.name), self._engine.begin() as connection:
-            connection.execute(delete(schema.observations).where(schema.observations.c.run.in_(inner)))
-            connection.execute(delete(schema.run).where(schema.run.c.task == run.task.id))
+    def replace(self, before: Sequence[Run], after: Sequence[Run]) -> None:
+        """Keep runs in the place of others, all of them or none; where a task has another run, that stays."""
+        with explained(self._database), self._engine.begin() as connection:
+            for run in before:
+                inner = select(schema.run.c.number).where(schema.run.c.task == run.task.id)
+                connection.execute(delete(schema.observations).where(schema.observations.c.run.in_(inner)))
+                connection.execute(delete(schema.run).where(schema.run.c.task == run.task.id))
+            for run in after:
+                self._insert(connection, run)
+
+    def order_studies(self) -> None:
+        """Put studies in the order in which they were first measured, those that never were at the end."""
+        table = schema.study.c
+        with explained(self._database), self._engine.begin() as connection:
+            first: dict[str, str] = {}
+            for key, started in connection.execute(select(schema.run.c.study, schema.run.c.started)):
+                first[key] = min(started, first.get(key, started))
+            rows = connection.execute(select(table.number, table.key).order_by(table.number)).all()
+            ordered = sorted((key for _, key in rows), key=lambda key: (key not in first, first.get(key, ""), key))
+            if ordered == [key for _, key in rows]:
+                return
+            for (number, _), key in zip(rows, ordered, strict=True):
+                connection.execute(update(schema.study).where(table.key == key).values(number=-number))
+            connection.execute(update(schema.study).values(number=-table.number))
 
     def samples(self, selection: Selection) -> tuple[Sample, ...]:
         """The selected runs that yielded something, grouped into samples; failures are left out."""
@@ -177,23 +172,33 @@ class SqlStore:
     def machine(self, fingerprint: str) -> Machine | None:
         """The machine of that fingerprint, where it is known."""
         wanted = select(schema.machine.c.properties).where(schema.machine.c.fingerprint == fingerprint)
-        with explained(self.name), self._engine.connect() as connection:
+        with explained(self._database), self._engine.connect() as connection:
             text = connection.scalar(wanted)
         return Machine(tuple((str(k), str(v)) for k, v in json.loads(text))) if text else None
 
     def add_events(self, events: Sequence[Event]) -> int:
         """Keep what happened to findings; how many of the events were not there yet."""
-        with explained(self.name), self._engine.begin() as connection:
-            return add_events(connection, events)
+        with explained(self._database), self._engine.begin() as connection:
+            return add_events(connection, self._database.insert_missing(schema.event), events)
 
     def events(self) -> tuple[Event, ...]:
         """All that happened to findings, in the order of its times."""
-        with explained(self.name), self._engine.connect() as connection:
+        with explained(self._database), self._engine.connect() as connection:
             return read_events(connection)
 
     def close(self) -> None:
         """Let go of the database."""
         self._engine.dispose()
+
+    def _insert(self, connection: Connection, run: Run) -> bool:
+        """Insert a run with its observations, unless there is one of its task."""
+        number = self._database.insert_run(connection, self._run, run_row(run))
+        if number is None:
+            return False
+        rows = observation_rows(number, run)
+        if rows:
+            self._observations.all(connection, rows)
+        return True
 
     def _directions(self) -> dict[tuple[str, str], Better]:
         return {(s.id.key, m.name): m.better for s in self.studies() for m in s.metrics}
@@ -224,11 +229,8 @@ def _selected(query: Select, selection: Selection) -> Select:  # type: ignore[ty
     return query
 
 
-def _insert_missing_machine(connection: Connection, machine: Machine) -> None:
-    known = select(schema.machine.c.fingerprint).where(schema.machine.c.fingerprint == machine.fingerprint)
-    if connection.scalar(known) is None:
-        row = {"fingerprint": machine.fingerprint, "properties": canonical_json(machine.properties)}
-        connection.execute(insert(schema.machine), row)
+def _machine_row(machine: Machine) -> dict[str, object]:
+    return {"fingerprint": machine.fingerprint, "properties": canonical_json(machine.properties)}
 
 
 def _study_row(study: StudyId, metrics: Sequence[Metric]) -> dict[str, object]:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from threading import Barrier
 
 import numpy as np
 
 from hati.core import (
     Better,
     Configuration,
+    Event,
+    Happening,
     Machine,
     Metric,
     Observations,
     Outcome,
     Resources,
     Run,
+    Size,
+    Spot,
     StudyId,
     Task,
     Workload,
@@ -55,6 +62,13 @@ def a_run(study: StudyId, repetition: int = 0, setting: int = 1, outcome: Outcom
     )
 
 
+def an_event(second: int) -> Event:
+    """A sighting of a regression, so many seconds after the start, and a part of the next."""
+    at = START.replace(microsecond=0) + timedelta(seconds=second, milliseconds=500 * (second % 2))
+    spot = Spot("b", "latency", "o=1", "", MACHINE.fingerprint)
+    return Event("regression-1", Happening.SEEN, at, "study", "r0", "r1", {spot: Size(1.2, 1.1, 1.3)})
+
+
 class StoreConformance(ABC):
     """Inherit, fill ``open``, and let pytest run it."""
 
@@ -82,12 +96,50 @@ class StoreConformance(ABC):
         store.record(run)
         assert store.evidence(study).failed == (run,)
 
+    def test_the_largest_numbers_and_any_text_come_back(self) -> None:
+        store, study = self.open(), a_study(seed=2**63 - 1)
+        store.begin(study, METRICS, MACHINE)
+        largest = Resources(1e308, 5e-324, 0.0, 2**62, 2**33, 2**33, 0.1, None, None)
+        text = "\0 \ue000\ue0000 %s %(a)s '\"\\ é 🐺 \x1b[1m\r\n"
+        run = replace(a_run(study), resources=largest, output=text, detail="a\0b")
+        store.record(run)
+        assert self.open().evidence(study).runs == (run,)
+        assert [record.id for record in store.studies()] == [study]
+
     def test_a_task_is_recorded_once(self) -> None:
         store, study = self.begun()
         assert store.record(a_run(study))
         assert not store.record(a_run(study))
         assert not self.open().record(a_run(study, outcome=Outcome.FAILED))
         assert store.evidence(study).runs == (a_run(study),)
+
+    def test_several_begin_and_record_the_same_at_once(self) -> None:
+        _, study = self.begun(campaign=9)
+        several, one = 4, a_study()
+        start = Barrier(several)
+
+        def worker(_: int) -> list[bool]:
+            store = self.open()
+            start.wait()
+            store.begin(one, METRICS, MACHINE)
+            store.add_events([an_event(1), an_event(2)])
+            recorded = [store.record(a_run(one, repetition)) for repetition in range(5)]
+            store.close()
+            return recorded
+
+        with ThreadPoolExecutor(several) as pool:
+            recorded = list(pool.map(worker, range(several)))
+        store = self.open()
+        assert [sum(each) for each in zip(*recorded, strict=True)] == [1] * 5
+        assert {run.task.repetition for run in store.evidence(one).runs} == set(range(5))
+        assert [record.id for record in store.studies()] == [study, one]
+        assert store.events() == (an_event(1), an_event(2))
+
+    def test_events_are_kept_once_in_the_order_of_their_times(self) -> None:
+        store = self.open()
+        assert store.add_events([an_event(3), an_event(1), an_event(3)]) == 2
+        assert self.open().add_events([an_event(1), an_event(2)]) == 1
+        assert store.events() == (an_event(1), an_event(2), an_event(3))
 
     def test_evidence_keeps_the_order_of_recording_and_one_study(self) -> None:
         store, study = self.begun()

@@ -17,6 +17,9 @@ from .gating import PreparedGate as PreparedGate
 from .gating import gate as gate
 from .gating import prepare_gate as prepare_gate
 from .gating import rehearse_gate as rehearse_gate
+from .importing import Imported as Imported
+from .importing import import_stores as import_stores
+from .importing import rehearse_import as rehearse_import
 from .measuring import measure as measure
 from .measuring import rehearse_measurement as rehearse_measurement
 from .pairing import PairedRequest as PairedRequest
@@ -24,6 +27,9 @@ from .pairing import PreparedPairs as PreparedPairs
 from .pairing import compare_pairs as compare_pairs
 from .pairing import prepare_pairs as prepare_pairs
 from .pairing import rehearse_pairs as rehearse_pairs
+from .recalibrating import changes_of as changes_of
+from .recalibrating import prepare_recalibration as prepare_recalibration
+from .recalibrating import recalibration_of as recalibration_of
 from .recommending import SplitBudget as SplitBudget
 from .recommending import recommend as recommend
 from .recommending import split_budget as split_budget

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hati.studies.screening import OF_TABLES, Remedies, of_table, repeated_from
-from hati.wiring.table import BENCHMARK, IN_MEMORY
-from hati.wiring.workplace import Workplace
+from hati.wiring.table import BENCHMARK
+from hati.wiring.workplace import IN_MEMORY, Workplace
 
 _STORED = "see `hati runs --store`"
 

@@ -8,13 +8,16 @@ from dataclasses import asdict, dataclass
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Engine, Evidence, InputError, Metric, Plan, StudyId, generator
 from hati.report import promise, promise_in_deviations
+from hati.studies.recalibration import Prior
 from hati.studies.screening import (
     RELEVANT,
     AnyChoice,
     AnyScreening,
+    Choice,
     Pilot,
     ScreeningConclusion,
     affordable_runs,
+    assigned,
     choose_design,
     read_choice,
     screening,
@@ -46,7 +49,10 @@ class ScreeningRequest:
 
 @dataclass(frozen=True)
 class PreparedScreening:
-    """A screening campaign that can be made, resumed or concluded; its design is perhaps not yet chosen."""
+    """A screening campaign that can be made, resumed or concluded; its design is perhaps not yet chosen.
+
+    ``prior`` is the screening that it makes again: it has a say in who is which factor, and nowhere else.
+    """
 
     place: Workplace
     request: ScreeningRequest
@@ -54,6 +60,7 @@ class PreparedScreening:
     metric: Metric
     id: StudyId
     choice: AnyChoice | None
+    prior: Prior | None = None
 
     @property
     def budget(self) -> Budget:
@@ -100,22 +107,28 @@ class PreparedScreening:
     def chosen(self, runs: int) -> AnyChoice:
         """The design that so many runs buy."""
         rng = generator(self.id.seed, "design")
-        return choose_design(self.place.project.space, runs, rng, self.place.repetitions)
+        return self._assigned(choose_design(self.place.project.space, runs, rng, self.place.repetitions))
 
     def planned(self, goal: Goal) -> AnyChoice:
         """The cheapest design that finds what the goal says, from the pilot runs that there are."""
         rng = generator(self.id.seed, "design")
-        return planned(self.pilot, self.evidence(), self.budget, goal, self.place.repetitions, rng)
+        return self._assigned(planned(self.pilot, self.evidence(), self.budget, goal, self.place.repetitions, rng))
+
+    def _assigned(self, choice: AnyChoice) -> AnyChoice:
+        likely = self.prior.likely(self.place.project.space.names) if self.prior else ()
+        return assigned(choice, likely) if isinstance(choice, Choice) else choice
 
     def _left(self, choice: AnyChoice, evidence: Evidence) -> Plan:
         return self.study(choice).plan(evidence).within(self.budget.left(evidence))
 
 
-def prepare_screening(place: Workplace, request: ScreeningRequest, *, fresh: bool) -> PreparedScreening:
+def prepare_screening(
+    place: Workplace, request: ScreeningRequest, *, fresh: bool, prior: Prior | None = None
+) -> PreparedScreening:
     """Find the campaign to go on with, or number a new one.
 
     An unfinished campaign is resumed. A finished one is taken as it is, unless ``fresh`` or unless it had
-    measured nothing.
+    measured nothing. With a ``prior`` it is a study of its own, none of whose runs are the prior's.
 
     Raises:
         InputError: where the request does not fit the project.
@@ -134,15 +147,16 @@ def prepare_screening(place: Workplace, request: ScreeningRequest, *, fresh: boo
         seed=request.seed,
         machine=place.machine.fingerprint,
         planned_for=None if request.goal is None else {**asdict(request.goal), "metric": metric.name},
+        recalibrates=None if prior is None else prior.study,
     )
     latest = place.store.latest(study)
     if latest is None:
-        return PreparedScreening(place, request, benchmark, metric, study, None)
+        return PreparedScreening(place, request, benchmark, metric, study, None, prior)
     choice = read_choice(latest.choice) if latest.choice else None
-    known = PreparedScreening(place, request, benchmark, metric, latest.id, choice)
+    known = PreparedScreening(place, request, benchmark, metric, latest.id, choice, prior)
     if fresh or known.in_vain:
         following = study.numbered(latest.id.campaign + 1)
-        return PreparedScreening(place, request, benchmark, metric, following, None)
+        return PreparedScreening(place, request, benchmark, metric, following, None, prior)
     return known
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from hati.core import Benchmark, InputError
 from hati.store import StudyRecord
@@ -12,6 +13,9 @@ from hati.wiring.advising import remedies
 from hati.wiring.screening import chosen_metric
 from hati.wiring.table import BENCHMARK, table_benchmark
 from hati.wiring.workplace import Workplace
+
+if TYPE_CHECKING:
+    from hati.space import Space
 
 
 def conclude_stored(
@@ -60,6 +64,18 @@ def _study_of(place: Workplace, record: StudyRecord, metric: str | None, relevan
             f"the options in {place.project.file} are not those of {record.id.key}",
             fix="report another study, or bring the options back",
         )
+    return study_over(place, record, space, metric, relevant)
+
+
+def study_over(
+    place: Workplace, record: StudyRecord, space: Space, metric: str | None, relevant: float = RELEVANT
+) -> AnyScreening:
+    """The study of a record over the space that it was made for.
+
+    Raises:
+        InputError: where there is no such benchmark or metric.
+    """
+    parameters = json.loads(record.id.parameters)
     benchmark = _benchmark_of(place, record, parameters["benchmark"])
     return screening(
         study=record.id,

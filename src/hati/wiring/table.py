@@ -35,11 +35,9 @@ from hati.subject.table import (
     selected,
     space_columns,
 )
-from hati.wiring.workplace import Workplace
+from hati.wiring.workplace import IN_MEMORY, Workplace
 
 BENCHMARK = "table"
-IN_MEMORY = "sqlite://"
-"""The store that forgets."""
 
 
 @dataclass(frozen=True)

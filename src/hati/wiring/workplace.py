@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hati.core import Benchmark, InputError, Machine, Pairing
 from hati.project import Project, read_project
-from hati.store import SqlStore, open_store, read_store
+from hati.store import SqlStore, find_store, open_store, read_store
 from hati.subject import directory_revision, duet_cores, machine, make_own
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from hati.subject import Trees
     from hati.subject.table import MeasuredTable
 
+IN_MEMORY = "sqlite://"
+"""The store that forgets."""
 Announce = Callable[[str], None]
 """Told in a sentence what happens before and between the runs."""
 
@@ -72,6 +74,35 @@ def existing_store(path: Path, place: str | None) -> SqlStore:
     """The store of the project at a path, which must be there already; the project file is not read."""
     root = path if path.is_dir() else path.parent
     return read_store(place or _default_store(root))
+
+
+def own_store(path: Path, place: str | None) -> SqlStore:
+    """The store of the project at a path, made where there is none yet; the project file is not read.
+
+    Raises:
+        InputError: where there is no project, and no store is named.
+    """
+    root = _project_root(path, place)
+    if place is None:
+        _make_folder(root / ".hati")
+    return open_store(place or _default_store(root))
+
+
+def found_store(path: Path, place: str | None) -> SqlStore | None:
+    """The same where it is there, else None.
+
+    Raises:
+        InputError: as ``own_store``.
+    """
+    return find_store(place or _default_store(_project_root(path, place)))
+
+
+def _project_root(path: Path, place: str | None) -> Path:
+    root = path if path.is_dir() else path.parent
+    known = path.is_file() or (root / "hati.toml").is_file() or (root / ".hati").is_dir()
+    if place is None and not known:
+        raise InputError(f"there is no hati.toml in {root.resolve()}", fix="name a store by --store")
+    return root
 
 
 def workplace(path: Path, place: str | None) -> Workplace:

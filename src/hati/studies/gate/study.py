@@ -40,7 +40,7 @@ class Gate:
     """Both revisions at every cell, in rounds: exploring first, then confirming what looks changed.
 
     In a round the cells are in random order, and the two runs of each follow each other, in random order too. Exploring
-    ends when every group is the same or looks changed, or when what is left of the budget is just enough to confirm.
+    ends when every group is the same or looks changed, or when what is left of the budget is needed to confirm.
 
     Raises:
         InputError: for cells that are alike, one revision twice, or a budget in runs with fewer rounds than can decide.
@@ -116,21 +116,24 @@ class Gate:
         return list(self._round(Stage.CONFIRMING, confirmed, self._suspected_cells(found, alive)))
 
     def _affords_exploring(self, found: Judgement, evidence: Evidence, alive: Sequence[int]) -> bool:
-        """Whether after another round enough is left to confirm what looks changed by now."""
+        """Whether after another round as many are left to confirm: what took so many to look changed takes them again.
+
+        Where nothing looks changed yet nothing is kept.
+        """
         suspected = self._suspected_cells(found, alive)
-        runs = len(alive) * _SIDES + self._reserve(len(suspected))
+        rounds = _rounds(evidence, Stage.EXPLORING) + 1
+        runs = _SIDES * (len(alive) + max(self._fewest, rounds) * len(suspected))
         left = self.budget.left(evidence)
         each = evidence.seconds / len(evidence.runs) if evidence.runs else 0.0
         return runs <= left.runs and (not suspected or runs * each <= left.seconds)
 
     def _unfinished(self, found: Judgement, evidence: Evidence, alive: Sequence[int]) -> Iterator[Task]:
-        """What is left of rounds that were begun: a campaign may have been killed in them."""
+        """What is left of the last round of each stage: a campaign may have been killed in it."""
         wanted = {Stage.EXPLORING: alive, Stage.CONFIRMING: self._suspected_cells(found, alive)}
         for stage, positions in wanted.items():
-            for number in range(_rounds(evidence, stage)):
-                for task in self._round(stage, number, positions):
-                    if task.id not in evidence.known:
-                        yield task
+            begun = _rounds(evidence, stage)
+            if begun:
+                yield from (t for t in self._round(stage, begun - 1, positions) if t.id not in evidence.known)
 
     @staticmethod
     def _suspected_cells(found: Judgement, alive: Sequence[int]) -> list[int]:

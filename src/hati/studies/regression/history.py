@@ -40,7 +40,7 @@ def histories(series: tuple[Series, ...], alpha: float = ALPHA, baseline: str | 
     Raises:
         InputError: where a series has no such position.
     """
-    chances = np.array([strongest_change(each.values, each.machines).p_value for each in series])
+    chances = np.array([strongest_change(each.values, each.machines, each.dependence).p_value for each in series])
     rejected = int(np.count_nonzero(benjamini_hochberg(chances) <= alpha))
     own = alpha * max(rejected, 1) / len(series)
     concluded = [history(each, own, baseline) for each in series]
@@ -58,7 +58,7 @@ def history(series: Series, alpha: float = ALPHA, baseline: str | None = None) -
         InputError: where the series has no such position.
     """
     start = 0 if baseline is None else _index(series, baseline)
-    found = levels(series.values, series.machines, alpha)
+    found = levels(series.values, series.machines, alpha, series.dependence)
     spread = _spread(found.residuals)
     step = detectable_step(len(series), found.phi, alpha)
     level = abs(float(np.median(series.values)))

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from hati.core import FloatArray
-from hati.stats import ChangePoint, Creep, change_points, creep, lag_one, normal_scores
+from hati.stats import ChangePoint, Creep, Dependence, change_points, creep, normal_scores
 from hati.stats.least_squares import Index
 
 _PER_STEP = 2
@@ -39,7 +39,7 @@ class Levels:
         return _residuals(self.straight, self.strata)
 
 
-def levels(values: FloatArray, machines: Index, alpha: float) -> Levels:
+def levels(values: FloatArray, machines: Index, alpha: float, dependence: Dependence) -> Levels:
     """Find the changes of level; where a slow drift tells more with less, the changes beside that.
 
     A drift is tried only where something changes, and told only where its own test is significant too. What is better
@@ -50,58 +50,66 @@ def levels(values: FloatArray, machines: Index, alpha: float) -> Levels:
         values: shape (n,), in the order of time.
         machines: the machine of each, shape (n,).
         alpha: the level of the tests.
+        dependence: the noise's autocorrelation.
     """
-    steps = _around(0.0, values, machines, alpha)
+    tests = _Tests(alpha, dependence)
+    steps = _around(0.0, values, machines, tests)
     if not steps.points:
         return steps
     found = [steps]
     for strata in (machines, steps.strata):
-        found += _drifting(values, machines, strata, alpha)
+        found += _drifting(values, machines, strata, tests)
     if len(values) <= _MOST_TRIED:
-        found += _tried(values, machines, alpha)
+        found += _tried(values, machines, tests)
     phi = min(each.phi for each in found)
     return min(found, key=lambda each: _cost(each, phi))
 
 
-def _drifting(values: FloatArray, machines: Index, strata: Index, alpha: float) -> list[Levels]:
+@dataclass(frozen=True)
+class _Tests:
+    alpha: float
+    dependence: Dependence
+
+
+def _drifting(values: FloatArray, machines: Index, strata: Index, tests: _Tests) -> list[Levels]:
     """Lines within strata and the change points around them, in turns, as long as the line moves."""
     found: list[Levels] = []
-    line = _line(values, strata)
-    if line is None or line.p_value > alpha:
+    line = _line(values, strata, tests)
+    if line is None or line.p_value > tests.alpha:
         return found
     while line is not None and len(found) < _MOST_TURNS:
-        found.append(_around(line.slope, values, machines, alpha))
-        moved = _line(values, found[-1].strata)
+        found.append(_around(line.slope, values, machines, tests))
+        moved = _line(values, found[-1].strata, tests)
         line = None if moved is None or line.interval[0] <= moved.slope <= line.interval[1] else moved
     return found
 
 
-def _tried(values: FloatArray, machines: Index, alpha: float) -> list[Levels]:
+def _tried(values: FloatArray, machines: Index, tests: _Tests) -> list[Levels]:
     """Lines within the steps that are left when a drift is taken out that is a part of the values' whole range."""
     low, high = np.quantile(values, _RANGE)
     found = []
     for part in _PARTS:
-        steps = _around(part * float(high - low) / len(values), values, machines, alpha)
-        line = _line(values, steps.strata)
-        if line is not None and line.p_value <= alpha:
-            found.append(_around(line.slope, values, machines, alpha))
+        steps = _around(part * float(high - low) / len(values), values, machines, tests)
+        line = _line(values, steps.strata, tests)
+        if line is not None and line.p_value <= tests.alpha:
+            found.append(_around(line.slope, values, machines, tests))
     return found
 
 
-def _line(values: FloatArray, strata: Index) -> Creep | None:
+def _line(values: FloatArray, strata: Index, tests: _Tests) -> Creep | None:
     """The drift within strata, with the autocorrelation of what is around it."""
     slope = creep(values, strata, 0.0)
     if slope is None:
         return None
     straight = values - slope.slope * np.arange(len(values), dtype=float)
-    return creep(values, strata, float(lag_one(normal_scores(straight, strata))))
+    return creep(values, strata, float(tests.dependence(normal_scores(straight, strata))))
 
 
-def _around(slope: float, values: FloatArray, machines: Index, alpha: float) -> Levels:
+def _around(slope: float, values: FloatArray, machines: Index, tests: _Tests) -> Levels:
     straight = values - slope * (np.arange(len(values)) - 0.5 * (len(values) - 1))
-    points = change_points(straight, machines, alpha)
+    points = change_points(straight, machines, tests.alpha, tests.dependence)
     strata = segment_strata(machines, tuple(point.index for point in points))
-    return Levels(points, slope, straight, strata, float(lag_one(normal_scores(straight, strata))))
+    return Levels(points, slope, straight, strata, float(tests.dependence(normal_scores(straight, strata))))
 
 
 def segment_strata(machines: Index, places: tuple[int, ...]) -> Index:

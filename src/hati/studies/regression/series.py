@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError, Metric
-from hati.stats import FEWEST_VALUES
+from hati.stats import FEWEST_VALUES, Dependence, lag_one
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,6 +17,7 @@ class Series:
 
     ``name`` is the benchmark's, empty where there is only one; ``positions`` and ``values`` have length n, as have
     ``machines`` (from which machine, or set of machines, each value is; counted from 0) and ``runs`` (of how many).
+    ``dependence`` is how the noise is correlated: estimated, unless the order of measuring tells.
 
     Raises:
         InputError: where there are too few positions to find a change.
@@ -28,6 +29,7 @@ class Series:
     values: FloatArray
     machines: NDArray[np.intp]
     runs: NDArray[np.intp]
+    dependence: Dependence = lag_one
 
     def __post_init__(self) -> None:
         if not len(self.positions) == len(self.values) == len(self.machines) == len(self.runs):

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from hati.core import Evidence, FloatArray, Revision, conversion
-from hati.stats import FEWEST_VALUES, Ecdf
+from hati.stats import FEWEST_VALUES, Dependence, Ecdf
 from hati.studies.comparison import Statistic
 from hati.studies.gate import Cell, Group
 from hati.studies.regression import Series
@@ -27,6 +27,7 @@ class Measured:
     revisions: tuple[Revision, ...]
     cells: tuple[Cell, ...]
     statistic: Statistic
+    dependence: Dependence
 
     def values(self, group: Group) -> dict[int, dict[int, FloatArray]]:
         """By place of the revision and position of the cell the values of its runs, of those with all the cells."""
@@ -64,6 +65,7 @@ class Measured:
             values=np.asarray(levels, dtype=np.float64),
             machines=np.zeros(len(values), dtype=np.intp),
             runs=np.array([sum(map(len, cells.values())) for cells in values.values()], dtype=np.intp),
+            dependence=self.dependence,
         )
 
     def spreads(self, group: Group) -> tuple[RevisionSpread, ...]:

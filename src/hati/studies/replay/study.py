@@ -16,7 +16,7 @@ from hati.core import (
     Task,
     generator,
 )
-from hati.stats import FEWEST_VALUES
+from hati.stats import FEWEST_VALUES, independent, lag_one
 from hati.studies.comparison import MEAN, Statistic
 from hati.studies.failures import failure_reasons, nothing_measured
 from hati.studies.gate import Cell, groups
@@ -25,6 +25,7 @@ from hati.studies.replay.measured import Measured
 from hati.studies.replay.order import Order, refined, typical_noise
 
 STAGE = "replay"
+_HOPELESS = 3
 
 
 def replay_id(
@@ -82,7 +83,7 @@ class Replay:
         Raises:
             MeasurementError: where too few revisions could be measured.
         """
-        measured = Measured(evidence, self.revisions, self.cells, self.statistic)
+        measured = self._measured(evidence)
         found = {group: series for group in groups(self.cells) if (series := measured.series(group)) is not None}
         if not found:
             metric = self.cells[0].benchmark.metrics[0]
@@ -106,23 +107,33 @@ class Replay:
         rng = generator(self.id.seed, "replay", self.revisions[place].id)
         return [made[row] for row in rng.permutation(len(made)).tolist()]
 
+    def _measured(self, evidence: Evidence) -> Measured:
+        """In random order the noise of a revision tells nothing of the next one's."""
+        dependence = independent if self.order is Order.INTERLEAVED else lag_one
+        return Measured(evidence, self.revisions, self.cells, self.statistic, dependence)
+
     def _wanted(self, evidence: Evidence) -> Iterator[Task]:
-        last = len(self.revisions) - 1
         given_up = self._given_up(evidence)
         if self.order is Order.INTERLEAVED:
-            for number in range(self.repetitions):
-                rng = generator(self.id.seed, "replay", str(number))
-                pairs = [(place, cell) for place in range(last + 1) for cell in self.cells]
-                for row in rng.permutation(len(pairs)).tolist():
-                    if pairs[row][0] not in given_up:
-                        place, cell = pairs[row]
-                        yield self._task(place, cell, number)
+            yield from self._interleaved(evidence, given_up)
         elif self.order is Order.NEWEST:
-            for place in range(last, -1, -1):
+            for place in range(len(self.revisions) - 1, -1, -1):
                 if place not in given_up:
                     yield from self.tasks_of(place)
         else:
             yield from self._refining(evidence, given_up)
+
+    def _interleaved(self, evidence: Evidence, given_up: frozenset[int]) -> list[Task]:
+        """What is left of the first repetition that is not complete: what does not work is known after it."""
+        pairs = [(place, cell) for place in range(len(self.revisions)) for cell in self.cells]
+        for number in range(self.repetitions):
+            rng = generator(self.id.seed, "replay", str(number))
+            ordered = (pairs[row] for row in rng.permutation(len(pairs)).tolist())
+            tasks = [self._task(place, cell, number) for place, cell in ordered if place not in given_up]
+            left = [task for task in tasks if task.id not in evidence.known]
+            if left:
+                return left
+        return []
 
     def _refining(self, evidence: Evidence, given_up: frozenset[int]) -> list[Task]:
         """What is left of revisions that were begun, else the next one."""
@@ -137,7 +148,7 @@ class Replay:
         ]
         if left:
             return left
-        values, noises = Measured(evidence, self.revisions, self.cells, self.statistic).levels(groups(self.cells)[0])
+        values, noises = self._measured(evidence).levels(groups(self.cells)[0])
         levels = {place: values.get(place, 0.0) for place in places}
         following = refined(len(self.revisions), levels, typical_noise(noises))
         return [] if following is None else self.tasks_of(following)
@@ -150,7 +161,7 @@ class Replay:
         bad = {
             name
             for name, found in outcomes.items()
-            if Outcome.DONE not in found and (Outcome.NOT_BUILT in found or len(found) >= 3)
+            if Outcome.DONE not in found and (Outcome.NOT_BUILT in found or len(found) >= _HOPELESS)
         }
         return frozenset(place for place, revision in enumerate(self.revisions) if revision.id in bad)
 

@@ -5,6 +5,7 @@ two-level design and concludes: effects with their alias sets, which are importa
 detected. ``ModelScreening`` does the same on any other space, by an optimal design and a fitted model.
 """
 
+from hati.studies.screening.assignment import assigned
 from hati.studies.screening.choice import Choice, choose
 from hati.studies.screening.choosing import (
     AnyChoice,
@@ -79,6 +80,7 @@ __all__ = [
     "SettingEstimate",
     "Shortfall",
     "affordable_runs",
+    "assigned",
     "check_detect",
     "choose",
     "choose_design",

@@ -55,11 +55,12 @@ def study_id(
     seed: int,
     machine: str,
     planned_for: Mapping[str, object] | None = None,
+    recalibrates: str | None = None,
 ) -> StudyId:
     """The identity of a screening study, with all that decides its tasks; ``budget`` as it was written.
 
     The metric is not part of it: the same runs measure all metrics of the benchmark. ``planned_for`` is what has to be
-    found, where the design was planned for that.
+    found, where the design was planned for that; ``recalibrates`` the key of the screening that is made again.
     """
     parameters = {
         "subject": subject,
@@ -70,6 +71,7 @@ def study_id(
         "options": [option.name for option in space.options],  # their order decides who is which factor
         "budget": budget,
         **({} if planned_for is None else {"planned_for": dict(planned_for)}),
+        **({} if recalibrates is None else {"recalibrates": recalibrates}),
     }
     return StudyId.of("screening", parameters, seed, machine)
 

@@ -6,6 +6,8 @@ from alembic import op
 revision = "0001"
 down_revision = None
 
+_WHOLE = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+
 
 def upgrade() -> None:
     """Make machine, study, run and observations."""
@@ -16,14 +18,14 @@ def upgrade() -> None:
     )
     op.create_table(
         "study",
-        sa.Column("number", sa.Integer, primary_key=True),
+        sa.Column("number", _WHOLE, primary_key=True),
         sa.Column("key", sa.Text, nullable=False),
         sa.Column("family", sa.Text, nullable=False),
         sa.Column("kind", sa.Text, nullable=False),
         sa.Column("parameters", sa.Text, nullable=False),
-        sa.Column("seed", sa.Integer, nullable=False),
+        sa.Column("seed", _WHOLE, nullable=False),
         sa.Column("machine", sa.Text, sa.ForeignKey("machine.fingerprint"), nullable=False),
-        sa.Column("campaign", sa.Integer, nullable=False),
+        sa.Column("campaign", _WHOLE, nullable=False),
         sa.Column("metrics", sa.Text, nullable=False),
         sa.Column("choice", sa.Text),
         sa.UniqueConstraint("key", name="uq_study_key"),
@@ -31,7 +33,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "run",
-        sa.Column("number", sa.Integer, primary_key=True),
+        sa.Column("number", _WHOLE, primary_key=True),
         sa.Column("task", sa.Text, nullable=False),
         sa.Column("study", sa.Text, sa.ForeignKey("study.key"), nullable=False),
         sa.Column("stage", sa.Text, nullable=False),
@@ -39,31 +41,31 @@ def upgrade() -> None:
         sa.Column("configuration", sa.Text, nullable=False),
         sa.Column("revision", sa.Text, nullable=False),
         sa.Column("workload", sa.Text, nullable=False),
-        sa.Column("repetition", sa.Integer, nullable=False),
+        sa.Column("repetition", _WHOLE, nullable=False),
         sa.Column("machine", sa.Text, nullable=False),
         sa.Column("started", sa.Text, nullable=False),
         sa.Column("seconds", sa.Float, nullable=False),
         sa.Column("outcome", sa.Text, nullable=False),
         sa.Column("detail", sa.Text, nullable=False),
-        sa.Column("exit", sa.Integer),
+        sa.Column("exit", _WHOLE),
         sa.Column("output", sa.Text, nullable=False),
         sa.Column("wall_time", sa.Float),
         sa.Column("user_time", sa.Float),
         sa.Column("system_time", sa.Float),
-        sa.Column("peak_memory", sa.Integer),
-        sa.Column("voluntary_switches", sa.Integer),
-        sa.Column("involuntary_switches", sa.Integer),
+        sa.Column("peak_memory", _WHOLE),
+        sa.Column("voluntary_switches", _WHOLE),
+        sa.Column("involuntary_switches", _WHOLE),
         sa.Column("load", sa.Float),
         sa.UniqueConstraint("task", name="uq_run_task"),
     )
     op.create_index("ix_run_study", "run", ["study"])
     op.create_table(
         "observations",
-        sa.Column("run", sa.Integer, sa.ForeignKey("run.number", ondelete="CASCADE"), primary_key=True),
+        sa.Column("run", _WHOLE, sa.ForeignKey("run.number", ondelete="CASCADE"), primary_key=True),
         sa.Column("metric", sa.Text, primary_key=True),
         sa.Column("unit", sa.Text, nullable=False),
-        sa.Column("warmup", sa.Integer, nullable=False),
-        sa.Column("position", sa.Integer, nullable=False),
+        sa.Column("warmup", _WHOLE, nullable=False),
+        sa.Column("position", _WHOLE, nullable=False),
         sa.Column("data", sa.LargeBinary, nullable=False),
     )
 

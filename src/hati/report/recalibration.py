@@ -1,0 +1,153 @@
+"""Whether a recalibration is due, and what one changed, as plain values and in words."""
+
+from __future__ import annotations
+
+import math
+
+from hati.report.changes import p_text
+from hati.report.plain import Plain
+from hati.report.quantities import change, change_number, general, percent, quantity
+from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.report.words import effect_name
+from hati.studies.recalibration import (
+    Change,
+    Condition,
+    EffectChange,
+    EffectChanges,
+    Reason,
+    Recalibration,
+    ResidualShift,
+)
+from hati.studies.screening import Scale
+
+AGAIN = "hati screen --recalibrate"
+
+
+def recalibration_json(found: Recalibration) -> dict[str, Plain]:
+    """Whether it is due, and each reason."""
+    return {"due": found.due, "reasons": [_reason_json(reason) for reason in found.reasons]}
+
+
+def recalibration_sentence(found: Recalibration) -> str | None:
+    """What to do and why, in one line; None where nothing is due."""
+    if not found.due:
+        return None
+    several = len({reason.since.benchmark for reason in found.reasons}) > 1
+    told = "; ".join(
+        f"{reason.since.benchmark}: {_why(reason)}" if several else _why(reason) for reason in found.reasons
+    )
+    return f"Determine the important options again ({AGAIN}): {told}."
+
+
+def _reason_json(reason: Reason) -> Plain:
+    since, shift = reason.since, reason.shift
+    return {
+        "benchmark": since.benchmark,
+        "condition": reason.condition.value,
+        "why": _why(reason),
+        "value": reason.value,
+        "limit": reason.limit,
+        "screening": since.study,
+        "metric": None if shift is None else shift.metric.name,
+    }
+
+
+def _why(reason: Reason) -> str:
+    since = reason.since
+    if reason.condition is Condition.OPTIONS:
+        parts = [
+            f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} {what}"
+            for names, what in ((since.added, "added"), (since.removed, "removed"))
+            if names
+        ]
+        return f"{' and '.join(parts) or 'settings or constraints of options are others'} since {since.study}"
+    if reason.condition is Condition.UNSCREENED or reason.value is None or reason.limit is None:
+        return "they were never determined"
+    if reason.condition is Condition.CHECKS:
+        return f"{reason.value:.0f} checks since {since.study}, and {reason.limit:.0f} are the limit"
+    if reason.condition is Condition.DAYS:
+        return f"{general(reason.value, 3)} days since {since.study}, and {general(reason.limit, 3)} are the limit"
+    assert reason.shift is not None
+    return _shifted(reason.shift, reason.value, str(since.study))
+
+
+def _shifted(shift: ResidualShift, p_value: float, study: str) -> str:
+    found, expected = (_size(shift, size) for size in (shift.found, shift.expected))
+    return f"{shift.metric.name} is {found} off what {study} predicts, where {expected} is usual (p {p_text(p_value)})"
+
+
+def _size(shift: ResidualShift, size: float) -> str:
+    return percent(math.expm1(size), 2) if shift.scale is Scale.LOG else quantity(size, shift.metric.unit, 2)
+
+
+def changes_json(found: EffectChanges) -> dict[str, Plain]:
+    """The effects of both screenings, and the options that only one of them has."""
+    return {
+        "before": found.before,
+        "after": found.after,
+        "metric": found.metric,
+        "became_important": [list(effect.options) for effect in found.of(Change.BECAME)],
+        "no_longer_shown": [list(effect.options) for effect in found.of(Change.CEASED)],
+        "added": list(found.added),
+        "removed": list(found.removed),
+        "effects": [_effect_json(effect) for effect in found.effects],
+    }
+
+
+def _effect_json(effect: EffectChange) -> Plain:
+    return {
+        "options": list(effect.options),
+        "change": effect.change.value,
+        "before": effect.before,
+        "before_interval": None if effect.before_interval is None else list(effect.before_interval),
+        "after": effect.after,
+        "after_interval": None if effect.after_interval is None else list(effect.after_interval),
+        "moved": effect.moved,
+    }
+
+
+def changes_table(found: EffectChanges) -> Table:
+    """A row for each effect, with its interval then and now."""
+    columns = (
+        Column("effect"),
+        Column("before", align=Align.RIGHT),
+        Column("interval", align=Align.RIGHT),
+        Column("now", align=Align.RIGHT),
+        Column("interval now", align=Align.RIGHT),
+        Column("what became of it"),
+    )
+    rows = tuple(
+        (
+            effect_name(effect.options),
+            _effect_text(effect.before),
+            _interval_text(effect.before_interval),
+            _effect_text(effect.after),
+            _interval_text(effect.after_interval),
+            f"{effect.change.value}{', another size' if effect.moved else ''}",
+        )
+        for effect in found.effects
+    )
+    return Table(f"What changed since {found.before}", columns, rows, tuple(_changes_notes(found)))
+
+
+def _changes_notes(found: EffectChanges) -> list[str]:
+    sentences = [
+        f"{', '.join(effect_name(effect.options) for effect in found.of(kind))} {kind.value}"
+        for kind in (Change.BECAME, Change.CEASED)
+        if found.of(kind)
+    ]
+    sentences += [f"{', '.join(found.added)} added"] if found.added else []
+    sentences += [f"{', '.join(found.removed)} removed"] if found.removed else []
+    return [
+        f"{'; '.join(sentences) or 'The same effects are important as before'}.",
+        "What is important is decided by fresh runs alone. Another size: the 95 % intervals have nothing in common. "
+        "No longer shown is not shown to be zero.",
+    ]
+
+
+def _effect_text(effect: float | None) -> Cell:
+    return None if effect is None else Shown(change(effect), effect)
+
+
+def _interval_text(interval: tuple[float, float] | None) -> Cell:
+    return None if interval is None else f"{change_number(interval[0])} to {change(interval[1])}"

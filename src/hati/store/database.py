@@ -1,0 +1,65 @@
+"""What differs from one kind of database to another."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Engine, Insert, Table
+from sqlalchemy.exc import DBAPIError
+
+from hati.core import HatiError
+
+
+@dataclass(frozen=True)
+class Insertion:
+    """An insertion that is compiled once: for every row SQLAlchemy would take as long again as the database."""
+
+    statement: str
+    columns: tuple[str, ...]
+
+    @classmethod
+    def of(cls, engine: Engine, statement: Insert, table: Table, *given: str) -> Insertion:
+        """That of a table's rows, whose ``given`` columns the database fills in."""
+        keys = [column.name for column in table.columns if column.name not in given]
+        compiled = statement.compile(engine, column_keys=keys)
+        return cls(str(compiled), tuple(compiled.positiontup or ()))
+
+    def values(self, row: Mapping[str, object]) -> tuple[object, ...]:
+        """A row's values in the order of the statement."""
+        return tuple(row[name] for name in self.columns)
+
+    def all(self, connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
+        """Insert rows."""
+        connection.exec_driver_sql(self.statement, list(map(self.values, rows)))
+
+
+class Database(ABC):
+    """Where a store is, by the ``name`` that people are told: no name holds a password."""
+
+    name: str
+
+    @abstractmethod
+    def missing(self) -> bool:
+        """Whether there is nothing to connect to."""
+
+    @abstractmethod
+    def engine(self) -> Engine:
+        """What makes connections."""
+
+    @abstractmethod
+    def prepare(self, connection: Connection) -> None:
+        """See that no other process changes tables until this connection's transaction ends."""
+
+    @abstractmethod
+    def insert_missing(self, table: Table) -> Insert:
+        """An insertion that leaves alone what is there already."""
+
+    @abstractmethod
+    def insert_run(self, connection: Connection, insertion: Insertion, row: Mapping[str, object]) -> int | None:
+        """Insert a run unless there is one of its task; its number, or None where there is."""
+
+    @abstractmethod
+    def told(self, error: DBAPIError) -> HatiError:
+        """What the user can mend, of what the database complains of."""

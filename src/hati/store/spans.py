@@ -1,0 +1,31 @@
+"""When studies were measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, func, select
+
+from hati.store import schema
+
+
+@dataclass(frozen=True)
+class Span:
+    """When the first and the last run of a study started, and how many runs there are."""
+
+    first: datetime
+    last: datetime
+    runs: int
+
+
+def read_spans(connection: Connection) -> dict[str, Span]:
+    """Of every study that has runs, by its key."""
+    # Times are in UTC and written alike, so that their texts are ordered as they are.
+    started = schema.run.c.started
+    rows = connection.execute(
+        select(schema.run.c.study, func.min(started), func.max(started), func.count()).group_by(schema.run.c.study)
+    )
+    return {
+        key: Span(datetime.fromisoformat(first), datetime.fromisoformat(last), runs) for key, first, last, runs in rows
+    }

@@ -1,0 +1,89 @@
+"""A store in a file, by SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, Insert, Table, create_engine, event
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError
+
+from hati.core import HatiError, InputError, MeasurementError
+from hati.store.database import Database, Insertion
+
+_BUSY_SECONDS = 30
+
+
+class Sqlite(Database):
+    """A file, or memory where the URL names none."""
+
+    def __init__(self, url: URL, name: str) -> None:
+        self._url = url
+        self.file = Path(url.database) if url.database else None
+        self.name = name
+
+    @classmethod
+    def at(cls, file: Path, name: str | None = None) -> Sqlite:
+        """The file at a path, by another name where one is given."""
+        return cls(URL.create("sqlite", database=str(file)), name or str(file))
+
+    def missing(self) -> bool:
+        """Whether there is no file."""
+        return self.file is not None and not self.file.exists()
+
+    def engine(self) -> Engine:
+        """What makes connections."""
+        engine = create_engine(self._url, connect_args={"timeout": _BUSY_SECONDS})
+        event.listen(engine, "connect", _set_pragmas)
+        return engine
+
+    def prepare(self, connection: Connection) -> None:
+        """Begin to write: others wait, or have written already."""
+        connection.exec_driver_sql("PRAGMA journal_mode=WAL")  # is kept in the file, and cannot be set in a transaction
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    def insert_missing(self, table: Table) -> Insert:
+        """An insertion that leaves alone what is there already."""
+        from sqlalchemy.dialects.sqlite import insert
+
+        return insert(table).on_conflict_do_nothing()
+
+    def insert_run(self, connection: Connection, insertion: Insertion, row: Mapping[str, object]) -> int | None:
+        """Insert a run unless there is one of its task; RETURNING needs a newer SQLite than some systems have."""
+        done = connection.exec_driver_sql(insertion.statement, insertion.values(row))
+        return int(done.lastrowid) if done.rowcount else None
+
+    def told(self, error: DBAPIError) -> HatiError:
+        """What the user can mend."""
+        return self.refused(str(error.orig))
+
+    def refused(self, reason: str) -> HatiError:
+        """What the user can mend, by what SQLite says."""
+        if "full" in reason or "disk I/O error" in reason:
+            return MeasurementError(
+                f"the store {self.name} cannot be written: {reason}",
+                fix="free some space there and start again: what was recorded is kept",
+            )
+        if "locked" in reason:
+            return MeasurementError(
+                f"the store {self.name} stays locked by another program",
+                fix="end that program, or give another --store",
+            )
+        if "readonly" in reason or "unable to open" in reason:
+            return InputError(
+                f"the store {self.name} cannot be written: {reason}",
+                fix="give yourself the right to write there, or name another place by --store",
+            )
+        return InputError(
+            f"the store {self.name} cannot be used: {reason}",
+            fix="is it a store of Hati's? another can be named by --store",
+        )
+
+
+def _set_pragmas(connection: object, _record: object) -> None:
+    # With WAL, synchronous=NORMAL keeps commits through the death of any process, and costs no fsync between two runs.
+    cursor = connection.cursor()  # type: ignore[attr-defined]  # a DBAPI connection
+    for pragma in ("synchronous=NORMAL", "foreign_keys=ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()

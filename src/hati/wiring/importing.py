@@ -1,0 +1,51 @@
+"""Taking what other stores hold into a project's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from hati.store import Merged, SqlStore, merge, open_store, rehearse_merge, source_store
+from hati.wiring.workplace import IN_MEMORY, found_store, own_store
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What was taken from a store, by the name that people are told."""
+
+    store: str
+    merged: Merged
+
+
+def import_stores(sources: Sequence[str], path: Path, place: str | None) -> list[Imported]:
+    """Merge stores into that of the project at a path, or into the one at a ``place``; the sources stay as they are.
+
+    Raises:
+        InputError: where one is no store, empty, or of a newer Hati.
+        MeasurementError: where one stays locked, or cannot be reached.
+    """
+    with closing(own_store(path, place)) as into:
+        return [_imported(source, into) for source in sources]
+
+
+def rehearse_import(sources: Sequence[str], path: Path, place: str | None) -> list[Imported]:
+    """What would be taken from each store, without making or changing any.
+
+    Raises:
+        InputError: as ``import_stores``.
+        MeasurementError: as ``import_stores``.
+    """
+    with closing(found_store(path, place) or open_store(IN_MEMORY)) as into:
+        return [_rehearsed(source, into) for source in sources]
+
+
+def _imported(source: str, into: SqlStore) -> Imported:
+    with source_store(source) as store:
+        return Imported(store.name, merge(into, store))
+
+
+def _rehearsed(source: str, into: SqlStore) -> Imported:
+    with source_store(source) as store:
+        return Imported(store.name, rehearse_merge(into, store))

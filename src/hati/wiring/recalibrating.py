@@ -1,0 +1,175 @@
+"""Whether important options are due to be determined again, from what the store holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+import numpy as np
+
+from hati.core import Benchmark, Configuration, Evidence, HatiError, InputError, Metric
+from hati.store import Span, StudyRecord
+from hati.studies.gate import Gate
+from hati.studies.recalibration import (
+    EffectChanges,
+    Prior,
+    Recalibration,
+    ResidualShift,
+    Since,
+    bygone_space,
+    due,
+    effect_changes,
+    residual_shift,
+    values_of,
+)
+from hati.studies.screening import Choice, ScreeningConclusion, read_choice
+from hati.studies.screening.tasks import STAGE
+from hati.wiring.gating import PreparedGate
+from hati.wiring.screening import PreparedScreening, ScreeningRequest, chosen_metric, prepare_screening
+from hati.wiring.stored import conclude_stored, of_tables, study_over
+from hati.wiring.workplace import Workplace
+
+_ENOUGH = 0.5
+
+
+def recalibration_of(prepared: PreparedGate, now: datetime) -> Recalibration:
+    """Hold the benchmarks of a check against the project's policy; without one nothing is ever due."""
+    place, policy = prepared.place, prepared.place.project.check.recalibrate
+    if policy is None:
+        return Recalibration()
+    evidence = prepared.evidence()
+    benchmarks = {cell.benchmark.name: cell.benchmark for cell in prepared.study.cells}.values()
+    tested = evidence if policy.residuals is not None else Evidence()
+    return due(policy, [_since(place, prepared.study, benchmark, tested) for benchmark in benchmarks], now)
+
+
+def prepare_recalibration(place: Workplace, request: ScreeningRequest, *, fresh: bool) -> PreparedScreening:
+    """A screening of its own that makes the last one again, or the campaign of one that was broken off.
+
+    Raises:
+        InputError: where nothing was screened before, or the request does not fit the project.
+    """
+    benchmark = place.project.benchmark(request.benchmark)
+    metric = chosen_metric(benchmark, request.metric)
+    record = last_screening(place, benchmark.name)
+    if record is None:
+        raise InputError(f"{benchmark.name} was never screened here", fix=f"leave --recalibrate out{of_tables(place)}")
+    before = json.loads(record.id.parameters).get("recalibrates")
+    earlier = next((known for known in place.store.studies() if known.id.key == before), None)
+    if earlier is not None and not fresh:
+        begun = prepare_screening(place, request, fresh=False, prior=_prior(place, earlier, metric))
+        if begun.id == record.id and not begun.finished:
+            return begun
+    return prepare_screening(place, request, fresh=fresh, prior=_prior(place, record, metric))
+
+
+def changes_of(prepared: PreparedScreening, found: ScreeningConclusion) -> EffectChanges | None:
+    """What a recalibration changed; None of a screening that is none."""
+    return None if prepared.prior is None else effect_changes(prepared.prior, found)
+
+
+def last_screening(place: Workplace, benchmark: str) -> StudyRecord | None:
+    """The newest screening of a benchmark of which half of the design's runs were made, whatever the options were."""
+    spans = place.store.spans()
+    known = [
+        record
+        for record in place.store.studies()
+        if record.id.kind == "screening"
+        and record.id.key in spans
+        and json.loads(record.id.parameters)["benchmark"] == benchmark
+        and record.choice
+        and spans[record.id.key].runs >= read_choice(record.choice).runs * _ENOUGH
+    ]
+    return max(known, key=lambda record: spans[record.id.key].last, default=None)
+
+
+def _prior(place: Workplace, record: StudyRecord, metric: Metric) -> Prior:
+    options = tuple(json.loads(record.id.parameters)["options"])
+    try:
+        return Prior(record.id.key, options, _conclusion(place, record, metric))
+    except HatiError:  # of another metric, or no longer to be told
+        return Prior(record.id.key, options)
+
+
+def _conclusion(place: Workplace, record: StudyRecord, metric: Metric) -> ScreeningConclusion | None:
+    """Of other options than today's only that of a fraction can be told."""
+    parameters, choice = json.loads(record.id.parameters), read_choice(record.choice or "")
+    if parameters["space"] == place.project.space.digest and parameters["options"] == list(place.project.space.names):
+        return conclude_stored(place, record.id.key, metric.name)
+    evidence = place.store.evidence(record.id)
+    made = [run.task.configuration for run in evidence.stage(STAGE).runs]
+    then = (
+        bygone_space(choice, parameters["options"], made, place.project.space) if isinstance(choice, Choice) else None
+    )
+    if then is None:
+        return None
+    return study_over(place, record, then, metric.name).conclude(evidence)
+
+
+def _since(place: Workplace, gate: Gate, benchmark: Benchmark, evidence: Evidence) -> Since:
+    record = last_screening(place, benchmark.name)
+    if record is None:
+        return Since(benchmark.name)
+    spans, space = place.store.spans(), place.project.space
+    screened = spans[record.id.key].last
+    parameters = json.loads(record.id.parameters)
+    then = parameters["options"]
+    added = tuple(name for name in space.names if name not in then)
+    removed = tuple(name for name in then if name not in space.names)
+    same = parameters["space"] == space.digest and then == list(space.names)
+    return Since(
+        benchmark=benchmark.name,
+        study=record.id.key,
+        screened=screened,
+        checks=sum(1 for _ in _checks(place, benchmark.name, screened, spans)),
+        added=added,
+        removed=removed,
+        altered=not (added or removed) and parameters["space"] != space.digest,
+        shifts=tuple(_shifts(place, record, gate, benchmark, evidence)) if same else (),
+    )
+
+
+def _checks(place: Workplace, benchmark: str, since: datetime, spans: Mapping[str, Span]) -> Iterator[StudyRecord]:
+    for record in place.store.studies():
+        if record.id.kind != "gate" or record.id.key not in spans or spans[record.id.key].last <= since:
+            continue
+        if any(cell[0] == benchmark for cell in json.loads(record.id.parameters)["cells"]):
+            yield record
+
+
+def _shifts(
+    place: Workplace, record: StudyRecord, gate: Gate, benchmark: Benchmark, evidence: Evidence
+) -> Iterator[ResidualShift]:
+    configurations = [cell.configuration for cell in gate.cells if cell.benchmark.name == benchmark.name]
+    runs = [
+        run for run in evidence.done if (run.task.benchmark, run.task.revision) == (benchmark.name, gate.revision.id)
+    ]
+    for metric in benchmark.metrics if runs else ():
+        try:
+            screened = conclude_stored(place, record.id.key, metric.name)
+        except HatiError:  # the metric was not measured then
+            continue
+        before = _before(place, record, screened.metric)
+        found = residual_shift(screened, configurations, values_of(runs, screened.metric, configurations), before)
+        if found is not None:
+            yield found
+
+
+def _before(place: Workplace, screening: StudyRecord, metric: Metric) -> Mapping[Configuration, float]:
+    """What a suite had that was measured at the same revision as a screening."""
+    then = json.loads(screening.id.parameters)
+    for record in reversed(place.store.studies()):
+        if record.id.kind == "suite" and _alike(json.loads(record.id.parameters), then):
+            runs = place.store.evidence(record.id).done
+            configurations = list(dict.fromkeys(run.task.configuration for run in runs))
+            means = np.nanmean(values_of(runs, metric, configurations), axis=0)
+            return dict(zip(configurations, means.tolist(), strict=True))
+    return {}
+
+
+def _alike(suite: Mapping[str, object], screening: Mapping[str, object]) -> bool:
+    return (suite["names"], *(suite[name] for name in ("benchmark", "definition", "space", "revision"))) == (
+        screening["options"],
+        *(screening[name] for name in ("benchmark", "definition", "space", "revision")),
+    )

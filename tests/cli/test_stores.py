@@ -1,0 +1,91 @@
+"""Stores elsewhere: imported, and in PostgreSQL."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from conftest import Hati
+from postgres import PostgresServer
+
+
+@pytest.fixture
+def other(fake_project: Path, hati: Hati, tmp_path: Path) -> Path:
+    """A store with three runs, in a folder beside the project."""
+    (tmp_path / "other").mkdir()
+    place = tmp_path / "other" / "store.sqlite"
+    assert hati("run", "--budget", "3", "--store", str(place)).status == 0
+    return place
+
+
+def test_a_store_is_imported_once(hati: Hati, other: Path, tmp_path: Path) -> None:
+    before = other.read_bytes()
+    foreseen = hati("import", "other/store.sqlite", "--dry-run")
+    assert foreseen.out == (
+        "other/store.sqlite: 1 study, 3 runs, 0 events would be taken; 0 studies, 0 runs, 0 events there already\n"
+    )
+    assert not (tmp_path / ".hati" / "store.sqlite").exists()
+    done = hati("import", "other/store.sqlite")
+    assert (done.status, done.err) == (0, "")
+    assert done.out == foreseen.out.replace("would be taken", "taken")
+    again = hati("import", "other/store.sqlite", "other/store.sqlite", "--output", "told")
+    assert again.out == ""
+    line = "other/store.sqlite: 0 studies, 0 runs, 0 events taken; 1 study, 3 runs, 0 events there already\n"
+    assert (tmp_path / "told").read_text() == 2 * line
+    assert hati("runs").out == hati("runs", "--store", str(other)).out
+    assert other.read_bytes() == before
+    assert [path.name for path in (tmp_path / ".hati").glob("store*")] == ["store.sqlite"]
+
+
+def test_what_cannot_be_imported_as_a_store(hati: Hati, other: Path, tmp_path: Path) -> None:
+    (tmp_path / "go.txt").write_text("BenchmarkA 1 2 ns/op\n")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    shutil.copy(other, elsewhere / "store.sqlite")
+    wrong = {
+        ("other/store.sqlite", "go.txt"): "stores and files of measurements are not imported at once",
+        ("other/store.sqlite", "--from", "go"): "--from is for files of measurements",
+        ("go.txt", "--dry-run"): "--dry-run is for stores",
+        ("sqlite:///none.sqlite",): "there is no store none.sqlite",
+        ("mysql://me:s3cret@host/store",): "stores of kind 'mysql' are not supported",
+    }
+    for words, said in wrong.items():
+        done = hati("import", *words)
+        assert (done.status, done.out) == (2, "")
+        assert said in done.err
+        assert "s3cret" not in done.err
+    nowhere = hati("import", "store.sqlite", folder=elsewhere)
+    assert nowhere.status == 2
+    assert "there is no hati.toml" in nowhere.err
+    assert not (elsewhere / ".hati").exists()
+
+
+def test_files_of_measurements_are_read_whatever_store_the_environment_names(hati: Hati, tmp_path: Path) -> None:
+    (tmp_path / "go.txt").write_text("BenchmarkA 1 2 ns/op\n")
+    assert hati("import", "go.txt", env={"HATI_STORE": "/none/store"}).status == 0
+
+
+@pytest.mark.xdist_group("postgres")
+def test_a_campaign_in_postgresql(hati: Hati, other: Path, tmp_path: Path, postgres: PostgresServer) -> None:
+    url = postgres.database()
+    empty = hati("runs", "--store", url)
+    assert (empty.status, empty.err.startswith("error: there is no store postgresql://hati@/hati_")) == (2, True)
+    assert hati("run", "--budget", "4", "--store", url).status == 0
+    assert not (tmp_path / ".hati" / "store.sqlite").exists()
+    table = hati("runs", "--store", url, "--format", "json").json
+    assert len(table) == 4
+    assert "1 study, 4 runs" in hati("import", url, "--store", "copy.sqlite").out
+    assert hati("runs", "--store", "copy.sqlite", "--format", "json").json == table
+    assert hati("import", "--store", url, str(other)).status == 0
+    assert "7 runs forgotten" in hati("forget", "--all", "--store", url).out
+
+
+def test_a_password_is_never_shown(hati: Hati, fake_project: Path) -> None:
+    url = "postgresql://me:s3cret@127.0.0.1:1/hati"
+    for words in (("run",), ("runs",), ("import", url), ("run", "--help")):
+        done = hati(*words, "--store", url)
+        assert done.status == (0 if "--help" in words else 4)
+        assert "s3cret" not in done.out + done.err
+        assert done.err.count("\n") == (0 if "--help" in words else 1)

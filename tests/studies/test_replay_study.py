@@ -1,0 +1,152 @@
+"""Replays: the order of revisions, what is passed over, and what becomes of the runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hati.campaign import campaign
+from hati.core import (
+    Assignment,
+    Benchmark,
+    Budget,
+    Configuration,
+    InputError,
+    MeasurementError,
+    Metric,
+    Reader,
+    ReaderKind,
+    Revision,
+    RevisionKind,
+    Task,
+)
+from hati.stats import independent, lag_one
+from hati.studies.gate import Cell
+from hati.studies.regression import histories
+from hati.studies.replay import Order, Replay, Replayed, replay_id
+from hati.studies.replay.order import refined, typical_noise
+from hati.testing import FakeEngine, MemoryStore
+
+TIME = Metric("time", "s")
+MAIN = Benchmark("main", ("true",), Reader(ReaderKind.HATI), (TIME,))
+LINE = tuple(Revision(f"r{number:02}", RevisionKind.GIT, f"r{number:02}") for number in range(20))
+CELLS = tuple(Cell(MAIN, Configuration({"a": a}), Assignment({"a": a})) for a in (False, True))
+Level = Callable[[int, Configuration], float | str]
+
+
+def replay(order: Order = Order.INTERLEAVED, cells: Sequence[Cell] = CELLS, repetitions: int = 3) -> Replay:
+    return Replay(replay_id(cells, LINE, repetitions, order, 1, "m"), LINE, tuple(cells), repetitions, order)
+
+
+def place(task: Task) -> int:
+    return int(task.revision[1:])
+
+
+def made(study: Replay, level: Level, budget: Budget | None = None, store: MemoryStore | None = None) -> Replayed:
+    def measured(task: Task) -> Mapping[str, Sequence[float]] | str:
+        found = level(place(task), task.configuration)
+        if isinstance(found, str):
+            return found
+        noise = np.random.default_rng(int(task.id[:12], 16)).normal(0.0, 0.01)
+        return {"time": [found * float(np.exp(noise))]}
+
+    return campaign(study, FakeEngine(measured), store or MemoryStore(), budget or Budget())
+
+
+def flat(_place: int, _configuration: Configuration) -> float:
+    return 1.0
+
+
+def test_steps_show_at_their_revisions_and_in_their_strata() -> None:
+    found = made(replay(), lambda place, own: 1.3 if place >= 9 and own["a"] else 1.0)
+    concluded = {one.name: one for one in histories(found.series)}
+    assert [[change.position for change in concluded[name].change_points] for name in sorted(concluded)] == [
+        [],
+        ["r09"],
+        ["r09"],
+    ]
+    [(key, spreads)] = found.spreads.items()
+    assert key == ("main", "time")
+    assert spreads[3].quantiles[4] / spreads[3].quantiles[0] < 1.1 < spreads[12].quantiles[4] / spreads[12].quantiles[0]
+    assert (found.left, found.failed, found.skipped) == (0, 0, ())
+
+
+def test_revisions_that_do_not_work_are_passed_over() -> None:
+    found = made(replay(), lambda place, own: "away" if place == 4 else 1.0)
+    assert [(revision.id, why) for revision, why in found.skipped] == [("r04", "away")]
+    assert found.failed == 2 * len(CELLS)  # at least three, in whole repetitions
+    assert all("r04" not in series.positions and len(series) == len(LINE) - 1 for series in found.series)
+
+
+def test_a_replay_of_which_nothing_works_says_why() -> None:
+    with pytest.raises(MeasurementError, match="away"):
+        made(replay(), lambda place, own: "away")
+
+
+@pytest.mark.parametrize("order", Order)
+def test_a_replay_goes_on_where_it_was_broken_off(order: Order) -> None:
+    store = MemoryStore()
+    study = replay(order)
+    with pytest.raises(MeasurementError):
+        made(study, flat, Budget(runs=7), store)
+    found = made(study, flat, store=store)
+    assert len(store.kept) == len({run.task.id for run in store.kept}) == found.runs == 120
+
+
+def test_the_newest_come_first() -> None:
+    engine = FakeEngine(lambda task: {"time": [1.0]})
+    campaign(replay(Order.NEWEST), engine, MemoryStore(), Budget())
+    assert list(dict.fromkeys(task.revision for task in engine.tasks)) == [one.id for one in reversed(LINE)]
+
+
+def test_refining_measures_around_the_change_first() -> None:
+    engine = FakeEngine(
+        lambda task: {"time": [(1.2 if place(task) >= 13 else 1.0) * (1.0 + 0.001 * (task.repetition - 1))]}
+    )
+    campaign(replay(Order.REFINING), engine, MemoryStore(), Budget())
+    first = list(dict.fromkeys(place(task) for task in engine.tasks))
+    assert first[:2] == [19, 0]
+    assert {12, 13} <= set(first[:7])
+    assert sorted(first) == list(range(20))
+
+
+@given(st.integers(2, 60), st.lists(st.floats(-1.0, 1.0), min_size=60, max_size=60), st.floats(0.0, 0.5))
+def test_refining_measures_every_revision_once(number: int, levels: list[float], noise: float) -> None:
+    known: dict[int, float] = {}
+    while (following := refined(number, known, noise)) is not None:
+        assert following not in known
+        assert 0 <= following < number
+        known[following] = levels[following]
+    assert len(known) == number
+
+
+def test_the_typical_noise_is_of_a_difference() -> None:
+    assert typical_noise([0.1, 0.1, 5.0]) == pytest.approx(0.3 * 2.0**0.5)
+    assert typical_noise([]) == 0.0
+
+
+@pytest.mark.parametrize(("order", "dependence"), [(Order.INTERLEAVED, independent), (Order.NEWEST, lag_one)])
+def test_only_a_random_order_tells_that_noise_is_independent(order: Order, dependence: object) -> None:
+    assert all(series.dependence is dependence for series in made(replay(order), flat).series)
+
+
+def test_steps_beside_a_drift_are_seen_where_the_noise_is_known_to_be_independent() -> None:
+    def level(place: int, _own: Configuration) -> float:
+        return 1.005**place * (1.14 if place >= 8 else 1.0)
+
+    found = made(replay(cells=CELLS[:1], repetitions=6), level)
+    [concluded] = histories(found.series)
+    assert [change.position for change in concluded.change_points] == ["r08"]
+    assert concluded.trend is not None
+    assert concluded.trend.direction.value == "slower"
+
+
+def test_what_makes_no_replay_is_refused() -> None:
+    with pytest.raises(InputError, match="8 revisions or more"):
+        Replay(replay().id, LINE[:5], CELLS, 3, Order.NEWEST)
+    with pytest.raises(InputError, match="a run"):
+        Replay(replay().id, LINE, CELLS, 0, Order.NEWEST)
