@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from gate_projects import PROGRAM, PROJECT, evolving, git
 
-from conftest import Hati
+if TYPE_CHECKING:
+    from conftest import Hati
 
 
 def test_the_commit_is_found_past_one_that_does_not_work(tmp_path: Path, hati_here: Hati) -> None:
@@ -50,32 +52,32 @@ def test_the_option_whose_effect_changed_is_named(tmp_path: Path, hati_here: Hat
 
 def test_the_past_is_measured_and_its_change_found(tmp_path: Path, hati_here: Hati) -> None:
     made = evolving(tmp_path)
-    for number in range(12):
-        made.commit(base=1_000_000 if number < 6 else 1_300_000)
-    words = ("history", "--revisions", "HEAD~11..HEAD", "--runs", "2", "--format", "json")
+    for number in range(16):
+        made.commit(base=1_000_000 if number < 8 else 1_300_000)
+    words = ("history", "--revisions", "HEAD~15..HEAD", "--runs", "2", "--format", "json")
     done = hati_here(*words)
     assert done.status == 0, done.err
     [series] = done.json["series"]
-    assert [change["position"] for change in series["change_points"]] == [git(tmp_path, "rev-parse", "HEAD~5")[:12]]
+    assert [change["position"] for change in series["change_points"]] == [git(tmp_path, "rev-parse", "HEAD~7")[:12]]
     again = hati_here(*words)
-    assert again.json["runs"] == done.json["runs"] == 24
+    assert again.json["runs"] == done.json["runs"] == 32
 
 
 @pytest.mark.acceptance
 def test_in_subversion_too(tmp_path: Path, subversion: None, hati_here: Hati, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twelve revisions, the seventh of which is slower; the project is in a folder of its own."""
+    """Sixteen revisions, the ninth of which is slower; the project is in a folder of its own."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    project = subversion_project(tmp_path, slower_from=7)
-    done = hati_here("check", "r8", "--reference", "r7", "--format", "json", folder=project)
+    project = subversion_project(tmp_path, slower_from=9)
+    done = hati_here("check", "r10", "--reference", "r9", "--format", "json", folder=project)
     assert done.status == 1, done.err
-    assert (done.json["reference"]["id"], done.json["revision"]["kind"]) == ("r7", "svn")
+    assert (done.json["reference"]["id"], done.json["revision"]["kind"]) == ("r9", "svn")
     done = hati_here("check", "--dry-run", folder=project)
-    assert (done.status, "against BASE (r13)" in done.out) == (0, True), done.err
+    assert (done.status, "against BASE (r17)" in done.out) == (0, True), done.err
     done = hati_here("bisect", "r2", "HEAD", "--format", "json", folder=project)
-    assert [one["revision"] for one in done.json["commits"]] == ["r8"], done.err
+    assert [one["revision"] for one in done.json["commits"]] == ["r10"], done.err
     done = hati_here("history", "--revisions", "r2..HEAD", "--runs", "2", "--format", "json", folder=project)
     [series] = done.json["series"]
-    assert [change["position"] for change in series["change_points"]] == ["r8"]
+    assert [change["position"] for change in series["change_points"]] == ["r10"]
     assert hati_here("bisect", "HEAD", "r2", folder=project).status == 2
 
 
@@ -91,7 +93,7 @@ def subversion_project(tmp_path: Path, slower_from: int) -> Path:
     project.mkdir()
     (project / "program.sh").write_text(PROGRAM)
     (project / "hati.toml").write_text(PROJECT)
-    for number in range(1, 13):
+    for number in range(1, 17):
         base = 1_300_000 if number >= slower_from else 1_000_000
         (project / "tuning").write_text(f"base={base}\nwith_a=100\nbroken=no\nsalt={number}\n")
         if number == 1:

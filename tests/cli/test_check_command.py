@@ -6,13 +6,16 @@ import errno
 import json
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import pytest
 from gate_projects import LISTED, evolving, git
 
-from conftest import Hati
 from hati.subject import revision
+
+if TYPE_CHECKING:
+    from conftest import Hati
 
 
 def test_a_slowdown_is_told_once_and_acknowledged(tmp_path: Path, hati_here: Hati) -> None:
