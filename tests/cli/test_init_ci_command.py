@@ -8,12 +8,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from gate_projects import evolving, git
 
-from conftest import Hati
+if TYPE_CHECKING:
+    from conftest import Hati
 
 GH = """#!PYTHON
 import json, os, sys

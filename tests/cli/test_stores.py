@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from conftest import Hati
 from postgres import PostgresServer
+
+if TYPE_CHECKING:
+    from conftest import Hati
 
 
 @pytest.fixture

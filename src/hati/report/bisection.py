@@ -66,13 +66,19 @@ def _interval(interval: tuple[float, float] | None) -> str:
     return "none yet" if interval is None else f"{change_number(interval[0] - 1.0)} to {change(interval[1] - 1.0)}"
 
 
+def _counted(probes: int) -> str:
+    return "1 revision" if probes == 1 else f"{probes} revisions"
+
+
 def _notes(found: BisectionConclusion) -> list[str]:
     whole = "not known" if found.ratio is None else f"{change(found.ratio - 1.0)} ({_interval(found.interval)})"
     notes = [
-        f"{found.metric.name} of {found.benchmark} in all: {whole}. {found.probes} revisions measured beside the good "
+        f"{found.metric.name} of {found.benchmark} in all: {whole}. {_counted(found.probes)} measured beside the good "
         f"one, {found.runs} runs, {duration(found.seconds)}."
     ]
-    if not found.culprits and not found.open_ranges:
+    if found.interval is None:
+        notes.append("Too few runs to tell whether the two differ; a larger --budget goes on.")
+    elif not found.culprits and not found.open_ranges:
         notes.append("The two do not differ by what so many runs can show: there is nothing to be found.")
     for first, last in found.open_ranges:
         notes.append(f"Not decided yet: between {first} and {last}; a larger --budget goes on.")

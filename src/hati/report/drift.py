@@ -5,7 +5,7 @@ from __future__ import annotations
 from hati.core import setting_text
 from hati.report.changes import p_text
 from hati.report.plain import Plain
-from hati.report.quantities import change, change_number, general, percent
+from hati.report.quantities import change, general, percent
 from hati.report.table import Align, Column, Shown, Table
 from hati.studies.effect_drift import EffectDrift, OptionDrift
 
@@ -75,7 +75,7 @@ def _notes(found: EffectDrift) -> list[str]:
     ]
     widths = [(one.difference_interval[1] - one.difference_interval[0]) / 2.0 for one in found.options]
     if widths:
-        notes.append(f"A change of an effect by {change_number(max(widths))} % or more would mostly be seen.")
+        notes.append(f"A change of an effect by {general(100.0 * max(widths), 2)} % or more would mostly be seen.")
     if found.unestimable:
         notes.append(f"Not to be told apart from others: {', '.join(found.unestimable)}.")
     if found.failed:

@@ -75,7 +75,8 @@ def findings_table(found: Sequence[Finding]) -> Table:
     )
     rows = tuple((one.id, one.state.value, _range(one), *_largest(one), f"{one.since:%Y-%m-%d}") for one in found)
     open_ones = sum(one.worse and one.state is not FindingState.RESOLVED for one in found)
-    return Table("Findings", columns, rows, (f"{open_ones} of {len(found)} are regressions that are not resolved.",))
+    told = f"{open_ones} of {len(found)} are regressions that are not resolved." if found else "There are none."
+    return Table("Findings", columns, rows, (told,))
 
 
 def report_sentence(told: Report) -> str:

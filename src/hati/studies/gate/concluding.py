@@ -25,12 +25,12 @@ def conclude(found: Judgement, study: str, reference: Revision, revision: Revisi
     """What may be told of two revisions.
 
     Raises:
-        MeasurementError: where no configuration could be measured at both.
+        MeasurementError: where no configuration could be measured at both, and none at the reference alone.
     """
     evidence = found.evidence
     broken = tuple(_broken(found, reference, revision))
     told = [(group, row) for group in found.groups if (row := _row(found, group, reference, revision)) is not None]
-    if not told:
+    if not told and not any(each.alone and each.revision == revision for each in broken):
         raise nothing_measured(tuple(dict.fromkeys(f"{each.revision}: {each.why}" for each in broken)))
     return GateConclusion(
         study=study,

@@ -54,11 +54,14 @@ class GateConclusion:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst: slower anywhere, else inconclusive where a whole benchmark is, else faster anywhere, else same."""
+        """The worst: slower anywhere, else inconclusive where a whole benchmark is, else faster anywhere, else same.
+
+        Where nothing could be compared it is inconclusive.
+        """
         everywhere = {row.change.verdict for row in self.rows}
         anywhere = everywhere | {each.comparison.change.verdict for each in self.strata}
         if Verdict.SLOWER in anywhere:
             return Verdict.SLOWER
-        if Verdict.INCONCLUSIVE in everywhere:
+        if Verdict.INCONCLUSIVE in everywhere or not everywhere:
             return Verdict.INCONCLUSIVE
         return Verdict.FASTER if Verdict.FASTER in anywhere else Verdict.SAME

@@ -87,6 +87,8 @@ class Differences:
         Cells without any pair are left out.
         """
         columns, weights = self._working(group, cells)
+        if not columns:
+            return np.empty(0)
         chosen = self.values[:, columns]
         whole = ~np.isnan(chosen).any(axis=1)
         return np.asarray(chosen[whole] @ weights, dtype=np.float64)

@@ -18,7 +18,9 @@ _QUIET = {
 
 
 class CommandError(InputError):
-    """A program that ended with another status than 0; its message is what it said."""
+    """A program that ended with another status than 0; its message is what it ``said``, where it said anything."""
+
+    said: bool = True
 
 
 def asked(
@@ -49,12 +51,14 @@ def asked(
         ) from None
     if done.returncode != 0:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise CommandError(f"{command[0]}: {_plain(said[0]) if said else done.returncode}")
+        error = CommandError(f"{command[0]}: {_plain(said[0]) if said else f'exit status {done.returncode}'}")
+        error.said = bool(said)
+        raise error
     return done.stdout
 
 
 def _plain(line: str) -> str:
-    return line.removeprefix("fatal: ").removeprefix("svn: ")
+    return line.removeprefix("fatal: ").removeprefix("error: ").removeprefix("svn: ")
 
 
 def texts(output: bytes, ends: bytes = b"\0") -> list[str]:

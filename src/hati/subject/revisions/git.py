@@ -46,10 +46,13 @@ class GitHistory:
         try:
             top, repository = texts(asked(command, folder), b"\n")
         except CommandError as error:
-            absent = "not a git repository" in error.message and not _is_marked(folder)
-            if absent or "must be run in a work tree" in error.message:
+            if "must be run in a work tree" in error.message:
                 return None
-            raise
+            if "not a git repository" not in error.message:
+                raise
+            if _is_marked(folder):
+                raise InputError(f"git cannot read the repository of {folder}", fix="see `git status` there") from None
+            return None
         except InputError:
             if _is_marked(folder):
                 raise
@@ -57,10 +60,16 @@ class GitHistory:
         return cls(Path(top), Path(repository))
 
     def find(self, text: str) -> Revision | None:
-        """The commit that git takes the text for, or None."""
+        """The commit that git takes the text for, or None.
+
+        Raises:
+            InputError: where git has something to say of it, as of an ambiguous one, or of a broken repository.
+        """
         try:
             told = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{text}^{{commit}}")
-        except CommandError:
+        except CommandError as error:
+            if error.said:
+                raise
             return None
         [commit] = texts(told, b"\n")
         [line] = texts(self._git("log", "-1", f"--format={_FORMAT}", commit), b"\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path, PurePath
 
 from hati.core import InputError, Revision, RevisionKind
@@ -30,12 +31,12 @@ class Revisions:
         self.history = history_around(self._root)
         self._origins: dict[str, Origin] = {}
 
-    @property
+    @cached_property
     def top(self) -> Path:
         """The folder that a revision's files are those of: the repository's, or the project's own."""
         return self._root if self.history is None else self.history.top.resolve()
 
-    @property
+    @cached_property
     def within(self) -> PurePath:
         """Where the project is in it."""
         return self._root.relative_to(self.top)

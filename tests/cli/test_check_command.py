@@ -1,0 +1,204 @@
+"""``hati check`` and ``hati findings`` from outside: what is told, in each format, and what is refused."""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import pytest
+from gate_projects import LISTED, evolving, git
+
+from hati.subject import revision
+
+if TYPE_CHECKING:
+    from conftest import Hati
+
+
+def test_a_slowdown_is_told_once_and_acknowledged(tmp_path: Path, hati_here: Hati) -> None:
+    made = evolving(tmp_path, extra=LISTED)
+    made.commit(with_a=70)
+    made.commit(with_a=90)
+    reports = ("--report", "json=out.json", "--report", "junit=out.xml", "--report", "github=out.github")
+    first = hati_here("check", "HEAD", "--reference", "HEAD~1", "--format", "markdown", *reports)
+    assert first.status == 1, first.err
+    assert first.out.startswith("<!-- hati check -->\n**hati check: slower: latency of main +")
+    assert "most where a=on (+2" in first.out.splitlines()[1]
+    said = json.loads((tmp_path / "out.json").read_text())
+    assert (said["verdict"], said["fails"]) == ("slower", True)
+    assert said["reference"]["id"] == git(tmp_path, "rev-parse", "HEAD~1")
+    assert {one["option"] for one in said["options"]} == {"a"}
+    [found] = said["findings"]
+    assert (found["state"], found["news"], found["fails"]) == ("new", True, True)
+    assert ET.parse(tmp_path / "out.xml").getroot().get("failures") == "1"
+    assert (tmp_path / "out.github").read_text().startswith("::error title=main latency::slower")
+    assert hati_here("findings", "acknowledge", "regr", "--author", "me", "--reason", "correct now").status == 0
+    again = hati_here("check", "HEAD", "--reference", "HEAD~1", "--format", "github", *reports[:4])
+    assert again.status == 0
+    assert again.out == f"::notice title=hati check::nothing else changed; slower by what is known: {found['id']}\n"
+    assert ET.parse(tmp_path / "out.xml").getroot().get("failures") == "0"
+    said = json.loads((tmp_path / "out.json").read_text())
+    assert (said["verdict"], said["fails"], said["benchmarks"][0]["known"]) == ("slower", False, found["id"])
+    assert [one["news"] for one in said["findings"]] == [False]
+    listed = hati_here("findings", "--state", "acknowledged", "--format", "json")
+    assert [(one["id"], one["author"], one["reason"]) for one in listed.json] == [(found["id"], "me", "correct now")]
+    assert git(tmp_path, "status", "--porcelain") == "?? out.github\n?? out.json\n?? out.xml"
+
+
+def test_what_is_here_is_checked_against_the_last_commit(tmp_path: Path, hati_here: Hati) -> None:
+    made = evolving(tmp_path / "the re po", "sub ü")
+    made.commit()
+    made.write(base=800_000)
+    done = hati_here("check", "--project", str(made.project))
+    assert (done.status, "\nFaster: latency of main -1" in done.out) == (0, True), done.out
+    done = hati_here("check", "--project", str(made.project), "--format", "markdown", "--fail-on", "faster")
+    assert done.status == 1
+    assert done.out.startswith("<!-- hati check sub ü -->\n")
+    assert git(made.top, "status", "--porcelain").endswith('tuning"')
+
+
+def test_a_revision_that_does_not_work_is_not_measured(tmp_path: Path, hati_here: Hati) -> None:
+    made = evolving(tmp_path)
+    made.commit()
+    made.commit(broken="yes")
+    done = hati_here("check", "HEAD", "--reference", "previous", "--format", "junit")
+    assert done.status == 4, done.err
+    [case] = ET.fromstring(done.out)
+    assert "no such symbol" in str(case[0].text)
+    done = hati_here("check", "HEAD~1", "--reference", "HEAD")
+    assert (done.status, done.out) == (4, "")
+    assert "no such symbol" in done.err
+    made.commit(broken="yes")
+    done = hati_here("check", "HEAD", "--reference", "HEAD~1")
+    assert (done.status, "Traceback" in done.err) == (4, False)
+    assert git(tmp_path, "worktree", "list").count("\n") == 0
+    assert not (tmp_path / ".hati" / "trees").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("check", "mian"), "'mian' is no revision"),
+        (("check", "HEAD", "--reference", "HEAD"), "is the reference itself"),
+        (("check", "HEAD", "--reference", "mian"), "'mian' is no revision"),
+        (("check", "./nowhere"), "there is no folder"),
+        (("check", "HEAD", "--alpha", "0"), "alpha is a probability"),
+        (("check", "HEAD", "--alpha", "two"), "is no share"),
+        (("check", "HEAD", "--margin", "100%"), "is no share"),
+        (("check", "HEAD", "--budget", "3"), "3 runs cannot decide"),
+        (("check", "HEAD", "--budget", "soon"), "is no budget"),
+        (("check", "HEAD", "--fail-on", "sloer"), "is no verdict that can fail"),
+        (("check", "HEAD", "--benchmark", "none"), "there is no benchmark 'none'"),
+        (("check", "HEAD", "--report", "pdf=x"), "is not FORMAT=FILE"),
+        (("check", "HEAD", "--report", "json=nowhere/x"), "cannot be written"),
+        (("bisect", "HEAD", "HEAD~1"), "does not come after"),
+        (("bisect", "HEAD", "HEAD"), "does not come after"),
+        (("bisect", "other", "HEAD"), "does not come from"),
+        (("bisect", "HEAD~1", "HEAD", "--set", "a=no"), "is no setting of option 'a'"),
+        (("bisect", "HEAD~1", "HEAD", "--metric", "m"), "has no metric 'm'"),
+        (("history", "--revisions", "HEAD"), "is no range of revisions"),
+        (("history", "--revisions", "HEAD..HEAD"), "does not come after"),
+        (("history", "--revisions", "HEAD~1..HEAD", "--every", "week"), "neither a number"),
+        (("history", "--revisions", "HEAD~1..HEAD", "--order", "up"), "there is no order 'up'"),
+        (("history", "--revisions", "HEAD~1..HEAD"), "among 8 revisions or more"),
+        (("compare-effects", "HEAD", "HEAD"), "name two revisions"),
+        (("compare-effects", "HEAD~1", "HEAD", "--budget", "3"), "give --budget"),
+        (("findings", "acknowledge", "x", "--author", "a", "--reason", "b"), "there is no finding 'x'"),
+        (("findings", "acknowledge", "x", "--author", "a"), "--reason"),
+        (("findings", "--state", "old"), "there is no state 'old'"),
+    ],
+)
+def test_what_is_wrong_is_told_in_a_line(
+    two_commits: Path, arguments: tuple[str, ...], message: str, hati_here: Hati
+) -> None:
+    done = hati_here(*arguments, folder=two_commits)
+    assert (done.status, done.out) == (2, "")
+    assert message in done.err
+    assert len(done.err.splitlines()) <= 3
+    assert "Traceback" not in done.err
+
+
+@pytest.fixture(scope="module")
+def two_commits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = evolving(tmp_path_factory.mktemp("two"))
+    made.commit()
+    made.commit()
+    git(made.top, "checkout", "--quiet", "--orphan", "other")
+    git(made.top, "commit", "--quiet", "--message", "unrelated")
+    git(made.top, "checkout", "--quiet", "main")
+    return made.top
+
+
+def test_without_a_repository_folders_are_left(tmp_path: Path, hati_here: Hati) -> None:
+    made = evolving(tmp_path)
+    made.write()
+    shutil.rmtree(tmp_path / ".git")
+    for arguments in (("check", "HEAD"), ("bisect", "a", "b"), ("compare-effects", "a", "b")):
+        done = hati_here(*arguments)
+        assert (done.status, "in no git or svn repository" in done.err) == (2, True), done.err
+    assert "no repository to tell what came before" in hati_here("check").err
+    assert "no repository with a past" in hati_here("history", "--revisions", "a..b").err
+    shutil.copytree(tmp_path, tmp_path / "before", ignore=shutil.ignore_patterns(".hati", "before"))
+    done = hati_here("check", ".", "--reference", "./before", "--dry-run")
+    assert done.status == 0, done.err
+
+
+def test_a_repository_that_is_broken_is_told(tmp_path: Path, hati_here: Hati) -> None:
+    made = evolving(tmp_path)
+    commit = made.commit()
+    made.commit()
+    lost = tmp_path / ".git" / "objects" / commit[:2] / commit[2:]
+    lost.chmod(0o644)
+    lost.write_bytes(b"")
+    for arguments in (("check", "HEAD", "--reference", "previous"), ("bisect", "HEAD~1", "HEAD")):
+        done = hati_here(*arguments)
+        assert (done.status, "git: " in done.err) == (2, True), done.err
+        assert "Traceback" not in done.err
+    (tmp_path / ".git" / "HEAD").write_text("nothing")
+    assert "git cannot read the repository" in hati_here("check").err
+
+
+def test_without_git_it_is_told(tmp_path: Path, hati_here: Hati, monkeypatch: pytest.MonkeyPatch) -> None:
+    evolving(tmp_path).commit()
+    monkeypatch.setenv("PATH", "/nowhere")
+    done = hati_here("check", "HEAD")
+    assert (done.status, "git is not installed" in done.err) == (2, True)
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, hati_here: Hati, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path) -> tuple[str, bytes]:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    evolving(tmp_path).commit()
+    monkeypatch.setattr(revision, "_content", refused)
+    done = hati_here("check", ".")
+    assert done.status == 2
+    assert "cannot read" in done.err
+    assert "Permission denied" in done.err
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("reference = 3", "17:13: reference: expected text"),
+        ('refrence = "main"', "17:1: unknown key 'refrence'; did you mean 'reference'?"),
+        ('budget = "soon"', "17:10: 'soon' is no budget"),
+        ("budget = -1", "17:10: budget: expected an integer"),
+        ("configurations = 1", "17:18: configurations: expected an array"),
+        ("configurations = [1]", "17:19: configurations: expected a table"),
+        ('configurations = [{ c = "on" }]', "17:19: unknown option 'c'"),
+        ('configurations = [{ a = "no" }]', "17:19: 'no' is no setting"),
+        ("configurations = [{ a = [] }]", "17:21: a: expected a setting"),
+    ],
+)
+def test_the_table_of_checks_is_read_with_its_places(
+    two_commits: Path, table: str, message: str, hati_here: Hati, tmp_path: Path
+) -> None:
+    text = (two_commits / "hati.toml").read_text()
+    (tmp_path / "hati.toml").write_text(f"{text}\n[check]\n{table}\n")
+    done = hati_here("check", "HEAD")
+    assert done.status == 2
+    assert f"hati.toml:{message}" in done.err, done.err
