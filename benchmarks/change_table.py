@@ -15,7 +15,7 @@ import numpy as np
 
 from hati.core import FloatArray
 from hati.stats import change_table
-from hati.stats.autocorrelation import lag_one
+from hati.stats.autocorrelation import Dependence
 from hati.stats.distributions import normal_quantiles
 from hati.stats.step_statistics import Places, split_statistics, stretch_statistics
 
@@ -23,9 +23,11 @@ SIZES = (8, 10, 12, 16, 24, 32, 48, 64, 100, 150, 200, 300, 500, 1000, 2000, 500
 VALUES = 5_000_000
 BATCH = 2_000_000
 SEED = 2017
-KINDS: tuple[tuple[str, Callable[..., Places], tuple[float, ...]], ...] = (
-    ("SPLITS", split_statistics, (-0.3, 0.0, 0.3, 0.6)),
-    ("STRETCHES", stretch_statistics, (0.0, 0.6)),
+KINDS: tuple[tuple[str, Callable[..., Places], tuple[float, ...], Dependence], ...] = (
+    ("SPLITS", split_statistics, (-0.3, 0.0, 0.3, 0.6), Dependence.ESTIMATED),
+    ("STRETCHES", stretch_statistics, (0.0, 0.6), Dependence.ESTIMATED),
+    ("INDEPENDENT_SPLITS", split_statistics, (0.0,), Dependence.INDEPENDENT),
+    ("INDEPENDENT_STRETCHES", stretch_statistics, (0.0,), Dependence.INDEPENDENT),
 )
 
 HEAD = '''"""Quantiles of the largest statistic over all places of a series of so many values that does not change.
@@ -56,17 +58,17 @@ def autoregressive(draws: int, size: int, phi: float, rng: np.random.Generator) 
 
 
 def quantiles(kind: int, size: int) -> list[float]:
-    _, statistics, phis = KINDS[kind]
+    _, statistics, phis, dependence = KINDS[kind]
     groups = np.zeros(size, dtype=np.intp)
     found = []
     for number, phi in enumerate(phis):
         rng = np.random.default_rng([SEED, kind, size, number])
         wanted = min(VALUES // size, 200_000)
-        step = max(1, BATCH // (size * (1 + 19 * kind)))
+        step = max(1, BATCH // (size * (1 + 19 * (kind % 2))))
         largest = []
         for first in range(0, wanted, step):
             drawn = scores(autoregressive(min(step, wanted - first), size, phi, rng))
-            largest.append(statistics(drawn, groups, lag_one(drawn)).statistics.max(axis=1, initial=0.0))
+            largest.append(statistics(drawn, groups, dependence.of(drawn)).statistics.max(axis=1, initial=0.0))
         found.append(np.quantile(np.concatenate(largest), 1.0 - np.array(change_table.PROBABILITIES)))
     return [float(value) for value in np.max(found, axis=0)]
 
@@ -79,7 +81,7 @@ def module() -> str:
     text = HEAD.format(probabilities=wrapped([repr(p) for p in change_table.PROBABILITIES]))
     with ProcessPoolExecutor(2) as pool:
         jobs = {(kind, size): pool.submit(quantiles, kind, size) for size in SIZES for kind in range(len(KINDS))}
-        for kind, (name, _, _) in enumerate(KINDS):
+        for kind, (name, *_) in enumerate(KINDS):
             text += f"\n{name}: dict[int, tuple[float, ...]] = {{\n"
             for size in SIZES:
                 text += f"    {size}: {wrapped([f'{value:.3f}' for value in jobs[kind, size].result()])},\n"

@@ -11,13 +11,13 @@ from scipy import stats
 from hati.core import FloatArray
 from hati.stats import (
     ChangePoint,
+    Dependence,
     appended,
     benjamini_hochberg,
     change_points,
     change_size,
     creep,
     detectable_step,
-    independent,
     normal_scores,
     place_interval,
     strongest_change,
@@ -288,5 +288,5 @@ def test_benjamini_and_hochberg_as_scipy_has_it() -> None:
 def test_noise_that_is_known_to_be_independent_changes_no_more_often_than_alpha_says() -> None:
     rng = np.random.default_rng(7)
     tries, groups = 1000, np.zeros(40, dtype=np.intp)
-    alarms = sum(bool(change_points(rng.normal(size=40), groups, 0.05, independent)) for _ in range(tries))
+    alarms = sum(bool(change_points(rng.normal(size=40), groups, 0.05, Dependence.INDEPENDENT)) for _ in range(tries))
     assert alarms <= stats.binom.ppf(0.99, tries, 0.05)

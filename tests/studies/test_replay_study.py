@@ -24,7 +24,7 @@ from hati.core import (
     RevisionKind,
     Task,
 )
-from hati.stats import independent, lag_one
+from hati.stats import Dependence
 from hati.studies.gate import Cell
 from hati.studies.regression import histories
 from hati.studies.replay import Order, Replay, Replayed, replay_id
@@ -129,8 +129,8 @@ def test_the_typical_noise_is_of_a_difference() -> None:
     assert typical_noise([]) == 0.0
 
 
-@pytest.mark.parametrize(("order", "dependence"), [(Order.INTERLEAVED, independent), (Order.NEWEST, lag_one)])
-def test_only_a_random_order_tells_that_noise_is_independent(order: Order, dependence: object) -> None:
+@pytest.mark.parametrize(("order", "dependence"), [(Order.INTERLEAVED, Dependence.INDEPENDENT), (Order.NEWEST, Dependence.ESTIMATED)])
+def test_only_a_random_order_tells_that_noise_is_independent(order: Order, dependence: Dependence) -> None:
     assert all(series.dependence is dependence for series in made(replay(order), flat).series)
 
 

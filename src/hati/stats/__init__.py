@@ -18,7 +18,7 @@ from hati.stats.agreement import (
 )
 from hati.stats.anova import Anova, AnovaRow, SumOfSquares, anova
 from hati.stats.anytime_t import anytime_critical, anytime_e_values, fewest_signs
-from hati.stats.autocorrelation import Dependence, independent, lag_one
+from hati.stats.autocorrelation import Dependence, lag_one
 from hati.stats.bootstrap import bootstrap_interval
 from hati.stats.box_meyer import FactorModels, box_meyer
 from hati.stats.boxcox import BoxCox, box_cox
@@ -152,7 +152,6 @@ __all__ = [
     "forward_selection",
     "half_normal",
     "holm",
-    "independent",
     "ks_distance",
     "lag_one",
     "least_squares",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from enum import StrEnum
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from hati.stats.least_squares import Index
 LARGEST = 0.95
 """Beyond this, and below the smallest, an estimate is taken for this: a series of this length tells no more."""
 SMALLEST = -0.3
-
-Dependence = Callable[[FloatArray], FloatArray]
-"""How the noise of series is correlated, from their scores: estimated, or known."""
 
 _NOTHING = 1e-300
 _MOST_EQUAL = 0.5
@@ -45,9 +42,15 @@ def lag_one(values: FloatArray) -> FloatArray:
     return np.asarray(np.clip(ratio - 1.0, SMALLEST, LARGEST))
 
 
-def independent(values: FloatArray) -> FloatArray:
-    """Nothing, shape (...), for series along the last axis: where the order of measuring was random it is known."""
-    return np.zeros(values.shape[:-1])
+class Dependence(StrEnum):
+    """Whether the noise of a series is correlated: estimated, or known not to be, as the order of measuring was random."""
+
+    ESTIMATED = "estimated"
+    INDEPENDENT = "independent"
+
+    def of(self, scores: FloatArray) -> FloatArray:
+        """The first autocorrelation of series along the last axis, shape (...)."""
+        return lag_one(scores) if self is Dependence.ESTIMATED else np.zeros(scores.shape[:-1])
 
 
 def sum_variance(counts: Index, phi: FloatArray) -> FloatArray:

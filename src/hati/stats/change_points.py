@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from hati.core import FloatArray
-from hati.stats.autocorrelation import Dependence, lag_one
+from hati.stats.autocorrelation import Dependence
 from hati.stats.change_place import change_place, renumbered
 from hati.stats.change_test import split_p_value, strongest_change
 from hati.stats.least_squares import Index
@@ -28,7 +28,7 @@ class ChangePoint:
 
 
 def change_points(
-    values: FloatArray, groups: Index, alpha: float = 0.05, dependence: Dependence = lag_one
+    values: FloatArray, groups: Index, alpha: float = 0.05, dependence: Dependence = Dependence.ESTIMATED
 ) -> tuple[ChangePoint, ...]:
     """Find where the level changes; with probability 1 - alpha nothing where nothing does.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hati.core import FloatArray
-from hati.stats.autocorrelation import contrast_variance
+from hati.stats.autocorrelation import Dependence, contrast_variance
 from hati.stats.change_place import renumbered, side_means
 from hati.stats.change_test import FEWEST_VALUES, critical_split
 from hati.stats.distributions import normal_quantile, normal_quantiles, normal_tails, t_quantile
@@ -67,24 +67,29 @@ def change_size(values: FloatArray, groups: Index, place: int, phi: float, level
     return ChangeSize(before, before + difference, (difference - margin, difference + margin))
 
 
-def detectable_step(size: int, phi: float, alpha: float = 0.05) -> float | None:
+def detectable_step(
+    size: int, phi: float, alpha: float = 0.05, dependence: Dependence = Dependence.ESTIMATED
+) -> float | None:
     """The smallest step in the middle of a series that is found with 80 % power, in standard deviations of its noise.
 
     For one step in normal noise. The statistic is the square root of n times the correlation of the normal scores with
     the two sides, which the step itself limits; its variance is that of a normal variable and of the estimated
-    autocorrelation together. None where no step is large enough: at most 25 values, more with autocorrelation.
+    autocorrelation together, where it is estimated. None where no step is large enough: at most 25 values, more with
+    autocorrelation.
 
     Args:
         size: the number of values.
         phi: the autocorrelation of the noise.
         alpha: the level of the test.
+        dependence: of the noise.
     """
     if size < FEWEST_VALUES:
         return None
     half = np.array([size // 2])
     inflation = float(contrast_variance(np.array([0]), half, size, np.array(phi))[0])
-    critical = critical_split(size, alpha)
-    by_estimate = critical * math.sqrt(2.0 / size) / (1.0 - phi**2)
+    critical = critical_split(size, alpha, dependence)
+    estimated = dependence is Dependence.ESTIMATED
+    by_estimate = critical * math.sqrt(2.0 / size) / (1.0 - phi**2) if estimated else 0.0
     needed = (critical + normal_quantile(POWER) * math.hypot(1.0, by_estimate)) * math.sqrt(inflation / size)
     if needed > _side_correlation(_LARGEST):
         return None

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hati.core import FloatArray
-from hati.stats.autocorrelation import Dependence, lag_one
-from hati.stats.change_table import PROBABILITIES, SPLITS, STRETCHES
+from hati.stats.autocorrelation import Dependence
+from hati.stats.change_table import INDEPENDENT_SPLITS, INDEPENDENT_STRETCHES, PROBABILITIES, SPLITS, STRETCHES
 from hati.stats.least_squares import Index
 from hati.stats.normal_scores import normal_scores
 from hati.stats.step_statistics import Places, split_statistics, stretch_statistics
@@ -22,6 +22,8 @@ FEWEST_VALUES = 8
 SPLIT_SHARE = 0.8
 """Of the error that is allowed the most is for a level that stays, the rest for one that comes back."""
 
+_SPLITS = {Dependence.ESTIMATED: SPLITS, Dependence.INDEPENDENT: INDEPENDENT_SPLITS}
+_STRETCHES = {Dependence.ESTIMATED: STRETCHES, Dependence.INDEPENDENT: INDEPENDENT_STRETCHES}
 _SAME = 1e-6
 
 
@@ -36,7 +38,7 @@ class Change:
 NO_CHANGE = Change((), 1.0)
 
 
-def strongest_change(values: FloatArray, groups: Index, dependence: Dependence = lag_one) -> Change:
+def strongest_change(values: FloatArray, groups: Index, dependence: Dependence = Dependence.ESTIMATED) -> Change:
     """Test the hypothesis that a series has one level, or one for each group (machine), throughout.
 
     Of normal scores, the largest standardised difference between the two sides of any place, and between any stretch
@@ -52,23 +54,26 @@ def strongest_change(values: FloatArray, groups: Index, dependence: Dependence =
     if len(values) < FEWEST_VALUES:
         return NO_CHANGE
     scores = normal_scores(values, groups)
-    phi = dependence(scores)
-    split = _of_largest(split_statistics(scores, groups, phi), SPLITS, groups, SPLIT_SHARE)
-    stretch = _of_largest(stretch_statistics(scores, groups, phi), STRETCHES, groups, 1.0 - SPLIT_SHARE)
+    phi = dependence.of(scores)
+    split = _of_largest(split_statistics(scores, groups, phi), _SPLITS[dependence], groups, SPLIT_SHARE)
+    stretch = _of_largest(
+        stretch_statistics(scores, groups, phi), _STRETCHES[dependence], groups, 1.0 - SPLIT_SHARE
+    )
     return min(split, stretch, key=lambda change: change.p_value)
 
 
-def split_p_value(values: FloatArray, groups: Index, dependence: Dependence = lag_one) -> float:
+def split_p_value(values: FloatArray, groups: Index, dependence: Dependence = Dependence.ESTIMATED) -> float:
     """The p-value of the hypothesis that nothing changes, against one change, as ``strongest_change`` has it."""
     if len(values) < FEWEST_VALUES:
         return 1.0
     scores = normal_scores(values, groups)
-    return _of_largest(split_statistics(scores, groups, dependence(scores)), SPLITS, groups, SPLIT_SHARE).p_value
+    found = split_statistics(scores, groups, dependence.of(scores))
+    return _of_largest(found, _SPLITS[dependence], groups, SPLIT_SHARE).p_value
 
 
-def critical_split(size: int, p_value: float) -> float:
+def critical_split(size: int, p_value: float, dependence: Dependence = Dependence.ESTIMATED) -> float:
     """The statistic of a split that has that p-value in a series of so many values."""
-    quantiles = _quantiles(SPLITS, size)
+    quantiles = _quantiles(_SPLITS[dependence], size)
     wanted = math.log(p_value * SPLIT_SHARE)
     return float(np.interp(-wanted, [-math.log(p) for p in PROBABILITIES], quantiles))
 

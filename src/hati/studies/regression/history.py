@@ -60,7 +60,7 @@ def history(series: Series, alpha: float = ALPHA, baseline: str | None = None) -
     start = 0 if baseline is None else _index(series, baseline)
     found = levels(series.values, series.machines, alpha, series.dependence)
     spread = _spread(found.residuals)
-    step = detectable_step(len(series), found.phi, alpha)
+    step = detectable_step(len(series), found.phi, alpha, series.dependence)
     level = abs(float(np.median(series.values)))
     detectable = None if step is None else Detectable(step * spread, step * spread / level if level else None)
     return HistoryConclusion(

@@ -102,14 +102,14 @@ def _line(values: FloatArray, strata: Index, tests: _Tests) -> Creep | None:
     if slope is None:
         return None
     straight = values - slope.slope * np.arange(len(values), dtype=float)
-    return creep(values, strata, float(tests.dependence(normal_scores(straight, strata))))
+    return creep(values, strata, float(tests.dependence.of(normal_scores(straight, strata))))
 
 
 def _around(slope: float, values: FloatArray, machines: Index, tests: _Tests) -> Levels:
     straight = values - slope * (np.arange(len(values)) - 0.5 * (len(values) - 1))
     points = change_points(straight, machines, tests.alpha, tests.dependence)
     strata = segment_strata(machines, tuple(point.index for point in points))
-    return Levels(points, slope, straight, strata, float(tests.dependence(normal_scores(straight, strata))))
+    return Levels(points, slope, straight, strata, float(tests.dependence.of(normal_scores(straight, strata))))
 
 
 def segment_strata(machines: Index, places: tuple[int, ...]) -> Index:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError, Metric
-from hati.stats import FEWEST_VALUES, Dependence, lag_one
+from hati.stats import FEWEST_VALUES, Dependence
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Series:
     values: FloatArray
     machines: NDArray[np.intp]
     runs: NDArray[np.intp]
-    dependence: Dependence = lag_one
+    dependence: Dependence = Dependence.ESTIMATED
 
     def __post_init__(self) -> None:
         if not len(self.positions) == len(self.values) == len(self.machines) == len(self.runs):

@@ -16,7 +16,7 @@ from hati.core import (
     Task,
     generator,
 )
-from hati.stats import FEWEST_VALUES, independent, lag_one
+from hati.stats import FEWEST_VALUES, Dependence
 from hati.studies.comparison import MEAN, Statistic
 from hati.studies.failures import failure_reasons, nothing_measured
 from hati.studies.gate import Cell, groups
@@ -109,7 +109,8 @@ class Replay:
 
     def _measured(self, evidence: Evidence) -> Measured:
         """In random order the noise of a revision tells nothing of the next one's."""
-        dependence = independent if self.order is Order.INTERLEAVED else lag_one
+        known = self.order is Order.INTERLEAVED
+        dependence = Dependence.INDEPENDENT if known else Dependence.ESTIMATED
         return Measured(evidence, self.revisions, self.cells, self.statistic, dependence)
 
     def _wanted(self, evidence: Evidence) -> Iterator[Task]:
