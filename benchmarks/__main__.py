@@ -9,6 +9,7 @@ from benchmarks import (
     change_points,
     comparing,
     designs,
+    gating,
     importing,
     launching,
     nested,
@@ -34,6 +35,7 @@ ALL = (
     comparing,
     stopping,
     steady,
+    gating,
 )
 
 
