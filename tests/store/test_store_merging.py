@@ -83,7 +83,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(common=_RUNS, one=_RUNS, other=_RUNS, machines=_MACHINES)
 def test_either_order_yields_the_same(
     tmp_path_factory: pytest.TempPathFactory,
@@ -118,7 +118,7 @@ def test_either_order_yields_the_same(
 
 
 @pytest.mark.xdist_group("postgres")
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(one=_RUNS, other=_RUNS, machines=_MACHINES)
 def test_sqlite_and_postgresql_are_merged_either_way(
     tmp_path_factory: pytest.TempPathFactory,
@@ -175,7 +175,7 @@ def test_a_merge_that_is_broken_off_loses_nothing_and_is_completed(
         source.keep_choice(study("a"), "{}")
     whole: tuple[object, ...] | None = None
     writes = ["begin", "keep_choice", "replace", "order_studies", "add_events"]
-    for moment in range(12, -1, -1):
+    for moment in range(8, -1, -1):
         shutil.copy(tmp_path / "into", tmp_path / "killed")
         places = tmp_path / "killed", tmp_path / "source"
         with closing(open_store(str(places[0]))) as into, closing(open_store(str(places[1]))) as source:

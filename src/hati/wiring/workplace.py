@@ -84,7 +84,7 @@ def own_store(path: Path, place: str | None) -> SqlStore:
     """
     root = _project_root(path, place)
     if place is None:
-        _make_folder(root / ".hati")
+        _make_folder(root)
     return open_store(place or _default_store(root))
 
 
