@@ -10,6 +10,7 @@ from benchmarks import (
     change_points,
     comparing,
     designs,
+    gating,
     importing,
     launching,
     nested,
@@ -36,6 +37,7 @@ ALL = (
     comparing,
     stopping,
     steady,
+    gating,
 )
 
 

@@ -12,8 +12,6 @@ from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.regression import HistoryConclusion
 from hati.studies.replay import Replayed, RevisionSpread
 
-_NAMES = ("smallest", "lower quartile", "median", "upper quartile", "largest")
-
 
 def replay_json(found: Replayed, concluded: Sequence[HistoryConclusion]) -> Plain:
     """The series with their changes, the spread over configurations at each revision, and what it cost."""
@@ -46,7 +44,7 @@ def _spread_json(spread: RevisionSpread) -> Plain:
 
 
 def spread_tables(found: Replayed) -> list[Table]:
-    """For each benchmark and metric with several configurations a row for each revision: five quantiles over them."""
+    """For each benchmark and metric with several configurations a row for each revision, with a box plot over them."""
     return [
         _spread_table(f"{key[1]} of {key[0]} over the configurations", found.metrics[key].unit, spreads)
         for key, spreads in found.spreads.items()
@@ -56,9 +54,29 @@ def spread_tables(found: Replayed) -> list[Table]:
 
 def _spread_table(title: str, metric_unit: str, spreads: Sequence[RevisionSpread]) -> Table:
     unit, factor = tidy(metric_unit, [value for spread in spreads for value in spread.quantiles])
-    columns = (Column("revision"), *(Column(name, unit or None, Align.RIGHT) for name in _NAMES))
+    numbers = (Column(name, unit or None, Align.RIGHT) for name in ("smallest", "median", "largest"))
+    low, high = (edge(spread.quantiles[place] for spread in spreads) for edge, place in ((min, 0), (max, -1)))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (spread.revision.short, *(Shown(general(value * factor, 4), value) for value in spread.quantiles))
+        (
+            spread.revision.short,
+            *(Shown(general(spread.quantiles[place] * factor, 4), spread.quantiles[place]) for place in (0, 2, 4)),
+            box_plot(spread.quantiles, low, high),
+        )
         for spread in spreads
     )
-    return Table(title, columns, rows, ())
+    return Table(title, (Column("revision"), *numbers, Column("")), rows, (_LEGEND,))
+
+
+_WIDTH = 32
+_LEGEND = "From the smallest to the largest -, between the quartiles =, at the median |, all on one scale."
+
+
+def box_plot(quantiles: Sequence[float], low: float, high: float) -> str:
+    """The five quantiles drawn between two ends: seed 000, Fig. 12, a line for each revision."""
+    scale = (_WIDTH - 1) / (high - low) if high > low else 0.0
+    first, lower, median, upper, last = (round((value - low) * scale) for value in quantiles)
+    drawn = [" "] * _WIDTH
+    drawn[first : last + 1] = "-" * (last + 1 - first)
+    drawn[lower : upper + 1] = "=" * (upper + 1 - lower)
+    drawn[median] = "|"
+    return "".join(drawn).rstrip()

@@ -85,6 +85,18 @@ class Judgement:
         series = self.series(group, Stage.EXPLORING)
         return bool(len(series)) and Judged(series, RULE, self.question.alpha, self.limit(group)).same
 
+    def watched(self, group: Group) -> bool:
+        """Whether exploring has more to tell of a group: it does not look changed, and might still have.
+
+        All of a benchmark is watched until it is the same. What has a part of its weight only until a change by the
+        margin over the root of that part is excluded: as many rounds show that of one part as the margin of the whole.
+        """
+        if group in self.suspected:
+            return False
+        series = self.series(group, Stage.EXPLORING)
+        limit = self.limit(group) / math.sqrt(self._share(group))
+        return not len(series) or not Judged(series, RULE, self.question.alpha, limit).same
+
     def settled(self, group: Group) -> bool:
         """Whether a suspicion is confirmed, or fresh rounds show that there is nothing of that size."""
         return self.verdict(group) is not Verdict.INCONCLUSIVE
@@ -120,6 +132,11 @@ class Judgement:
         """The margin on the scale of the differences."""
         raw = self.differences(group, Stage.EXPLORING).raw
         return self.question.margin if raw else self.question.limit
+
+    def _share(self, group: Group) -> float:
+        """The part of its benchmark's weight."""
+        own = sum(self.cells[position].weight for position in group.cells)
+        return own / sum(cell.weight for cell in self.cells if cell.benchmark.name == group.benchmark.name)
 
     @cached_property
     def _differences(self) -> dict[tuple[str, str, Stage], Differences]:

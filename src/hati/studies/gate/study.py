@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hati.core import Budget, Evidence, InputError, Plan, Revision, StudyId, Task, generator
-from hati.studies.comparison import Question, Verdict
+from hati.studies.comparison import Question
 from hati.studies.gate.cells import Cell, Group, groups
 from hati.studies.gate.concluding import conclude
 from hati.studies.gate.conclusion import GateConclusion
@@ -40,7 +40,8 @@ class Gate:
     """Both revisions at every cell, in rounds: exploring first, then confirming what looks changed.
 
     In a round the cells are in random order, and the two runs of each follow each other, in random order too. Exploring
-    ends when every group is the same or looks changed, or when what is left of the budget is needed to confirm.
+    ends when every group looks changed or has nothing more to tell, or when what is left of the budget is needed to
+    confirm.
 
     Raises:
         InputError: for cells that are alike, one revision twice, or a budget in runs with fewer rounds than can decide.
@@ -108,10 +109,10 @@ class Gate:
     def _next(self, found: Judgement, evidence: Evidence, alive: Sequence[int]) -> list[Task]:
         groups = [group for group in self.groups if not set(alive).isdisjoint(group.cells)]
         explored, confirmed = (_rounds(evidence, stage) for stage in Stage)
-        undecided = [group for group in groups if group not in found.suspected and not found.same(group)]
+        undecided = [group for group in groups if found.watched(group)]
         if not confirmed and alive and undecided and self._affords_exploring(found, evidence, alive):
             return list(self._round(Stage.EXPLORING, explored, alive))
-        if all(found.verdict(group) is not Verdict.INCONCLUSIVE for group in found.suspected):
+        if all(map(found.settled, found.suspected)):
             return []
         return list(self._round(Stage.CONFIRMING, confirmed, self._suspected_cells(found, alive)))
 
