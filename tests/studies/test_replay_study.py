@@ -129,7 +129,9 @@ def test_the_typical_noise_is_of_a_difference() -> None:
     assert typical_noise([]) == 0.0
 
 
-@pytest.mark.parametrize(("order", "dependence"), [(Order.INTERLEAVED, Dependence.INDEPENDENT), (Order.NEWEST, Dependence.ESTIMATED)])
+@pytest.mark.parametrize(
+    ("order", "dependence"), [(Order.INTERLEAVED, Dependence.INDEPENDENT), (Order.NEWEST, Dependence.ESTIMATED)]
+)
 def test_only_a_random_order_tells_that_noise_is_independent(order: Order, dependence: Dependence) -> None:
     assert all(series.dependence is dependence for series in made(replay(order), flat).series)
 

@@ -56,9 +56,7 @@ def strongest_change(values: FloatArray, groups: Index, dependence: Dependence =
     scores = normal_scores(values, groups)
     phi = dependence.of(scores)
     split = _of_largest(split_statistics(scores, groups, phi), _SPLITS[dependence], groups, SPLIT_SHARE)
-    stretch = _of_largest(
-        stretch_statistics(scores, groups, phi), _STRETCHES[dependence], groups, 1.0 - SPLIT_SHARE
-    )
+    stretch = _of_largest(stretch_statistics(scores, groups, phi), _STRETCHES[dependence], groups, 1.0 - SPLIT_SHARE)
     return min(split, stretch, key=lambda change: change.p_value)
 
 
