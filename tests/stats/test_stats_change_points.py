@@ -290,3 +290,19 @@ def test_noise_that_is_known_to_be_independent_changes_no_more_often_than_alpha_
     tries, groups = 1000, np.zeros(40, dtype=np.intp)
     alarms = sum(bool(change_points(rng.normal(size=40), groups, 0.05, Dependence.INDEPENDENT)) for _ in range(tries))
     assert alarms <= stats.binom.ppf(0.99, tries, 0.05)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("size", [8, 12, 24, 80])
+def test_where_noise_is_known_to_be_independent_short_series_show_the_steps_that_are_promised(size: int) -> None:
+    rng = np.random.default_rng(11)
+    step = detectable_step(size, 0.0, 0.05, Dependence.INDEPENDENT)
+    assert step is not None
+    sides = step * (np.arange(size) >= size // 2)
+    tries = 200
+    found = sum(
+        strongest_change(sides + rng.normal(size=size), alone(size), Dependence.INDEPENDENT).p_value <= 0.05
+        for _ in range(tries)
+    )
+    assert found >= stats.binom.ppf(0.01, tries, 0.8)
+    assert found <= 0.97 * tries

@@ -43,7 +43,7 @@ def lag_one(values: FloatArray) -> FloatArray:
 
 
 class Dependence(StrEnum):
-    """Whether the noise of a series is correlated: estimated, or known not to be, where the order of runs was random."""
+    """Whether the noise of a series is correlated: estimated, or known not to be where the order of runs was random."""
 
     ESTIMATED = "estimated"
     INDEPENDENT = "independent"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,8 +75,8 @@ def detectable_step(
 
     For one step in normal noise. The statistic is the square root of n times the correlation of the normal scores with
     the two sides, which the step itself limits; its variance is that of a normal variable and of the estimated
-    autocorrelation together, where it is estimated. None where no step is large enough: at most 25 values, more with
-    autocorrelation.
+    autocorrelation together where it is estimated, less where it is known to be none. None where no step is large
+    enough: at most 25 values, more with autocorrelation, where that is estimated.
 
     Args:
         size: the number of values.
@@ -85,19 +86,36 @@ def detectable_step(
     """
     if size < FEWEST_VALUES:
         return None
+    critical = critical_split(size, alpha, dependence)
+    if dependence is Dependence.INDEPENDENT:
+        return _smallest(lambda step: _low_correlation(step, size) >= critical / math.sqrt(size))
     half = np.array([size // 2])
     inflation = float(contrast_variance(np.array([0]), half, size, np.array(phi))[0])
-    critical = critical_split(size, alpha, dependence)
-    estimated = dependence is Dependence.ESTIMATED
-    by_estimate = critical * math.sqrt(2.0 / size) / (1.0 - phi**2) if estimated else 0.0
+    by_estimate = critical * math.sqrt(2.0 / size) / (1.0 - phi**2)
     needed = (critical + normal_quantile(POWER) * math.hypot(1.0, by_estimate)) * math.sqrt(inflation / size)
-    if needed > _side_correlation(_LARGEST):
-        return None
+    return _smallest(lambda step: _side_correlation(step) >= needed)
+
+
+def _smallest(reached: Callable[[float], bool]) -> float | None:
     low, high = 0.0, _LARGEST
+    if not reached(high):
+        return None
     while high - low > _EXACT:
         middle = 0.5 * (low + high)
-        low, high = (low, middle) if _side_correlation(middle) >= needed else (middle, high)
+        low, high = (low, middle) if reached(middle) else (middle, high)
     return high
+
+
+def _low_correlation(step: float, size: int) -> float:
+    """What the correlation with the sides exceeds with 80 % power.
+
+    The largest that n scores can have is larger than that of endless ones. The variance is (1 - r^2)^2 / n, where r is
+    the correlation's part of that: sides that do not overlap have it for certain.
+    """
+    scores = normal_quantiles((np.arange(1.0, size + 1.0, dtype=np.float64) - 0.375) / (size + 0.25))
+    largest = float(np.mean(np.abs(scores))) / float(np.std(scores))
+    part = min(1.0, _side_correlation(step) / _side_correlation(_LARGEST))
+    return largest * part - normal_quantile(POWER) * (1.0 - part**2) / math.sqrt(size)
 
 
 def independent_values(freedom: float, size: int, phi: float) -> float:
