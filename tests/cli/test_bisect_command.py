@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from gate_projects import PROGRAM, PROJECT, evolving, git
+from gate_projects import LISTED, PROGRAM, PROJECT, evolving, git
 
 if TYPE_CHECKING:
     from conftest import Hati
@@ -27,6 +27,16 @@ def test_the_commit_is_found_past_one_that_does_not_work(tmp_path: Path, hati_he
     assert {"commits", "probes", "seconds"} <= set(done.json)
     again = hati_here(*words)
     assert (again.json["runs"], "was measured before" in again.err) == (done.json["runs"], True)
+
+
+def test_it_looks_where_a_check_found_the_change(tmp_path: Path, hati_here: Hati) -> None:
+    made = evolving(tmp_path, extra=LISTED)
+    for with_a in (100, 100, 130, 130):
+        made.commit(with_a=with_a)
+    assert hati_here("check", "HEAD", "--reference", "HEAD~3").status == 1
+    done = hati_here("bisect", "HEAD~3", "HEAD", "--format", "json")
+    assert "at a=on" in done.err
+    assert [found["revision"] for found in done.json["commits"]] == [git(tmp_path, "rev-parse", "HEAD~1")]
 
 
 def test_too_small_a_budget_decides_nothing(tmp_path: Path, hati_here: Hati) -> None:

@@ -23,7 +23,7 @@ _Bad = Annotated[str, typer.Argument(metavar="BAD", help="A revision after it, w
 _Project = Annotated[Path, typer.Option("--project", metavar="PATH", help="A folder with hati.toml, or the file.")]
 _Set = Annotated[
     str | None,
-    typer.Option("--set", metavar="OPTION=SETTING,...", help="The configuration in which the change shows."),
+    typer.Option("--set", metavar="OPTION=SETTING,...", help="Where it shows [default: where hati check found it]."),
 ]
 _Alpha = Annotated[str, typer.Option("--alpha", metavar="SHARE", help="How often a search may err: 1% or 0.01.")]
 _Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="Within it both are the same: 5% or 0.05.")]
@@ -56,7 +56,7 @@ def bisect(
     question = Question(parse_share(alpha), parse_share(margin))
     check_output(output)
     place = workplace(project, store)
-    configuration = parse_configuration(place.project.space, settings or "")
+    configuration = None if settings is None else parse_configuration(place.project.space, settings)
     request = BisectionRequest(good, bad, configuration, benchmark, metric, budget, seed, question)
     prepared = prepare_bisection(place, request, fresh=fresh)
     if dry_run:

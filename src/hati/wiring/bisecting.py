@@ -10,6 +10,7 @@ from hati.core import Budget, Configuration, Evidence, InputError, Plan, Revisio
 from hati.studies.bisection import Bisection, BisectionConclusion, bisection_id
 from hati.studies.comparison import Question
 from hati.subject import Revisions
+from hati.wiring.finding import shown_in
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.screening import chosen_metric
 from hati.wiring.workplace import Announce, Workplace, mute
@@ -20,11 +21,11 @@ PAIRS = 24
 
 @dataclass(frozen=True)
 class BisectionRequest:
-    """What a user asks: the good revision and the bad one, and where the change shows."""
+    """What a user asks: the good revision and the bad one, and where the change shows: None is where findings say."""
 
     good: str
     bad: str
-    configuration: Configuration
+    configuration: Configuration | None = None
     benchmark: str | None = None
     metric: str | None = None
     budget: str | None = None
@@ -64,10 +65,11 @@ def prepare_bisection(place: Workplace, request: BisectionRequest, *, fresh: boo
     probes = 2 + len(line).bit_length()
     budget = Budget.parse(request.budget or str(2 * PAIRS * probes))
     machine = place.machine.fingerprint
-    first = bisection_id(benchmark, request.configuration, metric, line, request.question, request.seed, machine)
+    configuration = request.configuration or shown_in(place, line, benchmark, metric) or place.project.space.default
+    first = bisection_id(benchmark, configuration, metric, line, request.question, request.seed, machine)
 
     def prepared(study: StudyId) -> PreparedBisection:
-        made = Bisection(study, benchmark, request.configuration, metric, tuple(line), request.question, budget)
+        made = Bisection(study, benchmark, configuration, metric, tuple(line), request.question, budget)
         return PreparedBisection(place, made, revisions)
 
     latest = place.store.latest(first)
@@ -86,7 +88,8 @@ def bisect(prepared: PreparedBisection, announce: Announce = mute, observe: Obse
     if prepared.finished:
         return study.conclude(prepared.evidence())
     place.store.begin(study.id, study.benchmark.metrics, place.machine)
-    announce(f"{len(study.revisions) - 1} revisions from {study.revisions[0]} to {study.revisions[-1]}")
+    where = f", at {study.configuration}" if study.configuration else ""
+    announce(f"{len(study.revisions) - 1} revisions from {study.revisions[0]} to {study.revisions[-1]}{where}")
     trees = prepared.revisions.trees(place.project.root)
     with place.engine_of_revisions((study.benchmark,), trees, announce) as engine:
         return campaign(study, engine, place.store, study.budget, observe)

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from hati.core import Event, Finding, FindingState, Happening, InputError, RevisionKind
+from hati.core import (
+    Benchmark,
+    Configuration,
+    Event,
+    Finding,
+    FindingState,
+    Happening,
+    InputError,
+    Metric,
+    Revision,
+    RevisionKind,
+)
 from hati.core.nearest import suggestion
 from hati.store import SqlStore
 from hati.studies.findings import Report, events_of, findings_of, reports, sighting_of
 from hati.studies.gate import GateConclusion
 from hati.subject import Revisions
+from hati.wiring.cells import cells_of
+from hati.wiring.workplace import Workplace
 
 _RECORDED = {RevisionKind.GIT, RevisionKind.SVN}
 
@@ -27,6 +41,25 @@ def record_findings(store: SqlStore, found: GateConclusion, revisions: Revisions
     store.add_events(events)
     after = findings_of(store.events())
     return tuple(reports(before, after, events, _merged(revisions, before)))
+
+
+def shown_in(place: Workplace, line: Sequence[Revision], benchmark: Benchmark, metric: Metric) -> Configuration | None:
+    """The configuration in which a finding among these revisions is largest; None where none says so.
+
+    That is the one that was measured for its stratum.
+    """
+    within = {revision.id for revision in line}
+    sizes = {
+        spot.stratum: abs(math.log(size.ratio))
+        for finding in findings_of(place.store.events())
+        if {finding.reference, finding.revision} <= within
+        for spot, size in finding.sizes.items()
+        if (spot.benchmark, spot.metric) == (benchmark.name, metric.name) and size.ratio > 0.0
+    }
+    cells = [cell for cell in cells_of(place, benchmark.name) if str(cell.stratum) in sizes]
+    if not cells:
+        return None
+    return max(cells, key=lambda cell: sizes[str(cell.stratum)]).configuration
 
 
 def mark_told(store: SqlStore, told: Sequence[Report]) -> None:
