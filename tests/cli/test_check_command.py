@@ -48,6 +48,22 @@ def test_a_slowdown_is_told_once_and_acknowledged(tmp_path: Path, hati_here: Hat
     assert git(tmp_path, "status", "--porcelain") == "?? out.github\n?? out.json\n?? out.xml"
 
 
+def test_only_what_covers_a_findings_range_resolves_it(tmp_path: Path, hati_here: Hati) -> None:
+    made = evolving(tmp_path)
+    for base in (1_000_000, 1_300_000, 1_300_000, 1_000_000):
+        made.commit(base=base)
+
+    def told(revision: str, reference: str) -> list[tuple[str, float]]:
+        done = hati_here("check", revision, "--reference", reference, "--fail-on", "inconclusive")
+        assert done.status == 0, done.err
+        listed = hati_here("findings", "--format", "json").json
+        return [(one["state"], round(one["sizes"][0]["ratio"], 1)) for one in listed if one["kind"] == "regression"]
+
+    assert told("HEAD~1", "HEAD~3") == [("new", 1.3)]
+    assert told("HEAD~1", "HEAD~2") == [("new", 1.3)]
+    assert told("HEAD", "HEAD~3") == [("resolved", 1.3)]
+
+
 def test_what_is_here_is_checked_against_the_last_commit(tmp_path: Path, hati_here: Hati) -> None:
     made = evolving(tmp_path / "the re po", "sub ü")
     made.commit()

@@ -13,7 +13,9 @@ import pytest
 
 from hati.core import Benchmark, InputError, MeasurementError, Metric, Outcome, Plan, Reader, ReaderKind, Task
 from hati.engine import LocalEngine, MachineLock
-from hati.subject import machine
+from hati.subject import Trees, machine
+from hati.subject.revisions.directory import Folder
+from hati.subject.revisions.trees import Origin
 
 PROCESS = Reader(ReaderKind.PROCESS)
 WALL = (Metric("wall_time", "s"),)
@@ -184,6 +186,21 @@ def test_no_write_permission_is_told_and_the_lock_given_up(tmp_path: Path, task:
         (tmp_path / ".hati").unlink()
         with engine(tmp_path) as other:
             assert len(list(other.run(Plan((task(),))))) == 1
+
+
+def test_who_waits_for_the_lock_in_vain_leaves_what_its_holder_made(tmp_path: Path, task: Callable[..., Task]) -> None:
+    lock = MachineLock(tmp_path / "lock")
+    lock.acquire(pytest.fail)
+    made = tmp_path / ".hati/trees/made"
+    made.mkdir(parents=True)
+    trees = Trees(tmp_path, {"r1": Origin(Folder(tmp_path))})
+    good = Benchmark("good", ("true",), PROCESS, WALL)
+    local = LocalEngine(tmp_path, [good], machine(), print, lock=tmp_path / "lock", trees=trees)
+    with local, pytest.raises(MeasurementError, match="measures already"):
+        list(local.run(Plan((task(),))))
+    assert made.is_dir()
+    assert lock.holder() == str(os.getpid())
+    lock.release()
 
 
 class TestLock:

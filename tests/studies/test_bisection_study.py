@@ -104,6 +104,13 @@ def test_what_the_budget_does_not_find_is_told() -> None:
     assert names(more) == [["r17"]]
 
 
+@pytest.mark.parametrize("budget", [2, 20])
+def test_whether_there_is_a_change_stays_open_where_the_budget_does_not_tell(budget: int) -> None:
+    found, _ = made(bisection(budget=budget), measured({17: 1.02}))
+    assert not found.culprits
+    assert [(first.id, last.id) for first, last in found.open_ranges] == [("r00", "r40")]
+
+
 @pytest.mark.parametrize("end", [0, 40])
 def test_an_end_that_does_not_work_is_told(end: int) -> None:
     with pytest.raises(MeasurementError, match="it does not build"):

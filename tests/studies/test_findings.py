@@ -31,9 +31,8 @@ def sighting(
     percent: int | None, revision: str = "r1", between: tuple[str, ...] = ("r1",), same: bool = False
 ) -> Sighting:
     worse = {} if percent is None else {SPOT: size(percent)}
-    return Sighting(
-        f"study {percent}", "r0", revision, frozenset(between), worse, {}, frozenset({SPOT} if same else ())
-    )
+    there = frozenset({SPOT} if same else ())
+    return Sighting(f"study {percent}", "r0", revision, frozenset(between), worse, {}, there, frozenset({FIRST}))
 
 
 class Life(RuleBasedStateMachine):
@@ -147,15 +146,45 @@ def test_a_regression_that_was_merged_fails_no_later_revision() -> None:
 def test_what_lies_before_the_reference_is_another_finding() -> None:
     events = events_of(sighting(30), (), START)
     [event] = events_of(
-        Sighting("s", "r1", "r2", frozenset({"r2"}), {SPOT: size(10)}, {}, frozenset()),
+        Sighting("s", "r1", "r2", frozenset({"r2"}), {SPOT: size(10)}, {}, frozenset(), frozenset()),
         findings_of(events),
         START + timedelta(seconds=1),
     )
     assert event.finding != FIRST
 
 
+def narrower(percent: int | None) -> Sighting:
+    """From a revision within the range of the first finding."""
+    worse = {} if percent is None else {SPOT: size(percent)}
+    return Sighting("narrower", "r0.5", "r1", frozenset({"r1"}), worse, {}, frozenset({SPOT} - set(worse)), frozenset())
+
+
+@pytest.mark.parametrize("percent", [None, 6])
+def test_a_part_of_its_range_tells_neither_that_a_finding_is_gone_nor_how_large_it_is(percent: int | None) -> None:
+    events = events_of(sighting(30), (), START)
+    events.append(Event(FIRST, Happening.TOLD, START + timedelta(seconds=1)))
+    events += events_of(narrower(percent), findings_of(events), START + timedelta(seconds=2))
+    [found] = findings_of(events)
+    assert found.sizes == {SPOT: size(30)}
+    assert found.state is not FindingState.RESOLVED
+    assert found.untold is None
+    again = events_of(sighting(30), [found], START + timedelta(seconds=3))
+    assert [event.what for event in again] == [Happening.SEEN]
+
+
+def test_what_is_larger_over_a_part_of_the_range_has_grown_once() -> None:
+    events = events_of(sighting(10), (), START)
+    happened = []
+    for number, seen in enumerate((narrower(30), sighting(10), narrower(30), sighting(10))):
+        made = events_of(seen, findings_of(events), START + timedelta(seconds=1 + number))
+        happened += [event.what for event in made]
+        events += made
+    assert happened == [Happening.GROWN, Happening.SEEN, Happening.SEEN, Happening.SEEN]
+
+
 def test_metrics_that_move_together_are_one_finding() -> None:
-    whole = Sighting("s", "r0", "r1", frozenset({"r1"}), {SPOT: size(30), OTHER: size(10)}, {}, frozenset())
+    seen = {SPOT: size(30), OTHER: size(10)}
+    whole = Sighting("s", "r0", "r1", frozenset({"r1"}), seen, {}, frozenset(), frozenset())
     [event] = events_of(whole, (), START)
     assert set(finding_of([event]).sizes) == {SPOT, OTHER}
 

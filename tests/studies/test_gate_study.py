@@ -82,6 +82,18 @@ def test_what_is_the_same_ends_early() -> None:
     assert len(evidence.runs) <= 48
 
 
+@pytest.mark.parametrize("ratio", [1.001, 0.999, 1.02])
+@pytest.mark.parametrize("deviation", [0.0, 1e-6, 2e-3])
+def test_a_clear_change_within_the_margin_is_the_same(ratio: float, deviation: float) -> None:
+    for seed in range(10):
+        found, evidence = made(gate(ONE, 96, seed=seed), measured(lambda _: ratio, deviation, seed))
+        [row] = found.rows
+        assert row.change.verdict is Verdict.SAME
+        assert row.change.interval is not None
+        assert row.change.interval[0] == pytest.approx(ratio, abs=0.02)
+        assert len(evidence.runs) <= 48
+
+
 def test_what_is_faster_is_no_failure() -> None:
     found, _ = made(gate(ONE, 96), measured(lambda _: 0.8))
     assert found.verdict is Verdict.FASTER

@@ -114,6 +114,16 @@ def test_refining_measures_around_the_change_first() -> None:
     assert sorted(first) == list(range(20))
 
 
+def test_refining_is_not_drawn_to_what_does_not_work() -> None:
+    def value(task: Task) -> Mapping[str, Sequence[float]] | str:
+        level = 50.0 * (1.2 if place(task) >= 17 else 1.0)
+        return "away" if place(task) == 9 else {"time": [level * (1.0 + 0.001 * (task.repetition - 1))]}
+
+    engine = FakeEngine(value)
+    campaign(replay(Order.REFINING), engine, MemoryStore(), Budget())
+    assert {16, 17} <= set(list(dict.fromkeys(map(place, engine.tasks)))[:7])
+
+
 @given(st.integers(2, 60), st.lists(st.floats(-1.0, 1.0), min_size=60, max_size=60), st.floats(0.0, 0.5))
 def test_refining_measures_every_revision_once(number: int, levels: list[float], noise: float) -> None:
     known: dict[int, float] = {}

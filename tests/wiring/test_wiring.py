@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from hati.core import InputError, MeasurementError, Run
+from hati.core import InputError, MeasurementError, Revision, RevisionKind, Run
 from hati.wiring import ScreeningRequest, conclude_stored, prepare_screening, rehearse, screen, workplace
+from hati.wiring.replaying import _thinned
 
 PROJECT = """\
 [subject]
@@ -95,3 +97,13 @@ def test_a_stored_study_is_concluded_for_the_same_options_only(project: Path) ->
     )
     with pytest.raises(InputError, match="are not those of"):
         conclude_stored(workplace(project, None), conclusion.study)
+
+
+def test_of_a_line_the_last_of_each_day_is_taken_in_the_lines_order() -> None:
+    days = {"a": 1, "b": 2, "c": 1, "d": 3, "e": 3}  # clocks of two machines
+    line = [
+        Revision(name, RevisionKind.GIT, made=datetime(2026, 3, day, hour, tzinfo=UTC))
+        for hour, (name, day) in enumerate(days.items())
+    ]
+    assert [revision.id for revision in _thinned(line, "day")] == ["b", "c", "e"]
+    assert [revision.id for revision in _thinned(line, "3")] == ["a", "b", "e"]

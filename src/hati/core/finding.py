@@ -109,7 +109,7 @@ class Event:
 class Finding:
     """What its events make of it: ``worse`` tells whether it is a regression.
 
-    ``reference`` and ``revision`` are the narrowest range that it was seen over, ``sizes`` the last ones by spot.
+    ``reference`` and ``revision`` are the range that it was first seen over, ``sizes`` the last ones by spot.
     ``untold`` is the newest thing that nobody was told of yet, None where there is none.
     """
 

@@ -65,7 +65,8 @@ class LocalEngine:
             self._warden.close()
             self._warden = None
         if self._lock is not None:
-            self._subject.close()
+            if self._lock.held:  # else what is in the project's folders is another's
+                self._subject.close()
             self._lock.release()
             self._lock = None
 

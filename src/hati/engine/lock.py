@@ -23,7 +23,8 @@ def default_path() -> Path:
 
 
 class MachineLock:
-    """A lock that one hati has at a time; ``fd`` may be handed to a process that is to hold it as well.
+    """A lock that one hati has at a time; ``fd`` may be handed to a process that is to hold it as well;
+    ``held`` tells whether this object has it.
 
     The file holds the holder's process id. The lock is released when all who have the descriptor have gone.
 
@@ -33,6 +34,7 @@ class MachineLock:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.held = False
         try:
             self.fd = _open(path)
         except OSError as error:
@@ -52,6 +54,7 @@ class MachineLock:
                 raise MeasurementError("this process measures already", fix="close the other engine first") from None
             waiting(f"waiting for another hati (process {holder or 'unknown'}) that measures on this machine")
             fcntl.flock(self.fd, fcntl.LOCK_EX)
+        self.held = True
         os.ftruncate(self.fd, 0)
         os.pwrite(self.fd, str(os.getpid()).encode(), 0)
 
@@ -63,9 +66,10 @@ class MachineLock:
     def release(self) -> None:
         """Give the lock up and close the file."""
         if self.fd >= 0:
-            os.ftruncate(self.fd, 0)
+            if self.held:
+                os.ftruncate(self.fd, 0)
             os.close(self.fd)
-            self.fd = -1
+            self.fd, self.held = -1, False
 
 
 def _open(path: Path) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hati.report.gate import revision_json
 from hati.report.plain import Plain
-from hati.report.quantities import change, change_number, duration, percent
+from hati.report.quantities import change, change_number, duration
 from hati.report.table import Align, Column, Shown, Table
 from hati.studies.bisection import BisectionConclusion, Culprit
 
@@ -77,7 +77,7 @@ def _notes(found: BisectionConclusion) -> list[str]:
         f"one, {found.runs} runs, {duration(found.seconds)}."
     ]
     if found.interval is None:
-        notes.append("Too few runs to tell whether the two differ; a larger --budget goes on.")
+        notes.append("Too few runs to tell whether the two differ.")
     elif not found.culprits and not found.open_ranges:
         notes.append("The two do not differ by what so many runs can show: there is nothing to be found.")
     for first, last in found.open_ranges:
@@ -85,5 +85,5 @@ def _notes(found: BisectionConclusion) -> list[str]:
     if found.skipped:
         notes.append(f"Could not be measured: {', '.join(revision.short for revision in found.skipped)}.")
     if any(culprit.confidence == 0.0 for culprit in found.culprits):
-        notes.append(f"Confidence 0: the runs show no change there by itself, at {percent(0.99)}.")
+        notes.append("Confidence 0: the runs show no change there by itself.")
     return notes

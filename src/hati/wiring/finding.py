@@ -37,7 +37,9 @@ def record_findings(store: SqlStore, found: GateConclusion, revisions: Revisions
     known = store.events()
     own = [event for event in known if event.study == found.study and event.what is not Happening.TOLD]
     before = findings_of(event for event in known if event not in own)
-    events = own or events_of(sighting_of(found, _between(found, revisions)), before, datetime.now(UTC))
+    between = _between(found, revisions)
+    covered = frozenset(one.id for one in before if _covers(found, revisions, between, one))
+    events = own or events_of(sighting_of(found, between, covered), before, datetime.now(UTC))
     store.add_events(events)
     after = findings_of(store.events())
     return tuple(reports(before, after, events, _merged(revisions, before)))
@@ -103,6 +105,19 @@ def _between(found: GateConclusion, revisions: Revisions) -> frozenset[str]:
         last = found.revision if found.revision.kind in _RECORDED else history.base()
         ids |= set() if last is None else set(history.inside(found.reference, last))
     return frozenset(ids)
+
+
+def _covers(found: GateConclusion, revisions: Revisions, between: frozenset[str], finding: Finding) -> bool:
+    """Whether all of the range in which a finding was made is in that of the gate."""
+    if finding.revision not in between or finding.reference == found.reference.id:
+        return finding.revision in between
+    history, kind = revisions.history, found.reference.kind
+    if history is None or kind not in _RECORDED:
+        return False
+    try:
+        return between.issuperset(history.inside(Revision(finding.reference, kind), Revision(finding.revision, kind)))
+    except InputError:  # a folder, a release, or what a shallow clone does not have
+        return False
 
 
 def _merged(revisions: Revisions, findings: Sequence[Finding]) -> frozenset[str]:

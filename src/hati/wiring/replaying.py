@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, Revision, StudyId
@@ -121,8 +122,10 @@ def _line(revisions: Revisions, request: ReplayRequest) -> list[Revision]:
 def _thinned(line: Sequence[Revision], every: str) -> list[Revision]:
     """Every so many counted from the newest, and the oldest; or the last of each day, in UTC."""
     if every == _DAY:
-        days = {revision.made.date() if revision.made else None: revision for revision in line}
-        return list(days.values())
+        days: dict[date | None, Revision] = {}
+        for revision in reversed(line):  # clocks differ: a day may come back on a line
+            days.setdefault(revision.made.date() if revision.made else None, revision)
+        return list(days.values())[::-1]
     if not _COUNT.fullmatch(every):
         raise InputError(f"--every {every!r} is neither a number from 1 on nor day", fix="write --every 5")
     chosen = list(line[::-1][:: int(every)])[::-1]

@@ -26,7 +26,8 @@ class Culprit:
 class BisectionConclusion:
     """The culprits from the oldest, what all of them made together, and what it cost.
 
-    ``open_ranges`` are intervals in which there is a change that the budget did not suffice to find.
+    ``open_ranges`` are intervals in which there is a change that the budget did not suffice to find; the whole where it
+    did not suffice to tell whether there is one.
     """
 
     study: str

@@ -100,6 +100,8 @@ class Bisection:
         searched = list(self._search(levels))
         leaves = [one for one, probe in searched if probe is None]
         left = [one for one, probe in searched if probe is not None]
+        if self._undecided(levels):
+            left = [_Range(0, len(self._ids) - 1)]
         low, high = levels.interval(bad)
         return BisectionConclusion(
             study=self.id.key,

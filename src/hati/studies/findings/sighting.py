@@ -18,7 +18,8 @@ class Sighting:
     """What a measurement from ``reference`` to ``revision`` saw: changes, and spots that are shown to be the same.
 
     ``between`` has the ids of the revisions after the reference up to the revision: whatever is found in one of them
-    is a thing that this measurement is about.
+    is a thing that this measurement is about. ``covered`` are the findings all of whose range is among them, by id: of
+    these alone it tells the size, and whether they are gone.
     """
 
     study: str
@@ -28,6 +29,7 @@ class Sighting:
     worse: Mapping[Spot, Size]
     better: Mapping[Spot, Size]
     same: frozenset[Spot]
+    covered: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Report:
     fails: bool
 
 
-def sighting_of(found: GateConclusion, between: frozenset[str]) -> Sighting:
+def sighting_of(found: GateConclusion, between: frozenset[str], covered: frozenset[str]) -> Sighting:
     """What a gate saw, over all configurations and in strata."""
     worse: dict[Spot, Size] = {}
     better: dict[Spot, Size] = {}
@@ -53,7 +55,8 @@ def sighting_of(found: GateConclusion, between: frozenset[str]) -> Sighting:
             worse[spot] = size
         elif size is not None and verdict is Verdict.FASTER:
             better[spot] = size
-    return Sighting(found.study, found.reference.id, found.revision.id, between, worse, better, frozenset(same))
+    reference, revision = found.reference.id, found.revision.id
+    return Sighting(found.study, reference, revision, between, worse, better, frozenset(same), covered)
 
 
 def finding_id(worse: bool, reference: str, revision: str) -> str:  # noqa: FBT001  # which of the two it is
@@ -65,8 +68,10 @@ def events_of(sighting: Sighting, known: Sequence[Finding], at: datetime) -> lis
     """What happened to findings by a measurement, and to those that it opens.
 
     A change belongs to a finding whose revision is in the measured range and that shows at one of the same benchmarks'
-    metrics; there it has grown where its interval is wholly beyond what was known. A finding is gone where all of its
-    spots that were measured are the same now.
+    metrics; there it has grown where its interval is wholly beyond what was known, from the same reference where that
+    was measured from before. A finding is gone where all of its spots that were measured are the same now. What was
+    measured over a part of a finding's range alone says neither that it is gone, nor how large it is unless it has
+    grown: the rest of the range may have the change.
     """
     told: list[Event] = []
     for worse, sizes in ((True, sighting.worse), (False, sighting.better)):
@@ -74,10 +79,14 @@ def events_of(sighting: Sighting, known: Sequence[Finding], at: datetime) -> lis
         left = dict(sizes)
         for finding in about:
             own = {spot: size for spot, size in left.items() if _shows(finding, spot)}
+            whole = finding.id in sighting.covered
             if own:
-                told.append(_event(finding.id, _happening(finding, own), sighting, at, own))
+                what = _happening(finding, own, sighting.reference)
+                kept = whole or what is Happening.GROWN
+                sizes_told = {spot: size for spot, size in own.items() if kept or spot not in finding.sizes}
+                told.append(_event(finding.id, what, sighting, at, sizes_told))
                 left = {spot: size for spot, size in left.items() if spot not in own}
-            elif _gone(finding, sighting):
+            elif whole and _gone(finding, sighting):
                 told.append(_event(finding.id, Happening.GONE, sighting, at, {}))
         if left:
             opened = finding_id(worse, sighting.reference, sighting.revision)
@@ -120,9 +129,13 @@ def _shows(finding: Finding, spot: Spot) -> bool:
     return any((spot.benchmark, spot.metric) == (known.benchmark, known.metric) for known in finding.sizes)
 
 
-def _happening(finding: Finding, sizes: Mapping[Spot, Size]) -> Happening:
+def _happening(finding: Finding, sizes: Mapping[Spot, Size], reference: str) -> Happening:
+    alike: dict[Spot, Size] = {}
+    for event in finding.events:
+        if event.reference == reference:
+            alike |= event.sizes
     for spot, size in sizes.items():
-        known = finding.sizes.get(spot)
+        known = alike.get(spot, finding.sizes.get(spot))
         if known is not None and (size.low > known.high if known.ratio > 1.0 else size.high < known.low):
             return Happening.GROWN
     return Happening.SEEN

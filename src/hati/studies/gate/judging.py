@@ -52,7 +52,8 @@ class Judgement:
     """All that the evidence says of the groups.
 
     A change is *suspected* where exploring tells it at the square root of alpha, and *confirmed* where fresh rounds
-    tell it again, the same way, at the square root of alpha: of what is not there, both together tell alpha.
+    tell it again, the same way, at the square root of alpha: of what is not there, both together tell alpha. What is
+    shown to be within the margin is neither, however clear it is.
     """
 
     cells: tuple[Cell, ...]
@@ -72,8 +73,9 @@ class Judgement:
 
     @cached_property
     def suspected(self) -> tuple[Group, ...]:
-        """What looks changed by more than the margin at first."""
-        return tuple(asked.group for asked in self.explored if asked.told(self.level) and not self.same(asked.group))
+        """What looks changed at first, and not within the margin."""
+        looking = (asked.group for asked in self.explored if asked.told(self.level))
+        return tuple(group for group in looking if not self._within(group, self.level))
 
     @cached_property
     def confirming(self) -> list[Asked]:
@@ -82,8 +84,7 @@ class Judgement:
 
     def same(self, group: Group) -> bool:
         """Whether exploring shows the change to be within the margin, at alpha."""
-        series = self.series(group, Stage.EXPLORING)
-        return bool(len(series)) and Judged(series, RULE, self.question.alpha, self.limit(group)).same
+        return self._within(group, self.question.alpha)
 
     def watched(self, group: Group) -> bool:
         """Whether exploring has more to tell of a group: it does not look changed, and might still have.
@@ -107,8 +108,11 @@ class Judgement:
             return Verdict.SAME if self.same(group) else Verdict.INCONCLUSIVE
         [first] = [asked for asked in self.explored if asked.group == group]
         [again] = [asked for asked in self.confirming if asked.group == group]
-        if first.judged is None or again.judged is None:
+        whole = self.whole(group)
+        if first.judged is None or again.judged is None or whole is None:
             return Verdict.INCONCLUSIVE
+        if whole.same:
+            return Verdict.SAME
         if again.told(self.level) and first.judged.estimate * again.judged.estimate > 0.0:
             worse = (first.judged.estimate > 0.0) == (group.metric.better is Better.LOWER)
             return Verdict.SLOWER if worse else Verdict.FASTER
@@ -132,6 +136,10 @@ class Judgement:
         """The margin on the scale of the differences."""
         raw = self.differences(group, Stage.EXPLORING).raw
         return self.question.margin if raw else self.question.limit
+
+    def _within(self, group: Group, alpha: float) -> bool:
+        series = self.series(group, Stage.EXPLORING)
+        return bool(len(series)) and Judged(series, RULE, alpha, self.limit(group)).same
 
     def _share(self, group: Group) -> float:
         """The part of its benchmark's weight."""

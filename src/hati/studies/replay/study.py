@@ -150,7 +150,10 @@ class Replay:
         if left:
             return left
         values, noises = self._measured(evidence).levels(groups(self.cells)[0])
-        levels = {place: values.get(place, 0.0) for place in places}
+        # What does not work has the level of the place nearest to it: next to it nothing is to be looked for.
+        levels = {
+            place: values[min(values, key=lambda known: abs(known - place))] if values else 0.0 for place in places
+        }
         following = refined(len(self.revisions), levels, typical_noise(noises))
         return [] if following is None else self.tasks_of(following)
 
