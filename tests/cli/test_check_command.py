@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
@@ -64,6 +67,24 @@ def test_only_what_covers_a_findings_range_resolves_it(tmp_path: Path, hati_here
     assert told("HEAD", "HEAD~3") == [("resolved", 1.3)]
 
 
+def test_nobody_reading_on_changes_neither_the_status_nor_the_reports(tmp_path: Path) -> None:
+    made = evolving(tmp_path)
+    made.commit()
+    made.commit(base=1_300_000)
+    reader, writer = os.pipe()
+    os.close(reader)
+    program = str(Path(sys.executable).with_name("hati"))
+    command = [program, "check", "HEAD", "--reference", "HEAD~1", "--report", "json=out.json"]
+    environment = {**os.environ, "HATI_LOCK": str(tmp_path.parent / "lock")}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
+    [found] = json.loads((tmp_path / "out.json").read_text())["findings"]
+    assert (found["state"], found["news"]) == ("new", True)
+
+
 def test_what_is_here_is_checked_against_the_last_commit(tmp_path: Path, hati_here: Hati) -> None:
     made = evolving(tmp_path / "the re po", "sub ü")
     made.commit()
@@ -113,6 +134,7 @@ def test_a_revision_that_does_not_work_is_not_measured(tmp_path: Path, hati_here
         (("bisect", "HEAD", "HEAD~1"), "does not come after"),
         (("bisect", "HEAD", "HEAD"), "does not come after"),
         (("bisect", "other", "HEAD"), "does not come from"),
+        (("bisect", "HEAD~1", "."), "is no revision of a repository"),
         (("bisect", "HEAD~1", "HEAD", "--set", "a=no"), "is no setting of option 'a'"),
         (("bisect", "HEAD~1", "HEAD", "--metric", "m"), "has no metric 'm'"),
         (("history", "--revisions", "HEAD"), "is no range of revisions"),

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from hati.cli import main
+from hati.cli import INTERRUPTED, main, program
 
 Capture = pytest.CaptureFixture[str]
 ROOT = Path(__file__).resolve().parents[2]
@@ -301,6 +301,13 @@ def test_an_interrupted_run_says_how_to_go_on(number: signal.Signals, project: P
     assert "goes on from there" in err
     assert "Traceback" not in err
     assert list((project / ".hati" / "work").glob("*")) == []
+
+
+@pytest.mark.parametrize("verb", ["check", "bisect", "compare-effects", "history"])
+def test_verbs_of_revisions_say_how_to_go_on(verb: str, monkeypatch: pytest.MonkeyPatch, capfd: Capture) -> None:
+    monkeypatch.setattr(program, "app", lambda *_, **__: INTERRUPTED)
+    assert program.run([verb, "HEAD~1", "HEAD"]) == INTERRUPTED
+    assert "goes on from there" in capfd.readouterr().err
 
 
 def test_an_interruption_while_it_loads_is_no_traceback(project: Path) -> None:

@@ -201,6 +201,9 @@ def test_shallow_clones_will_do_as_far_as_they_reach(repo: Path, git: Git, tmp_p
     with pytest.raises(InputError, match="has no parent here") as caught:
         revisions.history.before(revisions.find("HEAD~1"))
     assert caught.value.fix == "this clone is shallow: git fetch --unshallow"
+    with pytest.raises(InputError, match="'HEAD~2' is no revision") as caught:
+        revisions.find("HEAD~2")
+    assert str(caught.value.fix).endswith("; this clone is shallow: git fetch --unshallow")
 
 
 def test_submodules_are_those_of_the_commit(repo: Path, git: Git, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import typer
 
 from hati.cli.compare import UNDECIDED, WORSE, parse_verdicts
 from hati.cli.dry_run import write_rehearsal
-from hati.cli.output import STDOUT, Format, check_output, console, say, write
+from hati.cli.output import STDOUT, Format, check_output, console, say, whether_read_or_not, write
 from hati.cli.parameters import HERE, BenchmarkName, DryRun, Fresh, Output, Seed, StorePlace
 from hati.cli.progress import progress
 from hati.cli.screen import parse_share
@@ -115,8 +115,9 @@ def check(
         found = gate(prepared, say, observe)
     ruling = Ruling(found, record_findings(place.store, found, prepared.revisions), failing)
     advice = recalibration_of(prepared, datetime.now(UTC))
-    for kind, file in targets:
-        _write(ruling, advice, prepared.revisions.within, kind, file)
+    with whether_read_or_not():
+        for kind, file in sorted(targets, key=lambda target: target[1] == STDOUT):  # files first: a pipe may be closed
+            _write(ruling, advice, prepared.revisions.within, kind, file)
     mark_told(place.store, ruling.reports)
     return _status(ruling)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from hati.cli.output import STDOUT, console, write
+from hati.cli.output import STDOUT, console, whether_read_or_not, write
 
 if TYPE_CHECKING:
     from hati.report import Table
@@ -29,16 +29,17 @@ def write_comparisons(
     from hati import render
     from hati.report import comparison_cases
 
-    if chosen is ComparisonFormat.JSON:
-        write(render.to_json(values), output)
-    elif chosen is ComparisonFormat.JUNIT:
-        write(render.to_junit("hati compare", comparison_cases(found)), output)
-    elif chosen is ComparisonFormat.MARKDOWN:
-        write("\n".join(map(render.table_markdown, tables)), output)
-    elif output == STDOUT:
-        for number, table in enumerate(tables):
-            if number:
-                console().print()
-            render.print_table(table, console())
-    else:
-        write("\n".join(map(render.table_text, tables)), output)
+    with whether_read_or_not():
+        if chosen is ComparisonFormat.JSON:
+            write(render.to_json(values), output)
+        elif chosen is ComparisonFormat.JUNIT:
+            write(render.to_junit("hati compare", comparison_cases(found)), output)
+        elif chosen is ComparisonFormat.MARKDOWN:
+            write("\n".join(map(render.table_markdown, tables)), output)
+        elif output == STDOUT:
+            for number, table in enumerate(tables):
+                if number:
+                    console().print()
+                render.print_table(table, console())
+        else:
+            write("\n".join(map(render.table_text, tables)), output)

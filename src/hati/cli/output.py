@@ -6,7 +6,8 @@ import errno
 import os
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,6 +64,22 @@ def write_pieces(pieces: Iterable[str | bytes], output: str = STDOUT) -> None:
     except OSError as error:
         raise _unwritable(path, error.strerror) from error
     _disown(path)
+
+
+@contextmanager
+def whether_read_or_not() -> Iterator[None]:
+    """What is left to be done is done, and the exit status stays, also where nobody reads on (`hati check | head`)."""
+    try:
+        yield
+    except (BrokenPipeError, SystemExit) as error:
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):  # rich's way
+            raise
+        discard_output()
+
+
+def discard_output() -> None:
+    """Not to fail once more when Python flushes at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def check_output(output: str, *inputs: Path) -> None:

@@ -13,7 +13,7 @@ import typer
 
 from hati.cli import INTERRUPTED
 from hati.cli.app import app
-from hati.cli.output import say
+from hati.cli.output import discard_output, say
 from hati.core import HatiError
 
 BAD_INPUT = 2
@@ -63,8 +63,7 @@ def _run(arguments: list[str]) -> int:
     except SystemExit as error:
         if not isinstance(error.__context__, BrokenPipeError):
             raise
-        # Nobody reads on (`hati runs | head`): not to fail once more when Python flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()  # nobody reads on: `hati runs | head`
         return 0
     if result == INTERRUPTED:
         say("interrupted" + _GOES_ON if _records(arguments) else "interrupted")
@@ -73,9 +72,12 @@ def _run(arguments: list[str]) -> int:
 
 def _records(arguments: list[str]) -> bool:
     """Whether a command keeps its runs; a comparison of files has none."""
-    return arguments[0] in {"run", "screen", "suite", "validate"} or (
-        arguments[0] == "compare" and not any(map(os.path.isfile, arguments))
+    return arguments[0] in _RECORDING or (
+        arguments[0] in {"compare", "history"} and not any(map(os.path.isfile, arguments))
     )
+
+
+_RECORDING = {"run", "screen", "suite", "validate", "check", "bisect", "compare-effects"}
 
 
 def _verb(arguments: list[str]) -> str:

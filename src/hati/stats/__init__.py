@@ -22,6 +22,7 @@ from hati.stats.autocorrelation import Dependence, lag_one
 from hati.stats.bootstrap import bootstrap_interval
 from hati.stats.box_meyer import FactorModels, box_meyer
 from hati.stats.boxcox import BoxCox, box_cox
+from hati.stats.cell_noise import cell_noise
 from hati.stats.change_online import appended
 from hati.stats.change_place import place_interval, side_means
 from hati.stats.change_points import ChangePoint, change_points
@@ -126,6 +127,7 @@ __all__ = [
     "bootstrap_interval",
     "box_cox",
     "box_meyer",
+    "cell_noise",
     "change_points",
     "change_size",
     "cluster_cuts",

@@ -108,4 +108,4 @@ def _line(revisions: Revisions, request: BisectionRequest) -> Sequence[Revision]
     good, bad = revisions.find(request.good), revisions.find(request.bad)
     if revisions.history is None:
         raise InputError("there is no repository to bisect", fix="compare two folders by hati check")
-    return [good, *map(revisions.known, revisions.history.between(good, bad))]
+    return revisions.between(good, bad)

@@ -60,7 +60,7 @@ def prepare_replay(place: Workplace, request: ReplayRequest, *, fresh: bool) -> 
         InputError: where there are no such revisions, or too few.
     """
     revisions = Revisions(place.project.root)
-    line = tuple(map(revisions.known, _line(revisions, request)))
+    line = tuple(_line(revisions, request))
     cells = tuple(cells_of(place, request.benchmark))
     first = replay_id(cells, line, request.repetitions, request.order, request.seed, place.machine.fingerprint)
     budget = Budget() if request.budget is None else Budget.parse(request.budget)
@@ -116,7 +116,7 @@ def _line(revisions: Revisions, request: ReplayRequest) -> list[Revision]:
     if revisions.history is None:
         raise InputError("there is no repository with a past", fix="give a file of recorded values")
     start, end = revisions.find(first.strip()), revisions.find(last.strip() or "HEAD")
-    return _thinned([start, *revisions.history.between(start, end)], request.every)
+    return _thinned(revisions.between(start, end), request.every)
 
 
 def _thinned(line: Sequence[Revision], every: str) -> list[Revision]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hati.core import Configuration, FloatArray, Setting
-from hati.stats import f_above, holm, t_quantile
+from hati.stats import cell_noise, f_above, holm, t_quantile
 from hati.studies.effect_drift.conclusion import OptionDrift
 
 
@@ -56,20 +56,16 @@ class MainEffects:
         """Of an unchanged effect of each option, shape (options,).
 
         ``changes`` has shape (rounds, cells): by how much the logarithm of each cell's value changed, in each round. F
-        tests of the coefficients; the error is how cells' changes differ between rounds, with (rounds - 1)(cells - 1)
-        degrees of freedom.
+        tests of the coefficients; the error is how cells' changes differ between rounds.
         """
-        rounds, cells = changes.shape
-        means = changes.mean(axis=0)
-        rest = changes - changes.mean(axis=1, keepdims=True) - means + means.mean()
-        df = (rounds - 1) * (cells - 1)
-        variance = max(float((rest**2).sum()) / df, np.finfo(float).tiny)
+        noise, df = cell_noise(changes)
+        variance = max(noise, np.finfo(float).tiny)
         unscaled = np.linalg.inv(self.matrix.T @ self.matrix)
         found = self.coefficients(changes).mean(axis=0)
         statistics = []
         for coding in self.codings:
             own, block = found[coding.columns], unscaled[coding.columns, coding.columns]
-            wald = float(own @ np.linalg.solve(block, own)) / len(own) / (variance / rounds)
+            wald = float(own @ np.linalg.solve(block, own)) / len(own) / (variance / len(changes))
             statistics.append(float(f_above(np.array([wald]), len(own), df)[0]))
         return np.array(statistics)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hati.core import Configuration, FloatArray, Setting
-from hati.stats import f_above, holm, t_quantile
+from hati.stats import cell_noise, f_above, holm, t_quantile
 
 FEWEST_ROUNDS = 3
 
@@ -52,16 +52,14 @@ def carriers(
 
     ``values`` has shape (rounds, cells): what each round says of the logarithm of each cell's ratio. An option is taken
     where the F test of its main effect on the cells' means, beside those taken before, tells it at alpha, corrected
-    for all options (Holm); its error is how cells differ between rounds: (rounds - 1) (cells - 1) degrees of freedom.
+    for all options (Holm); its error is how cells differ between rounds.
     """
-    rounds, cells = values.shape
+    rounds = len(values)
     factors = _factors(configurations)
     if rounds < FEWEST_ROUNDS or not factors:
         return ()
     means = values.mean(axis=0)
-    rest = values - values.mean(axis=1, keepdims=True) - means + means.mean()
-    df = (rounds - 1) * (cells - 1)
-    variance = float((rest**2).sum()) / df
+    variance, df = cell_noise(values)
     found: list[Carrier] = []
     taken: list[_Factor] = []
     while len(taken) < len(factors):
@@ -90,7 +88,7 @@ def _factors(configurations: Sequence[Configuration]) -> list[_Factor]:
     return found
 
 
-def _p_value(means: FloatArray, taken: Sequence[_Factor], factor: _Factor, variance: float, df: int) -> float:
+def _p_value(means: FloatArray, taken: Sequence[_Factor], factor: _Factor, variance: float, df: float) -> float:
     """The F test of what a factor explains beside those that are taken; 1 where it has nothing of its own."""
     base = np.column_stack([np.ones(len(means)), *(one.columns for one in taken)])
     more = np.column_stack([base, factor.columns])

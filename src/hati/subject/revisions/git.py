@@ -78,7 +78,8 @@ class GitHistory:
     def nearest(self, text: str) -> str:
         """What to write in place of a name that is none."""
         names = texts(self._git("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags"), b"\n")
-        return suggestion(text, names) if names else "make a commit first"
+        nearest = suggestion(text, names) if names else "make a commit first"
+        return "; ".join(filter(None, (nearest, self._deepen())))
 
     def base(self) -> Revision | None:
         """The commit that is checked out; None where there is none yet."""

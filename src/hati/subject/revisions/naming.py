@@ -65,6 +65,18 @@ class Revisions:
             raise InputError(f"{text!r} is no revision of {self.top}", fix=self.history.nearest(text))
         return self.known(found)
 
+    def between(self, first: Revision, last: Revision) -> list[Revision]:
+        """Both and the repository's revisions between them, oldest first.
+
+        Raises:
+            InputError: where one is none of the repository's, or ``last`` does not come after ``first``.
+        """
+        for one in (first, last):
+            if self.history is None or one.kind not in {RevisionKind.GIT, RevisionKind.SVN}:
+                raise InputError(f"{one} is no revision of a repository", fix="name one that is committed, as HEAD")
+        assert self.history is not None
+        return [first, *map(self.known, self.history.between(first, last))]
+
     def known(self, revision: Revision) -> Revision:
         """The same; where its files come from is remembered."""
         assert self.history is not None or revision.kind not in {RevisionKind.GIT, RevisionKind.SVN}
