@@ -107,7 +107,10 @@ def test_a_revision_that_does_not_work_is_not_measured(tmp_path: Path, hati_here
     assert "no such symbol" in str(case[0].text)
     done = hati_here("check", "HEAD~1", "--reference", "HEAD")
     assert (done.status, done.out) == (4, "")
-    assert "no such symbol" in done.err
+    said = " ".join(done.err.split())
+    assert "the reference HEAD" in said
+    assert "no such symbol" in said
+    assert "name one that works by --reference" in said
     made.commit(broken="yes")
     done = hati_here("check", "HEAD", "--reference", "HEAD~1")
     assert (done.status, "Traceback" in done.err) == (4, False)

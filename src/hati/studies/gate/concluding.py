@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from hati.core import Configuration, Revision, Run, usage
+from hati.core import Configuration, MeasurementError, Revision, Run, usage
 from hati.harness import disturbances
 from hati.studies.comparison import Change, Comparison, Side, ratio_of
 from hati.studies.failures import nothing_measured
@@ -31,7 +31,7 @@ def conclude(found: Judgement, study: str, reference: Revision, revision: Revisi
     broken = tuple(_broken(found, reference, revision))
     told = [(group, row) for group in found.groups if (row := _row(found, group, reference, revision)) is not None]
     if not told and not any(each.alone and each.revision == revision for each in broken):
-        raise nothing_measured(tuple(dict.fromkeys(f"{each.revision}: {each.why}" for each in broken)))
+        raise _nothing_to_compare(broken, reference)
     return GateConclusion(
         study=study,
         reference=reference,
@@ -49,6 +49,16 @@ def conclude(found: Judgement, study: str, reference: Revision, revision: Revisi
         seconds=evidence.seconds,
         warnings=(),
     )
+
+
+def _nothing_to_compare(broken: Sequence[Broken], reference: Revision) -> MeasurementError:
+    alone = [each for each in broken if each.alone and each.revision == reference]
+    if alone:
+        return MeasurementError(
+            f"the reference {reference} could not be measured, so that nothing can be compared: {alone[0].why}",
+            fix="name one that works by --reference",
+        )
+    return nothing_measured(tuple(dict.fromkeys(f"{each.revision}: {each.why}" for each in broken)))
 
 
 def _row(found: Judgement, group: Group, reference: Revision, revision: Revision) -> Comparison | None:
