@@ -1,0 +1,169 @@
+"""What a file of formulas declares: other names of methods and generators, and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from hati.core import InputError
+from hati.core.nearest import suggestion
+from hati.logic.syntax.expression import Expression, check_variable
+from hati.logic.syntax.formula import Domain
+from hati.logic.syntax.method import Generator, Method
+from hati.logic.syntax.names import SELF, is_word
+from hati.logic.syntax.node import Node
+
+
+class Declaration(Node):
+    """A name and what it stands for."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Alias(Declaration):
+    """Another name of a method."""
+
+    name: str
+    method: Method
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not is_word(self.name) or self.name == SELF:
+            raise InputError(f"{self.name!r} cannot be an alias", fix="use another word")
+
+    def __str__(self) -> str:
+        return f"alias {self.name} = {self.method}"
+
+
+@dataclass(frozen=True)
+class NamedGenerator(Declaration):
+    """Another name of a generator."""
+
+    name: str
+    generator: Generator
+
+    def __str__(self) -> str:
+        return f"generator {self.name} = {self.generator}"
+
+
+@dataclass(frozen=True)
+class Constant(Declaration):
+    """A name of a value, or of a set of values that quantifiers may range over."""
+
+    name: str
+    value: Expression | Domain
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_variable(self.name)
+
+    def __str__(self) -> str:
+        return f"constant {self.name} = {self.value}"
+
+
+@dataclass(frozen=True)
+class Declarations:
+    """Declarations in their order.
+
+    Raises:
+        InputError: for a name that is declared twice.
+    """
+
+    declared: tuple[Declaration, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [item.name for item in self.declared]
+        twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+        if twice:
+            raise InputError(f"{twice!r} is declared twice", fix="choose another name")
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Declaration]:
+        """Each declaration by its name."""
+        return {item.name: item for item in self.declared}
+
+    @cached_property
+    def aliases(self) -> Mapping[str, Method]:
+        """The methods by their declared names."""
+        return {item.name: item.method for item in self.declared if isinstance(item, Alias)}
+
+    @cached_property
+    def generators(self) -> Mapping[str, Generator]:
+        """The generators by their declared names."""
+        return {item.name: item.generator for item in self.declared if isinstance(item, NamedGenerator)}
+
+    @cached_property
+    def constants(self) -> Mapping[str, Expression]:
+        """The values by their declared names, without the sets."""
+        return {
+            item.name: item.value
+            for item in self.declared
+            if isinstance(item, Constant) and isinstance(item.value, Expression)
+        }
+
+    @cached_property
+    def sets(self) -> Mapping[str, Domain]:
+        """The sets by their declared names."""
+        return {
+            item.name: item.value
+            for item in self.declared
+            if isinstance(item, Constant) and isinstance(item.value, Domain)
+        }
+
+    def and_(self, declaration: Declaration) -> Declarations:
+        """These declarations and one more."""
+        return Declarations((*self.declared, declaration))
+
+    def resolved(self, method: Method) -> Method:
+        """The method with what is declared in place of its name and of its generators' names.
+
+        Raises:
+            InputError: where the alias and its use both say the revision, the generators or the arguments.
+        """
+        seen: list[str] = []
+        while method.name in self.aliases and method.name not in seen:
+            seen.append(method.name)
+            method = _merged(self.aliases[method.name], method)
+        return replace(method, workload=self._generator(method.workload), instance=self._generator(method.instance))
+
+    def _generator(self, generator: Generator | None) -> Generator | None:
+        if generator is None or generator.callee.name not in self.generators:
+            return generator
+        target = self.generators[generator.callee.name]
+        _check_once(generator.callee.name, "its arguments", target.arguments, generator.arguments)
+        _check_once(generator.callee.name, "its revision", target.revision, generator.revision)
+        return replace(
+            target,
+            arguments=generator.arguments or target.arguments,
+            revision=generator.revision or target.revision,
+            offset=generator.offset,
+        )
+
+
+def _merged(target: Method, use: Method) -> Method:
+    """An alias's method with what its use adds."""
+    _check_once(use.name, "its revision", target.revision, use.revision)
+    _check_once(use.name, "its generators", target.workload, use.workload)
+    _check_once(use.name, "its arguments", target.arguments, use.arguments)
+    if use.callee.member or use.callee.constructor:
+        raise InputError(f"{use.name!r} is a method, without members", fix="declare an alias of its own")
+    return replace(
+        target,
+        revision=use.revision or target.revision,
+        workload=use.workload or target.workload,
+        instance=use.instance or target.instance,
+        arguments=use.arguments or target.arguments,
+        offset=use.offset,
+    )
+
+
+def _check_once(name: str, what: str, declared: object, used: object) -> None:
+    if declared and used:
+        raise InputError(f"{name!r} already has {what}", fix="say it either where it is declared or where it is used")
+
+
+def unknown(what: str, name: str, known: Mapping[str, object] | tuple[str, ...]) -> InputError:
+    """The error that a name is none of the known ones, with the nearest."""
+    return InputError(f"unknown {what} {name!r}", fix=suggestion(name, known))

@@ -1,0 +1,202 @@
+"""Arithmetic of numbers, parameters, units and, in transformations, of what is observed."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hati.core import InputError
+from hati.core.units import is_unit
+from hati.logic.syntax.names import is_word, quoted
+from hati.logic.syntax.node import PLAIN, Node
+
+FUNCTIONS = {
+    **dict.fromkeys(("abs", "ceil", "exp", "floor", "log", "log2", "log10", "round", "sqrt"), (1, 1)),
+    **dict.fromkeys(("min", "max"), (2, 64)),
+}
+"""The functions of numbers, with the least and the greatest count of arguments."""
+
+_UNIT = re.compile(r"(.*)/(\w+)")
+
+
+class Expression(Node):
+    """What has a value once its variables have one."""
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The names of the parameters in it."""
+        return frozenset(node.name for node in self.nodes() if isinstance(node, Variable))
+
+    @property
+    def observes(self) -> bool:
+        """Whether it depends on what is observed."""
+        return any(isinstance(node, Observed) for node in self.nodes())
+
+
+@dataclass(frozen=True)
+class Number(Expression):
+    """A number with its unit, ``""`` where it has none: ``3``, ``2 ms``, ``5 %``, ``1000 /s``.
+
+    Raises:
+        InputError: for a number that is not finite.
+    """
+
+    value: int | float
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not math.isfinite(self.value):
+            raise InputError(f"{self.value} is no number of a formula", fix="use a finite one")
+
+    @property
+    def precedence(self) -> int:  # type: ignore[override]
+        """That of a sign where it has one."""
+        return Negative.precedence if math.copysign(1, self.value) < 0 else PLAIN
+
+    def __str__(self) -> str:
+        return f"{self.value!r}{unit_text(self.unit)}"
+
+
+def unit_text(unit: str) -> str:
+    """A unit as it follows a number.
+
+    >>> unit_text("ms"), unit_text("%"), unit_text("1/s"), unit_text("MB/s"), unit_text("page")
+    (' ms', '%', ' /s', ' MB/s', " 'page'")
+    """
+    above, below = match.groups() if (match := _UNIT.fullmatch(unit)) else (unit, "")
+    known = is_unit(above) and above and (not below or (is_unit(below) and is_word(below)))
+    if not known or above == "count" or (above == "1" and not below):
+        return f" {quoted(unit)}" if unit else ""
+    if above == "1":
+        return f" /{below}"
+    return f"{'' if above == '%' else ' '}{unit}"
+
+
+@dataclass(frozen=True)
+class Text(Expression):
+    """A text, as an argument of a method."""
+
+    value: str
+
+    def __str__(self) -> str:
+        return quoted(self.value)
+
+
+@dataclass(frozen=True)
+class Variable(Expression):
+    """A quantified variable or a declared constant.
+
+    Raises:
+        InputError: for a name that is no plain word or is a unit.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_variable(self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def check_variable(name: str) -> None:
+    """Refuse what cannot be a variable's name.
+
+    Raises:
+        InputError: where it is no plain word, a unit or a function.
+    """
+    if not is_word(name):
+        raise InputError(f"{name!r} is no name of a variable", fix="use a word such as n")
+    if is_unit(name):
+        raise InputError(f"{name!r} is a unit, not a variable", fix="choose another name")
+    if name in FUNCTIONS:
+        raise InputError(f"{name!r} is a function, not a variable", fix="choose another name")
+
+
+@dataclass(frozen=True)
+class Observed(Expression):
+    """What a transformation is a function of: one observation; printed as the lambda's variable."""
+
+    def __str__(self) -> str:
+        return "x"
+
+
+class Operator(StrEnum):
+    """How two numbers are combined."""
+
+    ADD = "+"
+    SUBTRACT = "-"
+    MULTIPLY = "*"
+    DIVIDE = "/"
+    POWER = "**"
+
+
+@dataclass(frozen=True)
+class Negative(Expression):
+    """A value with its sign changed; a number carries its own sign."""
+
+    precedence = 26
+    part: Expression
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.part, Number):
+            raise InputError("a number carries its own sign")
+
+    def __str__(self) -> str:
+        return f"-{self.part.bracketed(25)}"
+
+
+_PRECEDENCE = {
+    Operator.ADD: 24,
+    Operator.SUBTRACT: 24,
+    Operator.MULTIPLY: 25,
+    Operator.DIVIDE: 25,
+    Operator.POWER: 27,
+}
+
+
+@dataclass(frozen=True)
+class Operation(Expression):
+    """Two values combined; sums and products group to the left, powers to the right."""
+
+    operator: Operator
+    left: Expression
+    right: Expression
+
+    @property
+    def precedence(self) -> int:  # type: ignore[override]
+        """How tightly the operator binds."""
+        return _PRECEDENCE[self.operator]
+
+    def __str__(self) -> str:
+        own = self.precedence
+        if self.operator is Operator.POWER:
+            return f"{self.left.bracketed(own)} ** {self.right.bracketed(25)}"
+        return f"{self.left.bracketed(own - 1)} {self.operator} {self.right.bracketed(own)}"
+
+
+@dataclass(frozen=True)
+class Function(Expression):
+    """A function of numbers: ``log2(n)``, ``max(n, 10)``.
+
+    Raises:
+        InputError: for a function that is not known or a wrong count of arguments.
+    """
+
+    name: str
+    arguments: tuple[Expression, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        least, most = FUNCTIONS.get(self.name, (1, 0))
+        if not least <= len(self.arguments) <= most:
+            wanted = f"{least} or more" if most > least else str(least)
+            raise InputError(f"{self.name} takes {wanted} argument{'s' * (wanted != '1')}, not {len(self.arguments)}")
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(str(part) for part in self.arguments)})"

@@ -1,0 +1,157 @@
+"""Files of formulas: declarations and formulas, each beginning at a line's start."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from hati.core import Place
+from hati.logic.syntax.declarations import Declarations
+from hati.logic.syntax.formula import Comparator, Formula, Relation
+from hati.logic.syntax.method import Method
+from hati.logic.syntax.names import is_word, quoted
+from hati.logic.syntax.performance import Measured, Performance
+from hati.logic.syntax.source import Source
+
+LONGEST_FILE = 200_000
+MOST_WORDS = 20_000
+"""The greatest size of a file, in characters and in words and signs, so that any is refused within a second."""
+
+_WORDS = re.compile(r"\w+|[^\w\s]")
+_CONTINUES = re.compile(r"\s|[)\]}&|∧∨⇒]|==?>|(and|or|implies)(?!\w)")
+_NOTHING = re.compile(r"\s*(#.*)?$")
+
+
+@dataclass(frozen=True)
+class NamedFormula:
+    """A formula of a file: its name, ``""`` where it has none, and its place."""
+
+    formula: Formula
+    name: str = ""
+    place: Place = field(default=Place("formula"), compare=False, kw_only=True)
+
+    def __str__(self) -> str:
+        if not self.name:
+            return str(self.formula)
+        return f"{self.name if is_word(self.name) else quoted(self.name)}: {self.formula}"
+
+
+@dataclass(frozen=True)
+class FormulaFile:
+    """What a file declares, and its formulas in order; ``str`` prints it canonically."""
+
+    declarations: Declarations
+    formulas: tuple[NamedFormula, ...]
+
+    def __str__(self) -> str:
+        declared = "".join(f"{item}\n" for item in self.declarations.declared)
+        formulas = "".join(f"{item}\n" for item in self.formulas)
+        return f"{declared}\n{formulas}" if declared and formulas else declared + formulas
+
+
+def parse_file(text: str, path: str, *, methods: Iterable[str] | None = None) -> FormulaFile:
+    """Read a file of formulas; ``methods`` are the names of methods that there are, if known.
+
+    A declaration or formula begins at a line's start; lines that are indented, or begin with a closing bracket or a
+    connective, continue it. ``#`` after white space starts a comment.
+
+    Raises:
+        FormulaError: with line, column and what was expected there.
+    """
+    source = Source(text, path)
+    if len(text) > LONGEST_FILE:
+        raise source.error(0, f"the file has {len(text)} characters", f"use {LONGEST_FILE} at most; split it up")
+    words = sum(1 for _ in _WORDS.finditer(text))
+    if words > MOST_WORDS:
+        raise source.error(0, f"the file has {words} words and signs", f"use {MOST_WORDS} at most; split it up")
+    return _File(source, None if methods is None else frozenset(methods)).read()
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Each statement with where it starts."""
+    start = end = 0
+    offset = 0
+    for line in text.splitlines(keepends=True):
+        if not _NOTHING.match(line):
+            if not _CONTINUES.match(line):
+                if end > start:
+                    yield start, text[start:end]
+                start = offset
+            elif end <= start:
+                start = offset
+            end = offset + len(line)
+        offset += len(line)
+    if end > start:
+        yield start, text[start:end]
+
+
+class _File:
+    """What was read of a file so far."""
+
+    def __init__(self, source: Source, methods: frozenset[str] | None) -> None:
+        self._source = source
+        self._methods = methods
+        self._declarations = Declarations()
+        self._formulas: list[NamedFormula] = []
+
+    def read(self) -> FormulaFile:
+        for base, text in _statements(self._source.text):
+            self._read(base, text)
+        return FormulaFile(self._declarations, tuple(self._formulas))
+
+    def _read(self, base: int, text: str) -> None:
+        from hati.logic.syntax.node import NestingError
+        from hati.logic.syntax.parsing import parsed
+        from hati.logic.syntax.reading.context import Context  # late: they load Lark
+
+        tree = parsed(self._source, text, base, "statement")
+        context = Context(self._source, base, self._declarations, self._methods)
+        try:
+            if tree.data == "declaration":
+                self._declare(context, tree)
+            else:
+                self._add(context, tree)
+        except NestingError as error:
+            raise self._source.error(error.offset, error.message, error.fix) from None
+
+    def _declare(self, context: Any, tree: Any) -> None:
+        from hati.logic.syntax.reading.declaring import read_declaration
+
+        with context.at(tree.children[1]):
+            self._declarations = self._declarations.and_(read_declaration(context, tree))
+
+    def _add(self, context: Any, tree: Any) -> None:
+        from hati.logic.syntax.names import unquoted
+        from hati.logic.syntax.reading.formulas import read_formula
+
+        *label, part = tree.children
+        name = ""
+        if label:
+            token = label[0]
+            name = unquoted(token) if token.type == "TEXT" else token.rstrip(":").rstrip()
+            if not name or any(known.name == name for known in self._formulas):
+                raise context.error(
+                    token, f"the name {name!r} is taken" if name else "the name is empty", "choose another"
+                )
+        formula = read_formula(context, part)
+        offset = context.offset(tree)
+        if not label:
+            self._check_alias(formula)
+        self._formulas.append(NamedFormula(formula, name, place=self._source.place(offset)))
+
+    def _check_alias(self, formula: Formula) -> None:
+        """Refuse ``ver1 = sort@v1``, which is an alias as seed 004 wrote it (Listing 2), not an equality."""
+        match formula:
+            case Relation(
+                Performance(Measured(Method() as method, "")) as left, Comparator.EQUAL, Performance() as right, None
+            ) if self._undeclared(method) and not left.transformed and not right.transformed:
+                name = method.name
+                fix = f"write `alias {name} = ...`, or for an equality give its margin: {formula} +- 3%"
+                raise self._source.error(formula.offset, f"{name!r} is not declared; is this an alias?", fix)
+
+    def _undeclared(self, method: Method) -> bool:
+        known = self._declarations.aliases.keys() | (self._methods or frozenset())
+        plain = method == Method(method.callee) and is_word(method.name)
+        return plain and not method.is_self and method.name not in known

@@ -1,0 +1,294 @@
+"""Formulas: relations, connectives and quantifiers, as frozen trees that print so that they parse to the same tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hati.core import InputError
+from hati.logic.syntax.expression import Expression, Number, Variable, check_variable
+from hati.logic.syntax.node import PLAIN, Node
+from hati.logic.syntax.performance import Limit, Performance, Side
+
+
+class Formula(Node):
+    """What holds, is violated or stays inconclusive."""
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """The performance relations in it, in order of reading."""
+        return tuple(node for node in self.nodes() if isinstance(node, Relation))
+
+
+class Comparator(StrEnum):
+    """How two sides are compared."""
+
+    AT_MOST = "<="
+    AT_LEAST = ">="
+    LESS = "<"
+    MORE = ">"
+    EQUAL = "="
+
+
+@dataclass(frozen=True)
+class Margin(Node):
+    """How far from equal still counts as equal: a share (unit ``%``) or an amount of the metric.
+
+    Raises:
+        InputError: for a margin below zero or a share without its ``%``.
+    """
+
+    amount: Expression
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.amount.observes:
+            raise InputError("a margin does not depend on what is measured")
+        if isinstance(self.amount, Number) and self.amount.value < 0:
+            raise InputError("a margin is not below zero")
+
+    @property
+    def strict(self) -> bool:
+        """Whether there is no margin at all."""
+        return isinstance(self.amount, Number) and self.amount.value == 0
+
+
+STRICT = Margin(Number(0, "%"))
+"""The margin of a relation that is marked as strict."""
+
+
+@dataclass(frozen=True)
+class Relation(Formula):
+    """A performance relation between two sides, one of them measured at least.
+
+    ``margin`` is None where the project's applies, and ``STRICT`` for none at all.
+
+    Raises:
+        InputError: without a measured side, or for a margin of ``<`` or ``>``, or an equality without any.
+    """
+
+    precedence = 20
+    left: Side
+    comparator: Comparator
+    right: Side
+    margin: Margin | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.left, Limit) and isinstance(self.right, Limit):
+            raise InputError("neither side of the relation is measured", fix="compare with a method")
+        if self.margin is None:
+            return
+        if self.comparator in {Comparator.LESS, Comparator.MORE}:
+            raise InputError(f"{self.comparator} has no margin", fix=f"write {self.comparator}= with a margin")
+        if self.comparator is Comparator.EQUAL and self.margin.strict:
+            raise InputError("an equality needs a margin above zero", fix="write a = b +- 3%")
+
+    def __str__(self) -> str:
+        left, right = self._texts()
+        return f"{left} {self.comparator}{right}{self._margin()}"
+
+    def _texts(self) -> tuple[str, str]:
+        left, right = (side.sugared if isinstance(side, Performance) else str(side) for side in (self.left, self.right))
+        if left is not None and right is not None:
+            return left, f" {right}"
+        pair = ", ".join(_lambda(side) for side in (self.left, self.right))
+        left, right = (
+            str(side.measured if isinstance(side, Performance) else side) for side in (self.left, self.right)
+        )
+        return left, f"({pair}) {right}"
+
+    def _margin(self) -> str:
+        if self.margin is None:
+            return ""
+        if self.margin.strict:
+            return " strictly"
+        word = "+-" if self.comparator is Comparator.EQUAL else "within"
+        return f" {word} {self.margin.amount.bracketed(25)}"
+
+
+def _lambda(side: Side) -> str:
+    """The transformation of a side as a lambda, with a variable that is none of its parameters."""
+    if not isinstance(side, Performance):
+        return "x: x"
+    parameters = side.transformation.variables
+    name = next(name for name in ("x", "y", "z", *(f"x{i}" for i in range(1000))) if name not in parameters)
+    return f"{name}: {_renamed(side.transformation, name)}"
+
+
+def _renamed(transformation: Expression, name: str) -> Expression:
+    from hati.logic.syntax.substitution import substituted
+
+    return transformation if name == "x" else substituted(transformation, {}, observed=Variable(name))
+
+
+@dataclass(frozen=True)
+class Comparison(Formula):
+    """A relation between parameters (Def. 3.4's ``<=`` and ``=`` of P x P), true or false without measuring."""
+
+    precedence = 20
+    left: Expression
+    comparator: Comparator
+    right: Expression
+
+    def __str__(self) -> str:
+        return f"{self.left.bracketed(20)} {self.comparator} {self.right.bracketed(20)}"
+
+
+@dataclass(frozen=True)
+class Truth(Formula):
+    """``true`` or ``false``."""
+
+    precedence = PLAIN
+    value: bool
+
+    def __str__(self) -> str:
+        return str(self.value).lower()
+
+
+@dataclass(frozen=True)
+class Not(Formula):
+    """What holds where its part is violated."""
+
+    precedence = 5
+    part: Formula
+
+    def __str__(self) -> str:
+        return f"!{self.part.bracketed(20)}"
+
+
+@dataclass(frozen=True)
+class And(Formula):
+    """What holds where all of its parts do, two or more."""
+
+    precedence = 4
+    formulas: tuple[Formula, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_parts(self.formulas)
+
+    def __str__(self) -> str:
+        return " & ".join(part.bracketed(4) for part in self.formulas)
+
+
+@dataclass(frozen=True)
+class Or(Formula):
+    """What holds where one of its parts does, or several."""
+
+    precedence = 3
+    formulas: tuple[Formula, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_parts(self.formulas)
+
+    def __str__(self) -> str:
+        return " | ".join(part.bracketed(3) for part in self.formulas)
+
+
+def _check_parts(formulas: tuple[Formula, ...]) -> None:
+    if len(formulas) < 2:
+        raise InputError("a connective joins two formulas or more")
+
+
+@dataclass(frozen=True)
+class Implies(Formula):
+    """What holds unless the condition does and the consequence does not; groups to the right."""
+
+    precedence = 2
+    condition: Formula
+    consequence: Formula
+
+    def __str__(self) -> str:
+        return f"{self.condition.bracketed(2)} => {self.consequence.bracketed(1)}"
+
+
+class Quantifier(StrEnum):
+    """Over all values, or for one at least."""
+
+    ALL = "for all"
+    EXISTS = "exists"
+
+
+@dataclass(frozen=True)
+class Range(Node):
+    """The numbers from ``first`` on that are not beyond ``last``; the step is 1 where none is given."""
+
+    first: Expression
+    last: Expression
+    step: Expression | None = None
+
+    def __str__(self) -> str:
+        step = f" step {self.step.bracketed(20)}" if self.step else ""
+        return f"{self.first.bracketed(20)}..{self.last.bracketed(20)}{step}"
+
+
+@dataclass(frozen=True)
+class Row(Node):
+    """Values for several variables at once."""
+
+    values: tuple[Expression, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.values) < 2:
+            raise InputError("a tuple has two values or more")
+
+    def __str__(self) -> str:
+        return f"({', '.join(str(value) for value in self.values)})"
+
+
+Element = Expression | Range | Row
+
+
+@dataclass(frozen=True)
+class Domain(Node):
+    """A finite set of values, in order; a name of a declared set stands for its elements.
+
+    Raises:
+        InputError: for an empty set.
+    """
+
+    elements: tuple[Element, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.elements:
+            raise InputError("the set is empty", fix="give one value at least")
+
+    def __str__(self) -> str:
+        return f"{{{', '.join(str(element) for element in self.elements)}}}"
+
+
+@dataclass(frozen=True)
+class Quantified(Formula):
+    """A formula for all, or for some, of the values of one variable or of several at once.
+
+    Raises:
+        InputError: for a variable twice, or a row that has not as many values as there are variables.
+    """
+
+    precedence = 1
+    quantifier: Quantifier
+    variables: tuple[str, ...]
+    domain: Domain
+    body: Formula
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in self.variables:
+            check_variable(name)
+        if len(set(self.variables)) < len(self.variables) or not self.variables:
+            raise InputError("a variable is there twice", fix="name each once")
+        for element in self.domain.elements:
+            if isinstance(element, Variable):
+                continue
+            width = len(element.values) if isinstance(element, Row) else 1
+            if width != len(self.variables):
+                raise InputError(f"{element} has {width} values for {len(self.variables)} variables")
+
+    def __str__(self) -> str:
+        names = ", ".join(self.variables)
+        variables = names if len(self.variables) == 1 else f"({names})"
+        return f"{self.quantifier} {variables} in {self.domain}: {self.body}"

@@ -1,0 +1,61 @@
+"""What all nodes of a formula's tree share: where they were read, how deep they are, how they are bracketed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import ClassVar
+
+from hati.core import InputError
+
+DEEPEST = 60
+"""The greatest depth of a tree, so that whatever walks it may recurse."""
+
+PLAIN = 100
+"""The precedence of what never needs parentheses."""
+
+
+class NestingError(InputError):
+    """A tree deeper than it may be; ``offset`` is where it was read."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(f"the formula is nested deeper than {DEEPEST} levels", fix="split it into several")
+        self.offset = offset
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node: ``str`` prints it canonically, so that it parses to an equal one.
+
+    ``offset`` is where it was read, in characters from 0 of the whole text; it makes no difference to equality.
+
+    Raises:
+        InputError: where the tree is deeper than ``DEEPEST``.
+    """
+
+    precedence: ClassVar[int] = PLAIN
+    offset: int = field(default=0, compare=False, repr=False, kw_only=True)
+    depth: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        depth = 1 + max((part.depth for part in self.parts), default=0)
+        if depth > DEEPEST:
+            raise NestingError(self.offset)
+        object.__setattr__(self, "depth", depth)
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        """The nodes right below, in order."""
+        values = [getattr(self, item.name) for item in fields(self) if item.init]
+        listed = [value if isinstance(value, tuple) else (value,) for value in values]
+        return tuple(part for group in listed for part in group if isinstance(part, Node))
+
+    def nodes(self) -> Iterator[Node]:
+        """This node and all below, in order of reading."""
+        yield self
+        for part in self.parts:
+            yield from part.nodes()
+
+    def bracketed(self, precedence: int) -> str:
+        """The node's text, in parentheses unless it binds tighter than ``precedence``."""
+        return str(self) if self.precedence > precedence else f"({self})"

@@ -1,0 +1,173 @@
+"""Trees of connectives and quantifiers as formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lark import Tree
+
+from hati.core import InputError
+from hati.logic.syntax.expression import Expression, Variable, check_variable
+from hati.logic.syntax.formula import (
+    And,
+    Domain,
+    Element,
+    Formula,
+    Implies,
+    Not,
+    Or,
+    Quantified,
+    Quantifier,
+    Range,
+    Row,
+    Truth,
+)
+from hati.logic.syntax.reading.context import Context, Part
+from hati.logic.syntax.reading.expressions import read_expression
+from hati.logic.syntax.reading.relations import read_relation
+
+_IN_SET = "a set has numbers, texts and variables"
+
+
+def read_formula(context: Context, tree: Part) -> Formula:
+    """The formula that a tree stands for.
+
+    Raises:
+        FormulaError: where it is none, or mentions what is not known.
+    """
+    with context.at(tree):
+        reader = _READERS.get(str(tree.data)) if isinstance(tree, Tree) else None
+        if reader is None:
+            raise InputError("this is not compared with anything", fix="write a relation: a <= b")
+        return reader(context, tree)
+
+
+def _parts(context: Context, tree: Any) -> tuple[Formula, ...]:
+    return tuple(read_formula(context, part) for part in tree.children)
+
+
+def _implies(context: Context, tree: Any) -> Formula:
+    condition, consequence = _parts(context, tree)
+    return Implies(condition, consequence, offset=context.offset(tree))
+
+
+def _any_of(context: Context, tree: Any) -> Formula:
+    return Or(_parts(context, tree), offset=context.offset(tree))
+
+
+def _all_of(context: Context, tree: Any) -> Formula:
+    return And(_parts(context, tree), offset=context.offset(tree))
+
+
+def _negate(context: Context, tree: Any) -> Formula:
+    return Not(read_formula(context, tree.children[1]), offset=context.offset(tree))
+
+
+def _truth(context: Context, tree: Any) -> Formula:
+    return Truth(tree.children[0] == "true", offset=context.offset(tree))
+
+
+def _quantified(context: Context, tree: Any) -> Formula:
+    token, *bindings, body = tree.children
+    return _nested(context, token, bindings, body)
+
+
+def _nested(context: Context, token: Any, bindings: list[Any], body: Any) -> Formula:
+    """One quantifier for each binding, the first outside."""
+    if not bindings:
+        return read_formula(context, body)
+    first, *rest = bindings
+    names, domain = _binding(context, first)
+    inner = _nested(context.bound(*names), token, rest, body)
+    with context.at(first):
+        return Quantified(_quantifier(token), names, domain, inner, offset=context.offset(token))
+
+
+def _quantifier(token: Any) -> Quantifier:
+    return Quantifier.EXISTS if token in {"exists", "∃"} else Quantifier.ALL
+
+
+def _binding(context: Context, tree: Any) -> tuple[tuple[str, ...], Domain]:
+    if tree.data == "columns":
+        *tokens, braces = tree.children
+        names = _names(context, tokens)
+        return names, _transposed(context, braces, len(names))
+    target, values = tree.children
+    names = _names(context, target.children)
+    if tree.data == "binding_of_set":
+        with context.at(values):
+            return names, Domain((_set(context, values),), offset=context.offset(values))
+    return names, read_domain(context, values)
+
+
+def _set(context: Context, token: Any) -> Expression:
+    if token not in context.declarations.sets:
+        fix = f"declare it: constant {token} = {{10, 100}}" if not context.declarations.sets else None
+        from hati.logic.syntax.declarations import unknown
+
+        error = unknown("set", str(token), tuple(context.declarations.sets))
+        raise InputError(error.message, fix=fix or error.fix)
+    return Variable(str(token), offset=context.offset(token))
+
+
+def _names(context: Context, tokens: list[Any]) -> tuple[str, ...]:
+    for token in tokens:
+        with context.at(token):
+            check_variable(str(token))
+            if token in context.variables or token in context.declarations.by_name:
+                raise InputError(f"{str(token)!r} is taken already", fix="choose another name")
+    return tuple(str(token) for token in tokens)
+
+
+def _quantified_bare(context: Context, tree: Any) -> Formula:
+    token, target, bare, body = tree.children
+    names = _names(context, target.children)
+    domain = Domain(tuple(_element(context, part) for part in bare.children), offset=context.offset(bare))
+    inner = read_formula(context.bound(*names), body)
+    return Quantified(_quantifier(token), names, domain, inner, offset=context.offset(token))
+
+
+def read_domain(context: Context, tree: Any) -> Domain:
+    """What stands between braces."""
+    return Domain(tuple(_element(context, part) for part in tree.children), offset=context.offset(tree))
+
+
+def _element(context: Context, tree: Any) -> Element:
+    plain = context.plain(_IN_SET)
+    match tree:
+        case Tree(data="range", children=parts):
+            first, last, *step = (read_expression(plain, part) for part in parts)
+            return Range(first, last, step[0] if step else None, offset=context.offset(tree))
+        case Tree(data="row", children=parts):
+            return Row(tuple(read_expression(plain, part) for part in parts), offset=context.offset(tree))
+        case Tree(data="call", children=[token]) if token in context.declarations.sets:
+            return Variable(str(token), offset=context.offset(tree))
+        case _:
+            return read_expression(plain, tree)
+
+
+def _transposed(context: Context, tree: Any, width: int) -> Domain:
+    """The original tool writes each variable's values as a tuple: columns, not rows."""
+    elements = [_element(context, part) for part in tree.children]
+    if width == 1:
+        return Domain(tuple(elements), offset=context.offset(tree))
+    columns = [element.values for element in elements if isinstance(element, Row)]
+    if len(columns) != len(elements) or len(columns) != width or len({len(column) for column in columns}) != 1:
+        fix = "write (a,b){(1,2),(3,4)} with a's values first, or for all (a, b) in {...} with rows"
+        raise context.error(tree, f"{width} variables need {width} tuples of the same length", fix)
+    rows = tuple(Row(values, offset=values[0].offset) for values in zip(*columns, strict=True))
+    return Domain(rows, offset=context.offset(tree))
+
+
+_READERS: dict[str, Callable[[Context, Any], Formula]] = {
+    "implies": _implies,
+    "any_of": _any_of,
+    "all_of": _all_of,
+    "negate": _negate,
+    "truth": _truth,
+    "quantified": _quantified,
+    "quantified_bare": _quantified_bare,
+    "quantified_columns": _quantified,
+    "relation": read_relation,
+}

@@ -1,0 +1,138 @@
+"""The sides of performance relations: a statistic of a method, times a factor, plus a shift, or a limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from lark import Token, Tree
+
+from hati.core import InputError
+from hati.logic.syntax.expression import Expression, Observed
+from hati.logic.syntax.names import unquoted
+from hati.logic.syntax.performance import (
+    MEAN,
+    MEDIAN,
+    METRICS,
+    THROUGHPUT,
+    Limit,
+    Measured,
+    Performance,
+    Side,
+    Statistic,
+    StatisticKind,
+)
+from hati.logic.syntax.reading.context import Context, Part
+from hati.logic.syntax.reading.expressions import read_expression
+from hati.logic.syntax.reading.methods import read_method
+
+_STATISTICS = {"mean": MEAN, "median": MEDIAN, "throughput": THROUGHPUT}
+FUNCTIONS_OF_METHODS = frozenset({*_STATISTICS, *METRICS, "quantile"})
+"""The names of statistics and metrics, beside p0 to p100."""
+
+
+@dataclass(frozen=True)
+class ReadSide:
+    """A side as read: its expression, and the method that is observed in it, None for a limit."""
+
+    expression: Expression
+    measured: Measured | None
+
+    @property
+    def side(self) -> Side:
+        """The side of a relation."""
+        if self.measured is None:
+            return Limit(self.expression, offset=self.expression.offset)
+        return Performance(self.measured, self.expression, offset=self.expression.offset)
+
+
+def read_side(context: Context, tree: Part) -> ReadSide:
+    """A side of a relation.
+
+    Raises:
+        FormulaError: for two methods in one side, or names that are not known.
+    """
+    found: list[Measured] = []
+    expression = read_expression(replace(context, measured=found, refusal=""), tree)
+    if len(found) > 1:
+        fix = "write a relation for each, joined by & or |"
+        raise context.source.error(found[1].offset, "a side has one method, not two", fix)
+    return ReadSide(expression, found[0] if found else None)
+
+
+def read_measured(context: Context, tree: Any) -> Expression:
+    """A method, or a statistic or metric of one, as what is observed; the method is put into the context's list."""
+    head, *suffixes = tree.children
+    name = str(head)
+    if head.type != "QUANTILE" and not (head.type == "WORD" and name in FUNCTIONS_OF_METHODS):
+        return _found(context, Measured(read_method(context, tree), offset=context.offset(tree)), Observed())
+    if len(suffixes) != 1 or _data(suffixes[0]) != "arguments":
+        fix = f"write {name}(a), or a method of that name with its module: mod:{name}"
+        raise InputError(f"{name!r} is a function of methods", fix=fix)
+    arguments = list(suffixes[0].children)
+    if head.type == "QUANTILE":
+        statistic = Statistic(StatisticKind.QUANTILE, float(Decimal(name[1:]) / 100))
+    elif name == "quantile":
+        statistic = _quantile(arguments)
+    else:
+        statistic = _STATISTICS.get(name, MEAN)
+    if len(arguments) != 1:
+        raise InputError(f"{name} takes one method, not {len(arguments)}", fix=f"write {name}(a)")
+    inner = _inner(context, arguments[0], name)
+    if name in METRICS:
+        return _with_metric(context, tree, inner, METRICS[name])
+    return _with_statistic(context, tree, inner, statistic)
+
+
+def _data(suffix: Any) -> str:
+    return suffix.data if isinstance(suffix, Tree) else ""
+
+
+def _quantile(arguments: list[Any]) -> Statistic:
+    match arguments[:1]:
+        case [Tree(data="number", children=[Token(value=text), *unit])] if not unit or unit[0] == "%":
+            level = Decimal(text.replace("_", "")) / (100 if unit else 1)
+            arguments.pop(0)
+            return Statistic(StatisticKind.QUANTILE, float(level))
+        case _:
+            raise InputError("a quantile needs its level", fix="write quantile(0.99, a) or p99(a)")
+
+
+def _inner(context: Context, tree: Part, name: str) -> ReadSide:
+    inner = read_side(context, tree)
+    if inner.measured is None:
+        raise context.error(tree, f"{name} of a number", f"write {name}(a) of a method; mod:{name} is a method's name")
+    return inner
+
+
+def _with_statistic(context: Context, tree: Any, inner: ReadSide, statistic: Statistic) -> Expression:
+    assert inner.measured is not None
+    if inner.measured.statistic != MEAN:
+        raise InputError("a statistic of a statistic", fix="keep one")
+    measured = replace(inner.measured, statistic=statistic, offset=context.offset(tree))
+    return _found(context, measured, inner.expression)
+
+
+def _with_metric(context: Context, tree: Any, inner: ReadSide, metric: str) -> Expression:
+    assert inner.measured is not None
+    if inner.measured.metric:
+        raise InputError("a metric of a metric", fix="keep one")
+    if inner.measured.statistic != MEAN:
+        raise InputError("a metric of a statistic", fix="write the statistic outside: p99(cpu(a))")
+    return _found(context, replace(inner.measured, metric=metric, offset=context.offset(tree)), inner.expression)
+
+
+def read_metric(context: Context, tree: Any) -> Expression:
+    """``latency of get(1000)``."""
+    name, part = tree.children
+    metric = unquoted(name) if name.type == "TEXT" else str(name)
+    if not metric:
+        raise InputError("a metric has an empty name", fix="name it, for instance 'latency'")
+    return _with_metric(context, tree, _inner(context, part, metric), metric)
+
+
+def _found(context: Context, measured: Measured, expression: Expression) -> Expression:
+    assert context.measured is not None
+    context.measured.append(measured)
+    return expression

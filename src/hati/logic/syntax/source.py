@@ -1,0 +1,35 @@
+"""Where a formula's text comes from, and errors placed in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hati.core import InputError, Place
+
+
+class FormulaError(InputError):
+    """A formula or a file of formulas that cannot be read; ``offset`` counts from 0 in its text."""
+
+    def __init__(self, message: str, place: Place, offset: int, *, fix: str | None = None) -> None:
+        super().__init__(message, place=place, fix=fix)
+        self.offset = offset
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text and what it is called in messages: a file's path, ``formula``, or a function's name."""
+
+    text: str
+    name: str = "formula"
+
+    def place(self, offset: int) -> Place:
+        """The line and column of an offset."""
+        offset = min(offset, len(self.text))
+        start = self.text.rfind("\n", 0, offset) + 1
+        end = self.text.find("\n", offset)
+        line = self.text[start : end if end >= 0 else None]
+        return Place(self.name, self.text.count("\n", 0, offset) + 1, offset - start + 1, line)
+
+    def error(self, offset: int, message: str, fix: str | None = None) -> FormulaError:
+        """The error that something is wrong there."""
+        return FormulaError(message, self.place(offset), offset, fix=fix)
