@@ -1,6 +1,8 @@
 """The language of formulas: one grammar, and frozen trees that ``str`` prints so that they parse to equal ones."""
 
 from hati.logic.syntax.declarations import Alias, Constant, Declaration, Declarations, NamedGenerator
+from hati.logic.syntax.dimension import check_dimensions
+from hati.logic.syntax.expansion import MOST_ATOMS, expand
 from hati.logic.syntax.expression import (
     Expression,
     Function,
@@ -43,14 +45,17 @@ from hati.logic.syntax.performance import (
     Statistic,
     StatisticKind,
 )
-from hati.logic.syntax.source import FormulaError
+from hati.logic.syntax.source import FormulaError, Source
 from hati.logic.syntax.text import parse_formula
+from hati.logic.syntax.transformation import Affine, affine, evaluate
 
 __all__ = [
     "MEAN",
     "MEDIAN",
+    "MOST_ATOMS",
     "STRICT",
     "THROUGHPUT",
+    "Affine",
     "Alias",
     "And",
     "Argument",
@@ -88,11 +93,16 @@ __all__ = [
     "Relation",
     "Row",
     "Side",
+    "Source",
     "Statistic",
     "StatisticKind",
     "Text",
     "Truth",
     "Variable",
+    "affine",
+    "check_dimensions",
+    "evaluate",
+    "expand",
     "parse_file",
     "parse_formula",
 ]

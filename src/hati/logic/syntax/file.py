@@ -44,6 +44,7 @@ class FormulaFile:
 
     declarations: Declarations
     formulas: tuple[NamedFormula, ...]
+    source: Source = field(default=Source(""), compare=False, repr=False, kw_only=True)
 
     def __str__(self) -> str:
         declared = "".join(f"{item}\n" for item in self.declarations.declared)
@@ -99,22 +100,19 @@ class _File:
     def read(self) -> FormulaFile:
         for base, text in _statements(self._source.text):
             self._read(base, text)
-        return FormulaFile(self._declarations, tuple(self._formulas))
+        return FormulaFile(self._declarations, tuple(self._formulas), source=self._source)
 
     def _read(self, base: int, text: str) -> None:
-        from hati.logic.syntax.node import NestingError
         from hati.logic.syntax.parsing import parsed
         from hati.logic.syntax.reading.context import Context  # late: they load Lark
 
         tree = parsed(self._source, text, base, "statement")
         context = Context(self._source, base, self._declarations, self._methods)
-        try:
+        with self._source.placing():
             if tree.data == "declaration":
                 self._declare(context, tree)
             else:
                 self._add(context, tree)
-        except NestingError as error:
-            raise self._source.error(error.offset, error.message, error.fix) from None
 
     def _declare(self, context: Any, tree: Any) -> None:
         from hati.logic.syntax.reading.declaring import read_declaration

@@ -15,12 +15,12 @@ PLAIN = 100
 """The precedence of what never needs parentheses."""
 
 
-class NestingError(InputError):
-    """A tree deeper than it may be; ``offset`` is where it was read."""
+class NodeError(InputError):
+    """What is wrong with a node; ``offset`` is where it was read."""
 
-    def __init__(self, offset: int) -> None:
-        super().__init__(f"the formula is nested deeper than {DEEPEST} levels", fix="split it into several")
-        self.offset = offset
+    def __init__(self, node: Node, message: str, *, fix: str | None = None) -> None:
+        super().__init__(message, fix=fix)
+        self.offset = node.offset
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ class Node:
     def __post_init__(self) -> None:
         depth = 1 + max((part.depth for part in self.parts), default=0)
         if depth > DEEPEST:
-            raise NestingError(self.offset)
+            fix = "split it into several"
+            raise NodeError(self, f"the formula is nested deeper than {DEEPEST} levels", fix=fix)
         object.__setattr__(self, "depth", depth)
 
     @property

@@ -7,7 +7,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from hati.core import InputError
-from hati.logic.syntax.expression import Expression, Number, Observed, Operation, Operator
+from hati.logic.syntax.expression import Expression, Number, Observed, Operation, Operator, Text
 from hati.logic.syntax.method import Method
 from hati.logic.syntax.names import is_word, quoted
 from hati.logic.syntax.node import Node
@@ -140,6 +140,8 @@ class Limit(Side):
         super().__post_init__()
         if self.amount.observes:
             raise InputError("a limit does not depend on what is measured")
+        if any(isinstance(node, Text) for node in self.amount.nodes()):
+            raise InputError(f"{self.amount} is no limit", fix="use a number with its unit")
 
     def __str__(self) -> str:
         return self.amount.bracketed(20)

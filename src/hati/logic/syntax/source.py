@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from hati.core import InputError, Place
+from hati.logic.syntax.node import NodeError
 
 
 class FormulaError(InputError):
@@ -33,3 +36,11 @@ class Source:
     def error(self, offset: int, message: str, fix: str | None = None) -> FormulaError:
         """The error that something is wrong there."""
         return FormulaError(message, self.place(offset), offset, fix=fix)
+
+    @contextmanager
+    def placing(self) -> Iterator[None]:
+        """Places what is refused inside of a node that was read from this text."""
+        try:
+            yield
+        except NodeError as error:
+            raise self.error(error.offset, error.message, error.fix) from None

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from hati.logic.syntax.declarations import Declarations
 from hati.logic.syntax.formula import Formula
-from hati.logic.syntax.node import NestingError
 from hati.logic.syntax.parsing import parsed
 from hati.logic.syntax.source import Source
 
@@ -27,7 +26,7 @@ def parse_formula(
         FormulaError: with line, column and what was expected there.
 
     >>> str(parse_formula("a<=(x:0.95*x,x:x) b"))
-    'a <= ...'
+    '0.95 * a <= b'
     """
     from hati.logic.syntax.reading.context import Context  # late: they load Lark
     from hati.logic.syntax.reading.formulas import read_formula
@@ -35,7 +34,5 @@ def parse_formula(
     origin = Source(text, source)
     tree = parsed(origin, text, 0, "formula")
     known = None if methods is None else frozenset(methods)
-    try:
+    with origin.placing():
         return read_formula(Context(origin, 0, declarations or Declarations(), known), tree)
-    except NestingError as error:
-        raise origin.error(error.offset, error.message, error.fix) from None

@@ -11,6 +11,7 @@ from lark import Token, Tree
 
 from hati.core import InputError
 from hati.logic.syntax.declarations import Declarations
+from hati.logic.syntax.node import NodeError
 from hati.logic.syntax.performance import Measured
 from hati.logic.syntax.source import FormulaError, Source
 
@@ -50,7 +51,7 @@ class Context:
         try:
             yield
         except InputError as error:
-            if error.place:
+            if error.place or isinstance(error, NodeError):
                 raise
             raise self.error(part, error.message, error.fix) from None
 

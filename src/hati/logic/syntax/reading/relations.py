@@ -9,6 +9,7 @@ from typing import Any
 from lark import Token, Tree
 
 from hati.core import InputError
+from hati.logic.syntax.dimension import check_dimensions
 from hati.logic.syntax.expression import Expression, Number, Observed, Operation, Operator, check_variable
 from hati.logic.syntax.formula import STRICT, Comparator, Comparison, Formula, Margin, Relation
 from hati.logic.syntax.performance import Performance, Side
@@ -51,7 +52,9 @@ def read_relation(context: Context, tree: Any) -> Formula:
         if left.measured is None and right.measured is None:
             return _comparison(left, right, tail, margin, offset)
         sides = _transformed(context, (first, tail.right), (left, right), tail.transformations)
-        return Relation(sides[0], tail.comparator, sides[1], margin, offset=offset)
+        relation = Relation(sides[0], tail.comparator, sides[1], margin, offset=offset)
+    check_dimensions(relation)
+    return relation
 
 
 def _comparison(left: ReadSide, right: ReadSide, tail: _Tail, margin: Margin | None, offset: int) -> Formula:

@@ -26,6 +26,7 @@ from hati.logic.syntax.performance import (
 from hati.logic.syntax.reading.context import Context, Part
 from hati.logic.syntax.reading.expressions import read_expression
 from hati.logic.syntax.reading.methods import read_method
+from hati.logic.syntax.transformation import affine
 
 _STATISTICS = {"mean": MEAN, "median": MEDIAN, "throughput": THROUGHPUT}
 FUNCTIONS_OF_METHODS = frozenset({*_STATISTICS, *METRICS, "quantile"})
@@ -58,7 +59,18 @@ def read_side(context: Context, tree: Part) -> ReadSide:
     if len(found) > 1:
         fix = "write a relation for each, joined by & or |"
         raise context.source.error(found[1].offset, "a side has one method, not two", fix)
+    if found and not expression.variables:
+        _check_factor(context, tree, found[0], expression)
     return ReadSide(expression, found[0] if found else None)
+
+
+def _check_factor(context: Context, tree: Part, measured: Measured, expression: Expression) -> None:
+    """Refuse a factor that leaves nothing of what is measured, or that a statistic does not commute with."""
+    line = affine(expression)
+    if line is None or line.factor > 0 or (line.factor < 0 and measured.statistic == MEAN):
+        return
+    fix = "turn the relation round" if line.factor < 0 else "use one above zero"
+    raise context.error(tree, f"the factor of {measured} is {line.factor:g}", fix)
 
 
 def read_measured(context: Context, tree: Any) -> Expression:

@@ -1,0 +1,127 @@
+"""Quantifiers expanded: a formula as a tree of relations without variables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hati.logic.syntax.declarations import Declarations
+from hati.logic.syntax.expression import Expression, Number, Variable
+from hati.logic.syntax.folding import folded
+from hati.logic.syntax.formula import (
+    And,
+    Comparison,
+    Domain,
+    Formula,
+    Implies,
+    Not,
+    Or,
+    Quantified,
+    Quantifier,
+    Relation,
+)
+from hati.logic.syntax.grounding import compared, grounded
+from hati.logic.syntax.node import NodeError
+from hati.logic.syntax.sets import Sets, Values
+from hati.logic.syntax.source import Source
+
+MOST_ATOMS = 100_000
+"""The greatest count of relations that a formula expands to."""
+
+
+def expand(
+    formula: Formula,
+    declarations: Declarations | None = None,
+    *,
+    source: Source | None = None,
+    most: int = MOST_ATOMS,
+) -> Formula:
+    """The formula with a conjunction for each ``for all`` and a disjunction for each ``exists``.
+
+    Variables and constants have their values, what has a value is computed, and comparisons of parameters are
+    ``true`` or ``false``; names of methods and generators stay. Errors are placed in ``source`` where it is given.
+
+    Raises:
+        InputError: for more than ``most`` relations, an empty set, or arithmetic that has no value.
+
+    >>> from hati.logic.syntax.text import parse_formula
+    >>> str(expand(parse_formula("for all n in {1..3 step 2}: a(n) <= n * b(2 ** n)")))
+    'a(1) <= 1 * b(2) & a(3) <= 3 * b(8)'
+    """
+    expansion = _Expansion(declarations or Declarations(), most)
+    if source is None:
+        return expansion.whole(formula)
+    with source.placing():
+        return expansion.whole(formula)
+
+
+class _Expansion:
+    """Expands one formula."""
+
+    def __init__(self, declarations: Declarations, most: int) -> None:
+        self._sets = Sets(declarations.sets)
+        self._most = most
+        constants: dict[str, Expression] = {}
+        for name, value in declarations.constants.items():
+            constants[name] = folded(value, constants)
+        self._constants = constants
+
+    def whole(self, formula: Formula) -> Formula:
+        count = self._count(formula, self._constants)
+        if count > self._most:
+            raise NodeError(
+                formula,
+                f"the formula has {count} relations at least, once its sets are expanded",
+                fix=f"use {self._most} at most; smaller sets or larger steps",
+            )
+        return self._ground(formula, self._constants)
+
+    def _count(self, formula: Formula, values: Values) -> int:
+        """The count of relations, exactly or some count above the greatest."""
+        if not isinstance(formula, Quantified):
+            parts = [part for part in formula.parts if isinstance(part, Formula)]
+            return sum(self._count(part, values) for part in parts) or 1
+        if not self._dependent(formula):
+            bound = dict.fromkeys(formula.variables, Number(1))
+            return self._sets.size(formula.domain, values) * self._count(formula.body, {**values, **bound})
+        count = 0
+        for row in self._sets.rows(formula, values):
+            count += self._count(formula.body, {**values, **dict(zip(formula.variables, row, strict=True))})
+            if count > self._most:
+                break
+        return count
+
+    def _dependent(self, formula: Quantified) -> bool:
+        """Whether a set further inside depends on the variables."""
+        domains = [node for node in formula.body.nodes() if isinstance(node, Domain)]
+        used = {node.name for domain in domains for node in domain.nodes() if isinstance(node, Variable)}
+        return bool(used.intersection(formula.variables))
+
+    def _ground(self, formula: Formula, values: Values) -> Formula:
+        match formula:
+            case Quantified():
+                return self._instances(formula, values)
+            case And(parts) | Or(parts):
+                return replace(formula, formulas=tuple(self._ground(part, values) for part in parts))
+            case Not(part):
+                return replace(formula, part=self._ground(part, values))
+            case Implies(condition, consequence):
+                parts = self._ground(condition, values), self._ground(consequence, values)
+                return replace(formula, condition=parts[0], consequence=parts[1])
+            case _:
+                return _atom(formula, values)
+
+    def _instances(self, formula: Quantified, values: Values) -> Formula:
+        instances = tuple(
+            self._ground(formula.body, {**values, **dict(zip(formula.variables, row, strict=True))})
+            for row in self._sets.rows(formula, values)
+        )
+        if len(instances) == 1:
+            return instances[0]
+        joined = And if formula.quantifier is Quantifier.ALL else Or
+        return joined(instances, offset=formula.offset)
+
+
+def _atom(formula: Formula, values: Values) -> Formula:
+    if isinstance(formula, Comparison):
+        return compared(formula, values)
+    return grounded(formula, values) if isinstance(formula, Relation) else formula

@@ -1,0 +1,115 @@
+"""Relations and comparisons without variables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hati.core import InputError
+from hati.logic.syntax.dimension import check_alike, check_dimensions
+from hati.logic.syntax.expression import Expression, Number, Text
+from hati.logic.syntax.folding import folded
+from hati.logic.syntax.formula import Comparator, Comparison, Margin, Relation, Truth
+from hati.logic.syntax.method import Argument, Callee, Generator, Method
+from hati.logic.syntax.node import NodeError
+from hati.logic.syntax.performance import MEAN, Limit, Performance, Side
+from hati.logic.syntax.sets import Values
+from hati.logic.syntax.transformation import affine, evaluate
+
+
+def compared(comparison: Comparison, values: Values) -> Truth:
+    """Whether a comparison of parameters holds.
+
+    Raises:
+        NodeError: for texts that are ordered, or values of unlike dimension.
+    """
+    left, right = folded(comparison.left, values), folded(comparison.right, values)
+    if isinstance(left, Text) or isinstance(right, Text):
+        if comparison.comparator is not Comparator.EQUAL:
+            raise NodeError(comparison, f"texts have no order: {left} {comparison.comparator} {right}", fix="use =")
+        return Truth(left == right, offset=comparison.offset)
+    check_alike(left, right)
+    first, second = float(evaluate(left)), float(evaluate(right))
+    holds = {
+        Comparator.AT_MOST: first <= second,
+        Comparator.AT_LEAST: first >= second,
+        Comparator.LESS: first < second,
+        Comparator.MORE: first > second,
+        Comparator.EQUAL: first == second,
+    }
+    return Truth(holds[comparison.comparator], offset=comparison.offset)
+
+
+def grounded(relation: Relation, values: Values) -> Relation:
+    """A relation with values for its variables.
+
+    Raises:
+        NodeError: for sides of unlike dimension, or arithmetic that has no value.
+    """
+    try:
+        ground = replace(
+            relation,
+            left=_side(relation.left, values),
+            right=_side(relation.right, values),
+            margin=relation.margin and _margin(relation.margin, values),
+        )
+    except NodeError:
+        raise
+    except InputError as error:
+        raise NodeError(relation, error.message, fix=error.fix) from None
+    check_dimensions(ground)
+    return ground
+
+
+def _margin(margin: Margin, values: Values) -> Margin:
+    amount = folded(margin.amount, values)
+    if not isinstance(amount, Number) or not amount.unit:
+        raise NodeError(margin.amount, f"a margin is a share or an amount, not {amount}", fix="write 3% or 2 ms")
+    return Margin(amount, offset=margin.offset)
+
+
+def _side(side: Side, values: Values) -> Side:
+    if isinstance(side, Limit):
+        return Limit(folded(side.amount, values), offset=side.offset)
+    assert isinstance(side, Performance)
+    transformation = folded(side.transformation, values)
+    _check_factor(side, transformation)
+    measured = replace(side.measured, method=_method(side.measured.method, values))
+    return Performance(measured, transformation, offset=side.offset)
+
+
+def _check_factor(side: Performance, transformation: Expression) -> None:
+    """Refuse a factor that turned out not to be above zero, of a statistic that it would not commute with."""
+    if side.sugared is None or side.measured.statistic == MEAN:
+        return
+    line = affine(transformation)
+    if line is not None and line.factor <= 0:
+        message = f"the factor of {side.measured} is {line.factor:g}"
+        raise NodeError(side, message, fix="use one above zero")
+
+
+def _method(method: Method, values: Values) -> Method:
+    return replace(
+        method,
+        callee=_callee(method.callee, values),
+        workload=method.workload and _generator(method.workload, values),
+        instance=method.instance and _generator(method.instance, values),
+        arguments=tuple(
+            Argument(_argument(part.value, values), part.name, offset=part.offset) for part in method.arguments
+        ),
+    )
+
+
+def _generator(generator: Generator, values: Values) -> Generator:
+    arguments = tuple(_argument(part, values) for part in generator.arguments)
+    return replace(generator, callee=_callee(generator.callee, values), arguments=arguments)
+
+
+def _callee(callee: Callee, values: Values) -> Callee:
+    return replace(callee, constructor=tuple(_argument(part, values) for part in callee.constructor))
+
+
+def _argument(expression: Expression, values: Values) -> Expression:
+    value = folded(expression, values)
+    if isinstance(value, Text) or (isinstance(value, Number) and not value.unit):
+        return value
+    raise NodeError(expression, f"an argument is a number without unit or a text, not {value}")
