@@ -8,12 +8,15 @@ from typing import Final, Literal
 
 from hati.core.errors import InputError
 from hati.core.metric import Metric
+from hati.core.study import digest
 from hati.core.values import Workload, canonical_json
 
 AUTO: Final = "auto"
 """Warm-up that is found in each run's observations."""
 
 Warmup = int | Literal["auto"]
+
+_LONGEST_TEMPLATE = 16_384
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,11 @@ class ConfigurationFile:
     path: str
     template: str
     source: str
+
+    @property
+    def identity(self) -> str:
+        """The template, or its hash where it is long: a program that is handed along would swell every study's id."""
+        return self.template if len(self.template) <= _LONGEST_TEMPLATE else f"sha256:{digest(self.template, 64)}"
 
 
 @dataclass(frozen=True)
@@ -140,7 +148,7 @@ class Benchmark:
                     self.server.ready.line,
                     self.server.ready.timeout,
                 ],
-                "files": [[f.path, f.template] for f in self.files],
+                "files": [[f.path, f.identity] for f in self.files],
                 "timeout": self.timeout,
                 "warmup": self.warmup,
                 "cpus": self.cpus,

@@ -1,0 +1,78 @@
+"""The Python binding: decorators, the recorder that a measured interpreter runs, and benchmarks of functions.
+
+``python_benchmark`` makes an ordinary benchmark of a function, a workload and an instance generator: engines, stores,
+revisions and kept builds treat it as any other. Names are loaded when they are asked for, so that a module which
+imports the decorators loads nothing else.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hati.python.benchmark import python_benchmark
+    from hati.python.injected.controller import Once
+    from hati.python.injected.marks import (
+        Statement,
+        freshness,
+        instance,
+        kind,
+        measured,
+        reference,
+        spl,
+        statements,
+        workload,
+    )
+    from hati.python.injected.performance import SELF, Formula, Performance, exists, for_all
+    from hati.python.injection import recorder
+    from hati.python.interpreter import Interpreter
+    from hati.python.method import PythonMethod
+    from hati.python.recording import Collector, Recording
+    from hati.python.sources import WorkingTree
+
+__all__ = [
+    "SELF",
+    "Collector",
+    "Formula",
+    "Interpreter",
+    "Once",
+    "Performance",
+    "PythonMethod",
+    "Recording",
+    "Statement",
+    "WorkingTree",
+    "exists",
+    "for_all",
+    "freshness",
+    "instance",
+    "kind",
+    "measured",
+    "python_benchmark",
+    "recorder",
+    "reference",
+    "spl",
+    "statements",
+    "workload",
+]
+
+_MODULES = {
+    "benchmark": ("python_benchmark",),
+    "injected.controller": ("Once",),
+    "injected.marks": (
+        *("Statement", "freshness", "instance", "kind", "measured", "reference", "spl", "statements", "workload"),
+    ),
+    "injected.performance": ("SELF", "Formula", "Performance", "exists", "for_all"),
+    "injection": ("recorder",),
+    "interpreter": ("Interpreter",),
+    "method": ("PythonMethod",),
+    "recording": ("Collector", "Recording"),
+    "sources": ("WorkingTree",),
+}
+
+
+def __getattr__(name: str) -> object:
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

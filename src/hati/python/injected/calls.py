@@ -1,0 +1,138 @@
+"""What is called: a function or a method, with arguments made in advance for every call."""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Any
+
+from . import marks
+from .trouble import Trouble
+
+_RNG = "rng"
+_LAZY = ("builtins", "itertools")
+
+
+class Parameters:
+    """The formula's parameters in order, and the source of randomness of this run."""
+
+    def __init__(self, values: Sequence[tuple[str, Any]], seed: str) -> None:
+        self.values = list(values)
+        self.rng = random.Random(seed)  # noqa: S311 - inputs, no secrets
+
+    def bound(self, function: Callable[..., Any], skipped: int = 0) -> Callable[..., Any]:
+        """The function with its parameters: by name where it has all these names, else the first ones in order.
+
+        ``skipped`` leading parameters are left for the caller to give.
+
+        Raises:
+            Trouble: where it needs more than there are.
+        """
+        wanted = list(inspect.signature(function).parameters.values())[skipped:]
+        given = {_RNG: self.rng} if any(p.name == _RNG for p in wanted) else {}
+        named = dict(self.values)
+        names = [p.name for p in wanted if p.name != _RNG and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        needed = [p.name for p in wanted if p.default is p.empty and p.name in names]
+        if all(name in named for name in needed):
+            given.update({name: named[name] for name in names if name in named})
+        else:
+            given.update(zip(names, (value for _, value in self.values)))
+        missing = [name for name in needed if name not in given]
+        if missing:
+            raise Trouble(f"{marks.reference(function)} needs {', '.join(missing)}: give it as a parameter")
+        return lambda *first: function(*first, **given)
+
+
+class Calls:
+    """Makes batches of calls.
+
+    ``shape`` is that of ``timing.loop``; ``call`` is what is called where it is the same for all of a batch.
+    """
+
+    def __init__(
+        self,
+        call: Callable[..., Any] | None,
+        arguments: Callable[[], Any] | None,
+        receiver: Receiver | None = None,
+    ) -> None:
+        self.call: Callable[..., Any] = call if call is not None else _never
+        self._receiver = receiver
+        self._supply = None if arguments is None else supply(arguments)
+        if receiver is not None and receiver.fresh == "call":
+            self.shape = "each"
+        elif self._supply is None:
+            self.shape = "none"
+        else:
+            first = next(self._supply)
+            self.shape = "one" if len(first) == 1 else "many"
+            self._width = len(first)
+
+    def batch(self, size: int) -> Iterable[Any]:
+        """So many calls, all that they need made anew."""
+        if self._receiver is not None and self.shape != "each":
+            self.call = self._receiver.method()
+        if self.shape == "none":
+            return repeat(None, size)
+        items = repeat((), size) if self._supply is None else [next(self._supply) for _ in range(size)]
+        if self.shape == "each":
+            assert self._receiver is not None
+            return [(self._receiver.method(), item) for item in items]
+        if any(len(item) != self._width for item in items):
+            raise Trouble("the workload makes arguments of different numbers for different calls")
+        return [item[0] for item in items] if self.shape == "one" else list(items)
+
+
+class Receiver:
+    """The objects that a method is called on, as often made anew as their generator says."""
+
+    def __init__(self, make: Callable[[], Any], fresh: str, owner: type, name: str) -> None:
+        self.fresh = fresh
+        self._make, self._owner, self._name = make, owner, name
+        self._kept: Any = None
+
+    def method(self) -> Callable[..., Any]:
+        """The method of the object for the next observation, or the next call.
+
+        Raises:
+            Trouble: where the object is none of the class whose method is measured.
+        """
+        if self._kept is None or self.fresh != "run":
+            made = self._make()
+            if not isinstance(made, self._owner):
+                raise Trouble(
+                    f"the instance is a {type(made).__module__}.{type(made).__qualname__}, "
+                    f"no {self._owner.__module__}.{self._owner.__qualname__}"
+                )
+            self._kept = getattr(made, self._name)
+        method: Callable[..., Any] = self._kept
+        return method
+
+
+def supply(generator: Callable[[], Any]) -> Iterator[tuple[Any, ...]]:
+    """The arguments of call after call, from a workload that makes those of one, or an iterator over them.
+
+    Raises:
+        Trouble: where an iterator has none.
+    """
+    while True:
+        made = generator()
+        if not isinstance(made, Iterator):
+            yield made if type(made) is tuple else (made,)
+            continue
+        none = True
+        for item in made:
+            none = False
+            yield item if type(item) is tuple else (item,)
+        if none:
+            raise Trouble("the workload's iterator has nothing in it")
+
+
+def is_lazy(result: object) -> bool:
+    """Whether a result is computed as it is asked for: a generator, or what ``map`` and ``itertools`` make."""
+    return isinstance(result, Iterator) and type(result).__module__ in _LAZY
+
+
+def _never() -> None:
+    raise AssertionError

@@ -1,0 +1,137 @@
+"""The decorators: they write what a function is for into an attribute of it, and leave it as it is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, overload
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MARK = "__hati__"
+"""The attribute: a dictionary of plain values, so that any version of Hati reads what another one wrote."""
+
+FRESH = ("run", "observation", "call")
+"""How often an instance is made anew."""
+
+
+class Statement(NamedTuple):
+    """Formulas on a function: their texts, the aliases given with them, and where they stand."""
+
+    formulas: tuple[str, ...]
+    aliases: dict[str, str]
+    file: str
+    line: int
+
+
+def workload(function: F) -> F:
+    """Mark a function that makes arguments for measured calls.
+
+    It takes the formula's parameters, and a seeded ``random.Random`` where a parameter is named ``rng``. It returns
+    the arguments of one call and is called anew for each, or returns an iterator over those of call after call. A
+    tuple holds several arguments; all else is the only one.
+
+    >>> @workload
+    ... def rand(n, rng):
+    ...     return [rng.random() for _ in range(n)]
+    >>> kind(rand)
+    'workload'
+    """
+    return _marked(function, kind="workload")
+
+
+@overload
+def instance(function: F) -> F: ...
+@overload
+def instance(*, fresh: str = "run") -> Callable[[F], F]: ...
+def instance(function: F | None = None, *, fresh: str = "run") -> F | Callable[[F], F]:
+    """Mark a function that makes the object whose method is measured, from the formula's parameters.
+
+    ``fresh`` says how often: once per ``"run"``, before each ``"observation"``, or for each ``"call"``, outside of
+    what is timed.
+
+    Raises:
+        ValueError: for another ``fresh``.
+    """
+    if fresh not in FRESH:
+        raise ValueError(f"fresh={fresh!r}: write one of {', '.join(map(repr, FRESH))}")
+
+    def mark(function: F) -> F:
+        return _marked(function, kind="instance", fresh=fresh)
+
+    return mark if function is None else mark(function)
+
+
+def measured(function: F) -> F:
+    """Mark a function that measures by itself: it takes a controller first, then the formula's parameters.
+
+    Its loop is ``while spl.needs_more():``. What is timed in it stands in ``with spl.measure():``, or between
+    ``spl.start()`` and ``spl.end()``, or is the whole body (Listing 3 of seed 004).
+    """
+    return _marked(function, kind="measured")
+
+
+def spl(*formulas: object, **aliases: object) -> Callable[[F], F]:
+    """State formulas of the performance of the decorated function, which they call ``SELF``.
+
+    ``formulas`` are texts or what comparing ``Performance`` gives; ``aliases`` name methods and generators: as
+    functions, or as texts such as ``"pkg.sorting:sort@v1.2"``.
+
+    Raises:
+        TypeError: for a formula or an alias that is neither.
+    """
+    caller = sys._getframe(1)
+    named = {name: text for formula in formulas for name, text in getattr(formula, "aliases", {}).items()}
+    named.update({name: alias if isinstance(alias, str) else reference(alias) for name, alias in aliases.items()})
+    statement = [[_text(formula) for formula in formulas], named, caller.f_code.co_filename, caller.f_lineno]
+
+    def mark(function: F) -> F:
+        return _marked(function, statements=[statement, *_mark(function).get("statements", ())])
+
+    return mark
+
+
+def kind(function: object) -> str:
+    """``"workload"``, ``"instance"`` or ``"measured"``; empty for a function that is none of these."""
+    return str(_mark(function).get("kind", ""))
+
+
+def freshness(function: object) -> str:
+    """How often an instance generator is called."""
+    return str(_mark(function).get("fresh", "run"))
+
+
+def statements(function: object) -> tuple[Statement, ...]:
+    """What is stated on a function, from the topmost decorator on."""
+    found = _mark(function).get("statements", ())
+    return tuple(Statement(tuple(texts), dict(aliases), file, line) for texts, aliases, file, line in found)
+
+
+def reference(function: object) -> str:
+    """How a function or method is called in other files: ``module:name`` or ``module:Class.name``.
+
+    Raises:
+        TypeError: for what has no name that can be imported.
+    """
+    name, module = getattr(function, "__qualname__", ""), getattr(function, "__module__", "")
+    if not module:
+        module = getattr(getattr(function, "__objclass__", None), "__module__", "")
+    if not name or not module or "<" in name:
+        raise TypeError(f"{function!r} is no function that can be imported by its name")
+    return f"{module}:{name}"
+
+
+def _text(formula: object) -> str:
+    if isinstance(formula, str) or hasattr(formula, "aliases"):
+        return str(formula)
+    raise TypeError(f"{formula!r} is no formula: write a text, or compare Performance objects")
+
+
+def _mark(function: object) -> dict[str, Any]:
+    found = getattr(function, "__dict__", {}).get(MARK, {})  # not of a class above
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def _marked(function: F, **about: object) -> F:
+    setattr(function, MARK, {**_mark(function), **about})
+    return function

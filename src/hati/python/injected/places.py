@@ -1,0 +1,129 @@
+"""Where modules come from: what the revision has is the revision's; workloads and instances are the working tree's."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import FunctionType, ModuleType
+from typing import Any
+
+from . import marks
+from .trouble import Trouble
+
+PRIVATE = "_hati_working_"
+
+
+class WorkingFinder:
+    """Finds in the working tree what is nowhere else: it stands last, and sleeps while the subject is imported.
+
+    In packages of the revision it adds sources only: a compiled module would be the newer one's of the same name.
+    """
+
+    def __init__(self, roots: Sequence[str]) -> None:
+        self.roots = list(roots)
+        self.awake = False
+
+    def find_spec(self, name: str, path: object = None, _target: object = None) -> ModuleSpec | None:
+        """As the import system asks for it."""
+        spec = self.search(name) if self.awake else None
+        if spec is None or path is None or isinstance(spec.loader, SourceFileLoader):
+            return spec
+        return None
+
+    def search(self, name: str) -> ModuleSpec | None:
+        """The module of the working tree, whatever else there is of that name."""
+        places: Any = self.roots
+        spec = None
+        parts = name.split(".")
+        for depth in range(len(parts)):
+            spec = PathFinder.find_spec(".".join(parts[: depth + 1]), places)
+            if spec is None:
+                return None
+            places = spec.submodule_search_locations
+            if places is None and depth + 1 < len(parts):
+                return None
+        return spec
+
+
+class Places:
+    """The subject's tree and the working tree, with the folders in them from which modules are imported."""
+
+    def __init__(self, tree: str, working: str, roots: Sequence[str], release: bool) -> None:
+        self.tree, self.working = os.path.realpath(tree), os.path.realpath(working)
+        self.same = self.tree == self.working and not release
+        self.release = release
+        self._own = [] if release else _folders(self.tree, roots)
+        self._finder = WorkingFinder(_folders(self.working, roots))
+
+    def open(self) -> None:
+        """Make the subject's modules the first to be found, and those of the working tree the last."""
+        sys.path[:0] = self._own
+        sys.meta_path.append(self._finder)
+
+    def subject(self, name: str) -> ModuleType:
+        """A module of the subject.
+
+        Raises:
+            ModuleNotFoundError: where there is none.
+            Trouble: where it would be the working tree's.
+        """
+        awake, self._finder.awake = self._finder.awake, self.same
+        try:
+            module = importlib.import_module(name)
+        finally:
+            self._finder.awake = awake
+        file = os.path.realpath(getattr(module, "__file__", None) or "")
+        if not self.same and self._is_working(file):
+            raise Trouble(f"{name} was found in the working tree ({file}), not in the revision")
+        return module
+
+    def generators(self, name: str, replaced: tuple[type, ...] = (type,)) -> ModuleType:
+        """A module with workloads or instances: the working tree's own, also where the revision has one of that name.
+
+        In such a one, classes that both define are the revision's (``replaced``: functions too), so that an instance
+        is of the class that is measured.
+        """
+        self._finder.awake = True
+        own = None if self.same else self._finder.search(name)
+        if own is None or own.origin is None:
+            return importlib.import_module(name)
+        usual = importlib.util.find_spec(name)
+        if usual is not None and usual.origin == own.origin:
+            return importlib.import_module(name)
+        return self._private(name, own.origin, replaced)
+
+    def _private(self, name: str, file: str, replaced: tuple[type, ...]) -> ModuleType:
+        parent, _, leaf = name.rpartition(".")
+        if os.path.basename(file) == "__init__.py":
+            parent, leaf = name, "__init__"
+        private = f"{parent}.{PRIVATE}{leaf}" if parent else f"{PRIVATE}{leaf}"
+        if private in sys.modules:
+            return sys.modules[private]
+        spec = importlib.util.spec_from_file_location(private, file)
+        if spec is None or spec.loader is None:
+            raise Trouble(f"{file} cannot be loaded")
+        module = sys.modules[private] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        subject = self.subject(name)
+        for key, value in list(vars(module).items()):
+            mine = isinstance(value, replaced) and getattr(value, "__module__", "") == private
+            if mine and not marks.kind(value) and hasattr(subject, key):
+                setattr(module, key, getattr(subject, key))
+        return module
+
+    def _is_working(self, file: str) -> bool:
+        mine = any(file.startswith(root + os.sep) for root in self._finder.roots)
+        theirs = [self.tree, os.path.realpath(sys.prefix), os.path.realpath(sys.base_prefix)]
+        return mine and not any(file.startswith(top + os.sep) for top in theirs if top != self.working)
+
+
+FUNCTIONS_TOO = (type, FunctionType)
+
+
+def _folders(top: str, roots: Sequence[str]) -> list[str]:
+    paths = [os.path.normpath(os.path.join(top, root)) for root in roots]
+    return [path for path in paths if os.path.isdir(path)]

@@ -1,0 +1,199 @@
+"""The program that a measured interpreter runs: from its arguments to JSON lines."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+from . import marks, performance
+from .calls import Calls, Parameters, Receiver
+from .memory import peak
+from .places import FUNCTIONS_TOO, Places
+from .recording import Order, Recorded, record_calls, record_loop
+from .trouble import Trouble, nearest
+
+_TYPES: dict[str, Callable[[str], Any]] = {"int": int, "real": float, "text": str, "bool": lambda text: text == "true"}
+_RELEASE = ".packages"
+_OFFERED = {
+    "workload": marks.workload,
+    "instance": marks.instance,
+    "measured": marks.measured,
+    "spl": marks.spl,
+    "Performance": performance.Performance,
+    "SELF": performance.SELF,
+    "for_all": performance.for_all,
+    "exists": performance.exists,
+}
+
+
+class Request:
+    """What is asked for: ``key=value`` arguments, of which ``parameter`` and ``source`` may come several times."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        pairs = [argument.partition("=")[::2] for argument in arguments]
+        self._values = dict(pairs)
+        self.parameters = [_parameter(value) for key, value in pairs if key == "parameter"]
+        self.sources = [value for key, value in pairs if key == "source"]
+
+    def __getitem__(self, key: str) -> str:
+        return self._values.get(key, "")
+
+    @property
+    def order(self) -> Order:
+        """How much to take."""
+        return Order(
+            int(self["observations"]),
+            float(self["seconds"]),
+            int(self["warmup"]),
+            float(self["overhead"]),
+            self["collector"],
+            self["cpu"] == "true",
+        )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Record, and print what was recorded; what cannot be is told in the last line of the errors."""
+    with os.fdopen(os.dup(1), "w") as out:
+        os.dup2(2, 1)  # what the subject prints must not be taken for a reading
+        try:
+            recorded = record(Request(arguments))
+        except Trouble as trouble:
+            sys.stderr.write(f"hati: {trouble}\n")
+            return 1
+        write(recorded, out.write)
+    return 0
+
+
+def record(request: Request) -> Recorded:
+    """Import what is named, and measure it.
+
+    Raises:
+        Trouble: where something is not there, or is not what it should be.
+    """
+    packages = os.environ.get("PYTHONPATH", "").split(os.pathsep)[0]
+    places = Places(os.getcwd(), request["working"], request["roots"].split(":"), packages.endswith(_RELEASE))
+    for source in request.sources:
+        _see_unchanged(places.working, source)
+    places.open()
+    _offer()
+    parameters = Parameters(request.parameters, request["seed"])
+    owner, method = _method(places, request["method"])
+    if marks.kind(method) == "measured":
+        return record_loop(parameters.bound(method, 1), request.order)
+    if inspect.iscoroutinefunction(method):
+        raise Trouble(f"{request['method']} is a coroutine function: measure one that runs it, as by asyncio.run")
+    return record_calls(_calls(places, request, parameters, owner, method), request.order)
+
+
+def write(recorded: Recorded, put: Callable[[str], object]) -> None:
+    """The JSON lines of reader ``hati``."""
+    series = {"wall_time": recorded.wall, "cpu_time": recorded.cpu}
+    for name, values in series.items():
+        for part, warmup in ((values[: recorded.warmup], True), (values[recorded.warmup :], False)):
+            if part:
+                put(json.dumps({"metric": name, "unit": "s", "values": part, "warmup": warmup}) + "\n")
+    single = {
+        "peak_memory": (peak(), "B"),
+        "batch": (recorded.batch, "count"),
+        "timer_share": (recorded.overhead, "1"),
+        "hash_seed": (int(os.environ.get("PYTHONHASHSEED", "0")), "1"),
+    }
+    for name, (value, unit) in single.items():
+        put(json.dumps({"metric": name, "unit": unit, "value": value}) + "\n")
+
+
+def _calls(places: Places, request: Request, parameters: Parameters, owner: Any, method: Any) -> Calls:
+    arguments = receiver = None
+    if request["workload"]:
+        arguments = parameters.bound(_generator(places, request["workload"], "workload"))
+    if request["instance"]:
+        generator = _generator(places, request["instance"], "instance")
+        if not isinstance(owner, type):
+            raise Trouble(f"{request['method']} is no method of a class, and takes no instance")
+        name = request["method"].rpartition(".")[2]
+        receiver = Receiver(parameters.bound(generator), marks.freshness(generator), owner, name)
+    if arguments is None and receiver is None and parameters.values:
+        given = tuple(value for _, value in parameters.values)
+        return Calls(method, lambda: given)
+    return Calls(method, arguments, receiver)
+
+
+def _method(places: Places, text: str) -> tuple[Any, Any]:
+    """What holds the measured function, and the function; one that measures by itself is the working tree's."""
+    module, _, path = text.partition(":")
+    try:
+        found = _member(places.subject(module), path)
+    except (ModuleNotFoundError, Trouble) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name and not f"{module}.".startswith(f"{error.name}."):
+            raise
+        why = error if isinstance(error, Trouble) else Trouble(f"there is no module {module} in the revision")
+        try:
+            found = _member(places.generators(module, FUNCTIONS_TOO), path)
+        except (ModuleNotFoundError, Trouble):
+            raise why from None
+        if marks.kind(found[1]) != "measured":
+            raise why from None
+    if marks.kind(found[1]) == "measured":
+        return _member(places.generators(module, FUNCTIONS_TOO), path)
+    if not callable(found[1]):
+        raise Trouble(f"{text} is a {type(found[1]).__name__}, nothing that can be called")
+    return found
+
+
+def _generator(places: Places, text: str, kind: str) -> Any:
+    module, _, path = text.partition(":")
+    try:
+        function = _member(places.generators(module), path)[1]
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        raise Trouble(f"there is no module {module} for the {kind} {path}") from None
+    if marks.kind(function) != kind:
+        raise Trouble(f"{text} is no {kind}: write @hati.{kind} above it")
+    return function
+
+
+def _member(module: ModuleType, path: str) -> tuple[Any, Any]:
+    holder, found = None, module
+    for name in path.split("."):
+        holder = found
+        if not hasattr(holder, name):
+            where = getattr(holder, "__qualname__", module.__name__)
+            raise Trouble(f"{where} has no {name!r}{nearest(name, dir(holder))}")
+        found = getattr(holder, name)
+    return holder, found
+
+
+def _see_unchanged(working: str, source: str) -> None:
+    """See that a file of the working tree is what it was when the measurement was planned."""
+    path, _, expected = source.rpartition("=")
+    try:
+        with open(os.path.join(working, path), "rb") as file:
+            content = file.read()
+    except OSError as error:
+        raise Trouble(f"{path} cannot be read: {error.strerror}") from None
+    if hashlib.sha256(content).hexdigest()[: len(expected)] != expected:
+        raise Trouble(f"{path} was edited since the measurement was planned; start it again")
+
+
+def _offer() -> None:
+    """See that ``import hati`` finds the decorators, also where Hati is not installed or is an older one."""
+    try:
+        import hati
+    except ImportError:
+        hati = sys.modules["hati"] = ModuleType("hati", "The names that measured code uses.")
+    for name, value in _OFFERED.items():
+        if not hasattr(hati, name):
+            setattr(hati, name, value)
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    kind, _, rest = text.partition(":")
+    name, _, value = rest.partition("=")
+    return name, _TYPES[kind](value)

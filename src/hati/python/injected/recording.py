@@ -1,0 +1,199 @@
+"""Taking observations: first as many as the batch's size needs, then warm-up, then those that count."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import Any, NamedTuple
+
+from . import timing
+from .calls import Calls, is_lazy
+from .controller import Controller
+from .memory import restart_peak
+from .timing import Spent
+from .trouble import Trouble
+
+
+class Order(NamedTuple):
+    """How much to take: ``observations`` or ``seconds``, whichever is reached first, and at least one.
+
+    ``warmup`` observations come before, or as many as ``seconds`` allow; ``overhead`` is the largest share of reading
+    the clocks; ``collector`` is ``on``, ``off`` or ``between`` (off while timing, and run before each observation).
+    """
+
+    observations: int
+    seconds: float
+    warmup: int
+    overhead: float
+    collector: str
+    with_cpu: bool
+
+
+class Recorded(NamedTuple):
+    """Seconds per call of each observation, the first ``warmup`` of them warm-up; the calls in each, and the share of
+    an observation that reading the clocks took.
+    """
+
+    wall: list[float]
+    cpu: list[float]
+    warmup: int
+    batch: int
+    overhead: float
+
+
+class Patience:
+    """Whether it is time to stop: after a number of observations, or a time; never before the first."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._since = perf_counter_ns()
+        self.phase, self.taken, self.warmup = "warm-up" if order.warmup else "steady", 0, 0
+        if not order.warmup:
+            restart_peak()
+
+    @property
+    def over(self) -> bool:
+        """Whether there is enough."""
+        return self.phase == "over"
+
+    @property
+    def left(self) -> int:
+        """Observations to come in this phase at most."""
+        return (self._order.warmup if self.phase == "warm-up" else self._order.observations) - self.taken
+
+    def count(self, number: int) -> None:
+        """So many more were taken."""
+        self.taken += number
+        late = (perf_counter_ns() - self._since) * 1e-9 >= self._order.seconds
+        if self.left > 0 and not late:
+            return
+        if self.phase == "steady":
+            self.phase = "over"
+            return
+        self.warmup, self.taken, self.phase = self.taken, 0, "steady"
+        self._since = perf_counter_ns()
+        restart_peak()
+
+
+def record_calls(calls: Calls, order: Order) -> Recorded:
+    """Time batches of calls."""
+    ready = collector(order.collector)
+    lazy = is_lazy(_first(calls))
+    timed = timing.loop(calls.shape, order.with_cpu, lazy)
+
+    def take(size: int) -> Spent:
+        batch = calls.batch(size)
+        ready()
+        return timed(calls.call, batch)
+
+    cost = timing.timer_cost(timed)
+    size = timing.batch_size(lambda number: take(number)[0], cost, order.overhead)
+    spent: list[Spent] = []
+    patience = Patience(order)
+    while not patience.over:
+        spent.append(take(size))
+        patience.count(1)
+    return _recorded(spent, patience.warmup, size, cost.wall)
+
+
+def record_loop(loop: Callable[[Controller], Any], order: Order) -> Recorded:
+    """Let a function measure by itself.
+
+    Raises:
+        Trouble: where it ends before it was told to.
+    """
+    judge = _Judge(order)
+    controller = Controller(judge.turns, judge.kept.append, order.with_cpu)
+    judge.price(controller)
+    loop(controller)
+    if not judge.over:
+        raise Trouble("the measuring function ended while its controller needed more: loop `while spl.needs_more():`")
+    return judge.recorded()
+
+
+class _Judge:
+    """Says how often a measuring function turns: observations are what it timed, else whole rounds."""
+
+    def __init__(self, order: Order) -> None:
+        self.kept: list[Spent] = []
+        self._order = order
+        self._ready = collector(order.collector)
+        self._rounds: list[Spent] = []
+        self._size, self._warmup = 1, 0
+        self._cost = 0.0
+        self._patience: Patience | None = None
+
+    def price(self, controller: Controller) -> None:
+        """Learn what timing nothing takes."""
+        for _ in range(301):
+            with controller.measure():
+                pass
+        self._cost = sorted(wall for wall, _ in self.kept)[150]
+        self.kept.clear()
+
+    @property
+    def over(self) -> bool:
+        """Whether the function has turned often enough."""
+        return self._patience is not None and self._patience.over
+
+    def turns(self, spent: Spent | None) -> int:
+        """How often to turn now."""
+        if spent is not None:
+            self._take(spent)
+        if self.over:
+            return 0
+        self._ready()
+        return self._size
+
+    def recorded(self) -> Recorded:
+        """What came of it."""
+        assert self._patience is not None
+        size = 1 if self.kept else self._size
+        return _recorded(self.kept or self._rounds, self._patience.warmup, size, self._cost)
+
+    def _take(self, spent: Spent) -> None:
+        if self.kept:
+            self._patience = self._patience or Patience(self._order)
+            self._patience.count(len(self.kept) - self._patience.warmup - (self._patience.taken))
+            quick = spent[0] * 1e-9 < self._order.seconds / 50
+            alone = self._order.collector == "between"
+            grown = 1 if alone else 2 * self._size if quick else self._size
+            self._size = max(1, min(grown, self._patience.left))
+        elif self._patience is not None:
+            self._rounds.append(spent)
+            self._patience.count(1)
+        elif spent[0] * self._order.overhead >= self._cost:
+            self._patience = Patience(self._order)
+        else:
+            self._size *= 2
+
+
+def collector(way: str) -> Callable[[], object]:
+    """Set the garbage collector, and give what is to be done before each observation."""
+    if way == "on":
+        return _nothing
+    gc.collect()
+    gc.disable()
+    return gc.collect if way == "between" else _nothing
+
+
+def _first(calls: Calls) -> object:
+    for item in calls.batch(1):
+        if calls.shape == "none":
+            return calls.call()
+        if calls.shape == "each":
+            return item[0](*item[1])
+        return calls.call(item) if calls.shape == "one" else calls.call(*item)
+    raise AssertionError
+
+
+def _recorded(spent: list[Spent], warmup: int, size: int, cost: float) -> Recorded:
+    wall = [taken * 1e-9 / size for taken, _ in spent]
+    steady = sorted(taken for taken, _ in spent[warmup:])
+    typical = max(steady[len(steady) // 2], 1)
+    return Recorded(wall, [taken * 1e-9 / size for _, taken in spent], warmup, size, cost / typical)
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,85 @@
+"""Timing batches of calls: the loops, what reading the clocks costs, and how large a batch has to be."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import deque
+from collections.abc import Callable, Iterable
+from time import perf_counter_ns, process_time_ns
+from typing import Any, NamedTuple
+
+Spent = tuple[int, int]
+"""Nanoseconds of real time, and of processor time (0 where it is not asked for)."""
+Timed = Callable[[Callable[..., Any], Iterable[Any]], Spent]
+
+_CALLS = {"none": ("_", "call()"), "one": ("a", "call(a)"), "many": ("a", "call(*a)"), "each": ("f, a", "f(*a)")}
+_LOOP = """
+def timed(call, batch):
+    {cpu_before}
+    before = wall()
+    for {item} in batch:
+        {statement}
+    after = wall()
+    return after - before, {cpu_spent}
+"""
+_LARGEST = 2**22
+_CONFIRMED = 3
+_EMPTY = 301
+
+
+class Cost(NamedTuple):
+    """What an observation holds besides the calls: nanoseconds of either clock."""
+
+    wall: float
+    cpu: float
+
+
+def loop(shape: str, with_cpu: bool, drained: bool) -> Timed:
+    """A function that times a batch of calls: nanoseconds of real time and of processor time (0 where not asked for).
+
+    ``shape`` says what a batch holds: nothing to hand over (``none``), ``one`` argument, ``many`` in a tuple, or a
+    method of its own beside them (``each``). Results that are computed as they are asked for are ``drained`` in it;
+    every result is dropped at once, so that its end is part of its cost.
+    """
+    item, statement = _CALLS[shape]
+    source = _LOOP.format(
+        item=item,
+        statement=f"drain({statement})" if drained else statement,
+        cpu_before="cpu_before = cpu()" if with_cpu else "",
+        cpu_spent="cpu() - cpu_before" if with_cpu else "0",
+    )
+    names: dict[str, Any] = {"wall": perf_counter_ns, "cpu": process_time_ns, "drain": deque(maxlen=0).extend}
+    exec(source, names)  # noqa: S102 - no word of it is anybody's: the loop holds nothing but the call
+    timed: Timed = names["timed"]
+    return timed
+
+
+def timer_cost(timed: Timed) -> Cost:
+    """The median of what batches without calls take."""
+    taken = [timed(_nothing, ()) for _ in range(_EMPTY)]
+    return Cost(*(float(statistics.median(values)) for values in zip(*taken)))
+
+
+def batch_size(take: Callable[[int], int], cost: Cost, share: float) -> int:
+    """The number of calls of which the cost of reading the clocks is at most that share.
+
+    ``take`` times a batch of that many calls, in nanoseconds; the shortest of three has to be long enough.
+    """
+    enough = max(cost) / share
+    size = 1
+    while size < _LARGEST:
+        shortest = math.inf
+        for _ in range(_CONFIRMED):
+            shortest = min(shortest, take(size))
+            if shortest < enough:
+                break
+        if shortest >= enough:
+            break
+        wanted = size * enough / max(shortest, 1.0)
+        size = max(2 * size, min(math.ceil(1.2 * wanted), 16 * size))
+    return min(size, _LARGEST)
+
+
+def _nothing() -> None:
+    pass

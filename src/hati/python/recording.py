@@ -1,0 +1,73 @@
+"""How much is recorded in a run, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from hati.core import InputError, Metric
+
+UNITS: Final = {"wall_time": "s", "cpu_time": "s", "peak_memory": "B"}
+"""What can be measured of a function: real and processor time of a call, and the process's peak after warm-up."""
+
+
+class Collector(StrEnum):
+    """The garbage collector while a function is measured.
+
+    ``ON`` as Python has it; ``OFF``; ``BETWEEN``: off while calls are timed, and run before each observation.
+    """
+
+    ON = "on"
+    OFF = "off"
+    BETWEEN = "between"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """How much a run records: ``observations``, or what ``seconds`` allow, whichever is less; at least one.
+
+    Before them come ``warmup`` observations, again within ``seconds``. A batch of calls is as large as it takes for
+    reading the clocks to be at most ``overhead`` of an observation. ``seed``, with the run's repetition, makes the
+    workloads' random inputs.
+
+    Raises:
+        InputError: for a number out of its range, or a metric that cannot be measured.
+    """
+
+    observations: int = 100
+    seconds: float = 1.0
+    warmup: int = 10
+    overhead: float = 0.01
+    collector: Collector = Collector.ON
+    metrics: tuple[str, ...] = tuple(UNITS)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.observations < 1 or self.warmup < 0 or not self.seconds > 0:
+            raise InputError(
+                "a run records one observation or more, in more than 0 s, after no fewer than 0 of warm-up"
+            )
+        if not 0 < self.overhead < 1:
+            raise InputError(f"overhead is {self.overhead:g}", fix="give a share above 0 and below 1, such as 0.01")
+        for name in self.metrics:
+            if name not in UNITS:
+                raise InputError(f"a function has no metric {name!r}", fix=f"it has: {', '.join(UNITS)}")
+
+    @property
+    def read(self) -> tuple[Metric, ...]:
+        """The metrics as a benchmark has them."""
+        return tuple(Metric(name, UNITS[name]) for name in self.metrics)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What the recorder is told."""
+        return (
+            f"observations={self.observations}",
+            f"seconds={self.seconds!r}",
+            f"warmup={self.warmup}",
+            f"overhead={self.overhead!r}",
+            f"collector={self.collector}",
+            f"cpu={'true' if 'cpu_time' in self.metrics else 'false'}",
+            f"seed={self.seed}-{{repetition}}",
+        )

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from measuring import QUICK, Measure
+
+from hati.core import Benchmark, InputError, Outcome, Run
+from hati.python import Collector, Interpreter, PythonMethod, Recording, python_benchmark
+
+
+def told(run: Run, metric: str) -> float:
+    """What the recorder says of a run besides its metrics."""
+    found = re.findall(rf'{{"metric": "{metric}".*}}', run.output)
+    return float(json.loads(found[-1])["value"])
+
+
+def test_functions_methods_and_loops_are_measured(project: Path, measure: Measure) -> None:
+    runs = measure(
+        project,
+        python_benchmark("lists:sort", workload="work:rand", parameters=(100,), root=project, recording=QUICK),
+        python_benchmark(
+            "lists:Bag.contains",
+            workload="work:search",
+            instance="work:bag",
+            parameters={"n": 100},
+            root=project,
+            recording=QUICK,
+        ),
+        python_benchmark("work:building", parameters=(1000,), root=project, recording=QUICK),
+        python_benchmark("builtins:sorted", workload="work:rand", parameters=(9,), root=project, recording=QUICK),
+    )
+    assert [run.outcome for run in runs] == [Outcome.DONE] * 4, [run.output for run in runs]
+    for run in runs:
+        wall, cpu, memory = (run.of(metric) for metric in ("wall_time", "cpu_time", "peak_memory"))
+        assert wall is not None and wall.warmup <= 2 and wall.values.min() > 0  # noqa: PT018
+        assert cpu is not None and cpu.unit == "s"  # noqa: PT018
+        assert memory is not None and 2**20 < memory.mean < 2**31  # noqa: PT018
+    assert len({told(run, "hash_seed") for run in runs}) == 4
+    assert told(runs[3], "batch") > 1
+
+
+@pytest.mark.parametrize(
+    ("method", "generators", "said"),
+    [
+        ("lists:sorty", {"workload": "work:rand"}, "lists has no 'sorty'; did you mean 'sort'?"),
+        ("lists:sort", {"workload": "work:plain"}, "work:plain is no workload: write @hati.workload above it"),
+        ("missing:sort", {}, "there is no module missing in the revision"),
+        ("lists:sort", {"instance": "work:bag"}, "lists:sort is no method of a class, and takes no instance"),
+    ],
+)
+def test_what_cannot_be_measured_is_said(
+    method: str, generators: dict[str, str], said: str, project: Path, measure: Measure
+) -> None:
+    [run] = measure(project, python_benchmark(method, **generators, parameters=(3,), root=project, recording=QUICK))
+    assert run.outcome is Outcome.FAILED
+    assert run.detail.endswith(f"hati: {said}")
+
+
+def named(root: Path, **more: object) -> Benchmark:
+    return python_benchmark("lists:sort", workload="work:rand", parameters=(5,), root=root, **more)  # type: ignore[arg-type]
+
+
+def test_a_benchmark_is_told_by_its_workloads_content_and_by_no_path(project: Path) -> None:
+    before = named(project)
+    assert str(project) not in before.definition
+    assert before.name == "lists:sort[rand]"
+    assert dict(before.workload) == {"n": 5}
+    assert named(project).definition == before.definition
+    with (project / "src" / "work.py").open("a") as file:
+        file.write("\nmore = 1\n")
+    assert named(project).definition != before.definition
+    assert len(before.definition) < 2000
+
+
+def test_an_edited_workload_ends_the_measurement(project: Path, measure: Measure) -> None:
+    benchmark = named(project, recording=QUICK)
+    (project / "src" / "work.py").write_text("")
+    [run] = measure(project, benchmark)
+    assert run.detail.endswith("hati: src/work.py was edited since the measurement was planned; start it again")
+
+
+def test_what_is_wrong_with_references_and_parameters_is_told(project: Path) -> None:
+    with pytest.raises(InputError, match="names no Python function; write module:function"):
+        PythonMethod.parse("lists.sort")
+    with pytest.raises(InputError, match="no function 'rnd'; did you mean 'rand'"):
+        python_benchmark("lists:sort", workload="work:rnd", root=project)
+    with pytest.raises(InputError, match="may not be named 'revision'"):
+        python_benchmark("lists:sort", workload="work:rand", parameters={"revision": 1}, root=project)
+    with pytest.raises(InputError, match="no metric 'energy'"):
+        Recording(metrics=("energy",))
+    with pytest.raises(InputError, match="frozen_modules"):
+        Interpreter(frozen_modules="maybe")
+    with pytest.raises(InputError, match="roots"):
+        Interpreter(roots=("../elsewhere",))
+
+
+def test_the_collector_and_frozen_modules_are_as_configured(project: Path) -> None:
+    benchmark = named(
+        project,
+        recording=Recording(collector=Collector.BETWEEN),
+        interpreter=Interpreter(frozen_modules="off", hash_seed=7),
+    )
+    assert {"collector=between", "frozen=off", "hash_seed=7"} <= set(benchmark.command)
