@@ -33,7 +33,17 @@ from hati.stats.contrasts import ALIAS_ORDER, Contrasts, Signs, Term, contrasts
 from hati.stats.creep import Creep, creep
 from hati.stats.difference import Difference, difference
 from hati.stats.dispersion import log_variances
-from hati.stats.distributions import f_above, f_quantile, noncentrality_of_t, normal_quantile, t_quantile, t_two_sided
+from hati.stats.distributions import (
+    chi_square_cdf,
+    f_above,
+    f_quantile,
+    noncentrality_of_t,
+    normal_quantile,
+    normal_tails,
+    t_cdf,
+    t_quantile,
+    t_two_sided,
+)
 from hati.stats.earlier import earlier_variances
 from hati.stats.effect_models import EffectModels, likely_models
 from hati.stats.effective import effective_size
@@ -130,6 +140,7 @@ __all__ = [
     "cell_noise",
     "change_points",
     "change_size",
+    "chi_square_cdf",
     "cluster_cuts",
     "clustered_proportion",
     "clusters",
@@ -168,6 +179,7 @@ __all__ = [
     "noncentrality_of_t",
     "normal_quantile",
     "normal_scores",
+    "normal_tails",
     "place_interval",
     "power_by_lenth",
     "power_by_pure_error",
@@ -191,6 +203,7 @@ __all__ = [
     "stratified_quantiles",
     "stratum_means",
     "strongest_change",
+    "t_cdf",
     "t_margin",
     "t_quantile",
     "t_two_sided",

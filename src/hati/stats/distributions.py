@@ -57,6 +57,13 @@ def chi_square_quantiles(probabilities: FloatArray, df: float) -> FloatArray:
     return np.asarray(special.chdtri(df, 1.0 - probabilities), dtype=np.float64)
 
 
+def chi_square_cdf(values: FloatArray, df: float) -> FloatArray:
+    """P(X <= value) of the chi-square distribution, for values of at least 0."""
+    from scipy import special
+
+    return np.asarray(special.chdtr(df, values), dtype=np.float64)
+
+
 def beta_cdf(value: float, a: float, b: float) -> float:
     """P(B <= value) of a beta distribution with parameters a, b > 0."""
     from scipy import special

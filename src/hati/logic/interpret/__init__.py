@@ -1,0 +1,52 @@
+"""What measurements say of relations between means, and of formulas of them: arrays in, verdicts out.
+
+The default interpretation is three-valued, with the run as the unit; those that seed 004 prints are beside it.
+"""
+
+from hati.logic.interpret.alarms import alarms
+from hati.logic.interpret.connectives import (
+    Combined,
+    Connective,
+    conjunction,
+    disjunction,
+    exists,
+    for_all,
+    implication,
+    negation,
+)
+from hati.logic.interpret.deciding import FEWEST_RUNS, decide
+from hati.logic.interpret.evidence import Evidence, Judged, Scale
+from hati.logic.interpret.interpretation import Interpretation, interpret
+from hati.logic.interpret.measured import Measured
+from hati.logic.interpret.printed import nonparametric, parametric, welch
+from hati.logic.interpret.relation import ALPHA, MARGIN, Limit, Relation, Sign
+from hati.logic.interpret.verdict import Verdict
+
+__all__ = [
+    "ALPHA",
+    "FEWEST_RUNS",
+    "MARGIN",
+    "Combined",
+    "Connective",
+    "Evidence",
+    "Interpretation",
+    "Judged",
+    "Limit",
+    "Measured",
+    "Relation",
+    "Scale",
+    "Sign",
+    "Verdict",
+    "alarms",
+    "conjunction",
+    "decide",
+    "disjunction",
+    "exists",
+    "for_all",
+    "implication",
+    "interpret",
+    "negation",
+    "nonparametric",
+    "parametric",
+    "welch",
+]

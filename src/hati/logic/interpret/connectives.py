@@ -1,0 +1,125 @@
+"""Kleene's strong logic over what is told of formulas (Kleene 1952, Introduction to Metamathematics, section 64)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hati.core import InputError
+from hati.logic.interpret.evidence import Judged
+from hati.logic.interpret.verdict import Verdict
+
+_EXCHANGED = {Verdict.HOLDS: Verdict.VIOLATED, Verdict.VIOLATED: Verdict.HOLDS}
+
+
+class Connective(StrEnum):
+    """How formulas are combined."""
+
+    NOT = "!"
+    AND = "&"
+    OR = "|"
+    IMPLIES = "=>"
+    FOR_ALL = "for all"
+    EXISTS = "exists"
+
+
+@dataclass(frozen=True)
+class Combined:
+    """A formula of formulas: its verdict, and the places of the ``parts`` that decide it, or leave it undecided.
+
+    p-values are those of all parts together, so that they may stand beside those of other formulas: that all hold is
+    shown where each is (intersection-union: Berger 1982, Technometrics 24, 295-300), that any does with its p-value
+    times their number (Bonferroni).
+    """
+
+    connective: Connective
+    parts: tuple[Judged, ...]
+    verdict: Verdict
+    p_holds: float
+    p_violated: float
+    deciding: tuple[int, ...]
+
+
+def negation(part: Judged) -> Combined:
+    """Holds where the part is violated."""
+    return Combined(
+        Connective.NOT, (part,), _EXCHANGED.get(part.verdict, part.verdict), part.p_violated, part.p_holds, (0,)
+    )
+
+
+def conjunction(parts: Sequence[Judged], connective: Connective = Connective.AND) -> Combined:
+    """Violated where a part is, else holds where all do.
+
+    Raises:
+        InputError: without parts.
+    """
+    verdicts = _verdicts(parts)
+    verdict = next((v for v in (Verdict.VIOLATED, Verdict.INCONCLUSIVE) if v in verdicts), Verdict.HOLDS)
+    return Combined(
+        connective,
+        tuple(parts),
+        verdict,
+        max(part.p_holds for part in parts),
+        min(1.0, len(parts) * min(part.p_violated for part in parts)),
+        _places(verdicts, verdict),
+    )
+
+
+def disjunction(parts: Sequence[Judged], connective: Connective = Connective.OR) -> Combined:
+    """Holds where a part does, else violated where all are.
+
+    Raises:
+        InputError: without parts.
+    """
+    verdicts = _verdicts(parts)
+    verdict = next((v for v in (Verdict.HOLDS, Verdict.INCONCLUSIVE) if v in verdicts), Verdict.VIOLATED)
+    return Combined(
+        connective,
+        tuple(parts),
+        verdict,
+        min(1.0, len(parts) * min(part.p_holds for part in parts)),
+        max(part.p_violated for part in parts),
+        _places(verdicts, verdict),
+    )
+
+
+def implication(premise: Judged, conclusion: Judged) -> Combined:
+    """Holds where the premise is violated or the conclusion holds, violated where it is the other way in both."""
+    either = disjunction((negation(premise), conclusion))
+    return Combined(
+        Connective.IMPLIES,
+        (premise, conclusion),
+        either.verdict,
+        either.p_holds,
+        either.p_violated,
+        either.deciding,
+    )
+
+
+def for_all(parts: Sequence[Judged]) -> Combined:
+    """The conjunction over a finite set of parameters.
+
+    Raises:
+        InputError: without parts.
+    """
+    return conjunction(parts, Connective.FOR_ALL)
+
+
+def exists(parts: Sequence[Judged]) -> Combined:
+    """The disjunction over a finite set of parameters.
+
+    Raises:
+        InputError: without parts.
+    """
+    return disjunction(parts, Connective.EXISTS)
+
+
+def _verdicts(parts: Sequence[Judged]) -> list[Verdict]:
+    if not parts:
+        raise InputError("there is nothing to combine", fix="give the quantifier a set that is not empty")
+    return [part.verdict for part in parts]
+
+
+def _places(verdicts: Sequence[Verdict], verdict: Verdict) -> tuple[int, ...]:
+    return tuple(place for place, each in enumerate(verdicts) if each is verdict)

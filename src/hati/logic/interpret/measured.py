@@ -1,0 +1,49 @@
+"""One side of a relation, as it was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hati.core import FloatArray, InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A two-level sample: the transformed observations of each run, shape (observations,), runs in order.
+
+    ``history`` are earlier runs of the same method, or of one that behaves like it from run to run, transformed alike;
+    a run of which only the mean is known is one of one observation. They tell how runs vary, and nothing of the mean:
+    between them all they are of one level.
+
+    Raises:
+        InputError: without runs, for a run without observations, and for values that are not finite.
+    """
+
+    runs: tuple[FloatArray, ...]
+    history: tuple[FloatArray, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.runs:
+            raise InputError("a side of a relation has no runs", fix="measure it, or give it a sample")
+        for run in (*self.runs, *self.history):
+            if run.ndim != 1 or not len(run):
+                raise InputError(f"a run is a sequence of observations, not an array of shape {run.shape}")
+            if not np.isfinite(run).all():
+                raise InputError("an observation is not finite", fix="see what its transformation makes of it")
+
+    @cached_property
+    def means(self) -> FloatArray:
+        """Of the runs, shape (runs,)."""
+        return _means(self.runs)
+
+    @cached_property
+    def history_means(self) -> FloatArray:
+        """Of the earlier runs, shape (history,)."""
+        return _means(self.history)
+
+
+def _means(runs: tuple[FloatArray, ...]) -> FloatArray:
+    return np.array([run.mean() for run in runs], dtype=np.float64)

@@ -1,0 +1,205 @@
+"""How runs vary, from earlier ones and today's: Definition 4.10 of seed 004 with a predictive correction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hati.core import FloatArray
+from hati.logic.interpret.bootstrap import Resampled
+from hati.logic.interpret.contrast import Contrast, SideMean, limit_mean
+from hati.logic.interpret.measured import Measured
+from hati.logic.interpret.relation import Limit
+from hati.stats import chi_square_cdf, normal_quantile, t_quantile
+
+DRAWS = 4_000
+"""Of the distribution of a difference of means."""
+_HALVINGS = 24
+_BEYOND = 8.0
+
+
+@dataclass(frozen=True, eq=False)
+class Deviations:
+    """Run means about their own sample's mean, as fractions of it where ``relative``, shape (n,).
+
+    Each sample's are n / (n - 1) times as large in square, so that their mean square is unbiased; ``df`` of them are
+    independent.
+    """
+
+    values: FloatArray
+    df: float
+    relative: bool
+
+    @classmethod
+    def of(cls, samples: Sequence[FloatArray]) -> Deviations:
+        """Of samples of run means, shape (n,) each, of which one at least has two."""
+        several = [means for means in samples if len(means) > 1]
+        relative = all(float(means.mean()) > 0.0 for means in samples)
+        parts = [
+            (means - means.mean()) / (means.mean() if relative else 1.0) * math.sqrt(len(means) / (len(means) - 1))
+            for means in several
+        ]
+        return cls(np.concatenate(parts), float(sum(len(means) - 1 for means in several)), relative)
+
+    @cached_property
+    def variance(self) -> float:
+        """Their mean square."""
+        return float(np.mean(self.values**2))
+
+    @cached_property
+    def variance_df(self) -> float:
+        """What chi-square distribution the variance is like: fewer degrees of freedom for heavy tails.
+
+        The variance of a variance of n values grows with their excess kurtosis g as 2 + g (Box 1953, Biometrika 40,
+        318-335); a negative g is taken for zero.
+        """
+        if self.variance <= 0.0:
+            return self.df
+        excess = float(np.mean(self.values**4)) / self.variance**2 - 3.0
+        return 2.0 * self.df / (2.0 + max(0.0, excess))
+
+    def unit(self, mean: float) -> float:
+        """What a deviation is of, for a side with that mean."""
+        return abs(mean) if self.relative else 1.0
+
+    def draws(self, mean: float, runs: int, rng: np.random.Generator) -> FloatArray:
+        """Of the mean of so many runs about the true one, shape (draws,)."""
+        chosen = rng.integers(0, len(self.values), (DRAWS, runs))
+        return np.asarray(self.unit(mean) * self.values[chosen].mean(axis=1), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Remembered:
+    """Draws about two means, as much wider as it takes not to know their variance: that has ``df`` degrees of freedom.
+
+    A draw times sqrt(df / chi-square) is a predictive one: of normal draws it makes Student's t. Where few values make
+    the quantile of the draws it is that quantile times t / z at alpha instead, if that is wider.
+    """
+
+    drawn: Resampled
+    df: float
+    alpha: float
+    known: int
+
+    def above(self, bound: float) -> float:
+        """The p-value of left <= bound right."""
+        return self._beyond(self.drawn.differences(bound), self.drawn.left - bound * self.drawn.right)
+
+    def below(self, bound: float) -> float:
+        """The p-value of left >= bound right."""
+        return self._beyond(-self.drawn.differences(bound), bound * self.drawn.right - self.drawn.left)
+
+    def reach(self, bound: float, alpha: float) -> tuple[float, float]:
+        """As at the bound 1, in proportion to the deviation."""
+        low, high = self._at_one if alpha == self.alpha else self._reach(alpha)
+        scale = self._deviation(bound) / (self._deviation(1.0) or 1.0)
+        return scale * low, scale * high
+
+    def detectable(self, bound: float, alpha: float) -> float:
+        """By the distribution shifted as far as that 80 % of it are beyond the quantile, on the worse side."""
+        low, high = self.reach(bound, alpha)
+        one_fifth, four_fifths = np.quantile(self.drawn.differences(bound), (0.2, 0.8)).tolist()
+        return float(max(high - one_fifth, four_fifths - low))
+
+    @cached_property
+    def _at_one(self) -> tuple[float, float]:
+        return self._reach(self.alpha)
+
+    def _reach(self, alpha: float) -> tuple[float, float]:
+        draws = self.drawn.differences(1.0)
+        return -self._quantile(-draws, alpha), self._quantile(draws, alpha)
+
+    def _quantile(self, draws: FloatArray, alpha: float) -> float:
+        low, high = 0.0, _BEYOND * float(np.abs(draws).max(initial=0.0))
+        for _ in range(_HALVINGS if high > 0.0 else 0):
+            middle = (low + high) / 2.0
+            low, high = (low, middle) if self._beyond(draws, middle) <= alpha else (middle, high)
+        return high
+
+    def _deviation(self, bound: float) -> float:
+        return float(np.std(self.drawn.differences(bound)))
+
+    def _beyond(self, draws: FloatArray, size: float) -> float:
+        """The probability of so large a difference, or of a larger one; where nothing varied, by how many runs."""
+        if size > 0.0 and not draws.any():
+            return 1.0 / (1.0 + self.known)
+        widened = float(np.mean(self._factor * draws >= size))
+        if size <= 0.0:
+            return max(widened, 1.0 - self._tail(-draws, -size)) if size < 0.0 else widened
+        return max(widened, self._tail(draws, size))
+
+    def _tail(self, draws: FloatArray, size: float) -> float:
+        """P(draw sqrt(df / chi-square) > size) for a size above 0."""
+        positive = draws[draws > 0.0]
+        return float(chi_square_cdf(self.df * (positive / size) ** 2, self.df).sum()) / len(draws)
+
+    @cached_property
+    def _factor(self) -> float:
+        return t_quantile(1.0 - self.alpha, self.df) / normal_quantile(1.0 - self.alpha)
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """A side's mean, of how many runs, and how they vary; None of a limit."""
+
+    mean: float
+    runs: int
+    varying: Deviations | None
+
+    def draws(self, rng: np.random.Generator) -> FloatArray:
+        return np.zeros(DRAWS) if self.varying is None else self.varying.draws(self.mean, self.runs, rng)
+
+    def known(self) -> SideMean:
+        if self.varying is None:
+            return limit_mean(self.mean)
+        variance = self.varying.variance * self.varying.unit(self.mean) ** 2
+        return SideMean(self.mean, variance, self.runs, self.varying.variance_df)
+
+
+def remembering(
+    left: Measured, right: Measured | Limit, alpha: float, rng: np.random.Generator
+) -> tuple[Remembered, Contrast]:
+    """The test of two sides of which one has a history at least, and what more runs would make of it.
+
+    A history that only one side has, or both have alike, tells of both, with the runs of both. Of two histories each
+    tells of its own side; the degrees of freedom then are the fewer.
+    """
+    sides = [_side(side, varying) for side, varying in zip((left, right), _varying(left, right), strict=True)]
+    drawn = Resampled(sides[0].mean, sides[1].mean, *(side.draws(rng) for side in sides))
+    told = [side.varying for side in sides if side.varying is not None]
+    df, known = min(each.variance_df for each in told), min(len(each.values) for each in told)
+    return Remembered(drawn, df, alpha, known), Contrast(*(side.known() for side in sides))
+
+
+def history_of(left: Measured, right: Measured | Limit) -> int:
+    """How many earlier runs tell of the noise of the side of which fewer do."""
+    own = [side.history_means for side in (left, right) if isinstance(side, Measured)]
+    if _shared(own):
+        return max(len(means) for means in own)
+    return min(len(means) for means in own)
+
+
+def _varying(left: Measured, right: Measured | Limit) -> tuple[Deviations, Deviations | None]:
+    if isinstance(right, Limit):
+        return Deviations.of([left.history_means, left.means]), None
+    histories = [side.history_means for side in (left, right)]
+    if _shared(histories):
+        both = Deviations.of([max(histories, key=len), left.means, right.means])
+        return both, both
+    first, second = (Deviations.of([side.history_means, side.means]) for side in (left, right))
+    return first, second
+
+
+def _shared(histories: Sequence[FloatArray]) -> bool:
+    """Whether there is but one."""
+    return any(not len(means) for means in histories) or all(np.array_equal(means, histories[0]) for means in histories)
+
+
+def _side(side: Measured | Limit, varying: Deviations | None) -> _Side:
+    if isinstance(side, Limit):
+        return _Side(side.value, 0, None)
+    return _Side(float(side.means.mean()), len(side.runs), varying)

@@ -1,0 +1,108 @@
+"""Kleene's laws, and the p-values of what is combined."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hati.core import InputError
+from hati.logic.interpret import (
+    Combined,
+    Evidence,
+    Scale,
+    Verdict,
+    alarms,
+    conjunction,
+    disjunction,
+    exists,
+    for_all,
+    implication,
+    negation,
+)
+
+H, V, I = Verdict.HOLDS, Verdict.VIOLATED, Verdict.INCONCLUSIVE  # noqa: E741
+
+
+def told(verdict: Verdict, p_holds: float = 1.0, p_violated: float = 1.0) -> Evidence:
+    return Evidence(verdict, Scale.RATIO, 1.0, (5, 5), p_holds, p_violated)
+
+
+EACH = [told(v) for v in Verdict]
+PAIRS = list(itertools.product(EACH, EACH))
+
+
+def test_tables() -> None:
+    """Kleene 1952, section 64."""
+    order = (H, I, V)
+    table = [[conjunction((told(a), told(b))).verdict for b in order] for a in order]
+    assert table == [[H, I, V], [I, I, V], [V, V, V]]
+    table = [[implication(told(a), told(b)).verdict for b in order] for a in order]
+    assert table == [[H, I, V], [H, I, I], [H, H, H]]
+    assert [negation(told(a)).verdict for a in order] == [V, I, H]
+
+
+@pytest.mark.parametrize(("a", "b"), PAIRS)
+def test_laws(a: Evidence, b: Evidence) -> None:
+    assert negation(conjunction((a, b))).verdict is disjunction((negation(a), negation(b))).verdict
+    assert conjunction((a, b)).verdict is conjunction((b, a)).verdict
+    assert disjunction((a, conjunction((a, b)))).verdict is a.verdict
+    assert negation(negation(a)).verdict is a.verdict
+    assert implication(a, b).verdict is disjunction((negation(a), b)).verdict
+    for c in EACH:
+        one = conjunction((a, disjunction((b, c)))).verdict
+        assert one is disjunction((conjunction((a, b)), conjunction((a, c)))).verdict
+
+
+@settings(max_examples=25)
+@given(st.lists(st.sampled_from(list(Verdict)), min_size=1, max_size=6))
+def test_quantifiers_are_chains(verdicts: list[Verdict]) -> None:
+    parts = [told(v) for v in verdicts]
+    both: Evidence | Combined = parts[0]
+    any_: Evidence | Combined = parts[0]
+    for part in parts[1:]:
+        both, any_ = conjunction((both, part)), disjunction((any_, part))
+    assert for_all(parts).verdict is both.verdict
+    assert exists(parts).verdict is any_.verdict
+    assert {parts[place].verdict for place in for_all(parts).deciding} == {for_all(parts).verdict}
+
+
+def test_what_decides() -> None:
+    parts = [told(H), told(V), told(I), told(V)]
+    assert for_all(parts).deciding == (1, 3)
+    assert exists(parts).deciding == (0,)
+    assert implication(told(I), told(H)).deciding == (1,)
+
+
+def test_p_values() -> None:
+    parts = [told(H, 0.001, 0.9), told(H, 0.004, 0.8), told(V, 0.9, 0.002)]
+    assert (for_all(parts).p_holds, for_all(parts).p_violated) == (0.9, pytest.approx(0.006))
+    assert (exists(parts).p_holds, exists(parts).p_violated) == (pytest.approx(0.003), 0.9)
+    assert negation(parts[0]).p_violated == 0.001
+    assert exists([told(I)] * 3).p_holds == 1.0
+
+
+def test_that_any_of_many_is_violated_is_not_told_by_chance() -> None:
+    """All parts on their bound: each is told at alpha, the whole among other formulas at alpha too."""
+    rng = np.random.default_rng(1)
+    found = 0
+    for _ in range(2_000):
+        p_values = rng.random(10)
+        whole = for_all([told(V if p <= 0.01 else I, 1 - p, p) for p in p_values])
+        found += alarms([whole], 0.01)[0] is V
+    assert found <= 32  # the 99 % binomial bound
+
+
+def test_alarms_are_corrected() -> None:
+    found = [told(V, 1.0, 0.009), told(H, 0.001, 0.99), told(V, 1.0, 0.0001), told(I, 0.5, 0.5)]
+    assert alarms(found, 0.01) == [I, H, V, I]
+    assert alarms(found[:1], 0.01) == [V]
+    assert alarms([], 0.01) == []
+
+
+def test_nothing_is_refused() -> None:
+    with pytest.raises(InputError):
+        for_all([])

@@ -1,0 +1,227 @@
+"""The default interpretation: bounds, margins, limits, and what is told beside a verdict."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, stats
+
+from hati.core import InputError, generator
+from hati.logic.interpret import Evidence, Limit, Measured, Relation, Scale, Sign, Verdict, decide
+
+
+def of_means(*means: float) -> Measured:
+    return Measured(tuple(np.array([mean]) for mean in means))
+
+
+def normal(seed: int, number: int, mean: float = 10.0, deviation: float = 0.1) -> Measured:
+    return of_means(*np.random.default_rng(seed).normal(mean, deviation, number))
+
+
+def told(left: Measured, right: Measured | Limit, sign: str, margin: float = 0.0, alpha: float = 0.01) -> Evidence:
+    return decide(left, right, Relation(Sign(sign), margin, alpha), generator(1, "test"))
+
+
+def test_at_most_is_welchs_test_of_run_means() -> None:
+    left, right = normal(1, 6), normal(2, 9)
+    found = told(left, right, "<=", 0.02)
+    for p_value, side in ((found.p_violated, "greater"), (found.p_holds, "less")):
+        wanted = stats.ttest_ind(left.means, 1.02 * right.means, equal_var=False, alternative=side)
+        assert p_value == pytest.approx(wanted.pvalue, rel=1e-9)
+
+
+def test_a_limit_is_a_test_of_one_sample() -> None:
+    left = normal(1, 6)
+    found = told(left, Limit(10.1), "<=")
+    wanted = stats.ttest_1samp(left.means, 10.1, alternative="less")
+    assert found.p_holds == pytest.approx(wanted.pvalue, rel=1e-9)
+    assert (found.scale, found.runs) == (Scale.MEAN, (6, 0))
+    interval = stats.ttest_1samp(left.means, 0.0).confidence_interval(0.98)
+    assert found.interval == pytest.approx((interval.low, interval.high))
+
+
+def test_an_interval_ends_where_a_test_does() -> None:
+    left, right = normal(1, 6, deviation=0.4), normal(2, 9)
+    found = told(left, right, "<=", 0.02)
+    assert found.interval is not None
+    for end, side in zip(found.interval, ("greater", "less"), strict=True):
+
+        def beyond(ratio: float, side: str = side) -> float:
+            test = stats.ttest_ind(left.means, ratio * right.means, equal_var=False, alternative=side)
+            return float(test.pvalue) - 0.01
+
+        assert end == pytest.approx(optimize.brentq(beyond, 0.8, 1.2), rel=1e-6)
+
+
+def test_equality_is_shown_by_two_tests() -> None:
+    left, right = normal(1, 10, deviation=0.02), normal(2, 10, deviation=0.02)
+    found = told(left, right, "=", 0.02)
+    assert found.verdict is Verdict.HOLDS
+    above = stats.ttest_ind(left.means, right.means / 1.02, equal_var=False, alternative="greater").pvalue
+    below = stats.ttest_ind(left.means, 1.02 * right.means, equal_var=False, alternative="less").pvalue
+    assert found.p_holds == pytest.approx(max(above, below), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "sign", "margin", "verdict"),
+    [
+        (1.0, "<=", 0.02, "HOLDS"),
+        (1.0, ">=", 0.02, "HOLDS"),
+        (1.0, "=", 0.02, "HOLDS"),
+        (1.0, "<=", 0.0, "INCONCLUSIVE"),
+        (1.01, "<=", 0.0, "VIOLATED"),
+        (1.01, "<=", 0.02, "HOLDS"),
+        (1.05, "<=", 0.02, "VIOLATED"),
+        (1.05, "=", 0.02, "VIOLATED"),
+        (0.95, "=", 0.02, "VIOLATED"),
+        (0.95, ">=", 0.02, "VIOLATED"),
+        (0.95, "<", 0.0, "HOLDS"),
+        (0.95, ">", 0.0, "VIOLATED"),
+        (1.05, ">", 0.0, "HOLDS"),
+    ],
+)
+def test_verdicts(ratio: float, sign: str, margin: float, verdict: str) -> None:
+    right = of_means(9.99, 10.0, 10.01, 9.995, 10.005)
+    found = told(of_means(*(ratio * right.means)), right, sign, margin)
+    assert found.verdict == verdict
+    assert found.estimate == pytest.approx(ratio)
+
+
+def test_on_the_bound_no_number_of_runs_decides() -> None:
+    right = of_means(9.9, 10.0, 10.1, 9.95, 10.05)
+    assert told(right, right, "<=").runs_needed is None
+    assert told(of_means(*(1.02 * right.means)), right, "<=", 0.02).runs_needed is None
+    assert told(right, right, "<=", 0.02).runs_needed is not None
+
+
+def test_the_runs_that_it_needs_decide() -> None:
+    left, right = normal(1, 5, 10.1), normal(2, 5)
+    found = told(left, right, "<=", 0.02)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.runs_needed is not None
+    variances = left.means.var(ddof=1), right.means.var(ddof=1)
+
+    def p_value(runs: int) -> float:
+        size = left.means.mean() - 1.02 * right.means.mean()
+        parts = variances[0] / runs, 1.02**2 * variances[1] / runs
+        df = sum(parts) ** 2 / sum(part**2 / (runs - 1) for part in parts)
+        return float(stats.t.cdf(size / np.sqrt(sum(parts)), df))
+
+    assert p_value(found.runs_needed) <= 0.01 < p_value(found.runs_needed - 1)
+
+
+def test_what_is_detectable_is_found_in_four_of_five() -> None:
+    left, right = normal(1, 6), normal(2, 6)
+    found = told(left, right, "<=")
+    assert found.detectable is not None
+    parts = left.means.var(ddof=1) / 6, right.means.var(ddof=1) / 6
+    df = sum(parts) ** 2 / sum(part**2 / 5 for part in parts)
+    away = found.detectable * right.means.mean() / np.sqrt(sum(parts))
+    assert stats.nct.sf(stats.t.isf(0.01, df), df, away) == pytest.approx(0.8, abs=0.005)
+
+
+def test_few_runs_decide_nothing() -> None:
+    found = told(of_means(20.0, 20.1, 20.2, 20.3), normal(2, 9), "<=", 0.02)
+    assert (found.verdict, found.runs_needed, found.interval) == (Verdict.INCONCLUSIVE, 5, None)
+    assert "fewer than 5 runs" in found.remark
+
+
+def test_what_does_not_vary_is_decided_by_orders() -> None:
+    right = of_means(*[100.0] * 5)
+    assert told(of_means(*[104.0] * 5), right, "<=", 0.02).p_violated == pytest.approx(1 / 252)
+    assert told(right, right, "=", 0.02).verdict is Verdict.HOLDS
+    assert told(right, right, "<=").verdict is Verdict.INCONCLUSIVE
+    assert told(of_means(*[99.0] * 2000), of_means(*[100.0] * 2000), "<=").verdict is Verdict.HOLDS
+
+
+def test_a_margin_makes_room_below_zero_too() -> None:
+    right = of_means(-9.99, -10.0, -10.01, -9.995, -10.005)
+    for sign in ("<=", ">=", "="):
+        found = told(right, right, sign, 0.02)
+        assert (found.verdict, found.scale) == (Verdict.HOLDS, Scale.DIFFERENCE)
+
+
+def test_history_decides_with_two_runs() -> None:
+    history = tuple(np.array([mean]) for mean in np.random.default_rng(7).normal(10.0, 0.1, 40))
+    left, right = Measured((np.array([10.5]), np.array([10.6])), history), of_means(10.0, 10.05)
+    found = told(left, right, "<=", 0.02)
+    assert (found.verdict, found.remembered) == (Verdict.VIOLATED, 40)
+    assert found.interval is not None
+    assert found.interval[0] > 1.02
+    assert told(Measured(left.runs), right, "<=", 0.02).verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_history_of_normal_runs_is_worth_students_t() -> None:
+    history = tuple(np.array([mean]) for mean in stats.norm.ppf((np.arange(400) + 0.5) / 400, 10.0, 0.1))
+    left, right = Measured((np.array([10.1]), np.array([10.2])), history), of_means(10.0, 10.1)
+    found = told(left, right, "<=")
+    assert found.p_violated == pytest.approx(stats.norm.sf(0.1 / 0.1), abs=0.02)
+    assert found.interval == pytest.approx(tuple(10.15 / 10.05 + np.array([-1, 1]) * 0.02337), abs=0.002)
+
+
+def test_either_side_may_bring_the_history_or_both() -> None:
+    history = tuple(np.array([mean]) for mean in np.random.default_rng(7).normal(10.0, 0.1, 40))
+    pair, other = (np.array([10.1]), np.array([10.2])), (np.array([10.0]), np.array([10.15]))
+    sides = [
+        (Measured(pair, history), Measured(other)),
+        (Measured(pair), Measured(other, history)),
+        (Measured(pair, history), Measured(other, history)),
+    ]
+    assert len({told(left, right, "<=").p_violated for left, right in sides}) == 1
+    assert told(Measured(pair, history), Limit(10.0), "<=").remembered == 40
+    assert told(Measured(pair, history), Measured(other, history[:20]), "<=").verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_history_that_never_varied() -> None:
+    history = tuple(np.array([10.0]) for _ in range(40))
+    left = Measured((np.array([10.5]), np.array([10.5])), history)
+    found = told(left, of_means(10.0, 10.0), "<=")
+    assert found.p_violated == pytest.approx(1 / 45)
+
+
+means = st.lists(st.floats(1.0, 100.0).map(lambda v: round(v, 3)), min_size=5, max_size=8).map(lambda v: of_means(*v))
+
+
+@settings(max_examples=25)
+@given(left=means, right=means, margin=st.sampled_from([0.0, 0.02, 0.2]))
+def test_at_least_is_at_most_with_the_sides_exchanged(left: Measured, right: Measured, margin: float) -> None:
+    """Axiom (5), its second half."""
+    found, exchanged = told(left, right, ">=", margin), told(right, left, "<=", margin)
+    assert found.verdict is exchanged.verdict
+    assert found.p_holds == pytest.approx(exchanged.p_holds, rel=1e-6, abs=1e-12)
+
+
+@settings(max_examples=25)
+@given(left=means, right=means, margin=st.sampled_from([0.02, 0.2]))
+def test_equality_is_both(left: Measured, right: Measured, margin: float) -> None:
+    """Axiom (5): it holds where both do; what is violated at half the level is so at the level."""
+    parts = [told(left, right, sign, margin).verdict for sign in ("<=", ">=")]
+    found = told(left, right, "=", margin).verdict
+    assert (found is Verdict.HOLDS) == (set(parts) == {Verdict.HOLDS})
+    assert found is not Verdict.VIOLATED or Verdict.VIOLATED in parts
+
+
+@settings(max_examples=25)
+@given(side=means, shift=st.floats(0.0, 10.0))
+def test_axiom_4_is_never_violated(side: Measured, shift: float) -> None:
+    assert told(side, of_means(*(side.means + shift)), "<=").verdict is not Verdict.VIOLATED
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Relation(Sign.AT_MOST, alpha=0.5),
+        lambda: Relation(Sign.AT_MOST, margin=1.0),
+        lambda: Relation(Sign.BELOW, margin=0.02),
+        lambda: Limit(float("inf")),
+        lambda: Measured(()),
+        lambda: Measured((np.array([]),)),
+        lambda: Measured((np.array([np.nan]),)),
+        lambda: told(normal(1, 5), normal(2, 5), "="),
+    ],
+)
+def test_what_is_refused(make: object) -> None:
+    with pytest.raises(InputError):
+        make()  # type: ignore[operator]
