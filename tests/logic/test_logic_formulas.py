@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hati.logic import (
+from hati.logic.syntax import (
     STRICT,
     Alias,
     Callee,

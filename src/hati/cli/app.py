@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hati.cli import (
+    assertion,
     audit,
     bisect,
     check,
@@ -51,6 +52,7 @@ app.command("bisect")(bisect.bisect)
 app.command("compare")(compare.compare)
 app.command("compare-effects")(compare_effects.compare_effects)
 app.command("audit")(audit.audit)
+app.command("assert")(assertion.assert_)
 app.add_typer(harness.app, name="harness")
 app.command("history")(history.history)
 app.add_typer(findings.app, name="findings")

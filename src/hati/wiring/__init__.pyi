@@ -1,3 +1,8 @@
+from .asserting import NamedFile as NamedFile
+from .asserting import book_of as book_of
+from .asserting import formulas_in as formulas_in
+from .asserting import formulas_of as formulas_of
+from .asserting import split_samples as split_samples
 from .bisecting import BisectionRequest as BisectionRequest
 from .bisecting import PreparedBisection as PreparedBisection
 from .bisecting import bisect as bisect

@@ -1,0 +1,193 @@
+"""Judged formulas as plain values, as a table, as test cases, and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hati.logic.interpret import Evidence, Interpretation, Scale, Verdict
+from hati.report.cases import Case
+from hati.report.changes import p_text
+from hati.report.plain import Plain
+from hati.report.quantities import change, change_number, general, percent, quantity
+from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.studies.assertion import Answer, Atom, Standard
+
+_SUITE = "hati assert"
+
+
+def assertion_json(answers: Sequence[Answer], seconds: float) -> Plain:
+    """The formulas with their relations; ``seconds`` are those that measuring took."""
+    return {"formulas": [_formula(each) for each in answers], "seconds": seconds}
+
+
+def _formula(each: Answer) -> Plain:
+    place = each.requirement.place
+    return {
+        "formula": str(each.requirement.formula),
+        "name": each.requirement.name,
+        "file": place.file,
+        "line": place.line,
+        "verdict": each.verdict.value,
+        "alone": each.judged.verdict.value,
+        "p_holds": each.judged.p_holds,
+        "p_violated": each.judged.p_violated,
+        "atoms": [_atom(atom) for atom in each.atoms],
+    }
+
+
+def _atom(atom: Atom) -> Plain:
+    found = atom.evidence
+    return {
+        "text": atom.text,
+        "verdict": found.verdict.value,
+        "scale": found.scale.value,
+        "unit": None if found.scale is Scale.RATIO else atom.unit,
+        "estimate": found.estimate,
+        "interval": None if found.interval is None else list(found.interval),
+        "detectable": found.detectable,
+        "runs": list(found.runs),
+        "runs_needed": found.runs_needed,
+        "p_holds": found.p_holds,
+        "p_violated": found.p_violated,
+        "remembered": found.remembered,
+        "remark": found.remark,
+    }
+
+
+def assertion_table(answers: Sequence[Answer], standard: Standard) -> Table:
+    """A row for each formula, and below one of several relations a row for each of these."""
+    columns = (
+        Column("verdict"),
+        Column("formula"),
+        Column("estimate", align=Align.RIGHT),
+        Column("interval", align=Align.RIGHT),
+        Column("runs", align=Align.RIGHT),
+    )
+    rows = tuple(row for each in answers for row in _rows(each))
+    return Table(assertion_answer(answers), columns, rows, _notes(answers, standard))
+
+
+def assertion_answer(answers: Sequence[Answer]) -> str:
+    """In a line: how many hold, are violated, or are neither."""
+    counts = {verdict: sum(each.verdict is verdict for each in answers) for verdict in Verdict}
+    told = {Verdict.HOLDS: "hold", Verdict.VIOLATED: "violated", Verdict.INCONCLUSIVE: "inconclusive"}
+    if len(answers) == 1:
+        return f"{answers[0].verdict}: {_named(answers[0])}"
+    return f"{len(answers)} formulas: " + ", ".join(f"{count} {told[v]}" for v, count in counts.items() if count)
+
+
+def _rows(each: Answer) -> list[tuple[Cell, ...]]:
+    if len(each.atoms) == 1 and str(each.requirement.formula) == each.atoms[0].text:
+        return [(each.verdict.value, _named(each), *_cells(each.atoms[0]))]
+    whole: tuple[Cell, ...] = (each.verdict.value, _named(each), None, None, None)
+    return [whole, *((f"  {atom.verdict}", f"  {atom.text}", *_cells(atom)) for atom in each.atoms)]
+
+
+def _named(each: Answer) -> str:
+    text = str(each.requirement.formula)
+    return f"{each.requirement.name}: {text}" if each.requirement.name else text
+
+
+def _cells(atom: Atom) -> tuple[Cell, ...]:
+    found = atom.evidence
+    needed = found.runs_needed
+    runs = " + ".join(str(size) for size in found.runs if size)
+    more = f" of {needed:,} each" if needed is not None and found.verdict is Verdict.INCONCLUSIVE else ""
+    return (Shown(_estimate(atom), found.estimate), _interval(atom), f"{runs}{more}")
+
+
+def _estimate(atom: Atom) -> str:
+    found = atom.evidence
+    return change(found.estimate - 1.0) if found.scale is Scale.RATIO else quantity(found.estimate, atom.unit)
+
+
+def _interval(atom: Atom) -> str:
+    found = atom.evidence
+    if found.interval is None:
+        return "none"
+    low, high = found.interval
+    if found.scale is Scale.RATIO:
+        return f"{change_number(low - 1.0)} to {change(high - 1.0)}"
+    return f"{quantity(low, atom.unit)} to {quantity(high, atom.unit)}"
+
+
+def _notes(answers: Sequence[Answer], standard: Standard) -> tuple[str, ...]:
+    atoms = list({atom.text: atom for each in answers for atom in each.atoms}.values())
+    if standard.interpretation is not Interpretation.DEFAULT:
+        notes = [f"By seed 004's {standard.interpretation} interpretation: what is not rejected holds."]
+    else:
+        notes = [
+            f"HOLDS and VIOLATED are each wrong in at most {percent(standard.alpha)} of cases; relations that are not "
+            f"strict have {percent(standard.margin)} of room. "
+            "An estimate is how much larger the left side is than the right one.",
+        ]
+    notes += [f"{atom.text}: {sentence}" for atom in atoms if (sentence := _undecided(atom))]
+    corrected = [each for each in answers if each.judged.verdict is not each.verdict]
+    notes += [
+        f"{_named(each)}: violated by itself (p = {p_text(each.judged.p_violated)}), which among "
+        f"{len(answers)} formulas may be chance."
+        for each in corrected
+    ]
+    return tuple(notes)
+
+
+def _undecided(atom: Atom) -> str:
+    found = atom.evidence
+    if found.verdict is not Verdict.INCONCLUSIVE:
+        return ""
+    told = [found.remark] if found.remark else []
+    if found.detectable is not None:
+        told.append(f"{_detectable(atom, found)} beyond its limit would have been found in 80 % of cases")
+    if found.runs_needed is None:
+        told.append("no number of runs would decide it as it is")
+    else:
+        told.append(f"{found.runs_needed:,} runs of each side would decide it, were the estimate right")
+    return "; ".join(told) + "."
+
+
+def _detectable(atom: Atom, found: Evidence) -> str:
+    assert found.detectable is not None
+    return percent(found.detectable) if found.scale is Scale.RATIO else quantity(found.detectable, atom.unit)
+
+
+def assertion_cases(answers: Sequence[Answer]) -> list[Case]:
+    """A case for each formula: violated fails, inconclusive is skipped."""
+    return [
+        Case(
+            f"{_SUITE} {each.requirement.place.file}",
+            _named(each),
+            failure=_why(each) if each.verdict is Verdict.VIOLATED else None,
+            skipped=_why(each) if each.verdict is Verdict.INCONCLUSIVE else None,
+        )
+        for each in answers
+    ]
+
+
+def _why(each: Answer) -> str:
+    """The relations that are not shown to hold."""
+    told = [
+        f"{atom.text} {atom.verdict}: {_estimate(atom)} ({_interval(atom)}), p = {p_text(atom.p_violated)}"
+        for atom in each.atoms
+        if atom.verdict is not Verdict.HOLDS
+    ]
+    return "; ".join(told) or f"{each.verdict}: {_named(each)}"
+
+
+def explanation(each: Answer, standard: Standard) -> str:
+    """In words: how the verdict of a formula arose."""
+    lines = [f"{each.requirement.place}: {_named(each)}", ""]
+    for number, atom in enumerate(each.atoms, start=1):
+        found = atom.evidence
+        sides = " and ".join(f"{size} runs" for size in found.runs if size)
+        lines.append(f"{number}. {atom.text}: {found.verdict}")
+        lines.append(f"   Estimate {_estimate(atom)}, interval {_interval(atom)}, from {sides}.")
+        if found.remembered:
+            lines.append(f"   How runs vary is known from {found.remembered} earlier runs besides.")
+        lines.append(
+            f"   Were it violated, what was seen would have a probability of {p_text(found.p_holds)} at most; "
+            f"were it to hold, of {p_text(found.p_violated)}. One at {general(standard.alpha)} or below decides."
+        )
+        if sentence := _undecided(atom):
+            lines.append(f"   {sentence[0].upper()}{sentence[1:]}")
+    lines += ["", f"The formula by itself: {each.judged.verdict}; among all formulas of this call: {each.verdict}."]
+    return "\n".join(lines) + "\n"

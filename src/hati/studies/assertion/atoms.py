@@ -1,0 +1,151 @@
+"""One relation: from its text and what was measured to its evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hati.core import generator, parse_unit
+from hati.logic import interpret, syntax
+from hati.logic.interpret import Evidence, Sign, Verdict
+from hati.logic.syntax import Comparator
+from hati.studies.assertion.book import Book
+from hati.studies.assertion.sides import side_of, unit_of
+from hati.studies.assertion.standard import Standard
+
+Pair = tuple[interpret.Measured, interpret.Measured | interpret.Limit]
+
+_SIGNS = {
+    Comparator.AT_MOST: Sign.AT_MOST,
+    Comparator.AT_LEAST: Sign.AT_LEAST,
+    Comparator.LESS: Sign.BELOW,
+    Comparator.MORE: Sign.ABOVE,
+    Comparator.EQUAL: Sign.EQUAL,
+}
+_TURNED = {
+    Comparator.AT_MOST: Comparator.AT_LEAST,
+    Comparator.AT_LEAST: Comparator.AT_MOST,
+    Comparator.LESS: Comparator.MORE,
+    Comparator.MORE: Comparator.LESS,
+    Comparator.EQUAL: Comparator.EQUAL,
+}
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A relation and what is known of it; ``unit`` is that of an estimate that is no ratio.
+
+    Fills ``hati.logic.interpret.Judged``.
+    """
+
+    relation: syntax.Relation
+    evidence: Evidence
+    unit: str
+
+    @property
+    def text(self) -> str:
+        """The relation's canonical text."""
+        return str(self.relation)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of the relation by itself."""
+        return self.evidence.verdict
+
+    @property
+    def p_holds(self) -> float:
+        """Of its being violated."""
+        return self.evidence.p_holds
+
+    @property
+    def p_violated(self) -> float:
+        """Of its holding."""
+        return self.evidence.p_violated
+
+
+def judge(relation: syntax.Relation, book: Book, standard: Standard) -> Atom:
+    """Decide a relation without variables.
+
+    A limit on the left is put on the right. A margin in the metric's unit is that of a difference.
+
+    Raises:
+        InputError: where a side was not measured, or the sides are of unlike dimension.
+    """
+    turned = relation
+    if isinstance(relation.left, syntax.Limit):
+        turned = replace(relation, left=relation.right, right=relation.left, comparator=_TURNED[relation.comparator])
+    syntax.check_dimensions(turned, unit_of(turned.left, book), unit_of(turned.right, book))
+    left, right = side_of(turned.left, book), side_of(turned.right, book)
+    assert isinstance(left, interpret.Measured), "a relation of two limits cannot be written"
+    asked = _Asked(turned, standard)
+    evidence = asked.by_share((left, right)) if asked.amount is None else asked.by_amount((left, right), asked.amount)
+    return Atom(relation, evidence, _own_unit(turned, book))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A relation, measured side first, and the standard it is judged by."""
+
+    relation: syntax.Relation
+    standard: Standard
+
+    @property
+    def amount(self) -> float | None:
+        """A margin in the metric's unit; None where it is a share."""
+        margin = self.relation.margin
+        if margin is None or margin.strict:
+            return None
+        assert isinstance(margin.amount, syntax.Number), "a relation without variables"
+        return None if margin.amount.unit == "%" else float(syntax.evaluate(margin.amount))
+
+    def by_share(self, pair: Pair) -> Evidence:
+        """With a margin that is a share of the right mean, or none."""
+        sign = _SIGNS[self.relation.comparator]
+        return self._told(pair, interpret.Relation(sign, self._share(sign), self.standard.alpha))
+
+    def by_amount(self, pair: Pair, amount: float) -> Evidence:
+        """With one that is added to the right side, or taken from it; an equality is both."""
+        sign = _SIGNS[self.relation.comparator]
+        shifts = {Sign.AT_MOST: amount, Sign.AT_LEAST: -amount}
+        bounds = shifts if sign is Sign.EQUAL else {sign: shifts[sign]}
+        parts = [
+            self._told((pair[0], _shifted(pair[1], shift)), interpret.Relation(bound, 0.0, self.standard.alpha))
+            for bound, shift in bounds.items()
+        ]
+        whole = interpret.conjunction(parts)
+        plain = self._told(pair, interpret.Relation(Sign.AT_MOST, 0.0, self.standard.alpha))
+        needed = [part.runs_needed for part in parts]
+        return replace(
+            plain,
+            verdict=whole.verdict,
+            p_holds=whole.p_holds,
+            p_violated=whole.p_violated,
+            runs_needed=None if None in needed else max(n for n in needed if n is not None),
+        )
+
+    def _share(self, sign: Sign) -> float:
+        margin = self.relation.margin
+        if sign.strict:
+            return 0.0
+        if margin is None:
+            return self.standard.margin
+        assert isinstance(margin.amount, syntax.Number), "a relation without variables"
+        return float(syntax.evaluate(margin.amount))
+
+    def _told(self, pair: Pair, relation: interpret.Relation) -> Evidence:
+        rng = generator(self.standard.seed, "assertion", str(self.relation))
+        return interpret.interpret(self.standard.interpretation, *pair, relation, rng)
+
+
+def _shifted(side: interpret.Measured | interpret.Limit, shift: float) -> interpret.Measured | interpret.Limit:
+    if isinstance(side, interpret.Limit):
+        return interpret.Limit(side.value + shift)
+    return interpret.Measured(tuple(run + shift for run in side.runs), tuple(run + shift for run in side.history))
+
+
+def _own_unit(relation: syntax.Relation, book: Book) -> str:
+    """The unit of estimates that are no ratios: the dimension's own, as the sides are given in it."""
+    unit = unit_of(relation.left, book) or ""
+    assert isinstance(relation.left, syntax.Performance)
+    dimension = parse_unit(unit).dimension
+    own = {"time": "s", "memory": "B", "energy": "J", "power": "W", "1": ""}.get(dimension, dimension)
+    return f"1/{own}" if relation.left.measured.statistic == syntax.THROUGHPUT else own

@@ -1,0 +1,90 @@
+"""What was measured, by what formulas call it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from hati.core import InputError, Metric, Observations, Sample, SampledRun
+from hati.core.nearest import suggestion
+from hati.logic.syntax import Measured, Method
+
+_USED = {"cpu_time": Metric("cpu_time", "s"), "peak_memory": Metric("peak_memory", "B")}
+"""Metrics that are known of whole runs, where no benchmark tells them."""
+
+
+@dataclass(frozen=True)
+class Book:
+    """Samples by the texts of methods; ``history`` are earlier ones of the same, which tell how runs vary.
+
+    A method whose own text is not there is found by its name alone, unless that would leave out what the text says
+    beside.
+    """
+
+    samples: Mapping[str, tuple[Sample, ...]] = field(default_factory=dict)
+    history: Mapping[str, tuple[Sample, ...]] = field(default_factory=dict)
+
+    def has(self, method: Method) -> bool:
+        """Whether anything was measured of a method."""
+        return str(method) in self.samples
+
+    def sample(self, measured: Measured) -> Sample:
+        """What was measured of a method's metric.
+
+        Raises:
+            InputError: where there is nothing of it, or more than one.
+        """
+        key = str(measured.method)
+        if key not in self.samples:
+            raise InputError(f"there is no sample of {key}", fix=suggestion(key, tuple(self.samples)))
+        return _one(key, _of_metric(key, self.samples[key], measured.metric))
+
+    def earlier(self, measured: Measured, metric: Metric) -> tuple[SampledRun, ...]:
+        """Earlier runs of the same in the same unit; none where nothing is known."""
+        known = self.history.get(str(measured.method), ())
+        return tuple(run for sample in known if sample.metric == metric for run in sample.runs)
+
+
+def _of_metric(key: str, samples: tuple[Sample, ...], metric: str) -> list[Sample]:
+    names = dict.fromkeys(sample.metric.name for sample in samples)
+    if not metric and len(names) > 1:
+        first = next(iter(names))
+        raise InputError(
+            f"{key} has several metrics: {', '.join(names)}", fix=f"say which in the formula, as in {first} of {key}"
+        )
+    found = [sample for sample in samples if metric in {"", sample.metric.name}]
+    used = [] if found or metric not in _USED else [each for s in samples[:1] if (each := _whole_runs(s, metric))]
+    if not (found or used):
+        raise InputError(f"{key} has no metric {metric!r}", fix=f"it has {', '.join(names)}")
+    return found or used
+
+
+def _whole_runs(sample: Sample, metric: str) -> Sample | None:
+    """What runs used of a resource, one value for each; None where it is not known of all."""
+    kind = _USED[metric]
+    values: list[float | None] = [getattr(run.usage, metric) for run in sample.runs]
+    if any(value is None for value in values):
+        return None
+    runs = tuple(
+        replace(run, observations=Observations(kind.name, kind.unit, np.array([value], dtype=np.float64), 0))
+        for run, value in zip(sample.runs, values, strict=True)
+    )
+    return replace(sample, metric=kind, runs=runs)
+
+
+def _one(key: str, samples: list[Sample]) -> Sample:
+    if len(samples) == 1:
+        return samples[0]
+    names = list(dict.fromkeys(sample.benchmark for sample in samples))
+    if len(names) > 1:
+        listed = ", ".join(names[:5])
+        raise InputError(
+            f"{key} is {len(samples)} samples, of {listed}{' and others' if len(names) > 5 else ''}",
+            fix=f"say which, as in --samples {key}=FILE#{names[0]}",
+        )
+    raise InputError(
+        f"{key} is {len(samples)} samples of {names[0]}: several configurations, revisions, workloads or machines",
+        fix="give a file with one of them",
+    )

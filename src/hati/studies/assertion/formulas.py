@@ -1,0 +1,107 @@
+"""Formulas judged together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from hati.logic import interpret, syntax
+from hati.logic.interpret import Combined, Connective, Judged, Verdict
+from hati.studies.assertion.atoms import Atom, judge
+from hati.studies.assertion.book import Book
+from hati.studies.assertion.requirement import Requirement
+from hati.studies.assertion.standard import Standard
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A requirement's verdict among all, by itself what its ``judged`` says, and the relations that it rests on."""
+
+    requirement: Requirement
+    verdict: Verdict
+    judged: Judged
+    atoms: tuple[Atom, ...]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What needs no measurement. Fills ``hati.logic.interpret.Judged``."""
+
+    value: bool
+
+    @property
+    def verdict(self) -> Verdict:
+        """Certain."""
+        return Verdict.HOLDS if self.value else Verdict.VIOLATED
+
+    @property
+    def p_holds(self) -> float:
+        """0 where it is true."""
+        return 0.0 if self.value else 1.0
+
+    @property
+    def p_violated(self) -> float:
+        """0 where it is false."""
+        return 1.0 - self.p_holds
+
+
+def answer(requirements: Sequence[Requirement], book: Book, standard: Standard) -> tuple[Answer, ...]:
+    """Judge formulas; a relation that several have is judged once.
+
+    By the default interpretation the alarms are those of all formulas together (Benjamini and Hochberg 1995).
+
+    Raises:
+        InputError: where something was not measured that a relation needs, placed where its formula is.
+    """
+    known: dict[str, Atom] = {}
+    judged = [judged_formula(each.ground, partial(_known, each, book, standard, known)) for each in requirements]
+    verdicts = [each.verdict for each in judged]
+    if standard.interpretation is interpret.Interpretation.DEFAULT:
+        verdicts = interpret.alarms(judged, standard.alpha)
+    return tuple(
+        Answer(requirement, verdict, found, _atoms(found))
+        for requirement, verdict, found in zip(requirements, verdicts, judged, strict=True)
+    )
+
+
+def judged_formula(formula: syntax.Formula, atom: Callable[[syntax.Relation], Judged]) -> Judged:
+    """A formula without variables, by what is known of its relations."""
+    inner = partial(judged_formula, atom=atom)
+    match formula:
+        case syntax.Relation():
+            return atom(formula)
+        case syntax.Truth(value):
+            return Settled(value)
+        case syntax.Not(part):
+            return interpret.negation(inner(part))
+        case syntax.And(parts):
+            return interpret.conjunction([inner(part) for part in parts], Connective.AND)
+        case syntax.Or(parts):
+            return interpret.disjunction([inner(part) for part in parts], Connective.OR)
+        case syntax.Implies(condition, consequence):
+            return interpret.implication(inner(condition), inner(consequence))
+    raise AssertionError(f"{type(formula).__name__} is left in a formula without variables")
+
+
+def _known(
+    requirement: Requirement, book: Book, standard: Standard, known: dict[str, Atom], relation: syntax.Relation
+) -> Atom:
+    resolved = requirement.resolved(relation, book)
+    key = str(resolved)
+    if key not in known:
+        with requirement.placing(relation):
+            known[key] = judge(resolved, book, standard)
+    return replace(known[key], relation=relation)
+
+
+def _atoms(judged: Judged) -> tuple[Atom, ...]:
+    """The relations of a formula, each once."""
+    return tuple({atom.text: atom for atom in _all_atoms(judged)}.values())
+
+
+def _all_atoms(judged: Judged) -> Iterator[Atom]:
+    if isinstance(judged, Atom):
+        yield judged
+    for part in judged.parts if isinstance(judged, Combined) else ():
+        yield from _all_atoms(part)

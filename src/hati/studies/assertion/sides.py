@@ -1,0 +1,56 @@
+"""The sides of a relation as the interpretations take them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hati.core import FloatArray, InputError, Sample, SampledRun, parse_unit
+from hati.logic import interpret, syntax
+from hati.studies.assertion.book import Book
+
+
+def side_of(side: syntax.Side, book: Book) -> interpret.Measured | interpret.Limit:
+    """What was measured of a side, transformed; or its limit. In the own unit of the dimension: seconds, bytes.
+
+    The mean's transformation is of each observation (seed 004, Definition 3.4); another statistic is taken of each run,
+    which is then one value, and transformed.
+
+    Raises:
+        InputError: where nothing was measured, or a transformation has no finite value.
+    """
+    if isinstance(side, syntax.Limit):
+        return interpret.Limit(float(syntax.evaluate(side.amount)))
+    assert isinstance(side, syntax.Performance)
+    sample = book.sample(side.measured)
+    earlier = book.earlier(side.measured, sample.metric)
+    return interpret.Measured(_values(side, sample, sample.runs), _values(side, sample, earlier))
+
+
+def unit_of(side: syntax.Side, book: Book) -> str | None:
+    """The unit of a side's metric; None of a limit."""
+    return book.sample(side.measured).metric.unit if isinstance(side, syntax.Performance) else None
+
+
+def _values(side: syntax.Performance, sample: Sample, runs: tuple[SampledRun, ...]) -> tuple[FloatArray, ...]:
+    scale = parse_unit(sample.metric.unit).scale
+    return tuple(_run(side, run.steady * scale) for run in runs)
+
+
+def _run(side: syntax.Performance, observed: FloatArray) -> FloatArray:
+    values = syntax.evaluate(side.transformation, _statistic(side.measured.statistic, observed))
+    if not np.isfinite(values).all():
+        raise InputError(f"{side} has no finite value for what was observed", fix="see what the transformation does")
+    return values
+
+
+def _statistic(statistic: syntax.Statistic, observed: FloatArray) -> FloatArray:
+    """The observations themselves for the mean, else one value."""
+    if statistic.kind is syntax.StatisticKind.QUANTILE:
+        assert statistic.level is not None
+        return np.array([np.quantile(observed, statistic.level)])
+    if statistic.kind is syntax.StatisticKind.THROUGHPUT:
+        mean = float(observed.mean())
+        if mean <= 0.0:
+            raise InputError("there is no throughput of what takes no time", fix="use a metric of time")
+        return np.array([1.0 / mean])
+    return observed

@@ -1,0 +1,30 @@
+"""By what formulas are judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hati.core import InputError
+from hati.logic.interpret import ALPHA, MARGIN, Interpretation
+
+
+@dataclass(frozen=True)
+class Standard:
+    """An interpretation, the level of each relation and of alarms together, and the margin of what is not strict.
+
+    ``seed`` is of the draws that interpretations with histories make.
+
+    Raises:
+        InputError: for a level or a margin that is none.
+    """
+
+    interpretation: Interpretation = Interpretation.DEFAULT
+    alpha: float = ALPHA
+    margin: float = MARGIN
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.alpha < 0.5:
+            raise InputError(f"--alpha {self.alpha:g} is no level", fix="write one such as 1% or 0.01, below 50%")
+        if not 0.0 <= self.margin < 1.0:
+            raise InputError(f"--margin {self.margin:g} is no margin", fix="write one such as 2% or 0.02, below 100%")

@@ -1,0 +1,139 @@
+"""Formulas from files and the command line, decided by samples from files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+from hati.core import InputError, Sample
+from hati.logic.syntax import FormulaError, Method, Relation, Source, parse_file, parse_formula
+from hati.studies.assertion import Book, Requirement
+from hati.subject.samples import read_samples
+
+SUFFIX = ".spl"
+_ON_THE_LINE = "formula"
+
+
+@dataclass(frozen=True)
+class NamedFile:
+    """A file of samples and what formulas call it; ``benchmark`` is which of it, where that was said."""
+
+    name: str
+    path: Path
+    benchmark: str | None
+
+    @classmethod
+    def parse(cls, text: str) -> NamedFile:
+        """Read ``NAME=FILE`` or ``NAME=FILE#BENCHMARK``.
+
+        Raises:
+            InputError: for anything else.
+        """
+        name, equals, file = text.rpartition("=")
+        if not (name.strip() and equals and file.strip()):
+            raise InputError(f"{text!r} is not NAME=FILE", fix="write as in --samples a=a.json,b=b.json")
+        path, hash_, benchmark = file.strip().partition("#")
+        return cls(name.strip(), Path(path), benchmark if hash_ else None)
+
+
+def split_samples(text: str) -> list[str]:
+    """``a=a.json,b=b.json`` in parts; a comma within the brackets of a method's name does not part them.
+
+    >>> split_samples("sort[rand](10, 2)=x.json,b=y.json")
+    ['sort[rand](10, 2)=x.json', 'b=y.json']
+    """
+    depths = accumulate((char in "([{") - (char in ")]}") for char in text)
+    marked = "".join("\0" if char == "," and not depth else char for char, depth in zip(text, depths, strict=True))
+    return [part for part in marked.split("\0") if part.strip()]
+
+
+def formulas_of(text: str) -> tuple[Requirement, ...]:
+    """The formula of the command line.
+
+    Raises:
+        InputError: where it is none.
+    """
+    return (Requirement(parse_formula(text, _ON_THE_LINE), Source(text, _ON_THE_LINE)),)
+
+
+def formulas_in(paths: Sequence[Path]) -> tuple[Requirement, ...]:
+    """Those of files, and of all files below folders, in order of their paths.
+
+    Raises:
+        InputError: where there is no such file, none in a folder, or a formula is none.
+    """
+    files = [file for path in paths for file in _files(path)]
+    return tuple(requirement for file in dict.fromkeys(files) for requirement in _read(file))
+
+
+def book_of(files: Sequence[NamedFile], history: Sequence[NamedFile] = ()) -> Book:
+    """What files hold, by their names.
+
+    Raises:
+        InputError: where a file cannot be read, a name is there twice, or a file has no such benchmark.
+    """
+    return Book(_by_name(files), _by_name(history))
+
+
+def _by_name(files: Sequence[NamedFile]) -> dict[str, tuple[Sample, ...]]:
+    found: dict[str, tuple[Sample, ...]] = {}
+    for file in files:
+        key = str(_method(file.name))
+        if key in found:
+            raise InputError(f"{file.name!r} is given twice", fix="give each name one file")
+        found[key] = _samples(file)
+    return found
+
+
+def _method(name: str) -> Method:
+    """A method as formulas write it."""
+    try:
+        relation = parse_formula(f"{name} <= 1 s")
+    except FormulaError as error:
+        raise InputError(f"{name!r} is no name of a method: {error.message}", fix="use a word such as a") from None
+    assert isinstance(relation, Relation)
+    measured = getattr(relation.left, "measured", None)
+    if measured is None:
+        raise InputError(f"{name!r} is no name of a method", fix="use a word such as a")
+    method: Method = measured.method
+    return method
+
+
+def _samples(file: NamedFile) -> tuple[Sample, ...]:
+    samples = read_samples(file.path).samples
+    if file.benchmark is None:
+        return samples
+    chosen = tuple(sample for sample in samples if sample.benchmark == file.benchmark)
+    if not chosen:
+        known = ", ".join(dict.fromkeys(sample.benchmark for sample in samples))
+        raise InputError(f"{file.path} has no benchmark {file.benchmark!r}", fix=f"it has {known}")
+    return chosen
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        found = sorted(file for file in path.rglob(f"*{SUFFIX}") if not _hidden(file.relative_to(path)))
+        if not found:
+            raise InputError(f"there is no {SUFFIX} file below {path}", fix="name a file of formulas")
+        return found
+    if not path.is_file():
+        raise InputError(f"there is no file {path}", fix=f"name a {SUFFIX} file or a folder with some")
+    return [path]
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _read(path: Path) -> list[Requirement]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not UTF-8 text", fix=f"{SUFFIX} files are text") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}", fix="see its rights") from error
+    file = parse_file(text, str(path))
+    source = Source(text, str(path))
+    return [Requirement(each.formula, source, file.declarations, each.name) for each in file.formulas]
