@@ -16,6 +16,7 @@ import pytest
 from gate_projects import LISTED, evolving, git
 
 from hati.subject import revision
+from hati.subject.revisions.directory import Folder
 
 if TYPE_CHECKING:
     from conftest import Hati
@@ -185,6 +186,26 @@ def test_without_a_repository_folders_are_left(tmp_path: Path, hati_here: Hati) 
     shutil.copytree(tmp_path, tmp_path / "before", ignore=shutil.ignore_patterns(".hati", "before"))
     done = hati_here("check", ".", "--reference", "./before", "--dry-run")
     assert done.status == 0, done.err
+
+
+def test_a_folder_that_is_edited_meanwhile_is_not_measured(
+    tmp_path: Path, hati_here: Hati, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = evolving(tmp_path)
+    made.commit()
+    made.write(base=1_100_000)
+    put = Folder.put
+
+    def late(folder: Folder, name: str, place: Path) -> None:
+        made.write(base=1_300_000)
+        put(folder, name, place)
+
+    monkeypatch.setattr(Folder, "put", late)
+    done = hati_here("check", ".", "--budget", "40")
+    assert (done.status, done.out) == (4, "")
+    assert done.err.splitlines()[-1].startswith(f"error: {tmp_path} was edited before its files were copied: tuning;")
+    assert {run["outcome"] for run in hati_here("runs", "--format", "json").json} <= {"done"}
+    monkeypatch.undo()
 
 
 def test_a_repository_that_is_broken_is_told(tmp_path: Path, hati_here: Hati) -> None:

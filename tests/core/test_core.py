@@ -94,6 +94,8 @@ def test_a_studys_campaigns_are_of_one_family() -> None:
     assert one == StudyId.of("screening", {"a": 2, "b": 1}, 1, "m")
     assert one.family == one.numbered(2).family
     assert one.key != one.numbered(2).key
+    begun = one.numbered(1, "0a1b")
+    assert (begun.family, begun.key) == (one.family, f"{one.key}-0a1b")
     for other in (
         StudyId.of("probe", {"a": 2, "b": 1}, 1, "m"),
         StudyId.of("screening", {"a": 2, "b": 2}, 1, "m"),

@@ -10,6 +10,7 @@ from hati.core import Budget, Configuration, Evidence, InputError, Plan, Revisio
 from hati.studies.bisection import Bisection, BisectionConclusion, bisection_id
 from hati.studies.comparison import Question
 from hati.subject import Revisions
+from hati.wiring.campaigns import campaign_of, never
 from hati.wiring.finding import shown_in
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.screening import chosen_metric
@@ -72,10 +73,7 @@ def prepare_bisection(place: Workplace, request: BisectionRequest, *, fresh: boo
         made = Bisection(study, benchmark, configuration, metric, tuple(line), request.question, budget)
         return PreparedBisection(place, made, revisions)
 
-    latest = place.store.latest(first)
-    if latest is None:
-        return prepared(first)
-    return prepared(first.numbered(latest.id.campaign + 1)) if fresh else prepared(latest.id)
+    return campaign_of(place, first, prepared, never, fresh=fresh)
 
 
 def bisect(prepared: PreparedBisection, announce: Announce = mute, observe: Observer = silent) -> BisectionConclusion:

@@ -9,6 +9,7 @@ from hati.core import Benchmark, Budget, Evidence, Plan, StudyId
 from hati.studies.comparison import Question
 from hati.studies.gate import Gate, GateConclusion, gate_id
 from hati.subject import Revisions
+from hati.wiring.campaigns import campaign_of
 from hati.wiring.cells import cells_of
 from hati.wiring.references import reference_of
 from hati.wiring.rehearsal import Rehearsal, estimate
@@ -67,11 +68,7 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Prep
     def prepared(study: StudyId) -> PreparedGate:
         return PreparedGate(place, Gate(study, reference, revision, cells, request.question, budget), revisions)
 
-    latest = place.store.latest(first)
-    if latest is None:
-        return prepared(first)
-    known = prepared(latest.id)
-    return prepared(first.numbered(latest.id.campaign + 1)) if fresh or known.finished else known
+    return campaign_of(place, first, prepared, lambda known: known.finished, fresh=fresh)
 
 
 def gate(prepared: PreparedGate, announce: Announce = mute, observe: Observer = silent) -> GateConclusion:

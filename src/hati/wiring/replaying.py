@@ -11,6 +11,7 @@ from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, Revision, StudyId
 from hati.studies.replay import Order, Replay, Replayed, replay_id
 from hati.subject import Revisions
+from hati.wiring.campaigns import campaign_of, never
 from hati.wiring.cells import cells_of
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.workplace import Announce, Workplace, mute
@@ -68,10 +69,7 @@ def prepare_replay(place: Workplace, request: ReplayRequest, *, fresh: bool) -> 
     def prepared(study: StudyId) -> PreparedReplay:
         return PreparedReplay(place, Replay(study, line, cells, request.repetitions, request.order), budget, revisions)
 
-    latest = place.store.latest(first)
-    if latest is None:
-        return prepared(first)
-    return prepared(first.numbered(latest.id.campaign + 1)) if fresh else prepared(latest.id)
+    return campaign_of(place, first, prepared, never, fresh=fresh)
 
 
 def replay(prepared: PreparedReplay, announce: Announce = mute, observe: Observer = silent) -> Replayed:
