@@ -85,6 +85,31 @@ def test_nobody_reading_on_changes_neither_the_status_nor_the_reports(tmp_path: 
     assert (found["state"], found["news"]) == ("new", True)
 
 
+def test_a_check_that_was_killed_before_its_findings_were_kept_is_only_concluded(
+    tmp_path: Path, hati_here: Hati, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_anything: object) -> None:
+        raise KeyboardInterrupt
+
+    made = evolving(tmp_path)
+    made.commit()
+    made.commit(base=1_300_000)
+    made.commit(base=1_300_000)
+    for name, status in (("HEAD~1", 1), ("HEAD", 0)):  # with findings, and without any
+        words = ("check", name, "--reference", "previous", "--format", "json")
+        with monkeypatch.context() as patch:
+            patch.setattr("hati.wiring.finding.events_of", killed)
+            assert hati_here(*words).status == 130
+        concluded = hati_here(*words)
+        assert concluded.status == status
+        assert "nothing is measured" in concluded.err
+        assert [one["news"] for one in concluded.json["findings"]] == [True] * status
+        again = hati_here(*words)
+        assert (again.status, "nothing is measured" in again.err) == (status, False)
+        assert again.json["study"] != concluded.json["study"]
+        assert [one["news"] for one in again.json["findings"]] == [False] * status
+
+
 def test_what_is_here_is_checked_against_the_last_commit(tmp_path: Path, hati_here: Hati) -> None:
     made = evolving(tmp_path / "the re po", "sub ü")
     made.commit()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Evidence, Plan, StudyId
+from hati.core import Benchmark, Budget, Evidence, MeasurementError, Plan, StudyId
 from hati.studies.comparison import Question
+from hati.studies.findings import is_recorded
 from hati.studies.gate import Gate, GateConclusion, gate_id
 from hati.subject import Revisions
 from hati.wiring.cells import cells_of
@@ -43,6 +44,17 @@ class PreparedGate:
         """Whether nothing is left to be run, or to be spent."""
         return not self._left(self.evidence())
 
+    @property
+    def over(self) -> bool:
+        """Whether it is finished and what it says of findings is kept; or it measured nothing that could be told."""
+        if not self.finished:
+            return False
+        try:
+            self.study.conclude(self.evidence())
+        except MeasurementError:
+            return True
+        return is_recorded(self.study.id.key, self.place.store.events())
+
     def evidence(self) -> Evidence:
         """What the campaign has measured so far."""
         return self.place.store.evidence(self.study.id)
@@ -53,6 +65,8 @@ class PreparedGate:
 
 def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> PreparedGate:
     """Find the campaign to go on with, or number a new one: a gate measures afresh unless it was broken off.
+
+    One that was broken off after its last run, before what it says of findings was kept, has only to be concluded.
 
     Raises:
         InputError: where there are no such revisions or benchmarks, or the budget cannot decide.
@@ -71,7 +85,7 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Prep
     if latest is None:
         return prepared(first)
     known = prepared(latest.id)
-    return prepared(first.numbered(latest.id.campaign + 1)) if fresh or known.finished else known
+    return prepared(first.numbered(latest.id.campaign + 1)) if fresh or known.over else known
 
 
 def gate(prepared: PreparedGate, announce: Announce = mute, observe: Observer = silent) -> GateConclusion:
@@ -81,6 +95,9 @@ def gate(prepared: PreparedGate, announce: Announce = mute, observe: Observer = 
         MeasurementError: where no configuration could be measured at both revisions.
     """
     place, study = prepared.place, prepared.study
+    if prepared.finished:
+        announce(f"all runs of {study.revision} against {study.reference} are there: nothing is measured")
+        return study.conclude(prepared.evidence())
     benchmarks = _benchmarks(study)
     metrics = tuple({metric.name: metric for benchmark in benchmarks for metric in benchmark.metrics}.values())
     place.store.begin(study.id, metrics, place.machine)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -92,6 +92,16 @@ def events_of(sighting: Sighting, known: Sequence[Finding], at: datetime) -> lis
             opened = finding_id(worse, sighting.reference, sighting.revision)
             told.append(_event(opened, Happening.SEEN, sighting, at, left))
     return told
+
+
+def recorded(study: str, reference: str, revision: str, at: datetime) -> Event:
+    """That all which a measurement says of findings is kept, also where that is nothing: an event of no finding."""
+    return Event("", Happening.TOLD, at, study, reference, revision)
+
+
+def is_recorded(study: str, events: Iterable[Event]) -> bool:
+    """Whether what a measurement says of findings is kept."""
+    return any(event.study == study for event in events)
 
 
 def reports(
