@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hati.report.gate import revision_json
 from hati.report.plain import Plain
-from hati.report.quantities import change, change_number, duration
+from hati.report.quantities import change, change_number, duration, percent
 from hati.report.table import Align, Column, Shown, Table
 from hati.studies.bisection import BisectionConclusion, Culprit
 
@@ -19,6 +19,8 @@ def bisection_json(found: BisectionConclusion) -> Plain:
         "metric": found.metric.name,
         "ratio": found.ratio,
         "interval": None if found.interval is None else list(found.interval),
+        "margin": found.margin,
+        "same": found.same,
         "open": [[first.id, last.id] for first, last in found.open_ranges],
         "skipped": [revision.id for revision in found.skipped],
         "probes": found.probes,
@@ -78,6 +80,8 @@ def _notes(found: BisectionConclusion) -> list[str]:
     ]
     if found.interval is None:
         notes.append("Too few runs to tell whether the two differ.")
+    elif found.same:
+        notes.append(f"The two are the same, within {percent(found.margin)}: nothing is looked for.")
     elif not found.culprits and not found.open_ranges:
         notes.append("The two do not differ by what so many runs can show: there is nothing to be found.")
     for first, last in found.open_ranges:
