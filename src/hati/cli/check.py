@@ -141,7 +141,7 @@ def _parse_report(text: str) -> tuple[CheckFormat, str]:
     return CheckFormat(name), file
 
 
-def _status(ruling: Ruling, errors: Sequence[str]) -> int:
+def _status(ruling: Ruling, errors: Sequence[str] = ()) -> int:
     """That of what was measured; a report that cannot be written counts where it is 0."""
     from hati.cli.program import BAD_INPUT, NOT_MEASURED
     from hati.studies.comparison import Verdict
