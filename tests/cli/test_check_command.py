@@ -212,7 +212,8 @@ def test_a_revision_that_does_not_work_is_not_measured(tmp_path: Path, hati_here
         (("compare-effects", "HEAD", "HEAD"), "name two revisions"),
         (("compare-effects", "HEAD~1", "HEAD", "--budget", "3"), "give --budget"),
         (("findings", "acknowledge", "x", "--author", "a", "--reason", "b"), "there is no finding 'x'"),
-        (("findings", "acknowledge", "x", "--author", "a"), "--reason"),
+        (("findings", "acknowledge", "x", "--author", "a"), "'--reason'; see `hati findings acknowledge --help`"),
+        (("findings", "--nonsense"), "see `hati findings --help`"),
         (("findings", "--state", "old"), "there is no state 'old'"),
     ],
 )
@@ -283,6 +284,13 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, hati_here: Hati, mon
     assert done.status == 2
     assert "cannot read" in done.err
     assert "Permission denied" in done.err
+
+
+def test_a_pinned_reference_that_is_none_is_told_with_its_place(tmp_path: Path, hati_here: Hati) -> None:
+    evolving(tmp_path, extra='\n[check]\nreference = "nope"\n').commit()
+    done = hati_here("check", "HEAD")
+    assert (done.status, "hati.toml:17:13: 'nope' is no revision" in done.err) == (2, True), done.err
+    assert "hati.toml" not in hati_here("check", "HEAD", "--reference", "mian").err
 
 
 @pytest.mark.parametrize(

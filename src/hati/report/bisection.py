@@ -7,6 +7,7 @@ from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, duration, percent
 from hati.report.table import Align, Column, Shown, Table
 from hati.studies.bisection import BisectionConclusion, Culprit
+from hati.studies.screening.wording import counted
 
 
 def bisection_json(found: BisectionConclusion) -> Plain:
@@ -68,15 +69,11 @@ def _interval(interval: tuple[float, float] | None) -> str:
     return "none yet" if interval is None else f"{change_number(interval[0] - 1.0)} to {change(interval[1] - 1.0)}"
 
 
-def _counted(probes: int) -> str:
-    return "1 revision" if probes == 1 else f"{probes} revisions"
-
-
 def _notes(found: BisectionConclusion) -> list[str]:
     whole = "not known" if found.ratio is None else f"{change(found.ratio - 1.0)} ({_interval(found.interval)})"
     notes = [
-        f"{found.metric.name} of {found.benchmark} in all: {whole}. {_counted(found.probes)} measured beside the good "
-        f"one, {found.runs} runs, {duration(found.seconds)}."
+        f"{found.metric.name} of {found.benchmark} in all: {whole}. {counted(found.probes, 'revision')} measured "
+        f"beside the good one, {counted(found.runs, 'run')}, {duration(found.seconds)}."
     ]
     if found.interval is None:
         notes.append("Too few runs to tell whether the two differ.")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Evidence, MeasurementError, Plan, StudyId
+from hati.core import Benchmark, Budget, Evidence, InputError, MeasurementError, Plan, Revision, StudyId
 from hati.studies.comparison import Question
 from hati.studies.findings import is_recorded
 from hati.studies.gate import Gate, GateConclusion, gate_id
+from hati.studies.screening.wording import counted
 from hati.subject import Revisions
 from hati.wiring.cells import cells_of
 from hati.wiring.references import reference_of
@@ -73,7 +74,7 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Prep
     """
     revisions = Revisions(place.project.root)
     revision = revisions.find(request.revision)
-    reference = reference_of(revisions, revision, request.reference or place.project.check.reference)
+    reference = _reference(place, revisions, revision, request.reference)
     cells = tuple(cells_of(place, request.benchmark))
     budget = Budget.parse(request.budget or place.project.check.budget or str(ROUNDS * 2 * len(cells)))
     first = gate_id(cells, reference, revision, request.question, request.seed, place.machine.fingerprint)
@@ -117,10 +118,20 @@ def rehearse_gate(prepared: PreparedGate) -> Rehearsal:
     return Rehearsal(reason, plan, None if each is None else each * len(plan), place.project.space.names)
 
 
+def _reference(place: Workplace, revisions: Revisions, revision: Revision, wanted: str | None) -> Revision:
+    """The wanted one, else the project's; what is wrong with that one is told with its place."""
+    if wanted is not None:
+        return reference_of(revisions, revision, wanted)
+    check = place.project.check
+    try:
+        return reference_of(revisions, revision, check.reference)
+    except InputError as error:
+        raise InputError(error.message, place=error.place or check.reference_place, fix=error.fix) from error
+
+
 def _benchmarks(study: Gate) -> tuple[Benchmark, ...]:
     return tuple({cell.benchmark.name: cell.benchmark for cell in study.cells}.values())
 
 
 def _cells_text(study: Gate) -> str:
-    number = len(study.cells)
-    return "1 configuration" if number == 1 else f"{number} configurations"
+    return counted(len(study.cells), "configuration")
