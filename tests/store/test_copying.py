@@ -59,7 +59,7 @@ def test_a_folder_that_may_not_be_written_to(file: Path, monkeypatch: pytest.Mon
     def refusing(place: object, **named: object) -> sqlite3.Connection:
         if "mode=rw" in str(place):
             raise sqlite3.OperationalError("unable to open database file")
-        return connect(place, **named)  # type: ignore[call-overload, no-any-return]
+        return connect(place, **named)  # type: ignore[call-overload, no-any-return]  # arguments are handed on as they are
 
     monkeypatch.setattr(copying.sqlite3, "connect", refusing)
     with source_store(str(file)) as store:

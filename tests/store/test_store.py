@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -118,9 +119,9 @@ def test_a_store_of_a_newer_hati_is_refused(tmp_path: Path) -> None:
         (lambda p: p.mkdir(), "unable to open"),
     ],
 )
-def test_what_is_no_store_is_refused(tmp_path: Path, make: object, words: str) -> None:
+def test_what_is_no_store_is_refused(tmp_path: Path, make: Callable[[Path], object], words: str) -> None:
     file = tmp_path / "s.sqlite"
-    make(file)  # type: ignore[operator]
+    make(file)
     with pytest.raises(HatiError, match=words):
         open_store(str(file))
 

@@ -48,7 +48,7 @@ def run(of: StudyId, repetition: int, value: float, second: int) -> Run:
         0.1,
         Outcome.DONE,
         exit=0,
-        observations=(Observations("time", "s", [value]),),  # type: ignore[arg-type]
+        observations=(Observations("time", "s", [value]),),  # type: ignore[arg-type]  # an array is made of it
     )
 
 

@@ -10,6 +10,7 @@ from datetime import date
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, Revision, StudyId
 from hati.studies.replay import Order, Replay, Replayed, replay_id
+from hati.studies.screening.wording import counted
 from hati.subject import Revisions
 from hati.wiring.campaigns import campaign_of, never
 from hati.wiring.cells import cells_of
@@ -103,8 +104,8 @@ def _benchmarks(study: Replay) -> tuple[Benchmark, ...]:
 
 def _described(study: Replay) -> str:
     first, last = study.revisions[0], study.revisions[-1]
-    cells = "1 configuration" if len(study.cells) == 1 else f"{len(study.cells)} configurations"
-    return f"{len(study.revisions)} revisions from {first} to {last}, {cells}, {study.repetitions} runs each"
+    cells, runs = counted(len(study.cells), "configuration"), counted(study.repetitions, "run")
+    return f"{len(study.revisions)} revisions from {first} to {last}, {cells}, {runs} each"
 
 
 def _line(revisions: Revisions, request: ReplayRequest) -> list[Revision]:
