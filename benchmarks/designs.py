@@ -37,8 +37,8 @@ def result() -> tuple[str, bool]:
     for runs in SIZES:
         design = by_runs(FACTORS, runs)
         held = held and resolution(design) == WANTED[runs]
-        row = [runs, WANTED[runs], described(lambda runs=runs: by_runs(FACTORS, runs))]  # type: ignore[misc]
-        row += [described(lambda n=name, r=runs: peer(n, 14, WANTED[r])) for name in peers]  # type: ignore[misc]
+        row = [runs, WANTED[runs], described(lambda runs=runs: by_runs(FACTORS, runs))]  # type: ignore[misc]  # a lambda with defaults has no type
+        row += [described(lambda n=name, r=runs: peer(n, 14, WANTED[r])) for name in peers]  # type: ignore[misc]  # a lambda with defaults has no type
         rows.append(row)
     note = "Resolution and shortest words are recomputed from each tool's matrix."
     missing = "" if peers else " Peers: `uv sync --group bench`, then again."

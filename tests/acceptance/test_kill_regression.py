@@ -107,8 +107,8 @@ def left_running(mark: str) -> list[psutil.Process]:
 
 
 def told(folder: Path) -> Any:
-    """The report without what differs between two repositories, or tells of time or of the machine."""
-    left_out = {"seconds", "disturbed", "findings", "warnings", "since", "machine"}
+    """The report without what differs between two repositories, names the campaign, or tells of time or the machine."""
+    left_out = {"seconds", "disturbed", "findings", "warnings", "since", "machine", "study"}
 
     def kept(value: Any) -> Any:
         if isinstance(value, dict):

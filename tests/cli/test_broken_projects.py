@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from hati.cli import main
+
+if TYPE_CHECKING:
+    from conftest import Hati
 
 GOOD = """\
 [subject]
@@ -216,11 +219,11 @@ def test_wrong_usage_is_2(arguments: list[str], capfd: pytest.CaptureFixture[str
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_no_place_for_the_store(hati: Callable[..., object], tmp_path: Path) -> None:
+def test_no_place_for_the_store(hati: Hati, tmp_path: Path) -> None:
     (tmp_path / "hati.toml").write_text(GOOD)
     (tmp_path / "subject.py").write_text(PRINTS)
     (tmp_path / ".hati").write_text("a file where the folder should be")
     done = hati("screen", ".", "--metric", "latency", "--budget", "8")
-    assert done.status == 2  # type: ignore[attr-defined]
-    assert ".hati" in done.err  # type: ignore[attr-defined]
-    assert "Traceback" not in done.err  # type: ignore[attr-defined]
+    assert done.status == 2
+    assert ".hati" in done.err
+    assert "Traceback" not in done.err

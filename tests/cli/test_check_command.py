@@ -16,6 +16,7 @@ import pytest
 from gate_projects import LISTED, evolving, git
 
 from hati.subject import revision
+from hati.subject.revisions.directory import Folder
 
 if TYPE_CHECKING:
     from conftest import Hati
@@ -85,6 +86,69 @@ def test_nobody_reading_on_changes_neither_the_status_nor_the_reports(tmp_path: 
     assert (found["state"], found["news"]) == ("new", True)
 
 
+def test_a_check_that_was_killed_before_its_findings_were_kept_is_only_concluded(
+    tmp_path: Path, hati_here: Hati, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_anything: object) -> None:
+        raise KeyboardInterrupt
+
+    made = evolving(tmp_path)
+    made.commit()
+    made.commit(base=1_300_000)
+    made.commit(base=1_300_000)
+    for name, status in (("HEAD~1", 1), ("HEAD", 0)):  # with findings, and without any
+        words = ("check", name, "--reference", "previous", "--format", "json")
+        with monkeypatch.context() as patch:
+            patch.setattr("hati.wiring.finding.events_of", killed)
+            assert hati_here(*words).status == 130
+        concluded = hati_here(*words)
+        assert concluded.status == status
+        assert "nothing is measured" in concluded.err
+        assert [one["news"] for one in concluded.json["findings"]] == [True] * status
+        again = hati_here(*words)
+        assert (again.status, "nothing is measured" in again.err) == (status, False)
+        assert again.json["study"] != concluded.json["study"]
+        assert [one["news"] for one in again.json["findings"]] == [False] * status
+
+
+@pytest.mark.parametrize(("base", "verdict", "status"), [(1_300_000, "slower", 1), (1_000_000, "the same", 2)])
+def test_a_report_that_cannot_be_written_hides_nothing(
+    tmp_path: Path, hati_here: Hati, base: int, verdict: str, status: int
+) -> None:
+    made = evolving(tmp_path, extra="\n[check]\nbudget = 32\n")
+    made.commit()
+    made.commit(base=base)
+    words = ("check", "HEAD", "--reference", "HEAD~1")
+    done = hati_here(*words, "--report", "junit=/dev/full", "--report", "json=out.json")
+    assert (done.status, done.out.startswith("HEAD (")) == (status, True), done.err
+    assert "error: /dev/full cannot be written: No space left on device" in done.err
+    assert [one["news"] for one in json.loads((tmp_path / "out.json").read_text())["findings"]] == [True] * (
+        status == 1
+    )
+    done = hati_here(*words, "--output", "/dev/full", "--format", "json")
+    assert (done.status, done.out) == (status, "")
+    assert f"\n{verdict}" in done.err
+    assert "/dev/full cannot be written" in done.err
+    listed = hati_here("findings", "--format", "json").json
+    assert all("told" in [event["what"] for event in one["events"]] for one in listed)
+
+
+@pytest.mark.acceptance
+def test_standard_output_that_is_full_hides_nothing(tmp_path: Path) -> None:
+    made = evolving(tmp_path)
+    made.commit()
+    made.commit(base=1_300_000)
+    command = [str(Path(sys.executable).with_name("hati")), "check", "HEAD", "--reference", "HEAD~1"]
+    environment = {**os.environ, "HATI_LOCK": str(tmp_path.parent / "lock")}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
+    assert "\nslower: latency of main" in done.stderr
+    assert "error: standard output cannot be written: No space left on device" in done.stderr
+
+
 def test_what_is_here_is_checked_against_the_last_commit(tmp_path: Path, hati_here: Hati) -> None:
     made = evolving(tmp_path / "the re po", "sub ü")
     made.commit()
@@ -135,20 +199,22 @@ def test_a_revision_that_does_not_work_is_not_measured(tmp_path: Path, hati_here
         (("check", "HEAD", "--report", "pdf=x"), "is not FORMAT=FILE"),
         (("check", "HEAD", "--report", "json=nowhere/x"), "cannot be written"),
         (("bisect", "HEAD", "HEAD~1"), "does not come after"),
-        (("bisect", "HEAD", "HEAD"), "does not come after"),
+        (("bisect", "HEAD", "HEAD"), "are the same revision"),
+        (("bisect", "HEAD~1", "HEAD", "--budget", "1"), "1 run is no pair of both revisions; give --budget 2 or more"),
         (("bisect", "other", "HEAD"), "does not come from"),
         (("bisect", "HEAD~1", "."), "is no revision of a repository"),
         (("bisect", "HEAD~1", "HEAD", "--set", "a=no"), "is no setting of option 'a'"),
         (("bisect", "HEAD~1", "HEAD", "--metric", "m"), "has no metric 'm'"),
         (("history", "--revisions", "HEAD"), "is no range of revisions"),
-        (("history", "--revisions", "HEAD..HEAD"), "does not come after"),
+        (("history", "--revisions", "HEAD..HEAD"), "are the same revision"),
         (("history", "--revisions", "HEAD~1..HEAD", "--every", "week"), "neither a number"),
         (("history", "--revisions", "HEAD~1..HEAD", "--order", "up"), "there is no order 'up'"),
         (("history", "--revisions", "HEAD~1..HEAD"), "among 8 revisions or more"),
         (("compare-effects", "HEAD", "HEAD"), "name two revisions"),
         (("compare-effects", "HEAD~1", "HEAD", "--budget", "3"), "give --budget"),
         (("findings", "acknowledge", "x", "--author", "a", "--reason", "b"), "there is no finding 'x'"),
-        (("findings", "acknowledge", "x", "--author", "a"), "--reason"),
+        (("findings", "acknowledge", "x", "--author", "a"), "'--reason'; see `hati findings acknowledge --help`"),
+        (("findings", "--nonsense"), "see `hati findings --help`"),
         (("findings", "--state", "old"), "there is no state 'old'"),
     ],
 )
@@ -187,6 +253,26 @@ def test_without_a_repository_folders_are_left(tmp_path: Path, hati_here: Hati) 
     assert done.status == 0, done.err
 
 
+def test_a_folder_that_is_edited_meanwhile_is_not_measured(
+    tmp_path: Path, hati_here: Hati, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = evolving(tmp_path)
+    made.commit()
+    made.write(base=1_100_000)
+    put = Folder.put
+
+    def late(folder: Folder, name: str, place: Path) -> None:
+        made.write(base=1_300_000)
+        put(folder, name, place)
+
+    monkeypatch.setattr(Folder, "put", late)
+    done = hati_here("check", ".", "--budget", "40")
+    assert (done.status, done.out) == (4, "")
+    assert done.err.splitlines()[-1].startswith(f"error: {tmp_path} was edited before its files were copied: tuning;")
+    assert {run["outcome"] for run in hati_here("runs", "--format", "json").json} <= {"done"}
+    monkeypatch.undo()
+
+
 def test_a_repository_that_is_broken_is_told(tmp_path: Path, hati_here: Hati) -> None:
     made = evolving(tmp_path)
     commit = made.commit()
@@ -219,6 +305,13 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, hati_here: Hati, mon
     assert done.status == 2
     assert "cannot read" in done.err
     assert "Permission denied" in done.err
+
+
+def test_a_pinned_reference_that_is_none_is_told_with_its_place(tmp_path: Path, hati_here: Hati) -> None:
+    evolving(tmp_path, extra='\n[check]\nreference = "nope"\n').commit()
+    done = hati_here("check", "HEAD")
+    assert (done.status, "hati.toml:17:13: 'nope' is no revision" in done.err) == (2, True), done.err
+    assert "hati.toml" not in hati_here("check", "HEAD", "--reference", "mian").err
 
 
 @pytest.mark.parametrize(

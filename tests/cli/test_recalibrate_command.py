@@ -133,6 +133,13 @@ def test_every_recalibration_is_measured_anew_and_told_in_text(hati: Hati, evolv
     assert len({first["study"], second["study"]}) == 2
     markdown = hati("screen", ".", "--metric", "latency", "--budget", "16", "--recalibrate", "--format", "markdown")
     assert "What changed since" in markdown.out
+    for name in ("html", "text", "markdown"):
+        report = hati("report", ".", "--metric", "latency", "--format", name)
+        assert "What changed since" in report.out, report.err
+    earlier = hati("report", ".", "--metric", "latency", "--format", "html", "--study", first["study"])
+    assert "What changed since" not in earlier.out
+    told = hati("report", ".", "--metric", "latency", "--format", "json", "--study", second["study"]).json
+    assert told["changes"] == second["changes"]
 
 
 @pytest.mark.acceptance

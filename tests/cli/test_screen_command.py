@@ -82,7 +82,7 @@ def test_a_dry_run_prints_the_tasks_and_stores_nothing(hati: Hati, fake_project:
     assert hati("runs", ".", "--format", "json").json == []
     hati(*command)
     made = hati("runs", ".", "--format", "json").json
-    assert [row["task"] for row in planned] == [row["task"] for row in made]
+    assert [row["stage"] for row in planned] == [row["stage"] for row in made] == ["design"] * 16
 
 
 def test_a_time_budget_buys_pilots_and_then_a_design(hati: Hati, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def a_task(**changes: object) -> Task:
         "workload": Workload(),
         "repetition": 0,
     }
-    return Task(**(fields | changes))  # type: ignore[arg-type]
+    return Task(**(fields | changes))  # type: ignore[arg-type]  # fields of several types
 
 
 def a_run(task: Task, seconds: float = 1.0) -> Run:
@@ -60,12 +60,12 @@ class TestConfiguration:
 
     @pytest.mark.parametrize(("one", "other"), [(1, True), (1, 1.0), (0, False), ("1", 1), ("true", True)])
     def test_tells_apart_what_python_takes_for_equal(self, one: object, other: object) -> None:
-        assert Configuration({"a": one}) != Configuration({"a": other})  # type: ignore[dict-item]
+        assert Configuration({"a": one}) != Configuration({"a": other})  # type: ignore[dict-item]  # settings of all types
 
     @pytest.mark.parametrize("setting", [math.nan, math.inf, None, [1], {}, b"x"])
     def test_refuses_what_is_no_setting(self, setting: object) -> None:
         with pytest.raises(InputError):
-            Configuration({"a": setting})  # type: ignore[dict-item]
+            Configuration({"a": setting})  # type: ignore[dict-item]  # settings of all types
 
 
 class TestTask:
@@ -94,6 +94,8 @@ def test_a_studys_campaigns_are_of_one_family() -> None:
     assert one == StudyId.of("screening", {"a": 2, "b": 1}, 1, "m")
     assert one.family == one.numbered(2).family
     assert one.key != one.numbered(2).key
+    begun = one.numbered(1, "0a1b")
+    assert (begun.family, begun.key) == (one.family, f"{one.key}-0a1b")
     for other in (
         StudyId.of("probe", {"a": 2, "b": 1}, 1, "m"),
         StudyId.of("screening", {"a": 2, "b": 2}, 1, "m"),

@@ -59,12 +59,12 @@ def test_seed_000() -> None:
     value = describe(from_generators(letters(14), SCR_32))
     assert (value["runs"], value["resolution"]) == (32, 4)
     assert value["word_length_pattern"] == {"4": 77, "6": 168, "8": 203, "10": 56, "12": 7}
-    assert "ABCF" in value["words"]  # type: ignore[operator]
-    lengths = [len(word) for word in value["words"]]  # type: ignore[attr-defined]
+    assert "ABCF" in value["words"]  # type: ignore[operator]  # plain JSON
+    lengths = [len(word) for word in value["words"]]  # type: ignore[attr-defined]  # plain JSON
     assert lengths == [4] * 77 + [6] * 168 + [8] * 203 + [10] * 56 + [12] * 7
     aliases = describe(from_generators(letters(14), SCR_128), 4)["aliases"]
-    assert aliases["B"][0] == "ACH"  # type: ignore[index]
-    assert sum(len(aliases[name]) for name in "BJCFI") == 45  # type: ignore[index]
+    assert aliases["B"][0] == "ACH"  # type: ignore[index]  # plain JSON
+    assert sum(len(aliases[name]) for name in "BJCFI") == 45  # type: ignore[index]  # plain JSON
 
 
 def test_full_factorial() -> None:
@@ -78,7 +78,7 @@ def test_full_factorial() -> None:
 def test_long_names_are_joined_with_colons() -> None:
     value = describe(from_generators(("sync", "cache", "log", "page"), ["D=ABC"]), 2)
     assert value["words"] == ["sync:cache:log:page"]
-    assert value["aliases"]["sync:cache"] == ["log:page"]  # type: ignore[index]
+    assert value["aliases"]["sync:cache"] == ["log:page"]  # type: ignore[index]  # plain JSON
 
 
 def test_all_words_are_the_group_of_the_generators() -> None:
@@ -98,10 +98,10 @@ def test_order_one_leaves_interactions_out() -> None:
 def test_partial_aliases_of_a_design_that_lost_a_run() -> None:
     whole = from_generators("ABC", ["C=AB"])
     value = describe(Design("given", whole.factors, whole.matrix[1:]), 3)
-    assert value["partial_aliases"]["A"] == pytest.approx(  # type: ignore[index]
+    assert value["partial_aliases"]["A"] == pytest.approx(  # type: ignore[index]  # plain JSON
         {"B": -1 / 3, "C": 1 / 3, "AB": 1 / 3, "AC": -1 / 3}
     )
-    assert value["aliases"]["A"] == ["BC"]  # type: ignore[index]
+    assert value["aliases"]["A"] == ["BC"]  # type: ignore[index]  # plain JSON
     assert value["resolution"] == 1
 
 
@@ -109,7 +109,7 @@ def test_large_designs_lower_the_usual_order_and_refuse_a_given_one() -> None:
     design = by_runs(parse_factors("x1-x127"), 128)
     value = describe(design)
     assert value["alias_order"] == 2
-    assert len(value["words"]) == 2667  # type: ignore[arg-type]
+    assert len(value["words"]) == 2667  # type: ignore[arg-type]  # plain JSON
     with pytest.raises(InputError, match="too many to list"):
         describe(design, 3)
     with pytest.raises(InputError, match="nothing to list"):

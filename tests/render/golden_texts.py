@@ -5,13 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent / "golden"
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "report"))  # as conftest.py, where this is run alone
 
-if __name__ == "__main__":
-    sys.path.insert(0, str(FOLDER.parent.parent / "report"))
-
-from example_gates import GATES  # noqa: E402
-from example_screenings import (  # noqa: E402 - found beside the tests of report
+from example_gates import GATES
+from example_screenings import (
     empty_screening,
     hostile_screening,
     incomplete_screening,
@@ -19,7 +16,7 @@ from example_screenings import (  # noqa: E402 - found beside the tests of repor
     sqlite_screening,
 )
 
-from hati.render import (  # noqa: E402
+from hati.render import (
     gate_markdown,
     screening_markdown,
     screening_text,
@@ -29,7 +26,7 @@ from hati.render import (  # noqa: E402
     to_json,
     to_junit,
 )
-from hati.report import (  # noqa: E402
+from hati.report import (
     gate_answer,
     gate_cases,
     gate_json,
@@ -37,8 +34,9 @@ from hati.report import (  # noqa: E402
     gate_tables,
     screening_tables,
 )
-from hati.studies.findings import Ruling  # noqa: E402
+from hati.studies.findings import Ruling
 
+FOLDER = Path(__file__).resolve().parent / "golden"
 TITLE = "hati check"
 
 TEXTS = {

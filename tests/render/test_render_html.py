@@ -17,9 +17,20 @@ from example_screenings import (
 )
 
 from hati.render import screening_html
+from hati.studies.recalibration import Change, EffectChange, EffectChanges
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 LOADING = {"src", "href", "xlink:href", "srcset", "action", "data", "poster", "formaction", "background"}
+
+
+CHANGES = EffectChanges(
+    before="screening-1",
+    after="screening-2",
+    metric="latency",
+    effects=(EffectChange(("<b>cache</b>",), Change.BECAME, 0.0, (-0.01, 0.01), 0.4, (0.38, 0.42)),),
+    added=("zip",),
+    removed=(),
+)
 
 
 @dataclass
@@ -160,3 +171,11 @@ def test_the_page_says_what_was_found(pages: dict[str, Page]) -> None:
 def test_the_page_is_one_small_file_and_the_same_each_time(texts: dict[str, str]) -> None:
     assert all(len(text.encode()) < 2_000_000 for text in texts.values())
     assert screening_html(sqlite_screening()) == texts["sqlite"]
+
+
+def test_what_a_recalibration_changed_is_shown() -> None:
+    page = Page(screening_html(empty_screening(), changes=CHANGES))
+    assert "What changed since screening-1" in page.words
+    assert "<b>cache</b> became important; of another size: <b>cache</b>; zip added." in page.words
+    assert not [name for name, _ in page.elements if name == "b"]
+    assert "Recalibration" not in Page(screening_html(empty_screening())).words

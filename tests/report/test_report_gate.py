@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from example_gates import GATES, gate, report, row
 
@@ -68,6 +70,24 @@ def test_what_stops_a_change_is_chosen() -> None:
 def test_what_is_slower_without_a_finding_fails() -> None:
     """As where no ratio can be told."""
     assert _status(Ruling(gate(row(Verdict.SLOWER)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("same", "same"),
+        ("slower", "slower"),
+        ("known", "slower, as known"),
+        ("known-and-undecided", "inconclusive, and slower as known"),
+    ],
+)
+def test_the_title_says_what_is_known(name: str, verdict: str) -> None:
+    assert gate_tables(GATES[name]())[0].title.partition(": ")[2] == verdict
+
+
+def test_one_round_is_no_plural() -> None:
+    found = replace(gate(row(Verdict.INCONCLUSIVE)), explored=1)
+    assert any(note.startswith("1 round explored") for note in gate_tables(Ruling(found))[0].notes)
 
 
 def test_a_known_regression_hides_no_other() -> None:

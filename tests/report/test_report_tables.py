@@ -80,7 +80,7 @@ def test_no_two_columns_have_the_same_name() -> None:
 def test_runs_of_an_exported_sample_know_their_study_and_stage() -> None:
     run = a_run(a_task({"a": 1}, 4), 0.5)
     sample = Sample("b", Metric("t", "s"), (sampled(run, run.observations[0]),), run.task.configuration, "r")
-    ((exported,),) = (one["runs"] for one in samples_json([sample])["samples"])  # type: ignore[union-attr,index,call-overload]
+    ((exported,),) = (one["runs"] for one in samples_json([sample])["samples"])  # type: ignore[union-attr,index,call-overload]  # plain JSON
     assert (exported["study"], exported["stage"], exported["repetition"]) == ("s", "design", 4)
 
 

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from earlier import bring_back
 
 from hati.core import HatiError, InputError, MeasurementError
 from hati.store import copying, open_store, source_store
@@ -32,13 +33,7 @@ def execute(file: Path, *statements: str) -> None:
 
 
 def test_a_store_of_before_is_upgraded_on_a_copy(file: Path) -> None:
-    execute(
-        file,
-        "ALTER TABLE run DROP COLUMN pressure",
-        "ALTER TABLE run DROP COLUMN steal",
-        "DROP TABLE event",
-        "UPDATE alembic_version SET version_num = '0001'",
-    )
+    bring_back(file, "0001")
     before = file.read_bytes()
     with source_store(str(file)) as store:
         assert len(store.evidence(a_study()).runs) == 1
@@ -64,7 +59,7 @@ def test_a_folder_that_may_not_be_written_to(file: Path, monkeypatch: pytest.Mon
     def refusing(place: object, **named: object) -> sqlite3.Connection:
         if "mode=rw" in str(place):
             raise sqlite3.OperationalError("unable to open database file")
-        return connect(place, **named)  # type: ignore[call-overload, no-any-return]
+        return connect(place, **named)  # type: ignore[call-overload, no-any-return]  # arguments are handed on as they are
 
     monkeypatch.setattr(copying.sqlite3, "connect", refusing)
     with source_store(str(file)) as store:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from earlier import bring_back
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -68,13 +71,29 @@ def test_a_store_of_before_knows_nothing_of_contention(tmp_path: Path) -> None:
     store.begin(study, METRICS, MACHINE)
     store.record(a_run(study))
     store.close()
-    with sqlite3.connect(file) as connection:
-        for name in ("pressure", "steal"):
-            connection.execute(f"ALTER TABLE run DROP COLUMN {name}")
-        connection.execute("DROP TABLE event")
-        connection.execute("UPDATE alembic_version SET version_num = '0001'")
+    bring_back(file, "0001")
     (found,) = open_store(str(file)).evidence(study).runs
     assert found.resources == Resources(0.2, 0.1, 0.05, 10_000_000, 3, 4, 0.5, None, None)
+
+
+def test_campaigns_of_a_store_of_before_keep_their_keys_and_have_no_token(tmp_path: Path) -> None:
+    file = tmp_path / "s.sqlite"
+    begun = [a_study(seed=2), a_study(), a_study(2)]
+    with closing(open_store(str(file))) as store:
+        for study in begun:
+            store.begin(study, METRICS, MACHINE)
+            store.record(a_run(study))
+        store.keep_choice(begun[1], "{}")
+    bring_back(file, "0003")
+    with closing(open_store(str(file))) as store:
+        assert [record.id for record in store.studies()] == begun
+        assert [record.choice for record in store.studies()] == [None, "{}", None]
+        assert [store.evidence(study).runs for study in begun] == [(a_run(study),) for study in begun]
+        again = a_study(2, token="t")
+        store.begin(again, METRICS, MACHINE)
+        assert [record.id for record in store.latest(a_study())] == [again, a_study(2)]
+        with pytest.raises(HatiError, match="FOREIGN KEY"):
+            store.record(a_run(a_study(seed=9)))
 
 
 def test_head_is_the_newest_migration() -> None:
@@ -100,9 +119,9 @@ def test_a_store_of_a_newer_hati_is_refused(tmp_path: Path) -> None:
         (lambda p: p.mkdir(), "unable to open"),
     ],
 )
-def test_what_is_no_store_is_refused(tmp_path: Path, make: object, words: str) -> None:
+def test_what_is_no_store_is_refused(tmp_path: Path, make: Callable[[Path], object], words: str) -> None:
     file = tmp_path / "s.sqlite"
-    make(file)  # type: ignore[operator]
+    make(file)
     with pytest.raises(HatiError, match=words):
         open_store(str(file))
 

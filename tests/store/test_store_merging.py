@@ -34,8 +34,9 @@ METRIC = Metric("time", "s")
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def study(machine: str) -> StudyId:
-    return StudyId.of("measurement", {"a": 1}, 1, Machine((("name", machine),)).fingerprint)
+def study(machine: str, token: str = "") -> StudyId:
+    first = StudyId.of("measurement", {"a": 1}, 1, Machine((("name", machine),)).fingerprint)
+    return first.numbered(1, token)
 
 
 def run(of: StudyId, repetition: int, value: float, second: int) -> Run:
@@ -47,12 +48,12 @@ def run(of: StudyId, repetition: int, value: float, second: int) -> Run:
         0.1,
         Outcome.DONE,
         exit=0,
-        observations=(Observations("time", "s", [value]),),  # type: ignore[arg-type]
+        observations=(Observations("time", "s", [value]),),  # type: ignore[arg-type]  # an array is made of it
     )
 
 
-def fill(store: SqlStore, machine: str, runs: list[tuple[int, int]]) -> None:
-    of = study(machine)
+def fill(store: SqlStore, machine: str, runs: list[tuple[int, int]], token: str = "") -> None:
+    of = study(machine, token)
     store.begin(of, (METRIC,), Machine((("name", machine),)))
     for repetition, second in runs:
         store.record(run(of, repetition, 1.0 + second, second))
@@ -114,6 +115,34 @@ def test_either_order_yields_the_same(
             assert merge(merged, source).taken == Count()
             found.append(contents(merged))
             assert tasks(merged) == before | tasks(source)
+    assert found[0] == found[1]
+
+
+@settings(max_examples=3, deadline=None)
+@given(common=_RUNS, one=_RUNS, other=_RUNS)
+def test_of_campaigns_begun_apart_every_run_is_kept(
+    tmp_path_factory: pytest.TempPathFactory,
+    empty: Path,
+    common: list[tuple[int, int]],
+    one: list[tuple[int, int]],
+    other: list[tuple[int, int]],
+) -> None:
+    folder = tmp_path_factory.mktemp("stores")
+    for name, runs in (("one", one), ("other", other)):
+        shutil.copy(empty, folder / name)
+        with closing(open_store(str(folder / name))) as store:
+            fill(store, "a", common, "both")
+            fill(store, "a", runs, name)
+    found = []
+    for first, second in (("one", "other"), ("other", "one")):
+        shutil.copy(folder / first, folder / "merged")
+        with closing(open_store(str(folder / "merged"))) as merged, closing(open_store(str(folder / second))) as source:
+            kept = {token: source.evidence(study("a", token)).runs for token in ("both", second)}
+            kept[first] = merged.evidence(study("a", first)).runs
+            merge(merged, source)
+            assert {token: merged.evidence(study("a", token)).runs for token in kept} == kept
+            assert len(merged.latest(study("a"))) == len(kept)
+            found.append((contents(merged), merged.latest(study("a"))))
     assert found[0] == found[1]
 
 

@@ -94,6 +94,16 @@ def test_without_a_change_there_is_nothing_to_be_found() -> None:
     assert len(evidence.runs) <= 2 * 64
 
 
+def test_a_change_within_the_margin_is_not_followed() -> None:
+    found, evidence = made(bisection(), measured({17: 1.02}, deviation=0.002))
+    assert (found.culprits, found.open_ranges, found.same) == ((), (), True)
+    assert found.interval is not None
+    assert 1.0 < found.interval[0] < found.interval[1] < 1.05
+    assert {run.task.revision for run in evidence.runs} == {"r00", "r40"}
+    beyond, _ = made(bisection(), measured({17: 1.08}, deviation=0.002))
+    assert (names(beyond), beyond.same) == ([["r17"]], False)
+
+
 def test_what_the_budget_does_not_find_is_told() -> None:
     found, evidence = made(bisection(budget=40), measured({17: 1.3}))
     assert len(evidence.runs) == 40
@@ -133,6 +143,9 @@ def test_what_cannot_be_bisected_is_refused() -> None:
         bisection(line=LINE[:1])
     with pytest.raises(InputError, match="none twice"):
         bisection(line=(*LINE[:2], LINE[0]))
+    with pytest.raises(InputError, match="1 run is no pair") as refused:
+        bisection(budget=1)
+    assert refused.value.fix == "give --budget 2 or more; 22 are the fewest that decide"
 
 
 def test_commits_are_found_in_nine_of_ten_searches() -> None:

@@ -44,6 +44,7 @@ class Life(RuleBasedStateMachine):
         self.now = START
         self.state = ""
         self.known = 0
+        self.last = 0
         self.news = False
 
     def tick(self) -> datetime:
@@ -61,6 +62,8 @@ class Life(RuleBasedStateMachine):
         [told] = reports(before, self.findings(), events, frozenset())
         grown = bool(self.known) and percent - WIDTH > self.known + WIDTH
         assert told.fails is (self.state != "acknowledged" or grown)
+        if grown or self.state in {"", "resolved"}:
+            self.known = percent
         if not self.state:
             self.state, self.news = "new", True
         elif self.state == "new":
@@ -68,7 +71,7 @@ class Life(RuleBasedStateMachine):
         elif self.state == "resolved" or (self.state == "acknowledged" and grown):
             self.state, self.news = "reopened", True
         self.news = self.news or grown
-        self.known = percent
+        self.last = percent
         assert told.news is self.news
 
     @precondition(lambda self: self.state)
@@ -83,6 +86,7 @@ class Life(RuleBasedStateMachine):
     @rule()
     def acknowledged(self) -> None:
         self.events.append(Event(FIRST, Happening.ACKNOWLEDGED, self.tick(), author="me", reason="so"))
+        self.known = self.last
         if self.state != "resolved":
             self.state = "acknowledged"
 
@@ -90,6 +94,7 @@ class Life(RuleBasedStateMachine):
     @rule()
     def told(self) -> None:
         self.events.append(Event(FIRST, Happening.TOLD, self.tick()))
+        self.known = self.last
         self.news = False
 
     @invariant()
@@ -98,7 +103,7 @@ class Life(RuleBasedStateMachine):
             return
         [found] = self.findings()
         assert (found.id, found.state.value, found.untold is not None) == (FIRST, self.state, self.news)
-        assert found.sizes[SPOT].ratio == pytest.approx(1 + self.known / 100)
+        assert found.sizes[SPOT].ratio == pytest.approx(1 + self.last / 100)
 
     @invariant()
     def order_and_copies_do_not_matter(self) -> None:
@@ -123,6 +128,17 @@ def test_an_acknowledged_finding_is_told_to_nobody_in_thirty_checks() -> None:
         assert not told.news
         assert not told.fails
         assert told.finding.state is FindingState.ACKNOWLEDGED
+
+
+def test_what_grows_in_small_steps_has_grown_beyond_what_was_told() -> None:
+    events = events_of(sighting(10), (), START)
+    events.append(Event(FIRST, Happening.ACKNOWLEDGED, START + timedelta(seconds=1), author="me", reason="so"))
+    happened = []
+    for number, percent in enumerate((11, 12, 13, 14, 15)):
+        seen = events_of(sighting(percent), findings_of(events), START + timedelta(minutes=1 + number))
+        happened += [event.what for event in seen]
+        events += seen
+    assert happened == [Happening.SEEN] * 3 + [Happening.GROWN, Happening.SEEN]
 
 
 def test_measuring_again_until_it_passes_does_not_help() -> None:

@@ -42,7 +42,7 @@ TRUE = {"a": 0.3, "b": -0.2, "ab": 0.1}
 
 
 def since(**known: object) -> Since:
-    return Since("orders", "screening-1", **{"screened": NOW - timedelta(days=10), **known})  # type: ignore[arg-type]
+    return Since("orders", "screening-1", **{"screened": NOW - timedelta(days=10), **known})  # type: ignore[arg-type]  # fields of several types
 
 
 def shift(p_value: float) -> ResidualShift:
@@ -97,7 +97,7 @@ def test_the_level_is_that_of_all_benchmarks_together() -> None:
 )
 def test_policies_that_mean_nothing_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError):
-        Policy(**wrong)  # type: ignore[arg-type]
+        Policy(**wrong)  # type: ignore[arg-type]  # fields of several types
 
 
 @given(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ from hati.stats import Dependence
 from hati.studies.gate import Cell
 from hati.studies.regression import histories
 from hati.studies.replay import Order, Replay, Replayed, replay_id
-from hati.studies.replay.order import refined, typical_noise
+from hati.studies.replay.order import Known, refined, typical_noise
 from hati.testing import FakeEngine, MemoryStore
 
 TIME = Metric("time", "s")
@@ -114,6 +115,22 @@ def test_refining_measures_around_the_change_first() -> None:
     assert sorted(first) == list(range(20))
 
 
+def test_refining_measures_around_a_change_in_any_stratum_and_metric() -> None:
+    """One of eight strata has a change of the second metric; over all of them it is within the noise."""
+    benchmark = replace(MAIN, metrics=(TIME, Metric("other", "s")))
+    cells = [Cell(benchmark, Configuration({"a": number}), Assignment({"a": number})) for number in range(8)]
+
+    def value(task: Task) -> Mapping[str, Sequence[float]]:
+        changed = place(task) >= 13 and task.configuration["a"] == 7
+        noise = 0.001 * (task.repetition - 1)
+        return {"time": [1.0 + noise], "other": [(1.2 if changed else 1.0) * (1.0 + 30.0 * noise)]}
+
+    engine = FakeEngine(value)
+    campaign(replay(Order.REFINING, cells), engine, MemoryStore(), Budget())
+    first = list(dict.fromkeys(place(task) for task in engine.tasks))
+    assert {12, 13} <= set(first[:7])
+
+
 def test_refining_is_not_drawn_to_what_does_not_work() -> None:
     def value(task: Task) -> Mapping[str, Sequence[float]] | str:
         level = 50.0 * (1.2 if place(task) >= 17 else 1.0)
@@ -127,7 +144,7 @@ def test_refining_is_not_drawn_to_what_does_not_work() -> None:
 @given(st.integers(2, 60), st.lists(st.floats(-1.0, 1.0), min_size=60, max_size=60), st.floats(0.0, 0.5))
 def test_refining_measures_every_revision_once(number: int, levels: list[float], noise: float) -> None:
     known: dict[int, float] = {}
-    while (following := refined(number, known, noise)) is not None:
+    while (following := refined(number, [Known(known, noise)])) is not None:
         assert following not in known
         assert 0 <= following < number
         known[following] = levels[following]

@@ -404,7 +404,7 @@ def test_all_that_decides_the_tasks_is_in_the_identity() -> None:
             "seed": 1,
             "machine": "m",
         } | changed
-        return study_id(**fields).family  # type: ignore[arg-type]
+        return study_id(**fields).family  # type: ignore[arg-type]  # fields of several types
 
     reordered = Space(tuple(reversed(space(3).options)))
     others = [

@@ -340,7 +340,9 @@ class TestBuild:
         build(1)
         for mark in (root / ".hati/builds").glob("*.built"):
             mark.unlink()
-        next(folder for folder in (root / ".hati/builds").iterdir()).joinpath("main.out").write_text("half")
+        next(place for place in (root / ".hati/builds").iterdir() if place.is_dir()).joinpath("main.out").write_text(
+            "half"
+        )
         assert build(1).output.startswith("level=1")
 
 

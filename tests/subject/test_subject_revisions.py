@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
 
 import pytest
 
-from hati.core import InputError, Outcome, Revision, RevisionKind
+from hati.core import InputError, MeasurementError, Outcome, Revision, RevisionKind
 from hati.subject import Revisions
 from hati.subject.folders import make_own, tree_root
-from hati.subject.revisions import GitHistory, Trees
+from hati.subject.revisions import GitHistory, Trees, directory
 from hati.subject.revisions.directory import Folder
 from hati.subject.revisions.trees import Origin
 from hati.subject.setback import Setback
@@ -150,6 +151,38 @@ def test_what_is_here_counts_by_its_content(repo: Path) -> None:
     assert revisions.find(".").id == clean.id
 
 
+@pytest.mark.parametrize(
+    ("name", "edit", "told"),
+    [
+        (".", lambda folder: (folder / "program").write_text("edited\n"), "program"),
+        ("./copy", lambda folder: (folder / "program").chmod(0o644), "program"),
+        (".", lambda folder: (folder / "program").unlink(), "program"),
+        ("./copy", lambda folder: (folder / "added").symlink_to("program"), "added"),
+        (".", lambda folder: [(folder / name).touch() for name in "abcde"], "a, .*b, .*c and 2 more"),
+    ],
+)
+def test_what_was_edited_meanwhile_is_not_taken_for_what_was_found(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, name: str, edit: Callable[[Path], object], told: str
+) -> None:
+    shutil.copytree(project(repo), project(repo) / "copy", symlinks=True)
+    monkeypatch.chdir(project(repo))
+    revisions = Revisions(project(repo))
+    found = revisions.find(name)
+    edit(project(repo) / name)
+    with pytest.raises(MeasurementError, match=f"was edited before its files were copied: .*{told}; start again"):
+        revisions.trees(project(repo)).tree(found.id)
+    again = revisions.trees(project(repo)).tree(revisions.find(name).id)
+    assert again.top.is_dir()
+
+
+def test_what_goes_while_it_is_copied_is_told(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Folder(project(repo))
+    found = folder.revision("here")
+    monkeypatch.setattr(directory, "tree_files", lambda _: [Path("program"), Path("gone")])
+    with pytest.raises(MeasurementError, match="copied: gone; start again"):
+        folder.put(found.id, repo / "tree")
+
+
 def test_hatis_own_folder_is_seen_neither_by_git_nor_as_content(repo: Path, git: Git) -> None:
     before = Revisions(project(repo)).find(".").id
     make_own(project(repo))
@@ -264,9 +297,13 @@ def test_ten_thousand_commits_are_listed(tmp_path: Path, git: Git) -> None:
     assert (tmp_path / "tree" / "file").read_text() == "00001\n"
 
 
+class Nothing:
+    """A source of empty folders."""
+
+    def put(self, _: str, folder: Path) -> None:
+        folder.mkdir(parents=True)
+
+
 def test_trees_have_paths_of_one_length(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "file").write_text("x")
-    source = Folder(tmp_path / "a")
-    trees = Trees(tmp_path, {name: Origin(source, PurePath()) for name in ("x", "a longer name")})
+    trees = Trees(tmp_path, {name: Origin(Nothing(), PurePath()) for name in ("x", "a longer name")})
     assert len({len(str(trees.tree(name).folder)) for name in ("x", "a longer name")}) == 1

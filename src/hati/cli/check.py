@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -12,7 +14,16 @@ import typer
 
 from hati.cli.compare import UNDECIDED, WORSE, parse_verdicts
 from hati.cli.dry_run import write_rehearsal
-from hati.cli.output import STDOUT, Format, check_output, console, say, whether_read_or_not, write
+from hati.cli.output import (
+    STDOUT,
+    Format,
+    check_output,
+    console,
+    discard_output,
+    say,
+    whether_read_or_not,
+    write,
+)
 from hati.cli.parameters import HERE, BenchmarkName, DryRun, Fresh, Output, Seed, StorePlace
 from hati.cli.progress import progress
 from hati.cli.screen import parse_share
@@ -115,11 +126,11 @@ def check(
         found = gate(prepared, say, observe)
     ruling = Ruling(found, record_findings(place.store, found, prepared.revisions), failing)
     advice = recalibration_of(prepared, datetime.now(UTC))
-    with whether_read_or_not():
-        for kind, file in sorted(targets, key=lambda target: target[1] == STDOUT):  # files first: a pipe may be closed
-            _write(ruling, advice, prepared.revisions.within, kind, file)
+    errors = _write_all(ruling, advice, prepared.revisions.within, targets)
     mark_told(place.store, ruling.reports)
-    return _status(ruling)
+    for error in errors:
+        say(f"error: {error}")
+    return _status(ruling, errors)
 
 
 def _parse_report(text: str) -> tuple[CheckFormat, str]:
@@ -130,15 +141,46 @@ def _parse_report(text: str) -> tuple[CheckFormat, str]:
     return CheckFormat(name), file
 
 
-def _status(ruling: Ruling) -> int:
-    from hati.cli.program import NOT_MEASURED
+def _status(ruling: Ruling, errors: Sequence[str] = ()) -> int:
+    """That of what was measured; a report that cannot be written counts where it is 0."""
+    from hati.cli.program import BAD_INPUT, NOT_MEASURED
     from hati.studies.comparison import Verdict
 
     if ruling.broken:
         return NOT_MEASURED
     if ruling.stopping - {Verdict.INCONCLUSIVE}:
         return WORSE
-    return UNDECIDED if ruling.stopping else 0
+    if ruling.stopping:
+        return UNDECIDED
+    return BAD_INPUT if errors else 0
+
+
+def _write_all(
+    ruling: Ruling, advice: Recalibration, within: PurePath, targets: Sequence[tuple[CheckFormat, str]]
+) -> list[str]:
+    """Write every report that can be written; what is wrong with the others.
+
+    Where standard output has none that could be, the answer and the findings go to standard error: they are told.
+    """
+    from hati.report import gate_answer, report_sentence
+
+    errors, shown = [], False
+    for kind, file in sorted(targets, key=lambda target: target[1] == STDOUT):  # files first: a pipe may be closed
+        try:
+            with whether_read_or_not():
+                _write(ruling, advice, within, kind, file)
+                sys.stdout.flush()
+        except InputError as error:
+            errors.append(str(error))
+        except OSError as error:
+            discard_output()
+            errors.append(f"standard output cannot be written: {error.strerror}")
+        else:
+            shown = shown or file == STDOUT
+    if errors and not shown:
+        for sentence in (gate_answer(ruling), *map(report_sentence, ruling.reports)):
+            say(sentence)
+    return errors
 
 
 def _write(ruling: Ruling, advice: Recalibration, within: PurePath, chosen: CheckFormat, output: str) -> None:

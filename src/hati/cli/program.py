@@ -81,8 +81,14 @@ _RECORDING = {"run", "screen", "suite", "validate", "check", "bisect", "compare-
 
 
 def _verb(arguments: list[str]) -> str:
-    known = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
-    return f"{arguments[0]} " if arguments and arguments[0] in known else ""
+    """The verb of a command line, with the one that follows it where it has its own: ``findings acknowledge``."""
+    groups = {group.name: group.typer_instance for group in app.registered_groups}
+    known = {command.name for command in app.registered_commands} | set(groups)
+    if not arguments or arguments[0] not in known:
+        return ""
+    group = groups.get(arguments[0])
+    inner = [] if group is None else [command.name for command in group.registered_commands]
+    return " ".join([arguments[0], *[word for word in arguments[1:] if word in inner][:1], ""])
 
 
 def _one_line(message: str) -> str:

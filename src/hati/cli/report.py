@@ -45,18 +45,19 @@ def report(
 ) -> None:
     """Report a study from the store, without measuring."""
     from hati import render
-    from hati.wiring import conclude_stored, validation_of, workplace
+    from hati.wiring import conclude_stored, stored_changes, validation_of, workplace
 
     place = workplace(path, store)
     conclusion = conclude_stored(place, study, metric, parse_share(relevant))
+    changes = stored_changes(place, conclusion)
     if charts is not None:
         _write_charts(conclusion, charts)
     if chosen is ReportFormat.HTML:
-        write(render.screening_html(conclusion), output)
+        write(render.screening_html(conclusion, changes=changes), output)
     else:
         asked = chosen is ReportFormat.JSON
         validated = validation_of(place, conclusion.study, conclusion.metric.name) if asked else None
-        write_screening(conclusion, Format(chosen.value), output, validated=validated)
+        write_screening(conclusion, Format(chosen.value), output, validated=validated, changes=changes)
 
 
 def _write_charts(conclusion: ScreeningConclusion, folder: Path) -> None:

@@ -128,15 +128,21 @@ def screen(
         conclusion = make_screening(prepared, say, observe)
         advice = make_recommendation(prepared, split, say, observe) if split else None
     validated = validation_of(place, conclusion.study, conclusion.metric.name) if chosen is Format.JSON else None
-    write_screening(conclusion, chosen, output, advice, validated, changes_of(prepared, conclusion))
+    changes = changes_of(prepared, conclusion)
+    write_screening(conclusion, chosen, output, advice, validated, changes)
     if chosen is Format.TEXT and output == STDOUT:
-        say(_reported(conclusion, place.project.root / ".hati" / "reports", advice))
+        say(_reported(conclusion, place.project.root / ".hati" / "reports", advice, changes))
 
 
-def _reported(conclusion: ScreeningConclusion, folder: Path, advice: RecommendationConclusion | None) -> str:
+def _reported(
+    conclusion: ScreeningConclusion,
+    folder: Path,
+    advice: RecommendationConclusion | None,
+    changes: EffectChanges | None,
+) -> str:
     """Where the HTML report is, or why there is none: the study has done its work either way."""
     try:
-        return f"report: {write_report(conclusion, folder, advice)}"
+        return f"report: {write_report(conclusion, folder, advice, changes)}"
     except InputError as error:
         return f"no report: {error.message}"
 
@@ -176,7 +182,12 @@ def write_screening(
         write(text + (render.recommendation_text(advice) if advice else ""), output)
 
 
-def write_report(conclusion: ScreeningConclusion, folder: Path, advice: RecommendationConclusion | None = None) -> Path:
+def write_report(
+    conclusion: ScreeningConclusion,
+    folder: Path,
+    advice: RecommendationConclusion | None = None,
+    changes: EffectChanges | None = None,
+) -> Path:
     """Write the HTML report of a conclusion into a folder; its path."""
     from hati import render
 
@@ -186,7 +197,7 @@ def write_report(conclusion: ScreeningConclusion, folder: Path, advice: Recommen
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder} cannot be made: {error.strerror}") from error
-    write(render.screening_html(conclusion, advice), str(file))
+    write(render.screening_html(conclusion, advice, changes), str(file))
     return file
 
 

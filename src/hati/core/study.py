@@ -20,7 +20,8 @@ class StudyId:
     """What tells one study from another.
 
     ``parameters`` is canonical JSON of all that decides which tasks are planned; ``campaign`` counts
-    the times that the same study was made afresh.
+    the times that the same study was made afresh. ``token`` is drawn when a campaign is begun, and tells it from
+    one of the same number that was begun elsewhere; which tasks are planned does not depend on it.
     """
 
     kind: str
@@ -28,6 +29,7 @@ class StudyId:
     seed: int
     machine: str
     campaign: int = 1
+    token: str = ""
 
     @classmethod
     def of(cls, kind: str, parameters: Mapping[str, object], seed: int, machine: str) -> StudyId:
@@ -42,11 +44,12 @@ class StudyId:
     @cached_property
     def key(self) -> str:
         """The name of this campaign of this study, unique."""
-        return f"{self.kind}-{self.family[:8]}-{self.campaign}"
+        words = [self.kind, self.family[:8], str(self.campaign), self.token]
+        return "-".join(word for word in words if word)
 
-    def numbered(self, campaign: int) -> StudyId:
-        """The same study's campaign of that number."""
-        return replace(self, campaign=campaign)
+    def numbered(self, campaign: int, token: str = "") -> StudyId:
+        """The same study's campaign of that number, begun with that token."""
+        return replace(self, campaign=campaign, token=token)
 
 
 @dataclass(frozen=True)

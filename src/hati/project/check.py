@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hati.core import Budget, Configuration, InputError, setting_text
+from hati.core import Budget, Configuration, InputError, Place, setting_text
 from hati.core.values import type_names
 from hati.project.document import Table, Value
 from hati.project.recalibrate import read_policy
@@ -20,13 +20,15 @@ class Check:
     """``reference`` is a revision's name, ``previous`` or ``merge-base``; None where none is pinned.
 
     ``configurations`` are measured besides the default one where there is no screening suite; ``budget`` is what a
-    check may cost, where nothing else is said. ``recalibrate`` is when important options are to be determined again.
+    check may cost, where nothing else is said. ``reference_place`` is where the reference is named. ``recalibrate`` is
+    when important options are to be determined again.
     """
 
     reference: str | None = None
     configurations: tuple[Configuration, ...] = ()
     budget: str | None = None
     recalibrate: Policy | None = None
+    reference_place: Place | None = field(default=None, compare=False)
 
 
 def read_check(document: Table, space: Space) -> Check:
@@ -46,6 +48,7 @@ def read_check(document: Table, space: Space) -> Check:
         () if listed is None else tuple(_configuration(item, space) for item in listed.items()),
         None if budget is None else _budget(budget),
         read_policy(table),
+        None if reference is None else reference.place,
     )
 
 

@@ -33,6 +33,11 @@ class Value:
     path: Path
     data: object
 
+    @property
+    def place(self) -> Place:
+        """Where it stands."""
+        return self.document.value_place(self.path, None)
+
     def error(self, message: str, *, fix: str | None = None, within: int | None = None) -> InputError:
         """An error that points at the value, or at character ``within`` of its text."""
         return InputError(message, place=self.document.value_place(self.path, within), fix=fix)

@@ -20,6 +20,7 @@ from hati.report import (
     Align,
     answer,
     cell_text,
+    changes_table,
     design_summary,
     detection,
     recommendation_answer,
@@ -29,6 +30,7 @@ from hati.report import (
     screening_tables,
     space_size,
 )
+from hati.studies.recalibration import EffectChanges
 from hati.studies.recommendation import RecommendationConclusion
 from hati.studies.screening import ScreeningConclusion
 
@@ -52,8 +54,12 @@ class _Figure(NamedTuple):
     caption: str
 
 
-def screening_html(conclusion: ScreeningConclusion, advice: RecommendationConclusion | None = None) -> str:
-    """The report of a screening and of what it recommends, as one file: HTML, style, charts and scripts."""
+def screening_html(
+    conclusion: ScreeningConclusion,
+    advice: RecommendationConclusion | None = None,
+    changes: EffectChanges | None = None,
+) -> str:
+    """The report of a screening, of what it recommends and of what it changed, as one file that holds all it needs."""
     return page(
         "screening.html.j2",
         screening_charts(conclusion),
@@ -72,6 +78,7 @@ def screening_html(conclusion: ScreeningConclusion, advice: RecommendationConclu
         detection=detection(conclusion),
         advice=advice and recommendation_answer(advice),
         recommendation=advice and recommendation_table(advice),
+        changes=changes and changes_table(changes),
     )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from hati.report.gate import revision_json
 from hati.report.plain import Plain
-from hati.report.quantities import change, change_number, duration
+from hati.report.quantities import change, change_number, duration, percent
 from hati.report.table import Align, Column, Shown, Table
 from hati.studies.bisection import BisectionConclusion, Culprit
+from hati.studies.screening.wording import counted
 
 
 def bisection_json(found: BisectionConclusion) -> Plain:
@@ -19,6 +20,8 @@ def bisection_json(found: BisectionConclusion) -> Plain:
         "metric": found.metric.name,
         "ratio": found.ratio,
         "interval": None if found.interval is None else list(found.interval),
+        "margin": found.margin,
+        "same": found.same,
         "open": [[first.id, last.id] for first, last in found.open_ranges],
         "skipped": [revision.id for revision in found.skipped],
         "probes": found.probes,
@@ -66,18 +69,16 @@ def _interval(interval: tuple[float, float] | None) -> str:
     return "none yet" if interval is None else f"{change_number(interval[0] - 1.0)} to {change(interval[1] - 1.0)}"
 
 
-def _counted(probes: int) -> str:
-    return "1 revision" if probes == 1 else f"{probes} revisions"
-
-
 def _notes(found: BisectionConclusion) -> list[str]:
     whole = "not known" if found.ratio is None else f"{change(found.ratio - 1.0)} ({_interval(found.interval)})"
     notes = [
-        f"{found.metric.name} of {found.benchmark} in all: {whole}. {_counted(found.probes)} measured beside the good "
-        f"one, {found.runs} runs, {duration(found.seconds)}."
+        f"{found.metric.name} of {found.benchmark} in all: {whole}. {counted(found.probes, 'revision')} measured "
+        f"beside the good one, {counted(found.runs, 'run')}, {duration(found.seconds)}."
     ]
     if found.interval is None:
         notes.append("Too few runs to tell whether the two differ.")
+    elif found.same:
+        notes.append(f"The two are the same, within {percent(found.margin)}: nothing is looked for.")
     elif not found.culprits and not found.open_ranges:
         notes.append("The two do not differ by what so many runs can show: there is nothing to be found.")
     for first, last in found.open_ranges:

@@ -8,6 +8,7 @@ from hati.report.plain import Plain
 from hati.report.quantities import change, general, percent
 from hati.report.table import Align, Column, Shown, Table
 from hati.studies.effect_drift import EffectDrift, OptionDrift
+from hati.studies.screening.wording import counted
 
 
 def drift_json(found: EffectDrift) -> list[Plain]:
@@ -69,9 +70,9 @@ def _notes(found: EffectDrift) -> list[str]:
     told = "; ".join(map(_sentence, changed)) or "No effect is shown to have changed"
     notes = [
         f"{told}.",
-        f"{found.configurations} configurations in {found.rounds} rounds at both revisions. The effect of a setting "
-        f"beside the option's other one; times: the effect after over that before, of logarithms, where the one before "
-        f"is shown. Changed: at {percent(found.alpha)} for all options together.",
+        f"{counted(found.configurations, 'configuration')} in {counted(found.rounds, 'round')} at both revisions. The "
+        f"effect of a setting beside the option's other one; times: the effect after over that before, of logarithms, "
+        f"where the one before is shown. Changed: at {percent(found.alpha)} for all options together.",
     ]
     widths = [(one.difference_interval[1] - one.difference_interval[0]) / 2.0 for one in found.options]
     if widths:

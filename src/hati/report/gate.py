@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from hati.core import Revision, setting_text
 from hati.report.changes import change_json, p_text
 from hati.report.findings import report_json, report_sentence
-from hati.report.gate_answer import gate_answer
+from hati.report.gate_answer import gate_answer, gate_verdict
 from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.comparison import Comparison, Side, Verdict
 from hati.studies.findings import Ruling
 from hati.studies.gate import Broken, Carrier, GateConclusion
+from hati.studies.screening.wording import counted
 
 
 def gate_json(ruling: Ruling) -> dict[str, Plain]:
@@ -150,7 +151,7 @@ def _rows_table(ruling: Ruling) -> Table:
     found, answer = ruling.gate, gate_answer(ruling)
     rows = tuple((row.benchmark, *_cells(row, ruling)) for row in found.rows)
     return Table(
-        f"{found.revision} against {found.reference}: {'not measured' if ruling.broken else ruling.verdict.value}",
+        f"{found.revision} against {found.reference}: {gate_verdict(ruling)}",
         (Column("benchmark"), *_COLUMNS),
         rows,
         (f"{answer[0].upper()}{answer[1:]}.", *_notes(found), *(f"{report_sentence(one)}." for one in ruling.reports)),
@@ -201,9 +202,9 @@ def _notes(found: GateConclusion) -> list[str]:
     alpha, margin = percent(found.question.alpha), percent(found.question.margin)
     confirmed = f", {found.confirmed} more confirmed what looked changed" if found.confirmed else ""
     notes = [
-        f"{found.explored} rounds explored{confirmed}; a round has a run of every configuration at both revisions. A "
-        f"change is told where both stages show it; where nothing changed {alpha} of checks tell one. The same: within "
-        f"{margin}.",
+        f"{counted(found.explored, 'round')} explored{confirmed}; a round has a run of every configuration at both "
+        f"revisions. A change is told where both stages show it; where nothing changed {alpha} of checks tell one. The "
+        f"same: within {margin}.",
     ]
     undecided = [row for row in found.rows if row.change.verdict is Verdict.INCONCLUSIVE]
     notes += [_undecided(row) for row in undecided[:_MOST]]
@@ -217,4 +218,4 @@ def _notes(found: GateConclusion) -> list[str]:
 def _undecided(row: Comparison) -> str:
     needed = row.change.runs_needed
     foreseen = "" if needed is None else f"; {needed:,} would be needed as they vary now"
-    return f"Not decided after {row.before.runs} rounds: {row.metric.name} of {row.benchmark}{foreseen}."
+    return f"Not decided after {counted(row.before.runs, 'round')}: {row.metric.name} of {row.benchmark}{foreseen}."

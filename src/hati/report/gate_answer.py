@@ -17,12 +17,21 @@ def gate_answer(ruling: Ruling) -> str:
     if ruling.broken:
         works = "works" if len(ruling.broken) == 1 else "work"
         return f"cannot be measured: {_places(ruling.broken)} {works} at the reference alone"
-    known = {one.id for row in _all_rows(ruling.gate) if (one := ruling.known(row)) is not None}
-    besides = f"; slower by what is known: {', '.join(sorted(known))}" if known else ""
-    return f"{_worst(ruling, bool(known))}{besides}"
+    known = ruling.known_slower
+    besides = f"; slower by what is known: {', '.join(known)}" if known else ""
+    return f"{_worst(ruling)}{besides}"
 
 
-def _worst(ruling: Ruling, known: bool) -> str:  # noqa: FBT001  # whether anything is
+def gate_verdict(ruling: Ruling) -> str:
+    """The verdict in a few words, for a title."""
+    if ruling.broken:
+        return "not measured"
+    if not ruling.known_slower or ruling.verdict is Verdict.SLOWER:
+        return ruling.verdict.value
+    return "slower, as known" if ruling.verdict is Verdict.SAME else f"{ruling.verdict.value}, and slower as known"
+
+
+def _worst(ruling: Ruling) -> str:
     found = ruling.gate
     if ruling.verdict is Verdict.SLOWER:
         return f"slower: {_largest(found, ruling.slower)}"
@@ -31,7 +40,7 @@ def _worst(ruling: Ruling, known: bool) -> str:  # noqa: FBT001  # whether anyth
         return f"not decided: {_named(left[0]) if len(left) == 1 else f'{len(left)} of {len(found.rows)} comparisons'}"
     if ruling.verdict is Verdict.FASTER:
         return f"faster: {_largest(found, [row for row in _all_rows(found) if row.change.verdict is Verdict.FASTER])}"
-    return "nothing else changed" if known else f"the same, within {percent(found.question.margin)}"
+    return "nothing else changed" if ruling.known_slower else f"the same, within {percent(found.question.margin)}"
 
 
 def _largest(found: GateConclusion, told: Sequence[Comparison]) -> str:

@@ -53,6 +53,10 @@ class Database(ABC):
         """See that no other process changes tables until this connection's transaction ends."""
 
     @abstractmethod
+    def settle(self, connection: Connection) -> None:
+        """Undo what ``prepare`` changed of the connection, after the transaction."""
+
+    @abstractmethod
     def insert_missing(self, table: Table) -> Insert:
         """An insertion that leaves alone what is there already."""
 

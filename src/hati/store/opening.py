@@ -150,3 +150,4 @@ def migrate(engine: Engine, where: Database) -> None:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
         connection.commit()
+        where.settle(connection)

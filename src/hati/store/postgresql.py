@@ -71,6 +71,9 @@ class Postgresql(Database):
         """Wait for other processes that make or upgrade tables."""
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATING})
 
+    def settle(self, _: Connection) -> None:
+        """The lock ended with the transaction."""
+
     def insert_missing(self, table: Table) -> Insert:
         """An insertion that leaves alone what is there already."""
         from sqlalchemy.dialects.postgresql import insert

@@ -16,7 +16,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest migration: a store at this revision needs none."""
 
 Whole = BigInteger().with_variant(Integer, "sqlite")
@@ -49,7 +49,8 @@ study = Table(
     Column("campaign", Whole, nullable=False),
     Column("metrics", Plain, nullable=False),
     Column("choice", Plain),
-    UniqueConstraint("family", "campaign"),
+    Column("token", Plain, nullable=False, server_default=""),
+    UniqueConstraint("family", "campaign", "token"),
 )
 
 run = Table(

@@ -77,11 +77,17 @@ class SqlStore:
             connection.execute(self._database.insert_missing(schema.study), _study_row(study, metrics))
             return _one_study(connection, wanted) or StudyRecord(study, tuple(metrics), None)
 
-    def latest(self, study: StudyId) -> StudyRecord | None:
-        """The newest campaign of the same study, or None where there was none."""
-        wanted = select(schema.study).where(schema.study.c.family == study.family)
+    def latest(self, study: StudyId) -> tuple[StudyRecord, ...]:
+        """The campaign of the same study with the highest number; none, or several where stores were merged.
+
+        Of several that comes first which stands last among all studies.
+        """
+        table = schema.study.c
+        highest = select(func.max(table.campaign)).where(table.family == study.family).scalar_subquery()
+        wanted = select(schema.study).where(table.family == study.family, table.campaign == highest)
         with explained(self._database), self._engine.connect() as connection:
-            return _one_study(connection, wanted.order_by(schema.study.c.campaign.desc()).limit(1))
+            rows = connection.execute(wanted.order_by(table.number.desc())).all()
+            return tuple(_read_study(row._mapping) for row in rows)
 
     def studies(self) -> tuple[StudyRecord, ...]:
         """All studies, in the order in which they were begun."""
@@ -246,6 +252,7 @@ def _study_row(study: StudyId, metrics: Sequence[Metric]) -> dict[str, object]:
         "seed": study.seed,
         "machine": study.machine,
         "campaign": study.campaign,
+        "token": study.token,
         "metrics": canonical_json([[m.name, m.unit, m.better] for m in metrics]),
     }
 
@@ -256,6 +263,6 @@ def _one_study(connection: Connection, query: Select) -> StudyRecord | None:  # 
 
 
 def _read_study(row: RowMapping) -> StudyRecord:
-    study = StudyId(row["kind"], row["parameters"], row["seed"], row["machine"], row["campaign"])
+    study = StudyId(row["kind"], row["parameters"], row["seed"], row["machine"], row["campaign"], row["token"])
     metrics = tuple(Metric(name, unit, Better(better)) for name, unit, better in json.loads(row["metrics"]))
     return StudyRecord(study, metrics, row["choice"])

@@ -39,9 +39,17 @@ class Sqlite(Database):
         return engine
 
     def prepare(self, connection: Connection) -> None:
-        """Begin to write: others wait, or have written already."""
+        """Begin to write: others wait, or have written already.
+
+        A table's constraints are changed by making it anew, during which others refer to none.
+        """
         connection.exec_driver_sql("PRAGMA journal_mode=WAL")  # is kept in the file, and cannot be set in a transaction
+        connection.exec_driver_sql("PRAGMA foreign_keys=OFF")  # nor can this
         connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    def settle(self, connection: Connection) -> None:
+        """What refers to nothing is refused again."""
+        connection.exec_driver_sql("PRAGMA foreign_keys=ON")
 
     def insert_missing(self, table: Table) -> Insert:
         """An insertion that leaves alone what is there already."""

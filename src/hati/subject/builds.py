@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from hati.core import Benchmark, InputError, Outcome, Task, digest, setting_text
 from hati.core.placeholders import fill
-from hati.subject.folders import build_root, remove
+from hati.subject.folders import build_root
 from hati.subject.kept_builds import KeptBuilds
 from hati.subject.programs import Program, Warden
 from hati.subject.recipe import arguments, variables
@@ -50,19 +51,16 @@ class Builds:
         values = {name: setting_text(setting) for name, setting in settings.items()}
         values["revision"] = task.revision
         argv = (*(fill(a, values) for a in benchmark.build), *arguments(bindings, settings, values))
+        build = partial(self._build, task.revision, argv, variables(bindings, settings), warden)
         try:
-            made = self._build(key, task.revision, argv, variables(bindings, settings), warden)
+            return self._kept.make(key, build)
         except Setback as setback:
             self._failed[key] = setback
             raise
-        self._kept.keep(key, made)
-        return made
 
     def _build(
-        self, key: str, revision: str, argv: tuple[str, ...], variables: Mapping[str, str], warden: Warden
+        self, revision: str, argv: tuple[str, ...], variables: Mapping[str, str], warden: Warden, place: Path
     ) -> Tree:
-        place = self._kept.place(key)
-        remove(place)
         made = self._trees.copy(revision, place)
         program = Program(argv, made.folder, {**self._environment, **made.environment, **variables}, _LONGEST_SECONDS)
         try:
@@ -71,6 +69,5 @@ class Builds:
             raise Setback(Outcome.NOT_BUILT, f"the build: {error}") from None
         warden.clear()
         if why := failure("the build", program, ending):
-            remove(place)
             raise Setback(Outcome.NOT_BUILT, f"{why}\n{ending.output}".rstrip(), ending)
         return made

@@ -17,8 +17,13 @@ def _plain(value: object) -> object:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-# What is made is no HTML, and a name that a template misspells must not vanish silently.
-_JINJA = Environment(undefined=StrictUndefined, keep_trailing_newline=True, finalize=_plain, autoescape=False)  # noqa: S701
+# A name that a template misspells must not vanish silently.
+_JINJA = Environment(
+    undefined=StrictUndefined,
+    keep_trailing_newline=True,
+    finalize=_plain,
+    autoescape=False,  # noqa: S701  # what is made is no HTML
+)
 
 
 def check_template(file: ConfigurationFile) -> frozenset[str]:

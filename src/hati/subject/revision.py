@@ -6,12 +6,15 @@ import hashlib
 import os
 import stat
 import subprocess
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
 from hati.core import InputError
 from hati.subject.outputs import outputs
+
+Contents = Mapping[Path, tuple[str, bytes]]
 
 _PASSED_OVER = {".hati", ".git", ".svn", "__pycache__"}
 _PROJECT_FILE = "hati.toml"
@@ -27,15 +30,31 @@ def directory_revision(root: Path) -> str:
     Raises:
         InputError: where a file cannot be read.
     """
-    whole = hashlib.sha256()
-    for path in tree_files(root):
+    return revision_of(contents(root, tree_files(root)))
+
+
+def contents(root: Path, files: Iterable[Path]) -> Contents:
+    """Of each of the files below a folder whether it is a file, a program or a link, and a hash of what it holds.
+
+    Raises:
+        InputError: where a file cannot be read.
+    """
+    found = {}
+    for path in files:
         try:
-            kind, content = _content(root / path)
+            found[path] = _content(root / path)
         except OSError as error:
             raise InputError(
                 f"cannot read {root / path}: {error.strerror}",
                 fix="make it readable, or let git ignore it if it is no part of the subject",
             ) from None
+    return found
+
+
+def revision_of(found: Contents) -> str:
+    """The revision that has these contents, in the order of their paths."""
+    whole = hashlib.sha256()
+    for path, (kind, content) in found.items():
         whole.update(f"{os.fspath(path)}\0{kind}\0".encode("utf-8", "surrogateescape"))
         whole.update(content)
     return whole.hexdigest()[:12]

@@ -34,9 +34,9 @@ METRICS = (Metric("latency", "s"), Metric("throughput", "1/s", Better.HIGHER))
 START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
 
-def a_study(campaign: int = 1, seed: int = 1) -> StudyId:
+def a_study(campaign: int = 1, seed: int = 1, token: str = "") -> StudyId:
     """A study to record runs for."""
-    return StudyId.of("screening", {"budget": "8"}, seed, MACHINE.fingerprint).numbered(campaign)
+    return StudyId.of("screening", {"budget": "8"}, seed, MACHINE.fingerprint).numbered(campaign, token)
 
 
 def a_run(study: StudyId, repetition: int = 0, setting: int = 1, outcome: Outcome = Outcome.DONE) -> Run:
@@ -171,10 +171,18 @@ class StoreConformance(ABC):
         for campaign in (1, 10, 2):
             store.begin(a_study(campaign), METRICS, MACHINE)
         store.begin(a_study(campaign=99, seed=2), METRICS, MACHINE)
-        latest = store.latest(a_study())
-        assert latest is not None
-        assert latest.id.campaign == 10
-        assert store.latest(a_study(seed=3)) is None
+        assert [record.id for record in store.latest(a_study())] == [a_study(10)]
+        assert store.latest(a_study(seed=3)) == ()
+
+    def test_campaigns_of_one_number_are_told_apart_by_their_tokens(self) -> None:
+        store = self.open()
+        begun = [a_study(2), a_study(2, 1, "b"), a_study(2, 1, "a"), a_study(1, 1, "c")]
+        for study in begun:
+            store.begin(study, METRICS, MACHINE)
+            assert store.record(a_run(study))
+        assert [record.id for record in self.open().studies()] == begun
+        assert [record.id for record in store.latest(a_study())] == [begun[2], begun[1], begun[0]]
+        assert [store.evidence(study).runs for study in begun] == [(a_run(study),) for study in begun]
 
     def test_studies_are_in_the_order_in_which_they_were_begun(self) -> None:
         store = self.open()
@@ -198,10 +206,10 @@ class StoreConformance(ABC):
             store.record(a_run(study, repetition))
         first = store.evidence(study).runs[0].task.id
         assert store.forget(Selection(task=first)) == 1
-        assert store.latest(study) is not None
+        assert store.latest(study) != ()
         assert first not in store.evidence(study).known
         assert store.forget(Selection(study=study.key)) == 2
-        assert store.latest(study) is None
+        assert store.latest(study) == ()
         assert store.forget(Selection(study=study.key)) == 0
 
     def test_samples_are_two_level_and_one_for_each_configuration_and_metric(self) -> None:

@@ -35,6 +35,7 @@ from .pairing import rehearse_pairs as rehearse_pairs
 from .recalibrating import changes_of as changes_of
 from .recalibrating import prepare_recalibration as prepare_recalibration
 from .recalibrating import recalibration_of as recalibration_of
+from .recalibrating import stored_changes as stored_changes
 from .recommending import SplitBudget as SplitBudget
 from .recommending import recommend as recommend
 from .recommending import split_budget as split_budget

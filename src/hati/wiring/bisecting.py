@@ -9,7 +9,9 @@ from hati.campaign import Observer, campaign, silent
 from hati.core import Budget, Configuration, Evidence, InputError, Plan, Revision, StudyId
 from hati.studies.bisection import Bisection, BisectionConclusion, bisection_id
 from hati.studies.comparison import Question
+from hati.studies.screening.wording import counted
 from hati.subject import Revisions
+from hati.wiring.campaigns import campaign_of, never
 from hati.wiring.finding import shown_in
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.screening import chosen_metric
@@ -72,10 +74,7 @@ def prepare_bisection(place: Workplace, request: BisectionRequest, *, fresh: boo
         made = Bisection(study, benchmark, configuration, metric, tuple(line), request.question, budget)
         return PreparedBisection(place, made, revisions)
 
-    latest = place.store.latest(first)
-    if latest is None:
-        return prepared(first)
-    return prepared(first.numbered(latest.id.campaign + 1)) if fresh else prepared(latest.id)
+    return campaign_of(place, first, prepared, never, fresh=fresh)
 
 
 def bisect(prepared: PreparedBisection, announce: Announce = mute, observe: Observer = silent) -> BisectionConclusion:
@@ -89,7 +88,9 @@ def bisect(prepared: PreparedBisection, announce: Announce = mute, observe: Obse
         return study.conclude(prepared.evidence())
     place.store.begin(study.id, study.benchmark.metrics, place.machine)
     where = f", at {study.configuration}" if study.configuration else ""
-    announce(f"{len(study.revisions) - 1} revisions from {study.revisions[0]} to {study.revisions[-1]}{where}")
+    announce(
+        f"{counted(len(study.revisions) - 1, 'revision')} from {study.revisions[0]} to {study.revisions[-1]}{where}"
+    )
     trees = prepared.revisions.trees(place.project.root)
     with place.engine_of_revisions((study.benchmark,), trees, announce) as engine:
         return campaign(study, engine, place.store, study.budget, observe)
@@ -99,7 +100,8 @@ def rehearse_bisection(prepared: PreparedBisection) -> Rehearsal:
     """The first pair; which others follow depends on what it yields."""
     study, place = prepared.study, prepared.place
     plan: Plan = study.plan(prepared.evidence())
-    reason = f"{len(study.revisions) - 1} revisions, each measured beside {study.revisions[0]} until it is decided"
+    number, good = counted(len(study.revisions) - 1, "revision"), study.revisions[0]
+    reason = f"{number} after {good}, in pairs with it until it is decided"
     most = int(study.budget.runs) if study.budget.runs < float("inf") else len(plan)
     return Rehearsal(reason, plan, estimate(place.store, study.benchmark, most), place.project.space.names)
 

@@ -10,6 +10,7 @@ from hati.core import Benchmark, Budget, Configuration, Evidence, InputError, Pl
 from hati.studies.comparison import Question
 from hati.studies.effect_drift import EffectDrift, EffectDriftStudy, effect_drift_id
 from hati.subject import Revisions
+from hati.wiring.campaigns import campaign_of, never
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.screening import ScreeningRequest, chosen_metric, prepare_screening
 from hati.wiring.stored import stored_screening
@@ -74,10 +75,7 @@ def prepare_drift(place: Workplace, request: DriftRequest, *, fresh: bool) -> Pr
         made = EffectDriftStudy(study, benchmark, metric, cells, reference, revision, rounds, request.question)
         return PreparedDrift(place, made, budget, revisions)
 
-    latest = place.store.latest(first)
-    if latest is None:
-        return prepared(first)
-    return prepared(first.numbered(latest.id.campaign + 1)) if fresh else prepared(latest.id)
+    return campaign_of(place, first, prepared, never, fresh=fresh)
 
 
 def compare_effects(prepared: PreparedDrift, announce: Announce = mute, observe: Observer = silent) -> EffectDrift:

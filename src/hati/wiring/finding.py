@@ -20,7 +20,7 @@ from hati.core import (
 )
 from hati.core.nearest import suggestion
 from hati.store import SqlStore
-from hati.studies.findings import Report, events_of, findings_of, reports, sighting_of
+from hati.studies.findings import Report, events_of, findings_of, is_recorded, recorded, reports, sighting_of
 from hati.studies.gate import GateConclusion
 from hati.subject import Revisions
 from hati.wiring.cells import cells_of
@@ -39,8 +39,10 @@ def record_findings(store: SqlStore, found: GateConclusion, revisions: Revisions
     before = findings_of(event for event in known if event not in own)
     between = _between(found, revisions)
     covered = frozenset(one.id for one in before if _covers(found, revisions, between, one))
-    events = own or events_of(sighting_of(found, between, covered), before, datetime.now(UTC))
-    store.add_events(events)
+    now = datetime.now(UTC)
+    events = own or events_of(sighting_of(found, between, covered), before, now)
+    mark = recorded(found.study, found.reference.id, found.revision.id, now)
+    store.add_events(events if is_recorded(found.study, known) else [*events, mark])
     after = findings_of(store.events())
     return tuple(reports(before, after, events, _merged(revisions, before)))
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Evidence, Plan, StudyId
+from hati.core import Benchmark, Budget, Evidence, InputError, MeasurementError, Plan, Revision, StudyId
 from hati.studies.comparison import Question
+from hati.studies.findings import is_recorded
 from hati.studies.gate import Gate, GateConclusion, gate_id
+from hati.studies.screening.wording import counted
 from hati.subject import Revisions
+from hati.wiring.campaigns import campaign_of
 from hati.wiring.cells import cells_of
 from hati.wiring.references import reference_of
 from hati.wiring.rehearsal import Rehearsal, estimate
@@ -43,6 +46,17 @@ class PreparedGate:
         """Whether nothing is left to be run, or to be spent."""
         return not self._left(self.evidence())
 
+    @property
+    def over(self) -> bool:
+        """Whether it is finished and what it says of findings is kept; or it measured nothing that could be told."""
+        if not self.finished:
+            return False
+        try:
+            self.study.conclude(self.evidence())
+        except MeasurementError:
+            return True
+        return is_recorded(self.study.id.key, self.place.store.events())
+
     def evidence(self) -> Evidence:
         """What the campaign has measured so far."""
         return self.place.store.evidence(self.study.id)
@@ -54,12 +68,14 @@ class PreparedGate:
 def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> PreparedGate:
     """Find the campaign to go on with, or number a new one: a gate measures afresh unless it was broken off.
 
+    One that was broken off after its last run, before what it says of findings was kept, has only to be concluded.
+
     Raises:
         InputError: where there are no such revisions or benchmarks, or the budget cannot decide.
     """
     revisions = Revisions(place.project.root)
     revision = revisions.find(request.revision)
-    reference = reference_of(revisions, revision, request.reference or place.project.check.reference)
+    reference = _reference(place, revisions, revision, request.reference)
     cells = tuple(cells_of(place, request.benchmark))
     budget = Budget.parse(request.budget or place.project.check.budget or str(ROUNDS * 2 * len(cells)))
     first = gate_id(cells, reference, revision, request.question, request.seed, place.machine.fingerprint)
@@ -67,11 +83,7 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Prep
     def prepared(study: StudyId) -> PreparedGate:
         return PreparedGate(place, Gate(study, reference, revision, cells, request.question, budget), revisions)
 
-    latest = place.store.latest(first)
-    if latest is None:
-        return prepared(first)
-    known = prepared(latest.id)
-    return prepared(first.numbered(latest.id.campaign + 1)) if fresh or known.finished else known
+    return campaign_of(place, first, prepared, lambda known: known.over, fresh=fresh)
 
 
 def gate(prepared: PreparedGate, announce: Announce = mute, observe: Observer = silent) -> GateConclusion:
@@ -81,6 +93,9 @@ def gate(prepared: PreparedGate, announce: Announce = mute, observe: Observer = 
         MeasurementError: where no configuration could be measured at both revisions.
     """
     place, study = prepared.place, prepared.study
+    if prepared.finished:
+        announce(f"all runs of {study.revision} against {study.reference} are there: nothing is measured")
+        return study.conclude(prepared.evidence())
     benchmarks = _benchmarks(study)
     metrics = tuple({metric.name: metric for benchmark in benchmarks for metric in benchmark.metrics}.values())
     place.store.begin(study.id, metrics, place.machine)
@@ -100,10 +115,20 @@ def rehearse_gate(prepared: PreparedGate) -> Rehearsal:
     return Rehearsal(reason, plan, None if each is None else each * len(plan), place.project.space.names)
 
 
+def _reference(place: Workplace, revisions: Revisions, revision: Revision, wanted: str | None) -> Revision:
+    """The wanted one, else the project's; what is wrong with that one is told with its place."""
+    if wanted is not None:
+        return reference_of(revisions, revision, wanted)
+    check = place.project.check
+    try:
+        return reference_of(revisions, revision, check.reference)
+    except InputError as error:
+        raise InputError(error.message, place=error.place or check.reference_place, fix=error.fix) from error
+
+
 def _benchmarks(study: Gate) -> tuple[Benchmark, ...]:
     return tuple({cell.benchmark.name: cell.benchmark for cell in study.cells}.values())
 
 
 def _cells_text(study: Gate) -> str:
-    number = len(study.cells)
-    return "1 configuration" if number == 1 else f"{number} configurations"
+    return counted(len(study.cells), "configuration")

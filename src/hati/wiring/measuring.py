@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Configuration, Evidence, Plan, StudyId
+from hati.core import Benchmark, Budget, Configuration, Plan, StudyId
 from hati.studies.measurement import Measurement, MeasurementConclusion, measurement_id
+from hati.wiring.campaigns import campaign_of
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.workplace import Announce, Workplace, mute
 
@@ -38,19 +41,25 @@ def measure(
     """
     limit = Budget.parse(budget)
 
-    def made(study: StudyId) -> Measurement:
-        return Measurement(study, benchmark, configurations, place.revision, limit)
+    def prepared(study: StudyId) -> _Prepared:
+        return _Prepared(place, Measurement(study, benchmark, configurations, place.revision, limit))
 
-    study = measurement_id(benchmark, configurations, place.revision, budget, seed, place.machine.fingerprint)
-    latest = place.store.latest(study)
-    if latest and (fresh or _finished(made(latest.id), place.store.evidence(latest.id), limit)):
-        study = latest.id.numbered(latest.id.campaign + 1)
-    elif latest:
-        study = latest.id
-    place.store.begin(study, benchmark.metrics, place.machine)
+    first = measurement_id(benchmark, configurations, place.revision, budget, seed, place.machine.fingerprint)
+    study = campaign_of(place, first, prepared, lambda known: known.finished, fresh=fresh).study
+    place.store.begin(study.id, benchmark.metrics, place.machine)
     with place.engine(benchmark, announce) as engine:
-        return campaign(made(study), engine, place.store, limit, observe)
+        return campaign(study, engine, place.store, limit, observe)
 
 
-def _finished(study: Measurement, evidence: Evidence, budget: Budget) -> bool:
-    return not study.plan(evidence).within(budget.left(evidence))
+@dataclass(frozen=True)
+class _Prepared:
+    """A measurement that can be made or resumed."""
+
+    place: Workplace
+    study: Measurement
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to be run, or to be spent."""
+        evidence = self.place.store.evidence(self.study.id)
+        return not self.study.plan(evidence).within(self.study.budget.left(evidence))

@@ -10,6 +10,7 @@ from hati.harness import RULES
 from hati.studies.comparison import Question
 from hati.studies.paired import Contest, PairedComparison, PairedConclusion, Variant, paired_id, shared_metrics
 from hati.subject import duet_cores
+from hati.wiring.campaigns import campaign_of
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.workplace import Announce, Workplace, mute
 
@@ -77,11 +78,7 @@ def prepare_pairs(place: Workplace, request: PairedRequest, *, fresh: bool) -> P
     def prepared(study: StudyId) -> PreparedPairs:
         return PreparedPairs(place, PairedComparison(study, contest, metrics, Budget.parse(request.budget)))
 
-    latest = place.store.latest(first)
-    if latest is None:
-        return prepared(first)
-    known = prepared(latest.id)
-    return prepared(first.numbered(latest.id.campaign + 1)) if fresh or known.in_vain else known
+    return campaign_of(place, first, prepared, lambda known: known.in_vain, fresh=fresh)
 
 
 def compare_pairs(prepared: PreparedPairs, announce: Announce = mute, observe: Observer = silent) -> PairedConclusion:

@@ -67,6 +67,13 @@ def changes_of(prepared: PreparedScreening, found: ScreeningConclusion) -> Effec
     return None if prepared.prior is None else effect_changes(prepared.prior, found)
 
 
+def stored_changes(place: Workplace, found: ScreeningConclusion) -> EffectChanges | None:
+    """What a screening that the store holds changed; None of one that made none again, or one that is forgotten."""
+    records = {record.id.key: record for record in place.store.studies()}
+    earlier = records.get(json.loads(records[found.study].id.parameters).get("recalibrates") or "")
+    return None if earlier is None else effect_changes(_prior(place, earlier, found.metric), found)
+
+
 def last_screening(place: Workplace, benchmark: str) -> StudyRecord | None:
     """The newest screening of a benchmark of which half of the design's runs were made, whatever the options were."""
     spans = place.store.spans()

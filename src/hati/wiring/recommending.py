@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Configuration, Evidence, InputError, MeasurementError, Metric, generator
+from hati.core import Budget, Configuration, Evidence, InputError, MeasurementError, Metric, StudyId, generator
 from hati.studies.recommendation import (
     FEWEST_PAIRS,
     MOST_PAIRS,
@@ -21,6 +21,7 @@ from hati.studies.recommendation import (
     recommendation_id,
 )
 from hati.studies.screening import ScreeningConclusion
+from hati.wiring.campaigns import campaign_of, never
 from hati.wiring.screening import PreparedScreening
 from hati.wiring.workplace import Announce, Workplace, mute
 
@@ -71,7 +72,7 @@ def recommend(
     screening = _resumed(prepared)
     benchmark, evidence = prepared.benchmark, screening.evidence()
     metrics = (prepared.metric, *(metric for metric in benchmark.metrics if metric != prepared.metric))
-    study = recommendation_id(
+    first = recommendation_id(
         screening=screening.id.key,
         metric=prepared.metric.name,
         relevant=prepared.request.relevant,
@@ -80,53 +81,60 @@ def recommend(
         machine=place.machine.fingerprint,
     )
     left = Budget.parse(budget.whole).left(evidence)
-    known = place.store.latest(study)
-    if known is not None and known.choice:
-        plan = RecommendationPlan.from_json(known.choice)
-    else:
-        found = _findings(screening, metrics, evidence)
-        plan = plan_recommendation(
+    choices = {record.id: record.choice for record in place.store.latest(first) if record.choice}
+
+    def prepared_confirmation(study: StudyId) -> _Confirmation:
+        made = Recommendation(
+            id=study,
+            screening=screening.id.key,
+            subject=place.project.name,
+            benchmark=benchmark,
+            metrics=metrics,
+            revision=place.revision,
+            space=place.project.space,
+            wanted=RecommendationPlan.from_json(choices[study]) if study in choices else planned(),
+            looked_up=math.isfinite(place.repetitions),
+        )
+        return _Confirmation(place, made, left)
+
+    def planned() -> RecommendationPlan:
+        return plan_recommendation(
             place.project.space,
-            found,
+            _findings(screening, metrics, evidence),
             _affordable(left, evidence),
-            generator(study.seed, "recommendation"),
+            generator(first.seed, "recommendation"),
             among=_among(place),
             most_pairs=min(place.repetitions, MOST_PAIRS),
         )
-    made = Recommendation(
-        id=study,
-        screening=screening.id.key,
-        subject=place.project.name,
-        benchmark=benchmark,
-        metrics=metrics,
-        revision=place.revision,
-        space=place.project.space,
-        wanted=plan,
-        looked_up=math.isfinite(place.repetitions),
-    )
-    if not made.tasks:
-        return made.conclude(Evidence())
-    return _confirmed(made, plan, left, place, benchmark, announce, observe)
+
+    return _confirmed(campaign_of(place, first, prepared_confirmation, never, fresh=False), announce, observe)
 
 
-def _confirmed(
-    study: Recommendation,
-    plan: RecommendationPlan,
-    left: Budget,
-    place: Workplace,
-    benchmark: Benchmark,
-    announce: Announce,
-    observe: Observer,
-) -> RecommendationConclusion:
-    evidence = place.store.evidence(study.id)
-    if not study.plan(evidence).within(left.left(evidence)):
-        return study.conclude(evidence)
-    place.store.begin(study.id, benchmark.metrics, place.machine)
+@dataclass(frozen=True)
+class _Confirmation:
+    """A confirmation that can be made, resumed or concluded, with what may be spent on it."""
+
+    place: Workplace
+    study: Recommendation
+    left: Budget
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to be run, or to be spent."""
+        evidence = self.place.store.evidence(self.study.id)
+        return not self.study.plan(evidence).within(self.left.left(evidence))
+
+
+def _confirmed(prepared: _Confirmation, announce: Announce, observe: Observer) -> RecommendationConclusion:
+    place, study, plan = prepared.place, prepared.study, prepared.study.wanted
+    if prepared.finished:
+        return study.conclude(place.store.evidence(study.id))
+    place.store.begin(study.id, study.benchmark.metrics, place.machine)
     place.store.keep_choice(study.id, plan.to_json())
     runs = len(study.tasks)
     announce(f"confirmation: {len(plan.recommended)} recommended beside the default, {plan.pairs} times: {runs} runs")
-    with place.engine(benchmark, announce) as engine:
-        return campaign(study, engine, place.store, left, observe)
+    with place.engine(study.benchmark, announce) as engine:
+        return campaign(study, engine, place.store, prepared.left, observe)
 
 
 def _resumed(prepared: PreparedScreening) -> PreparedScreening:

@@ -10,7 +10,9 @@ from datetime import date
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, Revision, StudyId
 from hati.studies.replay import Order, Replay, Replayed, replay_id
+from hati.studies.screening.wording import counted
 from hati.subject import Revisions
+from hati.wiring.campaigns import campaign_of, never
 from hati.wiring.cells import cells_of
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.workplace import Announce, Workplace, mute
@@ -68,10 +70,7 @@ def prepare_replay(place: Workplace, request: ReplayRequest, *, fresh: bool) -> 
     def prepared(study: StudyId) -> PreparedReplay:
         return PreparedReplay(place, Replay(study, line, cells, request.repetitions, request.order), budget, revisions)
 
-    latest = place.store.latest(first)
-    if latest is None:
-        return prepared(first)
-    return prepared(first.numbered(latest.id.campaign + 1)) if fresh else prepared(latest.id)
+    return campaign_of(place, first, prepared, never, fresh=fresh)
 
 
 def replay(prepared: PreparedReplay, announce: Announce = mute, observe: Observer = silent) -> Replayed:
@@ -105,8 +104,8 @@ def _benchmarks(study: Replay) -> tuple[Benchmark, ...]:
 
 def _described(study: Replay) -> str:
     first, last = study.revisions[0], study.revisions[-1]
-    cells = "1 configuration" if len(study.cells) == 1 else f"{len(study.cells)} configurations"
-    return f"{len(study.revisions)} revisions from {first} to {last}, {cells}, {study.repetitions} runs each"
+    cells, runs = counted(len(study.cells), "configuration"), counted(study.repetitions, "run")
+    return f"{len(study.revisions)} revisions from {first} to {last}, {cells}, {runs} each"
 
 
 def _line(revisions: Revisions, request: ReplayRequest) -> list[Revision]:

@@ -25,6 +25,7 @@ from hati.studies.screening import (
 )
 from hati.studies.screening.pilot import RUNS
 from hati.wiring.advising import remedies
+from hati.wiring.campaigns import campaign_of
 from hati.wiring.planning import Goal, check_noise, pilot_runs, planned
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.workplace import Announce, Workplace, mute
@@ -156,15 +157,12 @@ def prepare_screening(
         planned_for=None if request.goal is None else {**asdict(request.goal), "metric": metric.name},
         recalibrates=None if prior is None else prior.study,
     )
-    latest = place.store.latest(study)
-    if latest is None:
-        return PreparedScreening(place, request, benchmark, metric, study, None, prior)
-    choice = read_choice(latest.choice) if latest.choice else None
-    known = PreparedScreening(place, request, benchmark, metric, latest.id, choice, prior)
-    if fresh or known.in_vain:
-        following = study.numbered(latest.id.campaign + 1)
-        return PreparedScreening(place, request, benchmark, metric, following, None, prior)
-    return known
+    choices = {record.id: read_choice(record.choice) for record in place.store.latest(study) if record.choice}
+
+    def prepared(campaign: StudyId) -> PreparedScreening:
+        return PreparedScreening(place, request, benchmark, metric, campaign, choices.get(campaign), prior)
+
+    return campaign_of(place, study, prepared, lambda known: known.in_vain, fresh=fresh)
 
 
 def screen(prepared: PreparedScreening, announce: Announce = mute, observe: Observer = silent) -> ScreeningConclusion:

@@ -13,6 +13,7 @@ from hati.core import Benchmark, Budget, Evidence, FloatArray, InputError, Metri
 from hati.design.suite import leading_options, runs_for
 from hati.space import count
 from hati.studies.suite import LEVELS, MARGIN, SuiteConclusion, SuitePlan, SuiteStudy, suite_id
+from hati.wiring.campaigns import campaign_of
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.screening import chosen_metric
 from hati.wiring.stored import conclude_stored, of_tables
@@ -113,11 +114,7 @@ def prepare_suite(place: Workplace, request: SuiteRequest, space_file: Path, *, 
         )
         return PreparedSuite(place, benchmark, made, budget)
 
-    latest = place.store.latest(first)
-    if latest is None:
-        return prepared(first)
-    known = prepared(latest.id)
-    return prepared(first.numbered(latest.id.campaign + 1)) if fresh or known.in_vain else known
+    return campaign_of(place, first, prepared, lambda known: known.in_vain, fresh=fresh)
 
 
 def suite(prepared: PreparedSuite, announce: Announce = mute, observe: Observer = silent) -> SuiteConclusion:

@@ -29,6 +29,7 @@ from hati.studies.validation import (
     validation_id,
 )
 from hati.subject import modified_since
+from hati.wiring.campaigns import campaign_of
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.stored import stored_screening
 from hati.wiring.workplace import Announce, Workplace, mute
@@ -123,11 +124,7 @@ def prepare_validation(place: Workplace, request: ValidationRequest, *, fresh: b
     def prepared(study: StudyId) -> PreparedValidation:
         return _prepared(place, found, screening, study, mode, order, budget)
 
-    latest = place.store.latest(first)
-    if latest is None:
-        return prepared(first)
-    known = prepared(latest.id)
-    return prepared(first.numbered(latest.id.campaign + 1)) if fresh or known.in_vain else known
+    return campaign_of(place, first, prepared, lambda known: known.in_vain, fresh=fresh)
 
 
 def _changes(place: Workplace, evidence: Evidence) -> str:

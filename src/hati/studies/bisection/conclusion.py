@@ -26,6 +26,8 @@ class Culprit:
 class BisectionConclusion:
     """The culprits from the oldest, what all of them made together, and what it cost.
 
+    ``same`` tells that all together is shown to be within the ``margin``: nothing is looked for then.
+
     ``open_ranges`` are intervals in which there is a change that the budget did not suffice to find; the whole where it
     did not suffice to tell whether there is one.
     """
@@ -37,6 +39,8 @@ class BisectionConclusion:
     metric: Metric
     ratio: float | None
     interval: tuple[float, float] | None
+    margin: float
+    same: bool
     culprits: tuple[Culprit, ...]
     open_ranges: tuple[tuple[Revision, Revision], ...]
     skipped: tuple[Revision, ...]

@@ -65,7 +65,7 @@ class Bisection:
     """Finds the changes among ``revisions``, the first of which is good, the last bad, all in their order.
 
     Raises:
-        InputError: for fewer than two revisions, or one of them twice.
+        InputError: for fewer than two revisions, one of them twice, or a budget in runs without a pair.
     """
 
     id: StudyId
@@ -79,6 +79,13 @@ class Bisection:
     def __post_init__(self) -> None:
         if len(self.revisions) < len(("good", "bad")) or len(set(self._ids)) != len(self.revisions):
             raise InputError("a bisection needs a good revision, a bad one, and none twice")
+        if self.budget.runs < len(Side):
+            told = "1 run is" if self.budget.runs == 1 else f"{self.budget.runs:g} runs are"
+            deciding = len(Side) * RULE.fewest(self._alpha)
+            raise InputError(
+                f"{told} no pair of both revisions",
+                fix=f"give --budget {len(Side)} or more; {deciding} are the fewest that decide",
+            )
 
     def plan(self, evidence: Evidence) -> Plan:
         """The next pair; none where every change is found, or there is none."""
@@ -111,6 +118,8 @@ class Bisection:
             metric=self.metric,
             ratio=math.exp(levels.level(bad)),
             interval=(math.exp(low), math.exp(high)) if math.isfinite(high) else None,
+            margin=self.question.margin,
+            same=self._same(levels),
             culprits=tuple(self._culprit(levels, leaf) for leaf in sorted(leaves, key=lambda leaf: leaf.first)),
             open_ranges=tuple((self.revisions[one.first], self.revisions[one.last]) for one in left),
             skipped=tuple(revision for revision in self.revisions if levels.broken(revision.id)),
@@ -125,9 +134,12 @@ class Bisection:
         return tuple(revision.id for revision in self.revisions)
 
     def _levels(self, evidence: Evidence) -> Levels:
-        """Each interval at a level that all probes of a search together keep: as many as halving takes, and the bad."""
-        probes = 1 + math.ceil(math.log2(max(2, len(self.revisions))))
-        return Levels(evidence, self.metric, self.question.statistic, self.question.alpha / probes)
+        return Levels(evidence, self.metric, self.question.statistic, self._alpha)
+
+    @property
+    def _alpha(self) -> float:
+        """That of each interval, which all probes of a search together keep: as many as halving takes, and the bad."""
+        return self.question.alpha / (1 + math.ceil(math.log2(max(2, len(self.revisions)))))
 
     def _next(self, levels: Levels) -> list[Task]:
         """A pair of the bad one until its change is clear; then of the first revision that a search asks for."""
@@ -151,12 +163,17 @@ class Bisection:
         if any(levels.broken(bad, side) for side in Side) or levels.pairs(bad) >= MOST_PAIRS:
             return False
         low, high = levels.interval(bad)
-        return low <= 0.0 <= high and not (-self.question.limit <= low and high <= self.question.limit)
+        return low <= 0.0 <= high and not self._same(levels)
+
+    def _same(self, levels: Levels) -> bool:
+        """Whether the bad revision is shown to be within the margin, however clearly it differs."""
+        low, high = levels.interval(self._ids[-1])
+        return -self.question.limit <= low and high <= self.question.limit
 
     def _search(self, levels: Levels) -> Iterator[tuple[_Range, str | None]]:
         """The ranges that have a change: with the revision to be measured next, or None where it is found."""
         low, high = levels.interval(self._ids[-1])
-        if low <= 0.0 <= high:
+        if low <= 0.0 <= high or self._same(levels):
             return
         ahead = [_Range(0, len(self._ids) - 1)]
         while ahead:

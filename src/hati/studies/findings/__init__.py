@@ -5,7 +5,17 @@ Pure: events in, findings and further events out. The store keeps events alone, 
 
 from hati.studies.findings.life import TRANSITIONS, finding_of, findings_of
 from hati.studies.findings.ruling import Ruling
-from hati.studies.findings.sighting import Report, Sighting, events_of, finding_id, reports, sighting_of, spot_of
+from hati.studies.findings.sighting import (
+    Report,
+    Sighting,
+    events_of,
+    finding_id,
+    is_recorded,
+    recorded,
+    reports,
+    sighting_of,
+    spot_of,
+)
 
 __all__ = [
     "TRANSITIONS",
@@ -16,6 +26,8 @@ __all__ = [
     "finding_id",
     "finding_of",
     "findings_of",
+    "is_recorded",
+    "recorded",
     "reports",
     "sighting_of",
     "spot_of",

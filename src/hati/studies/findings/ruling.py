@@ -49,6 +49,11 @@ class Ruling:
         """All that is slower and not known, over all configurations and in strata."""
         return tuple(row for row in self._rows() if row.change.verdict is Verdict.SLOWER and self.known(row) is None)
 
+    @property
+    def known_slower(self) -> tuple[str, ...]:
+        """The findings because of which what is slower fails nothing, by their ids."""
+        return tuple(sorted({one.id for row in self._rows() if (one := self.known(row)) is not None}))
+
     def known(self, row: Comparison) -> Finding | None:
         """The finding because of which a row that is slower fails nothing; None where it is not known."""
         if row.change.verdict is not Verdict.SLOWER:

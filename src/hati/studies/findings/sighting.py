@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -68,9 +68,9 @@ def events_of(sighting: Sighting, known: Sequence[Finding], at: datetime) -> lis
     """What happened to findings by a measurement, and to those that it opens.
 
     A change belongs to a finding whose revision is in the measured range and that shows at one of the same benchmarks'
-    metrics; there it has grown where its interval is wholly beyond what was known, from the same reference where that
-    was measured from before. A finding is gone where all of its spots that were measured are the same now. What was
-    measured over a part of a finding's range alone says neither that it is gone, nor how large it is unless it has
+    metrics; there it has grown where its interval is wholly beyond what people were told, from the same reference where
+    that was measured from before. A finding is gone where all of its spots that were measured are the same now. What
+    was measured over a part of a finding's range alone says neither that it is gone, nor how large it is unless it has
     grown: the rest of the range may have the change.
     """
     told: list[Event] = []
@@ -92,6 +92,16 @@ def events_of(sighting: Sighting, known: Sequence[Finding], at: datetime) -> lis
             opened = finding_id(worse, sighting.reference, sighting.revision)
             told.append(_event(opened, Happening.SEEN, sighting, at, left))
     return told
+
+
+def recorded(study: str, reference: str, revision: str, at: datetime) -> Event:
+    """That all which a measurement says of findings is kept, also where that is nothing: an event of no finding."""
+    return Event("", Happening.TOLD, at, study, reference, revision)
+
+
+def is_recorded(study: str, events: Iterable[Event]) -> bool:
+    """Whether what a measurement says of findings is kept."""
+    return any(event.study == study for event in events)
 
 
 def reports(
@@ -130,15 +140,34 @@ def _shows(finding: Finding, spot: Spot) -> bool:
 
 
 def _happening(finding: Finding, sizes: Mapping[Spot, Size], reference: str) -> Happening:
-    alike: dict[Spot, Size] = {}
-    for event in finding.events:
-        if event.reference == reference:
-            alike |= event.sizes
+    anywhere = _as_told(finding.events)
+    alike = _as_told([event for event in finding.events if not event.sizes or event.reference == reference])
     for spot, size in sizes.items():
-        known = alike.get(spot, finding.sizes.get(spot))
+        known = alike.get(spot, anywhere.get(spot))
         if known is not None and (size.low > known.high if known.ratio > 1.0 else size.high < known.low):
             return Happening.GROWN
     return Happening.SEEN
+
+
+def _as_told(events: Sequence[Event]) -> Mapping[Spot, Size]:
+    """The sizes that people know: those of when they were told last, or acknowledged it.
+
+    What opens a finding, or opens it again, and what has grown is to be told, and counts at once. What is merely seen
+    again does not: else many small steps would never be a growth.
+    """
+    seen: dict[Spot, Size] = {}
+    told: dict[Spot, Size] = {}
+    resolved = False
+    for event in events:
+        seen |= event.sizes
+        if event.what in {Happening.TOLD, Happening.ACKNOWLEDGED}:
+            told = dict(seen)
+        elif event.what is Happening.GROWN or resolved:
+            told |= event.sizes
+        else:
+            told = {**event.sizes, **told}
+        resolved = event.what is Happening.GONE or (resolved and not event.sizes)
+    return told
 
 
 def _gone(finding: Finding, sighting: Sighting) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,23 +18,34 @@ class Order(StrEnum):
     REFINING = "refining"
 
 
-def refined(number: int, levels: Mapping[int, float], noise: float) -> int | None:
-    """The next place of so many, from 0: the ends, then the middle of where the level changes most.
+class Known(NamedTuple):
+    """What was measured of a series: logarithms of its ``levels`` by place, and the ``noise`` of a difference."""
 
-    ``levels`` has those that were measured, as logarithms. Of changes within the ``noise`` the widest interval is
+    levels: Mapping[int, float]
+    noise: float
+
+    def change(self, first: int, last: int) -> float:
+        """How much the level changes from a place to another; 0 within the noise."""
+        change = abs(self.levels[last] - self.levels[first])
+        return change if change > self.noise else 0.0
+
+
+def refined(number: int, series: Sequence[Known]) -> int | None:
+    """The next place of so many, from 0: the ends, then the middle of where the level of any series changes most.
+
+    All ``series`` have the same places, those that were measured. Of changes within the noise the widest interval is
     taken, so that what goes up and down again between two places is found too. None where all are measured.
     """
+    known = sorted(series[0].levels)
     for end in (number - 1, 0):
-        if end not in levels:
+        if end not in known:
             return end
-    known = sorted(levels)
     gaps = [(first, last) for first, last in pairwise(known) if last - first > 1]
     if not gaps:
         return None
 
     def urgency(gap: tuple[int, int]) -> tuple[float, int]:
-        change = abs(levels[gap[1]] - levels[gap[0]])
-        return (change if change > noise else 0.0, gap[1] - gap[0])
+        return max(one.change(*gap) for one in series), gap[1] - gap[0]
 
     first, last = max(gaps, key=urgency)
     return (first + last) // 2

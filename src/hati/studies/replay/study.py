@@ -19,10 +19,10 @@ from hati.core import (
 from hati.stats import FEWEST_VALUES, Dependence
 from hati.studies.comparison import MEAN, Statistic
 from hati.studies.failures import failure_reasons, nothing_measured
-from hati.studies.gate import Cell, groups
+from hati.studies.gate import Cell, Group, groups
 from hati.studies.replay.conclusion import Replayed
 from hati.studies.replay.measured import Measured
-from hati.studies.replay.order import Order, refined, typical_noise
+from hati.studies.replay.order import Known, Order, refined, typical_noise
 
 STAGE = "replay"
 _HOPELESS = 3
@@ -149,12 +149,8 @@ class Replay:
         ]
         if left:
             return left
-        values, noises = self._measured(evidence).levels(groups(self.cells)[0])
-        # What does not work has the level of the place nearest to it: next to it nothing is to be looked for.
-        levels = {
-            place: values[min(values, key=lambda known: abs(known - place))] if values else 0.0 for place in places
-        }
-        following = refined(len(self.revisions), levels, typical_noise(noises))
+        measured = self._measured(evidence)
+        following = refined(len(self.revisions), [_known(measured, group, places) for group in groups(self.cells)])
         return [] if following is None else self.tasks_of(following)
 
     def _given_up(self, evidence: Evidence) -> frozenset[int]:
@@ -184,3 +180,13 @@ class Replay:
             workload=cell.benchmark.workload,
             repetition=number,
         )
+
+
+def _known(measured: Measured, group: Group, places: Sequence[int]) -> Known:
+    """The levels of a group at all places that were begun.
+
+    What does not work has the level of the place nearest to it: next to it nothing is to be looked for.
+    """
+    values, noises = measured.levels(group)
+    levels = {place: values[min(values, key=lambda known: abs(known - place))] if values else 0.0 for place in places}
+    return Known(levels, typical_noise(noises))

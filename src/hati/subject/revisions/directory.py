@@ -5,8 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from hati.core import Revision, RevisionKind
-from hati.subject.revision import directory_revision, tree_files
+from hati.core import MeasurementError, Revision, RevisionKind
+from hati.subject.revision import Contents, contents, revision_of, tree_files
+
+_NAMED = 3
 
 
 class Folder:
@@ -14,6 +16,7 @@ class Folder:
 
     def __init__(self, top: Path) -> None:
         self.top = top
+        self._found: Contents = {}
 
     def revision(self, name: str) -> Revision:
         """What it holds now.
@@ -21,24 +24,43 @@ class Folder:
         Raises:
             InputError: where a file cannot be read.
         """
-        return Revision(directory_revision(self.top), RevisionKind.DIRECTORY, name)
+        self._found = contents(self.top, tree_files(self.top))
+        return Revision(revision_of(self._found), RevisionKind.DIRECTORY, name)
 
-    def put(self, _: str, folder: Path) -> None:
+    def put(self, revision: str, folder: Path) -> None:
         """Copy the files into a folder.
 
         Raises:
+            MeasurementError: where they are no longer those of the revision: nothing may be measured in its name.
             OSError: where they cannot be written.
         """
-        copy_tree(self.top, folder)
+        try:
+            copied = copy_tree(self.top, folder)
+        except FileNotFoundError as error:
+            raise self._edited(Path(error.filename).name) from None
+        now = contents(folder, copied)
+        if revision_of(now) != revision:
+            paths = sorted(path for path in {*now, *self._found} if now.get(path) != self._found.get(path))
+            more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+            raise self._edited(", ".join(map(str, paths[:_NAMED])) + more)
+
+    def _edited(self, files: str) -> MeasurementError:
+        return MeasurementError(
+            f"{self.top} was edited before its files were copied: {files}",
+            fix="start again, to measure what is there now; what is no part of the subject belongs outside, "
+            "or is to be ignored by git",
+        )
 
 
-def copy_tree(source: Path, target: Path) -> None:
-    """Copy all that makes up a folder's revision.
+def copy_tree(source: Path, target: Path) -> list[Path]:
+    """Copy all that makes up a folder's revision; which files these are.
 
     Raises:
         OSError: where it cannot be written.
     """
     target.mkdir(parents=True, exist_ok=True)
-    for path in tree_files(source):
+    files = tree_files(source)
+    for path in files:
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source / path, target / path, follow_symlinks=False)
+    return files

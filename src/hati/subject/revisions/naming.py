@@ -69,12 +69,15 @@ class Revisions:
         """Both and the repository's revisions between them, oldest first.
 
         Raises:
-            InputError: where one is none of the repository's, or ``last`` does not come after ``first``.
+            InputError: where one is none of the repository's, both are the same, or ``last`` does not come after
+                ``first``.
         """
         for one in (first, last):
             if self.history is None or one.kind not in {RevisionKind.GIT, RevisionKind.SVN}:
                 raise InputError(f"{one} is no revision of a repository", fix="name one that is committed, as HEAD")
         assert self.history is not None
+        if first.id == last.id:
+            raise InputError(f"{first} and {last} are the same revision", fix="name an earlier one, or a later one")
         return [first, *map(self.known, self.history.between(first, last))]
 
     def known(self, revision: Revision) -> Revision:

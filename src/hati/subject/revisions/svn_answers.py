@@ -140,8 +140,8 @@ def _logged(entry: ET.Element) -> Logged:
 
 
 def _xml(cwd: Path, *words: str) -> ET.Element:
-    # svn writes it without document types, and escapes what others wrote.
-    return ET.fromstring(_svn(cwd, words[0], "--xml", *words[1:]))  # noqa: S314
+    told = _svn(cwd, words[0], "--xml", *words[1:])
+    return ET.fromstring(told)  # noqa: S314  # svn writes no document types, and escapes what others wrote
 
 
 def _svn(cwd: Path, *words: str, timeout: float = _ASKING) -> bytes:
