@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from hati.python.injected.performance import SELF, Formula, Performance, exists, for_all
     from hati.python.injection import recorder
-    from hati.python.interpreter import Interpreter
+    from hati.python.interpreter import Environment, Interpreter
     from hati.python.method import PythonMethod
     from hati.python.recording import Collector, Recording
     from hati.python.sources import WorkingTree
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SELF",
     "Collector",
+    "Environment",
     "Formula",
     "Interpreter",
     "Once",
@@ -64,7 +65,7 @@ _MODULES = {
     ),
     "injected.performance": ("SELF", "Formula", "Performance", "exists", "for_all"),
     "injection": ("recorder",),
-    "interpreter": ("Interpreter",),
+    "interpreter": ("Environment", "Interpreter"),
     "method": ("PythonMethod",),
     "recording": ("Collector", "Recording"),
     "sources": ("WorkingTree",),

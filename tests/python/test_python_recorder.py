@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from measuring import BASE, recorded, values
+
+OLD = {"lists.py": "class Bag:\n    def __init__(self, n): self.n = n\n    def take(self): return 'old'\n"}
+
+
+def written(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_arguments_are_fresh_for_every_call_and_results_are_used_up(project: Path) -> None:
+    done = recorded(project, project, "method=lists:sort", "workload=work:rand", "parameter=int:n=50")
+    assert len(values(done, "wall_time")) == 2
+    lazy = recorded(project, project, "method=lists:squares", "parameter=int:n=20000")
+    assert values(lazy, "wall_time")[0] > 1e-4  # 20,000 items: a call that only makes the generator takes 1e-7 s
+
+
+def test_a_receiver_can_be_fresh_for_every_call(project: Path) -> None:
+    words = ("method=lists:Bag.take", "workload=work:none", "parameter=int:n=1")
+    values(recorded(project, project, *words, "instance=work:new_bag"), "wall_time")
+    kept = recorded(project, project, *words, "instance=work:bag")
+    assert "IndexError: pop from empty list" in kept.stderr
+
+
+def test_what_the_subject_prints_is_no_reading(project: Path) -> None:
+    done = recorded(project, project, "method=lists:get", "parameter=int:n=1")
+    assert "'value': 1" in done.stderr
+    assert all(value < 1 for value in values(done, "wall_time"))
+
+
+def test_a_loop_that_ends_early_is_told(project: Path) -> None:
+    done = recorded(project, project, "method=work:ended")
+    assert done.stderr.endswith("ended while its controller needed more: loop `while spl.needs_more():`\n")
+
+
+def test_the_hash_seed_is_another_each_time_or_the_one_that_was_asked_for(project: Path) -> None:
+    told = [values(recorded(project, project, "method=lists:nothing"), "hash_seed") for _ in range(2)]
+    assert told[0] != told[1]
+    assert values(recorded(project, project, "method=lists:nothing", "hash_seed=7"), "hash_seed") == [7]
+
+
+@pytest.mark.parametrize("version", ["3.9", "3.13"])
+def test_other_versions_of_python_run_it(version: str, project: Path) -> None:
+    program = shutil.which(f"python{version}")
+    if program is None or subprocess.run([program, "-c", ""], capture_output=True, check=False).returncode:
+        found = sorted(Path(BASE).parents[2].glob(f"{version}.*/bin/python"))
+        program = str(found[0]) if found else None
+    if program is None:
+        pytest.skip(f"needs Python {version}")
+    done = recorded(
+        *(project, project, "method=lists:Bag.contains", "workload=work:search", "instance=work:bag"),
+        *("parameter=int:n=9", "frozen=off"),
+        python=program,
+    )
+    assert values(done, "cpu_time")
+
+
+def test_an_instance_is_of_the_revisions_class_though_the_generator_is_beside_the_new_one(tmp_path: Path) -> None:
+    new = """
+import hati
+
+class Bag:
+    def __init__(self, n): self.n = n
+    def take(self): raise RuntimeError("the new one")
+
+@hati.workload
+def none(n): return ()
+
+@hati.instance
+def bag(n): return Bag(n)
+"""
+    tree = written(tmp_path / "tree", OLD)
+    working = written(tmp_path / "working", {"lists.py": new})
+    words = ("method=lists:Bag.take", "workload=lists:none", "instance=lists:bag", "parameter=int:n=1")
+    assert values(recorded(working, tree, *words), "wall_time")
+    assert "RuntimeError: the new one" in recorded(working, working, *words).stderr
+
+
+def test_a_measuring_function_is_the_working_trees_and_calls_the_revisions_functions(tmp_path: Path) -> None:
+    new = """
+import hati
+from pkg.more import only_here
+
+def parse(): raise RuntimeError("the new one")
+
+@hati.measured
+def parsing(spl):
+    only_here()
+    while spl.needs_more():
+        with spl.measure():
+            parse()
+"""
+    tree = written(tmp_path / "tree", {"pkg/__init__.py": "", "pkg/parser.py": "def parse(): return 1\n"})
+    working = written(
+        tmp_path / "working",
+        {"pkg/__init__.py": "", "pkg/parser.py": new, "pkg/more.py": "def only_here(): pass\n"},
+    )
+    assert values(recorded(working, tree, "method=pkg.parser:parsing"), "wall_time")
+
+
+def test_code_of_the_working_tree_is_never_taken_for_a_revisions(tmp_path: Path) -> None:
+    tree = written(tmp_path / "tree", {"other.py": ""})
+    working = written(tmp_path / "working", {"lists.py": "def sort(): pass\n"})
+    done = recorded(working, tree, "method=lists:sort")
+    assert done.stderr == "hati: there is no module lists in the revision\n"
+
+
+def test_a_revision_that_has_another_hati_finds_the_decorators(tmp_path: Path) -> None:
+    work = "import hati\nfrom hati import Performance\n\n@hati.workload\ndef none(): return ()\n"
+    tree = written(tmp_path / "tree", {"hati/__init__.py": "def old(): pass\n"})
+    working = written(tmp_path / "working", {"work.py": work})
+    assert values(recorded(working, tree, "method=hati:old", "workload=work:none"), "wall_time")
