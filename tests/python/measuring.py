@@ -104,24 +104,22 @@ BASE = getattr(sys, "_base_executable", sys.executable)
 """The interpreter below the tests' environment: it has no Hati."""
 
 _QUICK = (
-    "roots=src:.",
-    "observations=2",
-    "seconds=0.02",
-    "warmup=1",
-    "overhead=0.1",
-    "collector=on",
-    "seed=1",
-    "cpu=true",
+    *("roots=src:.", "observations=2", "seconds=0.02", "warmup=1"),
+    *("overhead=0.1", "collector=on", "seed=1", "cpu=true"),
 )
 
 
-def recorded(working: Path, tree: Path, *words: str, python: str = BASE) -> subprocess.CompletedProcess[str]:
+def recorded(
+    working: Path, tree: Path, *words: str, python: str = BASE, path: str = ""
+) -> subprocess.CompletedProcess[str]:
     """What the recorder says when it runs in a tree, with workloads of a working tree."""
     place = working / ".hati" / "work" / "task"
     place.mkdir(parents=True, exist_ok=True)
     (place / "recorder.py").write_text(recorder())
     command = [python, "-S", "-E", str(place / "recorder.py"), f"working={place}/../../..", *_QUICK, *words]
     environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHASHSEED"}}
+    if path:
+        environment["PYTHONPATH"] = path
     return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
 
 

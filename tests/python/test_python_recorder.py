@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-import shutil
-import subprocess
+import re
 from pathlib import Path
 
 import pytest
@@ -37,9 +36,20 @@ def test_what_the_subject_prints_is_no_reading(project: Path) -> None:
     assert all(value < 1 for value in values(done, "wall_time"))
 
 
-def test_a_loop_that_ends_early_is_told(project: Path) -> None:
-    done = recorded(project, project, "method=work:ended")
-    assert done.stderr.endswith("ended while its controller needed more: loop `while spl.needs_more():`\n")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("method=lists:sorty", "workload=work:rand"), "lists has no 'sorty'; did you mean 'sort'?"),
+        (("method=lists:sort", "workload=work:plain"), "work:plain is no workload: write @hati.workload above it"),
+        (("method=lists:sort", "instance=work:bag"), "lists:sort is no method of a class, and takes no instance"),
+        (("method=lists:sort", "workload=work:rand"), "rand needs n: give it as a parameter"),
+        (("method=work:ended",), "its controller needed more: loop `while spl.needs_more():`"),
+    ],
+)
+def test_what_cannot_be_measured_is_said(words: tuple[str, ...], said: str, project: Path) -> None:
+    done = recorded(project, project, *words)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.strip().endswith(said)
 
 
 def test_the_hash_seed_is_another_each_time_or_the_one_that_was_asked_for(project: Path) -> None:
@@ -48,18 +58,19 @@ def test_the_hash_seed_is_another_each_time_or_the_one_that_was_asked_for(projec
     assert values(recorded(project, project, "method=lists:nothing", "hash_seed=7"), "hash_seed") == [7]
 
 
-@pytest.mark.parametrize("version", ["3.9", "3.13"])
-def test_other_versions_of_python_run_it(version: str, project: Path) -> None:
-    program = shutil.which(f"python{version}")
-    if program is None or subprocess.run([program, "-c", ""], capture_output=True, check=False).returncode:
-        found = sorted(Path(BASE).parents[2].glob(f"{version}.*/bin/python"))
-        program = str(found[0]) if found else None
-    if program is None:
-        pytest.skip(f"needs Python {version}")
+def pythons() -> list[str]:
+    """The interpreters of other versions that are there."""
+    beside = [*Path(BASE).resolve().parents[2].glob("3.*/bin/python"), *Path("/usr/bin").glob("python3.[0-9]*")]
+    return sorted(str(one) for one in beside if re.search(r"3\.(9|1\d)\b", str(one)) and "config" not in one.name)
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("python", pythons())
+def test_every_version_of_python_runs_it(python: str, project: Path) -> None:
     done = recorded(
         *(project, project, "method=lists:Bag.contains", "workload=work:search", "instance=work:bag"),
         *("parameter=int:n=9", "frozen=off"),
-        python=program,
+        python=python,
     )
     assert values(done, "cpu_time")
 
@@ -112,6 +123,8 @@ def test_code_of_the_working_tree_is_never_taken_for_a_revisions(tmp_path: Path)
     working = written(tmp_path / "working", {"lists.py": "def sort(): pass\n"})
     done = recorded(working, tree, "method=lists:sort")
     assert done.stderr == "hati: there is no module lists in the revision\n"
+    told = recorded(working, tree, "method=lists:sort", path=str(working))
+    assert told.stderr == f"hati: lists was found in the working tree ({working}/lists.py), not in the revision\n"
 
 
 def test_a_revision_that_has_another_hati_finds_the_decorators(tmp_path: Path) -> None:

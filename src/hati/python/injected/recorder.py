@@ -81,13 +81,14 @@ def record(request: Request) -> Recorded:
 
 
 def write(recorded: Recorded, put: Callable[[str], object]) -> None:
-    """The JSON lines of reader ``hati``."""
+    """The JSON lines of reader ``hati``: of both clocks the seconds of a call."""
+    scale = 1e-9 / recorded.batch
     series = {"wall_time": recorded.wall, "cpu_time": recorded.cpu}
     for name, values in series.items():
-        for part, warmup in ((values[: recorded.warmup], True), (values[recorded.warmup :], False)):
+        for part, warmup in ((values[: recorded.warmup], "true"), (values[recorded.warmup :], "false")):
             if part:
-                flag = "true" if warmup else "false"
-                put(f'{{"metric": "{name}", "unit": "s", "values": {part!r}, "warmup": {flag}}}\n')
+                seconds = [value * scale for value in part]
+                put(f'{{"metric": "{name}", "unit": "s", "values": {seconds!r}, "warmup": {warmup}}}\n')
     single = {
         "peak_memory": (peak(), "B"),
         "batch": (recorded.batch, "count"),
