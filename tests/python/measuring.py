@@ -13,6 +13,8 @@ from hati.core import Run
 from hati.python import Recording, recorder
 
 LISTS = """
+import gc
+import sys
 import hati
 
 
@@ -40,6 +42,14 @@ def nothing():
 
 def squares(n):
     yield from (i * i for i in range(n))
+
+
+def large(n):
+    return len(bytearray(n))
+
+
+def collected():
+    sys.stderr.write(f"collector {gc.isenabled()}\\n")
 
 
 def get(n):

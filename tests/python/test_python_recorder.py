@@ -23,6 +23,20 @@ def test_arguments_are_fresh_for_every_call_and_results_are_used_up(project: Pat
     assert values(lazy, "wall_time")[0] > 1e-4  # 20,000 items: a call that only makes the generator takes 1e-7 s
 
 
+def test_the_peak_is_that_of_the_calls(project: Path) -> None:
+    small, large = (
+        values(recorded(project, project, "method=lists:large", f"parameter=int:n={n}"), "peak_memory")[0]
+        for n in (1, 200_000_000)
+    )
+    assert 1.9e8 < large - small < 2.5e8
+
+
+def test_the_collector_is_as_configured(project: Path) -> None:
+    for way, said in (("on", "True"), ("off", "False"), ("between", "False")):
+        done = recorded(project, project, "method=lists:collected", "overhead=0.9", f"collector={way}")
+        assert done.stderr.splitlines()[-1] == f"collector {said}"
+
+
 def test_a_receiver_can_be_fresh_for_every_call(project: Path) -> None:
     words = ("method=lists:Bag.take", "workload=work:none", "parameter=int:n=1")
     values(recorded(project, project, *words, "instance=work:new_bag"), "wall_time")

@@ -33,7 +33,7 @@ def commit(folder: Path, tag: str) -> None:
 
 def wheel(folder: Path, name: str, version: str, source: str) -> None:
     """A wheel with one module."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True, parents=True)
     about = f"{name}-{version}.dist-info"
     with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as file:
         file.writestr(f"{name}.py", source)
@@ -45,12 +45,12 @@ def wheel(folder: Path, name: str, version: str, source: str) -> None:
 @pytest.fixture
 def versions(tmp_path: Path) -> Path:
     """A repository whose first commit needs version 1.0 of a package, and what is there now 2.0; it has no workload."""
-    wheels, project = tmp_path / "wheels", tmp_path / "project"
+    project = tmp_path / "project"
+    wheels = project / "wheels"
     for version in ("1.0", "2.0"):
         wheel(wheels, "dep", version, f"VERSION = '{version}'\n")
-    (project).mkdir()
     for name, version in (("old", "1.0"), ("new", "2.0")):
-        listed = f"--no-index\n--find-links {wheels}\ndep=={version}\n"
+        listed = f"--no-index\n--find-links wheels\ndep=={version}\n"
         (project / "requirements.txt").write_text(listed)
         (project / "tool.py").write_text(TOLD.replace("{NAME}", name))
         commit(project, name)
@@ -91,12 +91,63 @@ def test_each_revision_runs_in_an_environment_from_its_own_requirements(
 
 
 @pytest.mark.acceptance
+def test_each_revision_has_the_packages_that_its_lock_names(versions: Path, measure: Measure) -> None:
+    for name, version in (("old", "1.0"), ("new", "2.0")):
+        source = f"[tool.uv.sources]\ndep = {{ path = 'wheels/dep-{version}-py3-none-any.whl' }}\n"
+        about = "[project]\nname = 'tool'\nversion = '1'\nrequires-python = '>=3.11'\ndependencies = ['dep']\n"
+        (versions / "pyproject.toml").write_text(about + source)
+        (versions / "requirements.txt").unlink(missing_ok=True)
+        subprocess.run(["uv", "lock", "--offline", "--quiet"], cwd=versions, check=True)
+        (versions / "tool.py").write_text(TOLD.replace("{NAME}", name))
+        commit(versions, f"locked-{name}")
+    benchmark = python_benchmark(
+        *("tool:get",),
+        workload="work:one",
+        parameters=(1,),
+        root=versions,
+        recording=QUICK,
+        interpreter=Interpreter(environment=Environment()),
+    )
+    runs = measure(versions, benchmark, revisions=("locked-old", "locked-new"))
+    assert [run.outcome for run in runs] == [Outcome.DONE] * 2, [run.detail + run.output for run in runs]
+    said = [run.output.strip().splitlines()[-1] for run in runs]
+    assert said == ["old with dep 1.0", "new with dep 2.0"]
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("installer", ["uv", "pip"])
+def test_an_environment_that_cannot_be_made_says_why(
+    installer: str, versions: Path, measure: Measure, request: pytest.FixtureRequest
+) -> None:
+    if installer == "pip":
+        request.getfixturevalue("no_uv")
+    (versions / "requirements.txt").write_text("--no-index\ndep==3.0\n")
+    interpreter = Interpreter(environment=Environment())
+    benchmark = python_benchmark("tool:get", parameters=(1,), root=versions, interpreter=interpreter)
+    [run] = measure(versions, benchmark, revisions=(".",))
+    assert run.outcome is Outcome.NOT_BUILT
+    assert "failed: " in run.detail.splitlines()[0]
+    assert "dep==3.0" in run.detail.splitlines()[0]
+
+
+@pytest.mark.acceptance
+def test_releases_come_from_the_index(tmp_path: Path, measure: Measure) -> None:
+    work = "import hati\n\n@hati.workload\ndef one(): return 'x', '[a]\\nb=1\\n'\n"
+    (tmp_path / "work.py").write_text(work)
+    interpreter = Interpreter(environment=Environment())
+    shared = {"workload": "work:one", "root": tmp_path, "recording": QUICK, "interpreter": interpreter}
+    benchmark = python_benchmark("iniconfig:IniConfig", **shared)
+    runs = measure(tmp_path, benchmark, revisions=("iniconfig==1.1.1", "iniconfig==2.0.0"))
+    assert [run.outcome for run in runs] == [Outcome.DONE] * 2, [run.detail + run.output for run in runs]
+
+
+@pytest.mark.acceptance
 def test_a_release_of_a_package_is_measured_beside_the_working_tree(
     versions: Path, measure: Measure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wheel(versions.parent / "wheels", "tool", "1.4", RELEASED)
+    wheel(versions / "wheels", "tool", "1.4", RELEASED)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(versions.parent / "wheels"))
+    monkeypatch.setenv("PIP_FIND_LINKS", str(versions / "wheels"))
     benchmark = python_benchmark(
         *("tool:get",),
         workload="work:one",

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
         kind,
         measured,
         reference,
+        resolve,
         spl,
+        stated,
         statements,
         workload,
     )
@@ -52,7 +54,9 @@ __all__ = [
     "python_benchmark",
     "recorder",
     "reference",
+    "resolve",
     "spl",
+    "stated",
     "statements",
     "workload",
 ]
@@ -61,7 +65,8 @@ _MODULES = {
     "benchmark": ("python_benchmark",),
     "injected.controller": ("Once",),
     "injected.marks": (
-        *("Statement", "freshness", "instance", "kind", "measured", "reference", "spl", "statements", "workload"),
+        *("Statement", "freshness", "instance", "kind", "measured"),
+        *("reference", "resolve", "spl", "stated", "statements", "workload"),
     ),
     "injected.performance": ("SELF", "Formula", "Performance", "exists", "for_all"),
     "injection": ("recorder",),

@@ -24,7 +24,7 @@ VENV = ".hati-venv"
 _RELEASE = ".packages"
 _CONSTRAINTS = Path(VENV, "constraints.txt")
 _OLDEST_PIP = (22, 3)  # the first that installs into another interpreter's environment
-_FAILED = re.compile(r"^(?:ERROR|error): *", re.MULTILINE)
+_BRANCHES = "×╰├─▶│ "
 
 
 class InstallationError(Exception):
@@ -148,9 +148,13 @@ def _run(words: Sequence[str], tree: Path, more: Mapping[str, str] | None = None
 
 
 def _why(said: str) -> str:
+    """The error in one line: pip's last one, or uv's with what caused it."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    errors = [_FAILED.sub("", line) for line in lines if _FAILED.match(line)]
-    return (errors or lines or ["it said nothing"])[-1]
+    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    if errors:
+        return errors[-1]
+    began = next((i for i, line in enumerate(lines) if line.startswith(("error: ", "×"))), len(lines) - 1)
+    return " ".join(line.removeprefix("error: ").lstrip(_BRANCHES) for line in lines[began:]) or "it said nothing"
 
 
 if __name__ == "__main__":
