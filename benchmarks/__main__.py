@@ -15,6 +15,7 @@ from benchmarks import (
     launching,
     nested,
     optimal_designs,
+    recording,
     starting,
     steady,
     stopping,
@@ -38,6 +39,7 @@ ALL = (
     stopping,
     steady,
     gating,
+    recording,
 )
 
 

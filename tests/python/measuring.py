@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from hati.core import Run
-from hati.python import Recording
+from hati.python import Recording, recorder
 
 LISTS = """
+import gc
+import sys
 import hati
 
 
@@ -35,6 +42,14 @@ def nothing():
 
 def squares(n):
     yield from (i * i for i in range(n))
+
+
+def large(n):
+    return len(bytearray(n))
+
+
+def collected():
+    sys.stderr.write(f"collector {gc.isenabled()}\\n")
 
 
 def get(n):
@@ -94,3 +109,33 @@ def plain(n):
 QUICK = Recording(observations=5, seconds=0.05, warmup=2, overhead=0.05)
 
 Measure = Callable[..., list[Run]]
+
+BASE = getattr(sys, "_base_executable", sys.executable)
+"""The interpreter below the tests' environment: it has no Hati."""
+
+_QUICK = (
+    *("roots=src:.", "observations=2", "seconds=0.02", "warmup=1"),
+    *("overhead=0.1", "collector=on", "seed=1", "cpu=true"),
+)
+
+
+def recorded(
+    working: Path, tree: Path, *words: str, python: str = BASE, path: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """What the recorder says when it runs in a tree, with workloads of a working tree."""
+    place = working / ".hati" / "work" / "task"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "recorder.py").write_text(recorder())
+    command = [python, "-S", "-E", str(place / "recorder.py"), f"working={place}/../../..", *_QUICK, *words]
+    environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHASHSEED"}}
+    if path:
+        environment["PYTHONPATH"] = path
+    return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+
+
+def values(done: subprocess.CompletedProcess[str], metric: str) -> list[float]:
+    """The steady values of a metric that the recorder printed, or its only one."""
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    [line] = [line for line in lines if line["metric"] == metric and not line.get("warmup")]
+    return list(line.get("values", [line.get("value")]))

@@ -6,7 +6,8 @@ import sys
 import pytest
 
 import hati
-from hati.python import Once, freshness, kind, reference, statements
+from hati.python import Once, freshness, kind, reference, resolve, statements
+from hati.python import stated as all_stated
 
 
 @hati.workload
@@ -49,6 +50,28 @@ def test_what_was_marked_is_read_again() -> None:
     assert first.aliases == {"old": "pkg.lists:sort@v1.2", "made": f"{__name__}:rand"}
     assert (first.file, second.formulas) == (__file__, ("SELF <= 3 ms",))
     assert first.line == second.line - 1
+
+
+class Bag:
+    @staticmethod
+    @hati.spl("SELF <= 1 s")
+    def put() -> None: ...
+
+    @hati.spl("SELF <= Bag.put")
+    def take(self) -> None: ...
+
+
+again = stated
+
+
+def test_the_functions_of_a_module_with_statements_are_found() -> None:
+    assert [one.__qualname__ for one in all_stated(sys.modules[__name__])] == ["stated", "Bag.put", "Bag.take"]
+
+
+def test_names_mean_what_they_mean_to_the_function() -> None:
+    assert resolve("rand", stated) == f"{__name__}:rand"
+    assert resolve("Bag.put", stated) == f"{__name__}:Bag.put"
+    assert [resolve(name, stated) for name in ("missing", "Bag.missing", "sys", "__name__")] == [None] * 4
 
 
 def test_references_are_those_that_can_be_imported() -> None:

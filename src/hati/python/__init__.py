@@ -20,13 +20,15 @@ if TYPE_CHECKING:
         kind,
         measured,
         reference,
+        resolve,
         spl,
+        stated,
         statements,
         workload,
     )
     from hati.python.injected.performance import SELF, Formula, Performance, exists, for_all
     from hati.python.injection import recorder
-    from hati.python.interpreter import Interpreter
+    from hati.python.interpreter import Environment, Interpreter
     from hati.python.method import PythonMethod
     from hati.python.recording import Collector, Recording
     from hati.python.sources import WorkingTree
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SELF",
     "Collector",
+    "Environment",
     "Formula",
     "Interpreter",
     "Once",
@@ -51,7 +54,9 @@ __all__ = [
     "python_benchmark",
     "recorder",
     "reference",
+    "resolve",
     "spl",
+    "stated",
     "statements",
     "workload",
 ]
@@ -60,11 +65,12 @@ _MODULES = {
     "benchmark": ("python_benchmark",),
     "injected.controller": ("Once",),
     "injected.marks": (
-        *("Statement", "freshness", "instance", "kind", "measured", "reference", "spl", "statements", "workload"),
+        *("Statement", "freshness", "instance", "kind", "measured"),
+        *("reference", "resolve", "spl", "stated", "statements", "workload"),
     ),
     "injected.performance": ("SELF", "Formula", "Performance", "exists", "for_all"),
     "injection": ("recorder",),
-    "interpreter": ("Interpreter",),
+    "interpreter": ("Environment", "Interpreter"),
     "method": ("PythonMethod",),
     "recording": ("Collector", "Recording"),
     "sources": ("WorkingTree",),

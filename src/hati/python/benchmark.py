@@ -52,13 +52,14 @@ def python_benchmark(
     return Benchmark(
         name or _called(target, [*generators.values()]),
         (
-            *(interpreter.command, "-S", "-E", f"{{file:{_FILE}}}", f"method={target}", *names),
+            *(interpreter.program, "-S", "-E", f"{{file:{_FILE}}}", f"method={target}", *names),
             *("working={work}/../../..", *interpreter.arguments, *recording.arguments),
             *(f"parameter={_TYPES[type(value)]}:{key}={{{key}}}" for key, value in given.items()),
             *(f"source={_literal(mark)}" for mark in _marks(tree, [*generators.values()])),
         ),
         Reader(ReaderKind.HATI),
         recording.read,
+        build=None if interpreter.environment is None else interpreter.environment.build,
         files=(ConfigurationFile(_FILE, _as_it_is(recorder()), "hati's recorder"),),
         timeout=_PATIENCE + 10 * recording.seconds,
         cpus=cpus,

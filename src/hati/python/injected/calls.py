@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any
@@ -20,7 +18,7 @@ class Parameters:
 
     def __init__(self, values: Sequence[tuple[str, Any]], seed: str) -> None:
         self.values = list(values)
-        self.rng = random.Random(seed)  # noqa: S311 - inputs, no secrets
+        self._seed = seed
 
     def bound(self, function: Callable[..., Any], skipped: int = 0) -> Callable[..., Any]:
         """The function with its parameters: by name where it has all these names, else the first ones in order.
@@ -30,11 +28,10 @@ class Parameters:
         Raises:
             Trouble: where it needs more than there are.
         """
-        wanted = list(inspect.signature(function).parameters.values())[skipped:]
-        given = {_RNG: self.rng} if any(p.name == _RNG for p in wanted) else {}
-        named = dict(self.values)
-        names = [p.name for p in wanted if p.name != _RNG and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-        needed = [p.name for p in wanted if p.default is p.empty and p.name in names]
+        wanted = dict(list(signature(function).items())[skipped:])
+        given = {_RNG: self._randomness(function.__qualname__)} if wanted.pop(_RNG, None) is not None else {}
+        named, names = dict(self.values), list(wanted)
+        needed = [name for name in names if wanted[name]]
         if all(name in named for name in needed):
             given.update({name: named[name] for name in names if name in named})
         else:
@@ -43,6 +40,11 @@ class Parameters:
         if missing:
             raise Trouble(f"{marks.reference(function)} needs {', '.join(missing)}: give it as a parameter")
         return lambda *first: function(*first, **given)
+
+    def _randomness(self, whose: str) -> object:
+        from random import Random
+
+        return Random(f"{self._seed} {whose}")  # noqa: S311 - inputs, no secrets
 
 
 class Calls:
@@ -127,6 +129,20 @@ def supply(generator: Callable[[], Any]) -> Iterator[tuple[Any, ...]]:
             yield item if type(item) is tuple else (item,)
         if none:
             raise Trouble("the workload's iterator has nothing in it")
+
+
+def signature(function: Any) -> dict[str, bool]:
+    """The names of a function's parameters, each with whether it has to be given.
+
+    Read from its code: ``inspect`` would take longer to load than most runs need otherwise.
+    """
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    last = code.co_argcount - len(function.__defaults__ or ())
+    optional = {*names[last : code.co_argcount], *(function.__kwdefaults__ or {})}
+    return {name: name not in optional for name in names}
 
 
 def is_lazy(result: object) -> bool:

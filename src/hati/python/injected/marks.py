@@ -121,6 +121,36 @@ def reference(function: object) -> str:
     return f"{module}:{name}"
 
 
+def stated(module: object) -> list[Callable[..., Any]]:
+    """The functions of a module on which there are statements, methods too, in the order in which they stand there."""
+    return _stated(module, getattr(module, "__name__", ""))
+
+
+def resolve(name: str, function: object) -> str | None:
+    """What a name in a formula on a function stands for, where no alias says so: as the function itself would see it.
+
+    >>> resolve("resolve", resolve)
+    'hati.python.injected.marks:resolve'
+    """
+    first, *rest = name.split(".")
+    found = getattr(function, "__globals__", {}).get(first)
+    for part in rest:
+        found = getattr(found, part, None)
+    try:
+        return None if found is None else reference(found)
+    except TypeError:
+        return None
+
+
+def _stated(holder: object, module: str) -> list[Callable[..., Any]]:
+    found: list[Callable[..., Any]] = []
+    for member in vars(holder).values():
+        value = getattr(member, "__func__", member)  # of a static or class method
+        if getattr(value, "__module__", "") == module:
+            found += _stated(value, module) if isinstance(value, type) else [value] if statements(value) else []
+    return list(dict.fromkeys(found))
+
+
 def _text(formula: object) -> str:
     if isinstance(formula, str) or hasattr(formula, "aliases"):
         return str(formula)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import json
 import os
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-from . import marks, performance
+from . import marks
 from .calls import Calls, Parameters, Receiver
 from .memory import peak
 from .places import FUNCTIONS_TOO, Places
@@ -20,16 +17,8 @@ from .trouble import Trouble, nearest
 
 _TYPES: dict[str, Callable[[str], Any]] = {"int": int, "real": float, "text": str, "bool": lambda text: text == "true"}
 _RELEASE = ".packages"
-_OFFERED = {
-    "workload": marks.workload,
-    "instance": marks.instance,
-    "measured": marks.measured,
-    "spl": marks.spl,
-    "Performance": performance.Performance,
-    "SELF": performance.SELF,
-    "for_all": performance.for_all,
-    "exists": performance.exists,
-}
+_DECORATORS = ("workload", "instance", "measured", "spl")
+_COROUTINE = 0x80
 
 
 class Request:
@@ -86,18 +75,20 @@ def record(request: Request) -> Recorded:
     owner, method = _method(places, request["method"])
     if marks.kind(method) == "measured":
         return record_loop(parameters.bound(method, 1), request.order)
-    if inspect.iscoroutinefunction(method):
+    if getattr(getattr(method, "__code__", None), "co_flags", 0) & _COROUTINE:
         raise Trouble(f"{request['method']} is a coroutine function: measure one that runs it, as by asyncio.run")
     return record_calls(_calls(places, request, parameters, owner, method), request.order)
 
 
 def write(recorded: Recorded, put: Callable[[str], object]) -> None:
-    """The JSON lines of reader ``hati``."""
+    """The JSON lines of reader ``hati``: of both clocks the seconds of a call."""
+    scale = 1e-9 / recorded.batch
     series = {"wall_time": recorded.wall, "cpu_time": recorded.cpu}
     for name, values in series.items():
-        for part, warmup in ((values[: recorded.warmup], True), (values[recorded.warmup :], False)):
+        for part, warmup in ((values[: recorded.warmup], "true"), (values[recorded.warmup :], "false")):
             if part:
-                put(json.dumps({"metric": name, "unit": "s", "values": part, "warmup": warmup}) + "\n")
+                seconds = [value * scale for value in part]
+                put(f'{{"metric": "{name}", "unit": "s", "values": {seconds!r}, "warmup": {warmup}}}\n')
     single = {
         "peak_memory": (peak(), "B"),
         "batch": (recorded.batch, "count"),
@@ -105,7 +96,7 @@ def write(recorded: Recorded, put: Callable[[str], object]) -> None:
         "hash_seed": (int(os.environ.get("PYTHONHASHSEED", "0")), "1"),
     }
     for name, (value, unit) in single.items():
-        put(json.dumps({"metric": name, "unit": unit, "value": value}) + "\n")
+        put(f'{{"metric": "{name}", "unit": "{unit}", "value": {value!r}}}\n')
 
 
 def _calls(places: Places, request: Request, parameters: Parameters, owner: Any, method: Any) -> Calls:
@@ -178,7 +169,7 @@ def _see_unchanged(working: str, source: str) -> None:
             content = file.read()
     except OSError as error:
         raise Trouble(f"{path} cannot be read: {error.strerror}") from None
-    if hashlib.sha256(content).hexdigest()[: len(expected)] != expected:
+    if _sha256(content).hexdigest()[: len(expected)] != expected:
         raise Trouble(f"{path} was edited since the measurement was planned; start it again")
 
 
@@ -188,9 +179,31 @@ def _offer() -> None:
         import hati
     except ImportError:
         hati = sys.modules["hati"] = ModuleType("hati", "The names that measured code uses.")
-    for name, value in _OFFERED.items():
+    for name in _DECORATORS:
         if not hasattr(hati, name):
-            setattr(hati, name, value)
+            setattr(hati, name, getattr(marks, name))
+    if not hasattr(hati, "Performance"):
+        hati.__getattr__ = _performance
+
+
+def _performance(name: str) -> object:
+    """The names for formulas as objects, loaded when a module uses one."""
+    from . import performance
+
+    if name in ("Performance", "SELF", "for_all", "exists"):
+        return getattr(performance, name)
+    raise AttributeError(f"hati has no {name!r} for measured code")
+
+
+def _sha256(content: bytes) -> Any:
+    from importlib import import_module
+
+    for name in ("_sha2", "_sha256", "hashlib"):  # the last loads OpenSSL
+        try:
+            return import_module(name).sha256(content)
+        except ImportError:
+            continue
+    raise AssertionError
 
 
 def _parameter(text: str) -> tuple[str, Any]:

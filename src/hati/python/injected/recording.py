@@ -31,12 +31,13 @@ class Order(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """Seconds per call of each observation, the first ``warmup`` of them warm-up; the calls in each, and the share of
-    an observation that reading the clocks took.
+    """Nanoseconds of each observation, by both clocks (of processor time none where it was not asked for).
+
+    The first ``warmup`` are warm-up; each is of ``batch`` calls; ``overhead`` is the share of reading the clocks.
     """
 
-    wall: list[float]
-    cpu: list[float]
+    wall: list[int]
+    cpu: list[int]
     warmup: int
     batch: int
     overhead: float
@@ -94,7 +95,8 @@ def record_calls(calls: Calls, order: Order) -> Recorded:
     while not patience.over:
         spent.append(take(size))
         patience.count(1)
-    return _recorded(spent, patience.warmup, size, cost.wall)
+    wall, cpu = _columns(spent, order.with_cpu)
+    return _recorded(wall, cpu, patience.warmup, size, cost.wall)
 
 
 def record_loop(loop: Callable[[Controller], Any], order: Order) -> Recorded:
@@ -104,9 +106,7 @@ def record_loop(loop: Callable[[Controller], Any], order: Order) -> Recorded:
         Trouble: where it ends before it was told to.
     """
     judge = _Judge(order)
-    controller = Controller(judge.turns, judge.kept.append, order.with_cpu)
-    judge.price(controller)
-    loop(controller)
+    loop(judge.controller)
     if not judge.over:
         raise Trouble("the measuring function ended while its controller needed more: loop `while spl.needs_more():`")
     return judge.recorded()
@@ -116,21 +116,13 @@ class _Judge:
     """Says how often a measuring function turns: observations are what it timed, else whole rounds."""
 
     def __init__(self, order: Order) -> None:
-        self.kept: list[Spent] = []
+        self.controller = Controller(self.turns, order.with_cpu)
         self._order = order
         self._ready = collector(order.collector)
         self._rounds: list[Spent] = []
         self._size, self._warmup = 1, 0
-        self._cost = 0.0
+        self._cost = self._price()
         self._patience: Patience | None = None
-
-    def price(self, controller: Controller) -> None:
-        """Learn what timing nothing takes."""
-        for _ in range(301):
-            with controller.measure():
-                pass
-        self._cost = sorted(wall for wall, _ in self.kept)[150]
-        self.kept.clear()
 
     @property
     def over(self) -> bool:
@@ -149,13 +141,23 @@ class _Judge:
     def recorded(self) -> Recorded:
         """What came of it."""
         assert self._patience is not None
-        size = 1 if self.kept else self._size
-        return _recorded(self.kept or self._rounds, self._patience.warmup, size, self._cost)
+        of_loop = not self.controller.timed
+        wall, cpu = _columns(self._rounds, self._order.with_cpu) if of_loop else self.controller.spent()
+        return _recorded(wall, cpu, self._patience.warmup, self._size if of_loop else 1, self._cost)
+
+    def _price(self) -> int:
+        """What timing nothing takes."""
+        for _ in range(301):
+            with self.controller.measure():
+                pass
+        cost = sorted(self.controller.spent()[0])[150]
+        self.controller.forget()
+        return cost
 
     def _take(self, spent: Spent) -> None:
-        if self.kept:
+        if self.controller.timed:
             self._patience = self._patience or Patience(self._order)
-            self._patience.count(len(self.kept) - self._patience.warmup - (self._patience.taken))
+            self._patience.count(self.controller.timed - self._patience.warmup - self._patience.taken)
             quick = spent[0] * 1e-9 < self._order.seconds / 50
             alone = self._order.collector == "between"
             grown = 1 if alone else 2 * self._size if quick else self._size
@@ -188,11 +190,13 @@ def _first(calls: Calls) -> object:
     raise AssertionError
 
 
-def _recorded(spent: list[Spent], warmup: int, size: int, cost: float) -> Recorded:
-    wall = [taken * 1e-9 / size for taken, _ in spent]
-    steady = sorted(taken for taken, _ in spent[warmup:])
-    typical = max(steady[len(steady) // 2], 1)
-    return Recorded(wall, [taken * 1e-9 / size for _, taken in spent], warmup, size, cost / typical)
+def _columns(spent: list[Spent], with_cpu: bool) -> tuple[list[int], list[int]]:
+    return [wall for wall, _ in spent], [cpu for _, cpu in spent] if with_cpu else []
+
+
+def _recorded(wall: list[int], cpu: list[int], warmup: int, size: int, cost: int) -> Recorded:
+    mean = sum(wall[warmup:]) / (len(wall) - warmup)
+    return Recorded(wall, cpu, warmup, size, cost / max(mean, 1))
 
 
 def _nothing() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections import deque
 from collections.abc import Callable, Iterable
 from time import perf_counter_ns, process_time_ns
@@ -31,8 +30,8 @@ _EMPTY = 301
 class Cost(NamedTuple):
     """What an observation holds besides the calls: nanoseconds of either clock."""
 
-    wall: float
-    cpu: float
+    wall: int
+    cpu: int
 
 
 def loop(shape: str, with_cpu: bool, drained: bool) -> Timed:
@@ -58,7 +57,7 @@ def loop(shape: str, with_cpu: bool, drained: bool) -> Timed:
 def timer_cost(timed: Timed) -> Cost:
     """The median of what batches without calls take."""
     taken = [timed(_nothing, ()) for _ in range(_EMPTY)]
-    return Cost(*(float(statistics.median(values)) for values in zip(*taken)))
+    return Cost(*(sorted(values)[_EMPTY // 2] for values in zip(*taken)))
 
 
 def batch_size(take: Callable[[int], int], cost: Cost, share: float) -> int:

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from measuring import BASE, recorded, values
+
+OLD = {"lists.py": "class Bag:\n    def __init__(self, n): self.n = n\n    def take(self): return 'old'\n"}
+
+
+def written(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_arguments_are_fresh_for_every_call_and_results_are_used_up(project: Path) -> None:
+    done = recorded(project, project, "method=lists:sort", "workload=work:rand", "parameter=int:n=50")
+    assert len(values(done, "wall_time")) == 2
+    lazy = recorded(project, project, "method=lists:squares", "parameter=int:n=20000")
+    assert values(lazy, "wall_time")[0] > 1e-4  # 20,000 items: a call that only makes the generator takes 1e-7 s
+
+
+def test_the_peak_is_that_of_the_calls(project: Path) -> None:
+    small, large = (
+        values(recorded(project, project, "method=lists:large", f"parameter=int:n={n}"), "peak_memory")[0]
+        for n in (1, 200_000_000)
+    )
+    assert 1.9e8 < large - small < 2.5e8
+
+
+def test_the_collector_is_as_configured(project: Path) -> None:
+    for way, said in (("on", "True"), ("off", "False"), ("between", "False")):
+        done = recorded(project, project, "method=lists:collected", "overhead=0.9", f"collector={way}")
+        assert done.stderr.splitlines()[-1] == f"collector {said}"
+
+
+def test_a_receiver_can_be_fresh_for_every_call(project: Path) -> None:
+    words = ("method=lists:Bag.take", "workload=work:none", "parameter=int:n=1")
+    values(recorded(project, project, *words, "instance=work:new_bag"), "wall_time")
+    kept = recorded(project, project, *words, "instance=work:bag")
+    assert "IndexError: pop from empty list" in kept.stderr
+
+
+def test_what_the_subject_prints_is_no_reading(project: Path) -> None:
+    done = recorded(project, project, "method=lists:get", "parameter=int:n=1")
+    assert "'value': 1" in done.stderr
+    assert all(value < 1 for value in values(done, "wall_time"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("method=lists:sorty", "workload=work:rand"), "lists has no 'sorty'; did you mean 'sort'?"),
+        (("method=lists:sort", "workload=work:plain"), "work:plain is no workload: write @hati.workload above it"),
+        (("method=lists:sort", "instance=work:bag"), "lists:sort is no method of a class, and takes no instance"),
+        (("method=lists:sort", "workload=work:rand"), "rand needs n: give it as a parameter"),
+        (("method=work:ended",), "its controller needed more: loop `while spl.needs_more():`"),
+    ],
+)
+def test_what_cannot_be_measured_is_said(words: tuple[str, ...], said: str, project: Path) -> None:
+    done = recorded(project, project, *words)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.strip().endswith(said)
+
+
+def test_the_hash_seed_is_another_each_time_or_the_one_that_was_asked_for(project: Path) -> None:
+    told = [values(recorded(project, project, "method=lists:nothing"), "hash_seed") for _ in range(2)]
+    assert told[0] != told[1]
+    assert values(recorded(project, project, "method=lists:nothing", "hash_seed=7"), "hash_seed") == [7]
+
+
+def pythons() -> list[str]:
+    """The interpreters of other versions that are there."""
+    beside = [*Path(BASE).resolve().parents[2].glob("3.*/bin/python"), *Path("/usr/bin").glob("python3.[0-9]*")]
+    return sorted(str(one) for one in beside if re.search(r"3\.(9|1\d)\b", str(one)) and "config" not in one.name)
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("python", pythons())
+def test_every_version_of_python_runs_it(python: str, project: Path) -> None:
+    done = recorded(
+        *(project, project, "method=lists:Bag.contains", "workload=work:search", "instance=work:bag"),
+        *("parameter=int:n=9", "frozen=off"),
+        python=python,
+    )
+    assert values(done, "cpu_time")
+
+
+def test_an_instance_is_of_the_revisions_class_though_the_generator_is_beside_the_new_one(tmp_path: Path) -> None:
+    new = """
+import hati
+
+class Bag:
+    def __init__(self, n): self.n = n
+    def take(self): raise RuntimeError("the new one")
+
+@hati.workload
+def none(n): return ()
+
+@hati.instance
+def bag(n): return Bag(n)
+"""
+    tree = written(tmp_path / "tree", OLD)
+    working = written(tmp_path / "working", {"lists.py": new})
+    words = ("method=lists:Bag.take", "workload=lists:none", "instance=lists:bag", "parameter=int:n=1")
+    assert values(recorded(working, tree, *words), "wall_time")
+    assert "RuntimeError: the new one" in recorded(working, working, *words).stderr
+
+
+def test_a_measuring_function_is_the_working_trees_and_calls_the_revisions_functions(tmp_path: Path) -> None:
+    new = """
+import hati
+from pkg.more import only_here
+
+def parse(): raise RuntimeError("the new one")
+
+@hati.measured
+def parsing(spl):
+    only_here()
+    while spl.needs_more():
+        with spl.measure():
+            parse()
+"""
+    tree = written(tmp_path / "tree", {"pkg/__init__.py": "", "pkg/parser.py": "def parse(): return 1\n"})
+    working = written(
+        tmp_path / "working",
+        {"pkg/__init__.py": "", "pkg/parser.py": new, "pkg/more.py": "def only_here(): pass\n"},
+    )
+    assert values(recorded(working, tree, "method=pkg.parser:parsing"), "wall_time")
+
+
+def test_code_of_the_working_tree_is_never_taken_for_a_revisions(tmp_path: Path) -> None:
+    tree = written(tmp_path / "tree", {"other.py": ""})
+    working = written(tmp_path / "working", {"lists.py": "def sort(): pass\n"})
+    done = recorded(working, tree, "method=lists:sort")
+    assert done.stderr == "hati: there is no module lists in the revision\n"
+    told = recorded(working, tree, "method=lists:sort", path=str(working))
+    assert told.stderr == f"hati: lists was found in the working tree ({working}/lists.py), not in the revision\n"
+
+
+def test_a_revision_that_has_another_hati_finds_the_decorators(tmp_path: Path) -> None:
+    work = "import hati\nfrom hati import Performance\n\n@hati.workload\ndef none(): return ()\n"
+    tree = written(tmp_path / "tree", {"hati/__init__.py": "def old(): pass\n"})
+    working = written(tmp_path / "working", {"work.py": work})
+    assert values(recorded(working, tree, "method=hati:old", "workload=work:none"), "wall_time")
