@@ -60,3 +60,12 @@ class Node:
     def bracketed(self, precedence: int) -> str:
         """The node's text, in parentheses unless it binds tighter than ``precedence``."""
         return str(self) if self.precedence > precedence else f"({self})"
+
+
+def shortened(node: Node) -> str:
+    """A node's text as messages show it."""
+    text = str(node)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+_SHOWN = 60

@@ -127,7 +127,7 @@ def _sugared(expression: Expression, measured: str) -> str | None:
 
 
 def _positive(factor: Expression) -> bool:
-    return not isinstance(factor, Number) or factor.value > 0
+    return factor.value > 0 if isinstance(factor, Number) else bool(factor.variables)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from hati.core import InputError
 from hati.core.nearest import nearest, suggestion
 from hati.core.units import is_unit
 from hati.logic.syntax.expression import (
-    FUNCTIONS,
     Expression,
     Function,
     Number,
@@ -22,7 +21,8 @@ from hati.logic.syntax.expression import (
     Text,
     Variable,
 )
-from hati.logic.syntax.names import unquoted
+from hati.logic.syntax.folding import folded
+from hati.logic.syntax.names import FUNCTIONS, FUNCTIONS_OF_METHODS, unquoted
 from hati.logic.syntax.reading.context import Context, Part
 from hati.logic.syntax.substitution import negative
 
@@ -103,7 +103,8 @@ def _ordered(operator: Operator, left: Expression, right: Expression, offset: in
         left, right = right, left
     match right:
         case Operation(Operator.MULTIPLY, factor, Observed()) if operator is Operator.MULTIPLY:
-            return Operation(operator, Operation(operator, left, factor, offset=offset), Observed(), offset=offset)
+            both = Operation(operator, left, factor, offset=offset)
+            return Operation(operator, both if both.variables else folded(both, {}), right.right, offset=offset)
         case _:
             return Operation(operator, left, right, offset=offset)
 
@@ -118,7 +119,7 @@ def _unit_below(context: Context, part: Part) -> str:
 
 
 def _call(context: Context, tree: Any) -> Expression:
-    from hati.logic.syntax.reading.sides import FUNCTIONS_OF_METHODS, read_measured
+    from hati.logic.syntax.reading.sides import read_measured
 
     head, *suffixes = tree.children
     name = str(head)
@@ -165,7 +166,7 @@ def _function(context: Context, tree: Any) -> Expression:
     head, *suffixes = tree.children
     name = str(head)
     if len(suffixes) != 1 or suffixes[0].data != "arguments":
-        fix = f"write {name}(n), or a method of that name with its module: mod:{name}"
+        fix = f"write {name}(n); a method of that name is `{name}`"
         raise InputError(f"{name!r} is a function of numbers", fix=fix)
     refusal = _NEEDS_LAMBDA if name not in {"min", "max"} else "the least of a is p0(a), the greatest p100(a)"
     inner = context.plain(refusal)

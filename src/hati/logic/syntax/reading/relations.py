@@ -119,8 +119,6 @@ def _lambda(context: Context, token: Token, body: Any) -> Expression:
     name = token.rstrip(":").rstrip()
     with context.at(token):
         check_variable(name)
-        if name in context.variables or name in context.declarations.constants:
-            raise InputError(f"{name!r} is a variable already", fix="choose another name for the lambda")
     read = read_expression(replace(context.plain("a lambda has numbers and its variable"), observed=name), body)
     if not read.observes:
         raise context.error(body, f"the lambda does not depend on {name}", f"write {name}: {name} for the identity")

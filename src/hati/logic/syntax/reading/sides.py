@@ -10,7 +10,8 @@ from lark import Token, Tree
 
 from hati.core import InputError
 from hati.logic.syntax.expression import Expression, Observed
-from hati.logic.syntax.names import unquoted
+from hati.logic.syntax.names import FUNCTIONS_OF_METHODS, unquoted
+from hati.logic.syntax.node import shortened
 from hati.logic.syntax.performance import (
     MEAN,
     MEDIAN,
@@ -29,8 +30,6 @@ from hati.logic.syntax.reading.methods import read_method
 from hati.logic.syntax.transformation import affine
 
 _STATISTICS = {"mean": MEAN, "median": MEDIAN, "throughput": THROUGHPUT}
-FUNCTIONS_OF_METHODS = frozenset({*_STATISTICS, *METRICS, "quantile"})
-"""The names of statistics and metrics, beside p0 to p100."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def _check_factor(context: Context, tree: Part, measured: Measured, expression: 
     if line is None or line.factor > 0 or (line.factor < 0 and measured.statistic == MEAN):
         return
     fix = "turn the relation round" if line.factor < 0 else "use one above zero"
-    raise context.error(tree, f"the factor of {measured} is {line.factor:g}", fix)
+    raise context.error(tree, f"the factor of {shortened(measured)} is {line.factor:g}", fix)
 
 
 def read_measured(context: Context, tree: Any) -> Expression:
@@ -78,9 +77,10 @@ def read_measured(context: Context, tree: Any) -> Expression:
     head, *suffixes = tree.children
     name = str(head)
     if head.type != "QUANTILE" and not (head.type == "WORD" and name in FUNCTIONS_OF_METHODS):
-        return _found(context, Measured(read_method(context, tree), offset=context.offset(tree)), Observed())
+        offset = context.offset(tree)
+        return _found(context, Measured(read_method(context, tree), offset=offset), Observed(offset=offset))
     if len(suffixes) != 1 or _data(suffixes[0]) != "arguments":
-        fix = f"write {name}(a), or a method of that name with its module: mod:{name}"
+        fix = f"write {name}(a); a method of that name is `{name}`"
         raise InputError(f"{name!r} is a function of methods", fix=fix)
     arguments = list(suffixes[0].children)
     if head.type == "QUANTILE":
@@ -114,7 +114,7 @@ def _quantile(arguments: list[Any]) -> Statistic:
 def _inner(context: Context, tree: Part, name: str) -> ReadSide:
     inner = read_side(context, tree)
     if inner.measured is None:
-        raise context.error(tree, f"{name} of a number", f"write {name}(a) of a method; mod:{name} is a method's name")
+        raise context.error(tree, f"{name} of a number", f"write {name}(a); a method of that name is `{name}`")
     return inner
 
 
