@@ -32,5 +32,6 @@ def read_declaration(context: Context, tree: Any) -> Declaration:
         return Alias(name, read_method(context, value), offset=offset)
     if kind == "generator":
         return NamedGenerator(name, read_generator(context, value), offset=offset)
-    read = read_domain(context, value) if is_set else read_expression(context, value)
+    plain = context.plain("a constant is a number, a text or a set")
+    read = read_domain(plain, value) if is_set else read_expression(plain, value)
     return Constant(name, read, offset=offset)

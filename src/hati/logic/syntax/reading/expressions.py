@@ -135,6 +135,8 @@ def _call(context: Context, tree: Any) -> Expression:
         raise InputError(f"{name} of a method cannot stand here", fix=context.refusal or "compare it: p99(a) <= 2 ms")
     if name in context.declarations.sets:
         raise InputError(f"{name!r} is a set", fix=f"range over it: for all n in {name}: ...")
+    if suffixes and nearest(name, FUNCTIONS):
+        raise InputError(f"unknown function {name!r}", fix=suggestion(name, FUNCTIONS))
     if suffixes or head.type != "WORD" or name in context.declarations.aliases:
         raise InputError(f"a method cannot stand here: {name!r}", fix=context.refusal or "use numbers and variables")
     raise _unknown(context, name)

@@ -61,7 +61,7 @@ def read_generator(context: Context, tree: Part) -> Generator:
         parts = _parts(context, _checked_call(tree, "a generator"))
         if parts.generators:
             raise InputError("a generator has no generators of its own", fix="write [workload, instance]")
-        arguments = tuple(read_expression(context.plain(_NO_METHOD), part) for part in parts.arguments or ())
+        arguments = tuple(_value(context, part) for part in parts.arguments or ())
         callee = _callee(context, tree, parts)
         return Generator(callee, parts.revision, arguments, offset=context.offset(tree))
 
@@ -142,10 +142,9 @@ def _generators(context: Context, parts: _Parts) -> tuple[Generator | None, Gene
 
 
 def _callee(context: Context, tree: Part, parts: _Parts) -> Callee:
-    plain = context.plain(_NO_METHOD)
     return Callee(
         parts.name,
-        tuple(read_expression(plain, part) for part in parts.constructor or ()),
+        tuple(_value(context, part) for part in parts.constructor or ()),
         parts.member,
         tuple(_type(part) for part in parts.types or ()),
         offset=context.offset(tree),

@@ -9,6 +9,7 @@ from typing import Any
 from lark import Token, Tree
 
 from hati.core import InputError
+from hati.core.nearest import nearest, suggestion
 from hati.logic.syntax.expression import Expression, Observed
 from hati.logic.syntax.names import FUNCTIONS_OF_METHODS, unquoted
 from hati.logic.syntax.node import shortened
@@ -58,7 +59,7 @@ def read_side(context: Context, tree: Part) -> ReadSide:
     if len(found) > 1:
         fix = "write a relation for each, joined by & or |"
         raise context.source.error(found[1].offset, "a side has one method, not two", fix)
-    if found and not expression.variables:
+    if found and not isinstance(expression, Observed) and not expression.variables:
         _check_factor(context, tree, found[0], expression)
     return ReadSide(expression, found[0] if found else None)
 
@@ -77,6 +78,7 @@ def read_measured(context: Context, tree: Any) -> Expression:
     head, *suffixes = tree.children
     name = str(head)
     if head.type != "QUANTILE" and not (head.type == "WORD" and name in FUNCTIONS_OF_METHODS):
+        _check_function(context, tree, name)
         offset = context.offset(tree)
         return _found(context, Measured(read_method(context, tree), offset=offset), Observed(offset=offset))
     if len(suffixes) != 1 or _data(suffixes[0]) != "arguments":
@@ -84,7 +86,7 @@ def read_measured(context: Context, tree: Any) -> Expression:
         raise InputError(f"{name!r} is a function of methods", fix=fix)
     arguments = list(suffixes[0].children)
     if head.type == "QUANTILE":
-        statistic = Statistic(StatisticKind.QUANTILE, float(Decimal(name[1:]) / 100))
+        statistic = _percentile(name)
     elif name == "quantile":
         statistic = _quantile(arguments)
     else:
@@ -97,8 +99,25 @@ def read_measured(context: Context, tree: Any) -> Expression:
     return _with_statistic(context, tree, inner, statistic)
 
 
+def _check_function(context: Context, tree: Any, name: str) -> None:
+    """Refuse a method that is called with a method, where a function of methods was probably meant."""
+    match tree.children[1:]:
+        case [Tree(data="arguments", children=[Tree(data="call", children=[Token(value=inner), *_])])]:
+            known = context.declarations.aliases.keys() | (context.methods or frozenset())
+            variables = context.variables | context.declarations.constants.keys()
+            if name not in known and inner not in variables and nearest(name, FUNCTIONS_OF_METHODS):
+                raise InputError(f"unknown function {name!r}", fix=suggestion(name, FUNCTIONS_OF_METHODS))
+
+
 def _data(suffix: Any) -> str:
     return suffix.data if isinstance(suffix, Tree) else ""
+
+
+def _percentile(name: str) -> Statistic:
+    level = Decimal(name[1:]) / 100
+    if level > 1:
+        raise InputError(f"there is no {name}", fix="use p0 to p100")
+    return Statistic(StatisticKind.QUANTILE, float(level))
 
 
 def _quantile(arguments: list[Any]) -> Statistic:
