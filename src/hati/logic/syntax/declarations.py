@@ -14,6 +14,9 @@ from hati.logic.syntax.method import Generator, Method
 from hati.logic.syntax.names import SELF, is_word
 from hati.logic.syntax.node import Node
 
+MOST_DECLARATIONS = 500
+"""The greatest count of declarations."""
+
 
 class Declaration(Node):
     """A name and what it stands for."""
@@ -74,9 +77,11 @@ class Declarations:
     declared: tuple[Declaration, ...] = ()
 
     def __post_init__(self) -> None:
-        names = [item.name for item in self.declared]
-        twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
-        if twice:
+        if len(self.declared) > MOST_DECLARATIONS:
+            raise InputError(f"there are more than {MOST_DECLARATIONS} declarations", fix="split the file up")
+        if len(self.by_name) < len(self.declared):
+            names = [item.name for item in self.declared]
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
             raise InputError(f"{twice!r} is declared twice", fix="choose another name")
 
     @cached_property

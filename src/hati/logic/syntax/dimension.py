@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from hati.core import parse_unit
 from hati.logic.syntax.expression import Expression, Function, Negative, Number, Observed, Operation, Operator
 from hati.logic.syntax.formula import Relation
-from hati.logic.syntax.node import NodeError
+from hati.logic.syntax.node import NodeError, shortened
 from hati.logic.syntax.performance import Limit, Performance, Side, StatisticKind
 
 Dimension = Mapping[str, float] | None
@@ -91,7 +91,7 @@ def _alike(first: Dimension, part: Expression, second: Dimension) -> Dimension:
     if first is None or second is None:
         return first or second
     if dict(first) != dict(second):
-        raise NodeError(part, f"{part} is {told(second)}, not {told(first)}", fix="use a unit that fits")
+        raise NodeError(part, f"{shortened(part)} is {told(second)}, not {told(first)}", fix="use a unit that fits")
     return first
 
 
@@ -119,7 +119,7 @@ def check_dimensions(relation: Relation, left: str | None = None, right: str | N
     """
     first, second = side_dimension(relation.left, left), side_dimension(relation.right, right)
     if first is not None and second is not None and dict(first) != dict(second):
-        message = f"{relation.left} is {told(first)}, but {relation.right} is {told(second)}"
+        message = f"the left side is {told(first)}, the right side {told(second)}"
         raise NodeError(relation.right, message, fix="compare what has the same unit")
 
 

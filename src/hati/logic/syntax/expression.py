@@ -9,14 +9,8 @@ from enum import StrEnum
 
 from hati.core import InputError
 from hati.core.units import is_unit
-from hati.logic.syntax.names import is_word, quoted
+from hati.logic.syntax.names import FUNCTIONS, is_word, quoted
 from hati.logic.syntax.node import PLAIN, Node
-
-FUNCTIONS = {
-    **dict.fromkeys(("abs", "ceil", "exp", "floor", "log", "log2", "log10", "round", "sqrt"), (1, 1)),
-    **dict.fromkeys(("min", "max"), (2, 64)),
-}
-"""The functions of numbers, with the least and the greatest count of arguments."""
 
 _UNIT = re.compile(r"(.*)/(\w+)")
 
@@ -53,7 +47,9 @@ class Number(Expression):
 
     @property
     def precedence(self) -> int:  # type: ignore[override]
-        """That of a sign where it has one."""
+        """That of a division where its unit has one, and that of a sign where it has one."""
+        if "/" in self.unit:
+            return _PRECEDENCE[Operator.DIVIDE]
         return Negative.precedence if math.copysign(1, self.value) < 0 else PLAIN
 
     def __str__(self) -> str:

@@ -9,14 +9,12 @@ from typing import Any
 
 from hati.core import Place
 from hati.logic.syntax.declarations import Declarations
-from hati.logic.syntax.formula import Comparator, Formula, Relation
-from hati.logic.syntax.method import Method
-from hati.logic.syntax.names import is_word, quoted
-from hati.logic.syntax.performance import Measured, Performance
+from hati.logic.syntax.formula import Formula
+from hati.logic.syntax.names import SELF, is_word, quoted
 from hati.logic.syntax.source import Source
 
 LONGEST_FILE = 200_000
-MOST_WORDS = 20_000
+MOST_WORDS = 15_000
 """The greatest size of a file, in characters and in words and signs, so that any is refused within a second."""
 
 _WORDS = re.compile(r"\w+|[^\w\s]")
@@ -96,6 +94,7 @@ class _File:
         self._methods = methods
         self._declarations = Declarations()
         self._formulas: list[NamedFormula] = []
+        self._names: set[str] = set()
 
     def read(self) -> FormulaFile:
         for base, text in _statements(self._source.text):
@@ -129,27 +128,29 @@ class _File:
         if label:
             token = label[0]
             name = unquoted(token) if token.type == "TEXT" else token.rstrip(":").rstrip()
-            if not name or any(known.name == name for known in self._formulas):
+            if not name or name in self._names:
                 raise context.error(
                     token, f"the name {name!r} is taken" if name else "the name is empty", "choose another"
                 )
+            self._names.add(name)
+        else:
+            self._check_alias(context, part)
         formula = read_formula(context, part)
         offset = context.offset(tree)
-        if not label:
-            self._check_alias(formula)
         self._formulas.append(NamedFormula(formula, name, place=self._source.place(offset)))
 
-    def _check_alias(self, formula: Formula) -> None:
+    def _check_alias(self, context: Any, tree: Any) -> None:
         """Refuse ``ver1 = sort@v1``, which is an alias as seed 004 wrote it (Listing 2), not an equality."""
-        match formula:
-            case Relation(
-                Performance(Measured(Method() as method, "")) as left, Comparator.EQUAL, Performance() as right, None
-            ) if self._undeclared(method) and not left.transformed and not right.transformed:
-                name = method.name
-                fix = f"write `alias {name} = ...`, or for an equality give its margin: {formula} +- 3%"
-                raise self._source.error(formula.offset, f"{name!r} is not declared; is this an alias?", fix)
+        from lark import Token, Tree
 
-    def _undeclared(self, method: Method) -> bool:
-        known = self._declarations.aliases.keys() | (self._methods or frozenset())
-        plain = method == Method(method.callee) and is_word(method.name)
-        return plain and not method.is_self and method.name not in known
+        known = self._declarations.aliases.keys() | (self._methods or frozenset()) | {SELF, "THIS"}
+        match tree:
+            case Tree(
+                data="relation",
+                children=[
+                    Tree(data="call", children=[Token(type="WORD", value=name)]),
+                    Tree(data="plain_tail", children=[Token(value="="), Tree(data="call")]),
+                ],
+            ) if name not in known:
+                fix = f"write `alias {name} = ...`, or for an equality `{name} = ... +- 3%`"
+                raise context.error(tree, f"{str(name)!r} is not declared", fix)

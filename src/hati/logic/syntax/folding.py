@@ -73,6 +73,8 @@ def _unit(operator: Operator, left: str, right: str) -> str | None:
             return left or right
         case Operator.DIVIDE if not right or left == right:
             return "" if right else left
+        case Operator.DIVIDE if "/" not in right and left != "%" != right:
+            return f"{left or '1'}/{right}"
         case Operator.POWER if not left and not right:
             return ""
         case _:

@@ -286,7 +286,8 @@ class Quantified(Formula):
                 continue
             width = len(element.values) if isinstance(element, Row) else 1
             if width != len(self.variables):
-                raise InputError(f"{element} has {width} values for {len(self.variables)} variables")
+                values = f"{width} value{'s' * (width != 1)}"
+                raise InputError(f"{element} is {values} for {len(self.variables)} variables", fix="give one for each")
 
     def __str__(self) -> str:
         names = ", ".join(self.variables)

@@ -131,7 +131,7 @@ GRAMMAR = _GRAMMAR.replace("UNITS", "|".join(UNITS)).replace("NO_KEYWORD", _NO_K
 GRAMMAR = GRAMMAR.replace("BARE_REVISION", REVISION.pattern.replace("/", r"\/"))
 
 CALLED = {
-    **dict.fromkeys(("WORD", "NAME", "BACKQUOTED", "QUALIFIED", "QUANTILE"), "a name"),
+    **dict.fromkeys(("WORD", "NAME", "BACKQUOTED", "QUANTILE"), "a name"),
     "NUMBER": "a number",
     "TEXT": "a text in quotes",
     **dict.fromkeys(("LABEL", "LAMBDA", "DECLARE", "TRUTH", "SIGN"), ""),

@@ -10,7 +10,7 @@ from hati.logic.syntax.expression import Expression, Number, Text
 from hati.logic.syntax.folding import folded
 from hati.logic.syntax.formula import Comparator, Comparison, Margin, Relation, Truth
 from hati.logic.syntax.method import Argument, Callee, Generator, Method
-from hati.logic.syntax.node import NodeError
+from hati.logic.syntax.node import NodeError, shortened
 from hati.logic.syntax.performance import MEAN, Limit, Performance, Side
 from hati.logic.syntax.sets import Values
 from hati.logic.syntax.transformation import affine, evaluate
@@ -63,7 +63,9 @@ def grounded(relation: Relation, values: Values) -> Relation:
 def _margin(margin: Margin, values: Values) -> Margin:
     amount = folded(margin.amount, values)
     if not isinstance(amount, Number) or not amount.unit:
-        raise NodeError(margin.amount, f"a margin is a share or an amount, not {amount}", fix="write 3% or 2 ms")
+        raise NodeError(
+            margin.amount, f"a margin is a share or an amount, not {shortened(amount)}", fix="write 3% or 2 ms"
+        )
     return Margin(amount, offset=margin.offset)
 
 
@@ -83,7 +85,7 @@ def _check_factor(side: Performance, transformation: Expression) -> None:
         return
     line = affine(transformation)
     if line is not None and line.factor <= 0:
-        message = f"the factor of {side.measured} is {line.factor:g}"
+        message = f"the factor of {shortened(side.measured)} is {line.factor:g}"
         raise NodeError(side, message, fix="use one above zero")
 
 
@@ -112,4 +114,4 @@ def _argument(expression: Expression, values: Values) -> Expression:
     value = folded(expression, values)
     if isinstance(value, Text) or (isinstance(value, Number) and not value.unit):
         return value
-    raise NodeError(expression, f"an argument is a number without unit or a text, not {value}")
+    raise NodeError(expression, f"an argument is a number without unit or a text, not {shortened(value)}")

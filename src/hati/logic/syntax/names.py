@@ -15,6 +15,15 @@ KEYWORDS = frozenset(
 )
 """Words that are no names, unless in backquotes."""
 
+FUNCTIONS = {
+    **dict.fromkeys(("abs", "ceil", "exp", "floor", "log", "log2", "log10", "round", "sqrt"), (1, 1)),
+    **dict.fromkeys(("min", "max"), (2, 64)),
+}
+"""The functions of numbers, with the least and the greatest count of arguments."""
+
+FUNCTIONS_OF_METHODS = frozenset({"mean", "median", "quantile", "throughput", "cpu", "memory"})
+"""The names of statistics and metrics, beside p0 to p100."""
+
 SELF = "SELF"
 """The method that a formula is attached to."""
 
@@ -23,6 +32,7 @@ REVISION = re.compile(r"[\w.-]+==[0-9][\w.!]*(?:[+-]\w[\w.]*)?|[\w^](?:[\w./^~-]
 
 _BARE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*(\.[^\W\d]\w*)*)?")
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|(.))")
+_QUANTILE = re.compile(r"p[0-9]+")
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
@@ -38,10 +48,11 @@ def is_word(text: str) -> bool:
 def name_text(name: str) -> str:
     """A method's or generator's name: bare, or in backquotes where it would not be read as a name.
 
-    >>> print(name_text("pkg.mod:sort"), name_text("get-small"))
-    pkg.mod:sort `get-small`
+    >>> print(name_text("pkg.mod:sort"), name_text("get-small"), name_text("median"))
+    pkg.mod:sort `get-small` `median`
     """
-    return name if _BARE.fullmatch(name) and name not in KEYWORDS else f"`{name}`"
+    taken = name in KEYWORDS or name in FUNCTIONS or name in FUNCTIONS_OF_METHODS or _QUANTILE.fullmatch(name)
+    return name if _BARE.fullmatch(name) and not taken else f"`{name}`"
 
 
 def quoted(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from hati.core import InputError
@@ -33,12 +33,13 @@ class Node:
         InputError: where the tree is deeper than ``DEEPEST``.
     """
 
+    __match_args__: ClassVar[tuple[str, ...]]
     precedence: ClassVar[int] = PLAIN
     offset: int = field(default=0, compare=False, repr=False, kw_only=True)
     depth: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        depth = 1 + max((part.depth for part in self.parts), default=0)
+        depth = 1 + max([part.depth for part in self.parts], default=0)
         if depth > DEEPEST:
             fix = "split it into several"
             raise NodeError(self, f"the formula is nested deeper than {DEEPEST} levels", fix=fix)
@@ -47,9 +48,14 @@ class Node:
     @property
     def parts(self) -> tuple[Node, ...]:
         """The nodes right below, in order."""
-        values = [getattr(self, item.name) for item in fields(self) if item.init]
-        listed = [value if isinstance(value, tuple) else (value,) for value in values]
-        return tuple(part for group in listed for part in group if isinstance(part, Node))
+        found: list[Node] = []
+        for name in self.__match_args__:
+            value = getattr(self, name)
+            if isinstance(value, Node):
+                found.append(value)
+            elif isinstance(value, tuple):
+                found.extend([part for part in value if isinstance(part, Node)])
+        return tuple(found)
 
     def nodes(self) -> Iterator[Node]:
         """This node and all below, in order of reading."""
@@ -60,3 +66,12 @@ class Node:
     def bracketed(self, precedence: int) -> str:
         """The node's text, in parentheses unless it binds tighter than ``precedence``."""
         return str(self) if self.precedence > precedence else f"({self})"
+
+
+def shortened(node: Node) -> str:
+    """A node's text as messages show it."""
+    text = str(node)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+_SHOWN = 60

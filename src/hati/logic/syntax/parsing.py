@@ -14,7 +14,7 @@ from hati.logic.syntax.source import FormulaError, Source
 if TYPE_CHECKING:
     from lark import Lark
 
-LONGEST = 10_000
+LONGEST = 8_000
 """The greatest length of a formula's text, in characters, so that any is refused in much less than a second."""
 
 DEEPEST_TREE = 100
@@ -87,56 +87,97 @@ def _check_depth(source: Source, base: int, tree: Any) -> None:
 
 
 def _unexpected(source: Source, text: str, base: int, offset: int, terminals: set[str]) -> FormulaError:
+    for explain in _EXPLANATIONS:
+        told = explain(text, offset)
+        if told:
+            return source.error(base + told[0], *told[1:])
     found = _found(text, offset)
-    foreign = _foreign(text, offset)
-    if foreign:
-        return source.error(base + foreign[1], f"{foreign[0]!r} is not known in formulas", _FOREIGN[foreign[0]])
-    if found in {"'", '"', "`"}:
-        return source.error(base + offset, f"the {found} is never closed", f"close it with {found}")
-    wrong_unit = _wrong_unit(text, offset)
-    if wrong_unit:
-        return source.error(base + offset, *wrong_unit)
-    unclosed = _unclosed(text, offset) if not found else None
-    if unclosed is not None:
-        return source.error(base + unclosed, f"the {text[unclosed]!r} is never closed", "close it")
     if found in KEYWORDS and "WORD" in terminals:
         return source.error(base + offset, f"{found!r} means something else here", f"a method is written `{found}`")
-    return source.error(base + offset, f"expected {_wanted(text, offset, terminals)}, found {_told(found)}")
+    wanted = _wanted(text, offset, terminals)
+    if not wanted:
+        return source.error(base + offset, f"{_told(found)} cannot stand here")
+    return source.error(base + offset, f"expected {wanted}, found {_told(found)}")
 
 
 def _wanted(text: str, offset: int, terminals: set[str]) -> str:
     if not text[:offset].strip() and "WORD" in terminals:
         return "a formula"
-    inside = _unclosed(text, offset) is not None
-    closing = set() if inside else {"_RPAR", "_RBRACKET", "_RBRACE"}
-    possible = [name for name in CALLED if name in terminals - closing]
+    never = set() if _unclosed(text, offset) is not None else {"_RPAR", "_RBRACKET", "_RBRACE", "_COMMA"}
+    never |= set() if "WORD" in terminals else {"TEXT"}
+    possible = [name for name in CALLED if name in terminals - never]
     expected = list(dict.fromkeys(filter(None, (CALLED[name] for name in possible))))
-    if "a name" in expected:
+    if "a name" in expected or "a relation" in expected:
         expected = [word for word in expected if word not in {"'('", "'['"}]
-    return " or ".join(filter(None, [", ".join(expected[:-1]), expected[-1]])) if expected else "something else"
+    return " or ".join(filter(None, [", ".join(expected[:-1]), expected[-1]])) if expected else ""
 
 
 def _told(found: str) -> str:
     return repr(found[:40]) if found else "the end"
 
 
-def _foreign(text: str, offset: int) -> tuple[str, int] | None:
-    """The operator of another language at that place, and where; its first characters may have been read as ours."""
+def _foreign(text: str, offset: int) -> _Explained | None:
+    """The operator of another language at that place; its first characters may have been read as ours."""
     for sign in sorted(_FOREIGN, key=len, reverse=True):
         for back in range(min(len(sign), offset + 1)):
             if text.startswith(sign, offset - back):
-                return sign, offset - back
+                return offset - back, f"{sign!r} is not known in formulas", _FOREIGN[sign]
     return None
 
 
-def _wrong_unit(text: str, offset: int) -> tuple[str, str] | None:
-    """What to say of a word right after a number, which can only be a unit."""
+def _quote(text: str, offset: int) -> _Explained | None:
+    """A quote that is never closed, perhaps of a revision."""
+    offset += text.startswith("@", offset)
+    found = text[offset : offset + 1]
+    if not found or found not in "'\"`":
+        return None
+    return (
+        (offset, f"the {found} is never closed", f"close it with {found}") if text.find(found, offset + 1) < 0 else None
+    )
+
+
+def _revision(text: str, offset: int) -> _Explained | None:
+    if not text.startswith("@", offset):
+        return None
+    return offset, "there is no revision after the '@'", "write sort@v1.2, sort@HEAD~1 or sort@'my branch'"
+
+
+def _unit(text: str, offset: int) -> _Explained | None:
+    """A word right after a number, which can only be a unit."""
     word = re.compile(r"[^\W\d]\w*").match(text, offset)
-    if not word or not re.search(r"(?<![\w.])[0-9][0-9_.]*(e[+-]?\d+)?[ \t]*$", text[max(0, offset - 40) : offset]):
+    if not word or not _AFTER_NUMBER.search(text[max(0, offset - 40) : offset]):
         return None
     near = nearest(word[0], UNITS)
-    fix = f"did you mean {near!r}?" if near else f"write * to multiply; units are {', '.join(UNITS)}"
-    return f"unknown unit {word[0][:40]!r}", fix
+    fix = f"did you mean {near!r}?" if near else f"units are {', '.join(unit for unit in UNITS if unit.isascii())}"
+    return offset, f"unknown unit {word[0][:40]!r}", f"{fix} (to multiply, write *)"
+
+
+def _decimal_comma(text: str, offset: int) -> _Explained | None:
+    if _found(text, offset) == "," and text[offset - 1 : offset].isdigit() and text[offset + 1 : offset + 2].isdigit():
+        return offset, "',' cannot stand here", "decimals are written with a point: 2.5"
+    return None
+
+
+def _declaration(text: str, offset: int) -> _Explained | None:
+    kind = re.match(r"\s*(alias|generator|constant)\s", text)
+    if not kind or text[:offset].strip() != kind[1] or _found(text, offset) in KEYWORDS:
+        return None
+    return offset, f"this is no {kind[1]}", f"write {kind[1]} NAME = ..."
+
+
+def _bracket(text: str, offset: int) -> _Explained | None:
+    """A bracket that is never closed, or never opened."""
+    found, opened = _found(text, offset), _unclosed(text, offset)
+    if not found and opened is not None:
+        return opened, f"the {text[opened]!r} is never closed", "close it"
+    if found in {")", "]", "}"} and opened is None:
+        return offset, f"the {found!r} was never opened", "remove it"
+    return None
+
+
+_Explained = tuple[int, str, str]
+_AFTER_NUMBER = re.compile(r"(?<![\w.])[0-9][0-9_.]*(e[+-]?\d+)?[ \t]*$")
+_EXPLANATIONS = (_foreign, _quote, _revision, _unit, _decimal_comma, _declaration, _bracket)
 
 
 def _unclosed(text: str, offset: int) -> int | None:

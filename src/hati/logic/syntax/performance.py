@@ -39,7 +39,7 @@ class Statistic:
         if (self.level is not None) != (self.kind is StatisticKind.QUANTILE):
             raise InputError("a quantile has a level, and no other statistic has")
         if self.level is not None and not 0 <= self.level <= 1:
-            raise InputError(f"there is no quantile {self.level:g}", fix="use a level from 0 to 1")
+            raise InputError(f"there is no quantile {self.level:g}", fix="use a level from 0 to 1, or p0 to p100")
 
     @property
     def name(self) -> str:
@@ -94,7 +94,7 @@ class Performance(Side):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.transformation.observes:
+        if not (isinstance(self.transformation, Observed) or self.transformation.observes):
             raise InputError("the transformation does not depend on what is measured", fix="write a limit as one side")
 
     @property
@@ -127,7 +127,7 @@ def _sugared(expression: Expression, measured: str) -> str | None:
 
 
 def _positive(factor: Expression) -> bool:
-    return not isinstance(factor, Number) or factor.value > 0
+    return factor.value > 0 if isinstance(factor, Number) else bool(factor.variables)
 
 
 @dataclass(frozen=True)

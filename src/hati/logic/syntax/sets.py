@@ -10,7 +10,7 @@ from decimal import Decimal
 from hati.logic.syntax.expression import Expression, Number, Text, Variable
 from hati.logic.syntax.folding import folded
 from hati.logic.syntax.formula import Domain, Element, Quantified, Range, Row
-from hati.logic.syntax.node import NodeError
+from hati.logic.syntax.node import NodeError, shortened
 
 Values = Mapping[str, Expression]
 """What the variables in scope stand for: numbers and texts."""
@@ -40,7 +40,7 @@ class Sets:
         seen = set()
         for row in self._elements(formula.domain, values):
             if len(row) != len(formula.variables):
-                message = f"{formula.domain} has {len(row)} values for {len(formula.variables)} variables"
+                message = f"{shortened(formula.domain)} has {len(row)} values for {len(formula.variables)} variables"
                 raise NodeError(formula.domain, message, fix="give a value for each")
             if row not in seen:
                 seen.add(row)
@@ -63,14 +63,14 @@ def _number(expression: Expression, values: Values, what: str) -> Number:
     value = folded(expression, values)
     if isinstance(value, Number) and not value.unit:
         return value
-    raise NodeError(expression, f"{what} is a number without unit, not {value}")
+    raise NodeError(expression, f"{what} is a number without unit, not {shortened(value)}")
 
 
 def _value(expression: Expression, values: Values) -> Expression:
     value = folded(expression, values)
     if isinstance(value, Number | Text):
         return value
-    raise NodeError(expression, f"{value} is no single value", fix="use one unit")
+    raise NodeError(expression, f"{shortened(value)} is no single value", fix="use one unit")
 
 
 def _steps(element: Range, values: Values) -> tuple[Decimal, Decimal, int]:

@@ -21,7 +21,7 @@ from hati.logic.syntax.expression import (
     Operation,
     Operator,
 )
-from hati.logic.syntax.node import NodeError
+from hati.logic.syntax.node import NodeError, shortened
 
 _OPERATORS: dict[Operator, Callable[[Any, Any], Any]] = {
     Operator.ADD: np.add,
@@ -87,7 +87,7 @@ def _value(expression: Expression, observed: FloatArray | float | None) -> Any:
         case Function(name, (argument,)):
             return _FUNCTIONS[name](_value(argument, observed))
         case _:
-            raise NodeError(expression, f"{expression} has no value")
+            raise NodeError(expression, f"{shortened(expression)} has no value")
 
 
 def affine(expression: Expression) -> Affine | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -16,6 +14,21 @@ from hati.logic.syntax.performance import Measured
 from hati.logic.syntax.source import FormulaError, Source
 
 Part: TypeAlias = "Tree[Token] | Token"
+
+
+@dataclass(slots=True)
+class Placing:
+    """A context manager that gives errors their place; a generator would take most of the time of reading."""
+
+    context: Context
+    part: Part
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, InputError) and not error.place and not isinstance(error, NodeError):
+            raise self.context.error(self.part, error.message, error.fix) from None
 
 
 @dataclass(frozen=True)
@@ -45,15 +58,9 @@ class Context:
         """The error that something is wrong there."""
         return self.source.error(self.offset(part), message, fix)
 
-    @contextmanager
-    def at(self, part: Part) -> Iterator[None]:
+    def at(self, part: Part) -> Placing:
         """Places what is refused inside, unless it has its place already."""
-        try:
-            yield
-        except InputError as error:
-            if error.place or isinstance(error, NodeError):
-                raise
-            raise self.error(part, error.message, error.fix) from None
+        return Placing(self, part)
 
     def bound(self, *names: str) -> Context:
         """The context of a quantifier's body."""

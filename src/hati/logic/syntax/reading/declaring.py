@@ -8,12 +8,11 @@ from lark import Tree
 
 from hati.core import InputError
 from hati.logic.syntax.declarations import Alias, Constant, Declaration, NamedGenerator
-from hati.logic.syntax.expression import FUNCTIONS
+from hati.logic.syntax.names import FUNCTIONS, FUNCTIONS_OF_METHODS
 from hati.logic.syntax.reading.context import Context
 from hati.logic.syntax.reading.expressions import read_expression
 from hati.logic.syntax.reading.formulas import read_domain
 from hati.logic.syntax.reading.methods import read_generator, read_method
-from hati.logic.syntax.reading.sides import FUNCTIONS_OF_METHODS
 
 
 def read_declaration(context: Context, tree: Any) -> Declaration:
@@ -33,5 +32,6 @@ def read_declaration(context: Context, tree: Any) -> Declaration:
         return Alias(name, read_method(context, value), offset=offset)
     if kind == "generator":
         return NamedGenerator(name, read_generator(context, value), offset=offset)
-    read = read_domain(context, value) if is_set else read_expression(context, value)
+    plain = context.plain("a constant is a number, a text or a set")
+    read = read_domain(plain, value) if is_set else read_expression(plain, value)
     return Constant(name, read, offset=offset)

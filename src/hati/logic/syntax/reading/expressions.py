@@ -12,7 +12,6 @@ from hati.core import InputError
 from hati.core.nearest import nearest, suggestion
 from hati.core.units import is_unit
 from hati.logic.syntax.expression import (
-    FUNCTIONS,
     Expression,
     Function,
     Number,
@@ -22,7 +21,8 @@ from hati.logic.syntax.expression import (
     Text,
     Variable,
 )
-from hati.logic.syntax.names import unquoted
+from hati.logic.syntax.folding import folded
+from hati.logic.syntax.names import FUNCTIONS, FUNCTIONS_OF_METHODS, unquoted
 from hati.logic.syntax.reading.context import Context, Part
 from hati.logic.syntax.substitution import negative
 
@@ -103,7 +103,8 @@ def _ordered(operator: Operator, left: Expression, right: Expression, offset: in
         left, right = right, left
     match right:
         case Operation(Operator.MULTIPLY, factor, Observed()) if operator is Operator.MULTIPLY:
-            return Operation(operator, Operation(operator, left, factor, offset=offset), Observed(), offset=offset)
+            both = Operation(operator, left, factor, offset=offset)
+            return Operation(operator, both if both.variables else folded(both, {}), right.right, offset=offset)
         case _:
             return Operation(operator, left, right, offset=offset)
 
@@ -118,7 +119,7 @@ def _unit_below(context: Context, part: Part) -> str:
 
 
 def _call(context: Context, tree: Any) -> Expression:
-    from hati.logic.syntax.reading.sides import FUNCTIONS_OF_METHODS, read_measured
+    from hati.logic.syntax.reading.sides import read_measured
 
     head, *suffixes = tree.children
     name = str(head)
@@ -134,6 +135,8 @@ def _call(context: Context, tree: Any) -> Expression:
         raise InputError(f"{name} of a method cannot stand here", fix=context.refusal or "compare it: p99(a) <= 2 ms")
     if name in context.declarations.sets:
         raise InputError(f"{name!r} is a set", fix=f"range over it: for all n in {name}: ...")
+    if suffixes and nearest(name, FUNCTIONS):
+        raise InputError(f"unknown function {name!r}", fix=suggestion(name, FUNCTIONS))
     if suffixes or head.type != "WORD" or name in context.declarations.aliases:
         raise InputError(f"a method cannot stand here: {name!r}", fix=context.refusal or "use numbers and variables")
     raise _unknown(context, name)
@@ -165,7 +168,7 @@ def _function(context: Context, tree: Any) -> Expression:
     head, *suffixes = tree.children
     name = str(head)
     if len(suffixes) != 1 or suffixes[0].data != "arguments":
-        fix = f"write {name}(n), or a method of that name with its module: mod:{name}"
+        fix = f"write {name}(n); a method of that name is `{name}`"
         raise InputError(f"{name!r} is a function of numbers", fix=fix)
     refusal = _NEEDS_LAMBDA if name not in {"min", "max"} else "the least of a is p0(a), the greatest p100(a)"
     inner = context.plain(refusal)

@@ -9,9 +9,9 @@ from lark import Token, Tree
 
 from hati.core import InputError
 from hati.logic.syntax.declarations import unknown
-from hati.logic.syntax.expression import FUNCTIONS, Expression
+from hati.logic.syntax.expression import Expression
 from hati.logic.syntax.method import Argument, Callee, Generator, Method
-from hati.logic.syntax.names import SELF, unquoted
+from hati.logic.syntax.names import FUNCTIONS, SELF, name_text, unquoted
 from hati.logic.syntax.reading.context import Context, Part
 from hati.logic.syntax.reading.expressions import read_expression
 
@@ -39,7 +39,7 @@ def read_method(context: Context, tree: Part) -> Method:
     """
     with context.at(tree):
         parts = _parts(context, _checked_call(tree, "a method"))
-        _check_known(context, parts.name)
+        _check_known(context, tree, parts.name)
         workload, instance = _generators(context, parts)
         return Method(
             _callee(context, tree, parts),
@@ -61,7 +61,7 @@ def read_generator(context: Context, tree: Part) -> Generator:
         parts = _parts(context, _checked_call(tree, "a generator"))
         if parts.generators:
             raise InputError("a generator has no generators of its own", fix="write [workload, instance]")
-        arguments = tuple(read_expression(context.plain(_NO_METHOD), part) for part in parts.arguments or ())
+        arguments = tuple(_value(context, part) for part in parts.arguments or ())
         callee = _callee(context, tree, parts)
         return Generator(callee, parts.revision, arguments, offset=context.offset(tree))
 
@@ -117,9 +117,13 @@ def _once(present: object, what: str) -> None:
         raise InputError(f"the method already has {what}", fix="write it as name@revision[workload, instance](n)")
 
 
-def _check_known(context: Context, name: str) -> None:
-    if name in FUNCTIONS:
-        raise InputError(f"{name!r} is a function of numbers", fix=f"write the method with its module: mod:{name}")
+def _check_known(context: Context, tree: Any, name: str) -> None:
+    if name in context.variables:
+        raise InputError(f"{name!r} is a variable here, not a method", fix="choose another name for the variable")
+    if name in FUNCTIONS and tree.children[0].type != "BACKQUOTED":
+        raise InputError(
+            f"{name!r} is a function of numbers", fix=f"a method of that name is written {name_text(name)}"
+        )
     if name in context.declarations.sets or name in context.declarations.generators:
         raise InputError(f"{name!r} is declared, but not as a method", fix="declare it by alias")
     simple = "." not in name and ":" not in name and name != SELF
@@ -138,10 +142,9 @@ def _generators(context: Context, parts: _Parts) -> tuple[Generator | None, Gene
 
 
 def _callee(context: Context, tree: Part, parts: _Parts) -> Callee:
-    plain = context.plain(_NO_METHOD)
     return Callee(
         parts.name,
-        tuple(read_expression(plain, part) for part in parts.constructor or ()),
+        tuple(_value(context, part) for part in parts.constructor or ()),
         parts.member,
         tuple(_type(part) for part in parts.types or ()),
         offset=context.offset(tree),

@@ -66,17 +66,17 @@ def _comparison(left: ReadSide, right: ReadSide, tail: _Tail, margin: Margin | N
 def _transformed(
     context: Context, trees: tuple[Any, Any], sides: tuple[ReadSide, ReadSide], transformations: tuple[Expression, ...]
 ) -> tuple[Side, Side]:
-    if not transformations:
-        return sides[0].side, sides[1].side
     left, right = (
         _with_transformation(context, tree, side, transformation)
-        for tree, side, transformation in zip(trees, sides, transformations, strict=True)
+        for tree, side, transformation in zip(trees, sides, transformations or (None, None), strict=True)
     )
     return left, right
 
 
-def _with_transformation(context: Context, tree: Any, side: ReadSide, transformation: Expression) -> Side:
+def _with_transformation(context: Context, tree: Any, side: ReadSide, transformation: Expression | None) -> Side:
     with context.at(tree):
+        if transformation is None:
+            return side.side
         if side.measured is None:
             if not isinstance(transformation, Observed):
                 raise InputError("a limit is not transformed", fix="write x: x for its side")
@@ -119,8 +119,6 @@ def _lambda(context: Context, token: Token, body: Any) -> Expression:
     name = token.rstrip(":").rstrip()
     with context.at(token):
         check_variable(name)
-        if name in context.variables or name in context.declarations.constants:
-            raise InputError(f"{name!r} is a variable already", fix="choose another name for the lambda")
     read = read_expression(replace(context.plain("a lambda has numbers and its variable"), observed=name), body)
     if not read.observes:
         raise context.error(body, f"the lambda does not depend on {name}", f"write {name}: {name} for the identity")

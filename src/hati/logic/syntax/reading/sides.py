@@ -9,8 +9,10 @@ from typing import Any
 from lark import Token, Tree
 
 from hati.core import InputError
+from hati.core.nearest import nearest, suggestion
 from hati.logic.syntax.expression import Expression, Observed
-from hati.logic.syntax.names import unquoted
+from hati.logic.syntax.names import FUNCTIONS_OF_METHODS, unquoted
+from hati.logic.syntax.node import shortened
 from hati.logic.syntax.performance import (
     MEAN,
     MEDIAN,
@@ -29,8 +31,6 @@ from hati.logic.syntax.reading.methods import read_method
 from hati.logic.syntax.transformation import affine
 
 _STATISTICS = {"mean": MEAN, "median": MEDIAN, "throughput": THROUGHPUT}
-FUNCTIONS_OF_METHODS = frozenset({*_STATISTICS, *METRICS, "quantile"})
-"""The names of statistics and metrics, beside p0 to p100."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def read_side(context: Context, tree: Part) -> ReadSide:
     if len(found) > 1:
         fix = "write a relation for each, joined by & or |"
         raise context.source.error(found[1].offset, "a side has one method, not two", fix)
-    if found and not expression.variables:
+    if found and not isinstance(expression, Observed) and not expression.variables:
         _check_factor(context, tree, found[0], expression)
     return ReadSide(expression, found[0] if found else None)
 
@@ -70,7 +70,7 @@ def _check_factor(context: Context, tree: Part, measured: Measured, expression: 
     if line is None or line.factor > 0 or (line.factor < 0 and measured.statistic == MEAN):
         return
     fix = "turn the relation round" if line.factor < 0 else "use one above zero"
-    raise context.error(tree, f"the factor of {measured} is {line.factor:g}", fix)
+    raise context.error(tree, f"the factor of {shortened(measured)} is {line.factor:g}", fix)
 
 
 def read_measured(context: Context, tree: Any) -> Expression:
@@ -78,13 +78,15 @@ def read_measured(context: Context, tree: Any) -> Expression:
     head, *suffixes = tree.children
     name = str(head)
     if head.type != "QUANTILE" and not (head.type == "WORD" and name in FUNCTIONS_OF_METHODS):
-        return _found(context, Measured(read_method(context, tree), offset=context.offset(tree)), Observed())
+        _check_function(context, tree, name)
+        offset = context.offset(tree)
+        return _found(context, Measured(read_method(context, tree), offset=offset), Observed(offset=offset))
     if len(suffixes) != 1 or _data(suffixes[0]) != "arguments":
-        fix = f"write {name}(a), or a method of that name with its module: mod:{name}"
+        fix = f"write {name}(a); a method of that name is `{name}`"
         raise InputError(f"{name!r} is a function of methods", fix=fix)
     arguments = list(suffixes[0].children)
     if head.type == "QUANTILE":
-        statistic = Statistic(StatisticKind.QUANTILE, float(Decimal(name[1:]) / 100))
+        statistic = _percentile(name)
     elif name == "quantile":
         statistic = _quantile(arguments)
     else:
@@ -97,8 +99,25 @@ def read_measured(context: Context, tree: Any) -> Expression:
     return _with_statistic(context, tree, inner, statistic)
 
 
+def _check_function(context: Context, tree: Any, name: str) -> None:
+    """Refuse a method that is called with a method, where a function of methods was probably meant."""
+    match tree.children[1:]:
+        case [Tree(data="arguments", children=[Tree(data="call", children=[Token(value=inner), *_])])]:
+            known = context.declarations.aliases.keys() | (context.methods or frozenset())
+            variables = context.variables | context.declarations.constants.keys()
+            if name not in known and inner not in variables and nearest(name, FUNCTIONS_OF_METHODS):
+                raise InputError(f"unknown function {name!r}", fix=suggestion(name, FUNCTIONS_OF_METHODS))
+
+
 def _data(suffix: Any) -> str:
     return suffix.data if isinstance(suffix, Tree) else ""
+
+
+def _percentile(name: str) -> Statistic:
+    level = Decimal(name[1:]) / 100
+    if level > 1:
+        raise InputError(f"there is no {name}", fix="use p0 to p100")
+    return Statistic(StatisticKind.QUANTILE, float(level))
 
 
 def _quantile(arguments: list[Any]) -> Statistic:
@@ -114,7 +133,7 @@ def _quantile(arguments: list[Any]) -> Statistic:
 def _inner(context: Context, tree: Part, name: str) -> ReadSide:
     inner = read_side(context, tree)
     if inner.measured is None:
-        raise context.error(tree, f"{name} of a number", f"write {name}(a) of a method; mod:{name} is a method's name")
+        raise context.error(tree, f"{name} of a number", f"write {name}(a); a method of that name is `{name}`")
     return inner
 
 
