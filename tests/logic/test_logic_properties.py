@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hati.core import InputError
-from hati.logic import Formula, FormulaError, FormulaFile, expand, parse_file, parse_formula
+from hati.logic.syntax import Formula, FormulaError, FormulaFile, expand, parse_file, parse_formula
 from hati.logic.syntax.node import NodeError
 from hati.testing.performance_formulas import formula_files, performance_formulas
 

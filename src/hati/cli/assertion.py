@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,14 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.compare import UNDECIDED, WORSE
-from hati.cli.output import STDOUT, check_output, console, whether_read_or_not, write
-from hati.cli.parameters import Output, Seed
+from hati.cli.dry_run import write_rehearsal
+from hati.cli.output import STDOUT, Format, check_output, console, say, whether_read_or_not, write
+from hati.cli.parameters import HERE, DryRun, Fresh, Output, Seed, StorePlace
+from hati.cli.progress import progress
 from hati.cli.screen import parse_share
 from hati.core import InputError
 
 if TYPE_CHECKING:
     from hati.logic.interpret import Verdict
-    from hati.studies.assertion import Answer, Requirement, Standard
+    from hati.studies.assertion import Answer, Assured, Requirement, Standard
     from hati.wiring import NamedFile
 
 _TITLE = "hati assert"
@@ -62,6 +65,15 @@ _Alpha = Annotated[str, typer.Option("--alpha", metavar="SHARE", help="How often
 _FailOn = Annotated[
     str, typer.Option("--fail-on", metavar="VERDICTS", help="Which end with a status above 0: violated, inconclusive.")
 ]
+_Project = Annotated[
+    Path | None,
+    typer.Option(
+        "--project", metavar="PATH", help="The folder of what is measured [default: the nearest project around PATH]."
+    ),
+]
+_Budget = Annotated[
+    str, typer.Option("--budget", metavar="RUNS|TIME", help="What measuring may cost: runs, or a time such as 2m.")
+]
 _Explain = Annotated[
     int | None, typer.Option("--explain", metavar="N", min=1, help="Tell in words how the N-th formula was decided.")
 ]
@@ -78,29 +90,100 @@ def assert_(
     alpha: _Alpha = "1%",
     fail_on: _FailOn = "violated,inconclusive",
     explain: _Explain = None,
+    project: _Project = None,
+    budget: _Budget = "5m",
     seed: Seed = 1,
+    fresh: Fresh = False,
+    dry_run: DryRun = False,
+    store: StorePlace = None,
     output: Output = STDOUT,
     chosen: _Chosen = AssertionFormat.TEXT,
 ) -> int:
-    """Decide formulas from what was measured: each HOLDS, is VIOLATED or INCONCLUSIVE, with its evidence."""
+    """Decide formulas: each HOLDS, is VIOLATED or INCONCLUSIVE. What they are about is measured, or is in --samples."""
     from hati.logic.interpret import Interpretation
-    from hati.studies.assertion import Standard, answer
-    from hati.wiring import book_of
+    from hati.studies.assertion import Standard
 
     standard = Standard(Interpretation(interpretation.value), parse_share(alpha), parse_share(margin), seed)
     failing = _parse_failing(fail_on)
     requirements = _requirements(paths or [], formula or [])
     if explain is not None and explain > len(requirements):
-        raise InputError(f"--explain {explain}: there are {len(requirements)} formulas", fix="count them from 1")
-    named, earlier = (_named_files(texts or []) for texts in (samples, history))
-    check_output(output, *(paths or ()), *(file.path for file in (*named, *earlier)))
-    answers = answer(requirements, book_of(named, earlier), standard)
+        raise InputError(f"--explain {explain}: there are {len(requirements)}", fix="count them from 1")
+    check_output(output, *(paths or ()))
+    if samples:
+        found = _decided(requirements, standard, samples, history or [])
+    else:
+        if history:
+            raise InputError("--history is for --samples", fix="leave it out, or give samples of all methods")
+        around = project_of(project, paths or [])
+        measured = _measured(requirements, standard, Measuring(around, budget, fresh, dry_run, store), output, chosen)
+        if measured is None:
+            return 0
+        found = measured
     with whether_read_or_not():
         if explain is None:
-            _write(answers, standard, chosen, output)
+            _write(found, standard, chosen, output)
         else:
-            _explain(answers[explain - 1], standard, output)
-    return _status(answers, failing)
+            _explain(found.answers[explain - 1], standard, output)
+    return _status(found.answers, failing)
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """The options of measuring."""
+
+    project: Path
+    budget: str
+    fresh: bool
+    dry_run: bool
+    store: str | None
+
+
+def project_of(project: Path | None, paths: list[Path]) -> Path:
+    """The folder of what is measured.
+
+    Raises:
+        InputError: where the paths are of several projects.
+    """
+    from hati.wiring import project_around
+
+    if project is not None:
+        return project
+    found = list(dict.fromkeys(project_around(path) for path in paths or [HERE]))
+    if len(found) > 1:
+        raise InputError(f"the formulas are of {len(found)} projects: {found[0]}, {found[1]}", fix="say --project")
+    return found[0]
+
+
+def _decided(
+    requirements: tuple[Requirement, ...], standard: Standard, samples: list[str], history: list[str]
+) -> Assured:
+    from hati.studies.assertion import Assured, answer
+    from hati.wiring import book_of
+
+    book = book_of(_named_files(samples), _named_files(history))
+    return Assured("", answer(requirements, book, standard), (), 0, 0.0)
+
+
+def _measured(
+    requirements: tuple[Requirement, ...],
+    standard: Standard,
+    measuring: Measuring,
+    output: str,
+    chosen: AssertionFormat,
+) -> Assured | None:
+    """What measuring says; None where tasks were only shown."""
+    from hati.wiring import assure, prepare_assertion, rehearse_assertion, workplace_around
+
+    place = workplace_around(measuring.project, measuring.store)
+    prepared = prepare_assertion(place, requirements, standard, measuring.budget, fresh=measuring.fresh)
+    if measuring.dry_run:
+        plain = Format.TEXT if chosen is AssertionFormat.JUNIT else Format(chosen.value)
+        write_rehearsal(rehearse_assertion(prepared), plain, output)
+        return None
+    if prepared.finished:
+        say(f"{prepared.study.id.key} was measured before; --fresh measures again")
+    with progress("formulas") as observe:
+        return assure(prepared, say, observe)
 
 
 def _requirements(paths: list[Path], formulas: list[str]) -> tuple[Requirement, ...]:
@@ -138,15 +221,15 @@ def _status(answers: tuple[Answer, ...], failing: frozenset[Verdict]) -> int:
     return UNDECIDED if found else 0
 
 
-def _write(answers: tuple[Answer, ...], standard: Standard, chosen: AssertionFormat, output: str) -> None:
+def _write(found: Assured, standard: Standard, chosen: AssertionFormat, output: str) -> None:
     from hati import render
     from hati.report import assertion_cases, assertion_json, assertion_table
 
-    table = assertion_table(answers, standard)
+    table = assertion_table(found, standard)
     if chosen is AssertionFormat.JSON:
-        write(render.to_json(assertion_json(answers, 0.0)), output)
+        write(render.to_json(assertion_json(found)), output)
     elif chosen is AssertionFormat.JUNIT:
-        write(render.to_junit(_TITLE, assertion_cases(answers)), output)
+        write(render.to_junit(_TITLE, assertion_cases(found.answers)), output)
     elif chosen is AssertionFormat.MARKDOWN:
         write(render.table_markdown(table), output)
     elif output == STDOUT:

@@ -7,10 +7,11 @@ and templates, each error with file, line, column and the fix.
 
 from hati.project.models import read_feature_model
 from hati.project.pipelines import Service, pipeline
-from hati.project.project import Project, parse_project, read_project
+from hati.project.project import FILE, Project, parse_project, read_project
 from hati.project.writing import skeleton, write_project
 
 __all__ = [
+    "FILE",
     "Project",
     "Service",
     "parse_project",

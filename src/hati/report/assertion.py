@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from hati.logic.interpret import Evidence, Interpretation, Scale, Verdict
 from hati.report.cases import Case
 from hati.report.changes import p_text
 from hati.report.plain import Plain
-from hati.report.quantities import change, change_number, general, percent, quantity
+from hati.report.quantities import change, change_number, duration, general, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
-from hati.studies.assertion import Answer, Atom, Standard
+from hati.studies.assertion import Answer, Assured, Atom, Standard
 
 _SUITE = "hati assert"
 
 
-def assertion_json(answers: Sequence[Answer], seconds: float) -> Plain:
+def assertion_json(found: Assured) -> Plain:
     """The formulas with their relations; ``seconds`` are those that measuring took."""
-    return {"formulas": [_formula(each) for each in answers], "seconds": seconds}
+    return {
+        "formulas": [_formula(each) for each in found.answers],
+        "seconds": found.seconds,
+        "runs": found.runs,
+        "failures": list(found.failures),
+        "study": found.study or None,
+    }
 
 
 def _formula(each: Answer) -> Plain:
@@ -42,7 +49,7 @@ def _atom(atom: Atom) -> Plain:
         "verdict": found.verdict.value,
         "scale": found.scale.value,
         "unit": None if found.scale is Scale.RATIO else atom.unit,
-        "estimate": found.estimate,
+        "estimate": found.estimate if math.isfinite(found.estimate) else None,
         "interval": None if found.interval is None else list(found.interval),
         "detectable": found.detectable,
         "runs": list(found.runs),
@@ -54,7 +61,7 @@ def _atom(atom: Atom) -> Plain:
     }
 
 
-def assertion_table(answers: Sequence[Answer], standard: Standard) -> Table:
+def assertion_table(found: Assured, standard: Standard) -> Table:
     """A row for each formula, and below one of several relations a row for each of these."""
     columns = (
         Column("verdict"),
@@ -63,8 +70,8 @@ def assertion_table(answers: Sequence[Answer], standard: Standard) -> Table:
         Column("interval", align=Align.RIGHT),
         Column("runs", align=Align.RIGHT),
     )
-    rows = tuple(row for each in answers for row in _rows(each))
-    return Table(assertion_answer(answers), columns, rows, _notes(answers, standard))
+    rows = tuple(row for each in found.answers for row in _rows(each))
+    return Table(assertion_answer(found.answers), columns, rows, (*_notes(found.answers, standard), *_cost(found)))
 
 
 def assertion_answer(answers: Sequence[Answer]) -> str:
@@ -74,6 +81,13 @@ def assertion_answer(answers: Sequence[Answer]) -> str:
     if len(answers) == 1:
         return f"{answers[0].verdict}: {_named(answers[0])}"
     return f"{len(answers)} formulas: " + ", ".join(f"{count} {told[v]}" for v, count in counts.items() if count)
+
+
+def _cost(found: Assured) -> tuple[str, ...]:
+    if not found.study:
+        return ()
+    runs = f"{found.runs:,} runs, {duration(found.seconds)} in all."
+    return (runs, *(f"Failed: {why}" for why in found.failures))
 
 
 def _rows(each: Answer) -> list[tuple[Cell, ...]]:
@@ -91,13 +105,19 @@ def _named(each: Answer) -> str:
 def _cells(atom: Atom) -> tuple[Cell, ...]:
     found = atom.evidence
     needed = found.runs_needed
-    runs = " + ".join(str(size) for size in found.runs if size)
+    runs = " + ".join(str(size) for size in found.runs if size) or "0"
     more = f" of {needed:,} each" if needed is not None and found.verdict is Verdict.INCONCLUSIVE else ""
-    return (Shown(_estimate(atom), found.estimate), _interval(atom), f"{runs}{more}")
+    return (
+        Shown(_estimate(atom), found.estimate if math.isfinite(found.estimate) else None),
+        _interval(atom),
+        f"{runs}{more}",
+    )
 
 
 def _estimate(atom: Atom) -> str:
     found = atom.evidence
+    if not math.isfinite(found.estimate):
+        return "none"
     return change(found.estimate - 1.0) if found.scale is Scale.RATIO else quantity(found.estimate, atom.unit)
 
 

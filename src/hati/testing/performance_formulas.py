@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from hati.logic import (
+from hati.logic.syntax import (
     MEAN,
     STRICT,
     THROUGHPUT,

@@ -3,6 +3,11 @@ from .asserting import book_of as book_of
 from .asserting import formulas_in as formulas_in
 from .asserting import formulas_of as formulas_of
 from .asserting import split_samples as split_samples
+from .assuring import PreparedAssertion as PreparedAssertion
+from .assuring import assure as assure
+from .assuring import prepare_assertion as prepare_assertion
+from .assuring import project_around as project_around
+from .assuring import rehearse_assertion as rehearse_assertion
 from .bisecting import BisectionRequest as BisectionRequest
 from .bisecting import PreparedBisection as PreparedBisection
 from .bisecting import bisect as bisect
@@ -70,3 +75,4 @@ from .workplace import Announce as Announce
 from .workplace import Workplace as Workplace
 from .workplace import existing_store as existing_store
 from .workplace import workplace as workplace
+from .workplace import workplace_around as workplace_around

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hati.core import Benchmark, InputError, Machine, Pairing
-from hati.project import Project, read_project
+from hati.project import FILE, Project, parse_project, read_project
 from hati.store import SqlStore, find_store, open_store, read_store
 from hati.subject import directory_revision, duet_cores, machine, make_own
 
@@ -118,6 +118,20 @@ def workplace(path: Path, place: str | None) -> Workplace:
     return Workplace(
         project, open_store(place or _default_store(project.root)), machine(), directory_revision(project.root)
     )
+
+
+def workplace_around(root: Path, place: str | None) -> Workplace:
+    """The same of a folder that need not have a project file: its project then has no benchmark of its own.
+
+    Raises:
+        InputError: for all that is wrong with the file, where there is one.
+    """
+    if (root / FILE).exists() or not root.is_dir():
+        return workplace(root, place)
+    if place is None:
+        _make_folder(root)
+    project = parse_project("", root / FILE)
+    return Workplace(project, open_store(place or _default_store(root)), machine(), directory_revision(root))
 
 
 def _refuse_table(path: Path) -> None:

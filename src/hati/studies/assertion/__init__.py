@@ -3,7 +3,24 @@
 from hati.studies.assertion.atoms import Atom, judge
 from hati.studies.assertion.book import Book
 from hati.studies.assertion.formulas import Answer, Settled, answer, judged_formula
-from hati.studies.assertion.requirement import Requirement
+from hati.studies.assertion.point import Point
+from hati.studies.assertion.requirement import Requirement, methods_of
 from hati.studies.assertion.standard import Standard
+from hati.studies.assertion.study import Assertion, Assured, assertion_id
 
-__all__ = ["Answer", "Atom", "Book", "Requirement", "Settled", "Standard", "answer", "judge", "judged_formula"]
+__all__ = [
+    "Answer",
+    "Assertion",
+    "Assured",
+    "Atom",
+    "Book",
+    "Point",
+    "Requirement",
+    "Settled",
+    "Standard",
+    "answer",
+    "assertion_id",
+    "judge",
+    "judged_formula",
+    "methods_of",
+]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
-from hati.core import generator, parse_unit
+from hati.core import Stopping, generator, parse_unit
 from hati.logic import interpret, syntax
-from hati.logic.interpret import Evidence, Sign, Verdict
+from hati.logic.interpret import Evidence, Scale, Sign, Verdict
 from hati.logic.syntax import Comparator
 from hati.studies.assertion.book import Book
-from hati.studies.assertion.sides import side_of, unit_of
+from hati.studies.assertion.requirement import methods_of
+from hati.studies.assertion.sides import rounds_of, side_of, unit_of
 from hati.studies.assertion.standard import Standard
 
 Pair = tuple[interpret.Measured, interpret.Measured | interpret.Limit]
@@ -34,10 +36,13 @@ _TURNED = {
 class Atom:
     """A relation and what is known of it; ``unit`` is that of an estimate that is no ratio.
 
+    ``resolved`` is the relation with the methods that its declared names stand for.
+
     Fills ``hati.logic.interpret.Judged``.
     """
 
     relation: syntax.Relation
+    resolved: syntax.Relation
     evidence: Evidence
     unit: str
 
@@ -65,20 +70,46 @@ class Atom:
 def judge(relation: syntax.Relation, book: Book, standard: Standard) -> Atom:
     """Decide a relation without variables.
 
-    A limit on the left is put on the right. A margin in the metric's unit is that of a difference.
+    A limit on the left is put on the right. A margin in the metric's unit is that of a difference. Where a method is
+    missing the relation is INCONCLUSIVE.
 
     Raises:
         InputError: where a side was not measured, or the sides are of unlike dimension.
     """
+    missing = [f"{method}: {book.missing[method]}" for method in methods_of(relation) if method in book.missing]
+    if missing:
+        return Atom(relation, relation, _unmeasured("; ".join(missing)), "")
     turned = relation
     if isinstance(relation.left, syntax.Limit):
         turned = replace(relation, left=relation.right, right=relation.left, comparator=_TURNED[relation.comparator])
     syntax.check_dimensions(turned, unit_of(turned.left, book), unit_of(turned.right, book))
-    left, right = side_of(turned.left, book), side_of(turned.right, book)
-    assert isinstance(left, interpret.Measured), "a relation of two limits cannot be written"
+    pair = _pair(turned, book, standard)
+    if pair is None:
+        return Atom(relation, relation, _unmeasured("no round has runs of both sides"), "")
     asked = _Asked(turned, standard)
-    evidence = asked.by_share((left, right)) if asked.amount is None else asked.by_amount((left, right), asked.amount)
-    return Atom(relation, evidence, _own_unit(turned, book))
+    evidence = asked.by_share(pair) if asked.amount is None else asked.by_amount(pair, asked.amount)
+    return Atom(relation, relation, evidence, _own_unit(turned, book))
+
+
+def _unmeasured(why: str) -> Evidence:
+    return Evidence(Verdict.INCONCLUSIVE, Scale.RATIO, math.nan, (0, 0), remark=why)
+
+
+def _pair(relation: syntax.Relation, book: Book, standard: Standard) -> Pair | None:
+    """Both sides; of those measured in rounds the runs of the rounds that have both, None where there is no such."""
+    left, right = side_of(relation.left, book), side_of(relation.right, book)
+    assert isinstance(left, interpret.Measured), "a relation of two limits cannot be written"
+    if standard.stopping is Stopping.FIXED or isinstance(right, interpret.Limit):
+        return left, right
+    rounds = [rounds_of(side, book) or () for side in (relation.left, relation.right)]
+    shared = set(rounds[0]) & set(rounds[1])
+    if not shared:
+        return None
+    first, second = (
+        interpret.Measured(tuple(run for run, number in zip(side.runs, numbers, strict=True) if number in shared))
+        for side, numbers in zip((left, right), rounds, strict=True)
+    )
+    return first, second
 
 
 @dataclass(frozen=True)
@@ -132,6 +163,8 @@ class _Asked:
         return float(syntax.evaluate(margin.amount))
 
     def _told(self, pair: Pair, relation: interpret.Relation) -> Evidence:
+        if self.standard.stopping is Stopping.ANYTIME:
+            return interpret.decide_early(*pair, relation)
         rng = generator(self.standard.seed, "assertion", str(self.relation))
         return interpret.interpret(self.standard.interpretation, *pair, relation, rng)
 

@@ -19,16 +19,18 @@ _USED = {"cpu_time": Metric("cpu_time", "s"), "peak_memory": Metric("peak_memory
 class Book:
     """Samples by the texts of methods; ``history`` are earlier ones of the same, which tell how runs vary.
 
-    A method whose own text is not there is found by its name alone, unless that would leave out what the text says
-    beside.
+    ``own`` is the metric of a method that is meant where a formula names none; ``missing`` says why nothing was
+    measured of a method that is there.
     """
 
     samples: Mapping[str, tuple[Sample, ...]] = field(default_factory=dict)
     history: Mapping[str, tuple[Sample, ...]] = field(default_factory=dict)
+    own: Mapping[str, str] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
 
     def has(self, method: Method) -> bool:
-        """Whether anything was measured of a method."""
-        return str(method) in self.samples
+        """Whether a method is measured."""
+        return str(method) in self.samples or str(method) in self.missing
 
     def sample(self, measured: Measured) -> Sample:
         """What was measured of a method's metric.
@@ -39,7 +41,7 @@ class Book:
         key = str(measured.method)
         if key not in self.samples:
             raise InputError(f"there is no sample of {key}", fix=suggestion(key, tuple(self.samples)))
-        return _one(key, _of_metric(key, self.samples[key], measured.metric))
+        return _one(key, _of_metric(key, self.samples[key], measured.metric or self.own.get(key, "")))
 
     def earlier(self, measured: Measured, metric: Metric) -> tuple[SampledRun, ...]:
         """Earlier runs of the same in the same unit; none where nothing is known."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from hati.core import Stopping
 from hati.logic import interpret, syntax
 from hati.logic.interpret import Combined, Connective, Judged, Verdict
 from hati.studies.assertion.atoms import Atom, judge
@@ -49,7 +50,8 @@ class Settled:
 def answer(requirements: Sequence[Requirement], book: Book, standard: Standard) -> tuple[Answer, ...]:
     """Judge formulas; a relation that several have is judged once.
 
-    By the default interpretation the alarms are those of all formulas together (Benjamini and Hochberg 1995).
+    By the default interpretation, of runs whose number was given, the alarms are those of all formulas together
+    (Benjamini and Hochberg 1995).
 
     Raises:
         InputError: where something was not measured that a relation needs, placed where its formula is.
@@ -57,7 +59,7 @@ def answer(requirements: Sequence[Requirement], book: Book, standard: Standard) 
     known: dict[str, Atom] = {}
     judged = [judged_formula(each.ground, partial(_known, each, book, standard, known)) for each in requirements]
     verdicts = [each.verdict for each in judged]
-    if standard.interpretation is interpret.Interpretation.DEFAULT:
+    if standard.interpretation is interpret.Interpretation.DEFAULT and standard.stopping is Stopping.FIXED:
         verdicts = interpret.alarms(judged, standard.alpha)
     return tuple(
         Answer(requirement, verdict, found, _atoms(found))

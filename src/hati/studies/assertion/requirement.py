@@ -59,3 +59,9 @@ class Requirement:
                 raise
             offset = getattr(error, "offset", node.offset)
             raise self.source.error(offset, error.message, error.fix) from None
+
+
+def methods_of(relation: syntax.Relation) -> tuple[str, ...]:
+    """The texts of the methods that a relation is about."""
+    sides = (relation.left, relation.right)
+    return tuple(str(side.measured.method) for side in sides if isinstance(side, syntax.Performance))

@@ -26,6 +26,13 @@ def side_of(side: syntax.Side, book: Book) -> interpret.Measured | interpret.Lim
     return interpret.Measured(_values(side, sample, sample.runs), _values(side, sample, earlier))
 
 
+def rounds_of(side: syntax.Side, book: Book) -> tuple[int | None, ...] | None:
+    """The round of each run of a side; None of a limit."""
+    if not isinstance(side, syntax.Performance):
+        return None
+    return tuple(run.origin.repetition for run in book.sample(side.measured).runs)
+
+
 def unit_of(side: syntax.Side, book: Book) -> str | None:
     """The unit of a side's metric; None of a limit."""
     return book.sample(side.measured).metric.unit if isinstance(side, syntax.Performance) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hati.core import InputError
+from hati.core import InputError, Stopping
 from hati.logic.interpret import ALPHA, MARGIN, Interpretation
 
 
@@ -12,7 +12,8 @@ from hati.logic.interpret import ALPHA, MARGIN, Interpretation
 class Standard:
     """An interpretation, the level of each relation and of alarms together, and the margin of what is not strict.
 
-    ``seed`` is of the draws that interpretations with histories make.
+    ``stopping`` is ``ANYTIME`` where runs were made in rounds and looked at after each: both sides of a relation then
+    are paired by their rounds. ``seed`` is of the draws that interpretations with histories make.
 
     Raises:
         InputError: for a level or a margin that is none.
@@ -22,6 +23,7 @@ class Standard:
     alpha: float = ALPHA
     margin: float = MARGIN
     seed: int = 1
+    stopping: Stopping = Stopping.FIXED
 
     def __post_init__(self) -> None:
         if not 0.0 < self.alpha < 0.5:

@@ -1,0 +1,48 @@
+"""What is measured of a method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hati.core import Benchmark, Configuration, Evidence, Metric, Revision, Run, Sample, sampled
+
+STAGE = "assert"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A method that formulas write as ``method``: a benchmark of a revision, of the default configuration.
+
+    ``own`` is the metric that is meant where a formula names none; empty where the benchmark has but one.
+    """
+
+    method: str
+    benchmark: Benchmark
+    revision: Revision
+    configuration: Configuration
+    own: str = ""
+
+    @property
+    def identity(self) -> list[object]:
+        """All that determines what its runs do."""
+        return [self.method, self.benchmark.definition, self.revision.id, dict(self.configuration)]
+
+    def runs(self, evidence: Evidence) -> tuple[Run, ...]:
+        """Its runs, whatever became of them."""
+        name, revision = self.benchmark.name, self.revision.id
+        return tuple(run for run in evidence.runs if (run.task.benchmark, run.task.revision) == (name, revision))
+
+    def samples(self, evidence: Evidence) -> tuple[Sample, ...]:
+        """One of each metric that a run has, runs in the order of their rounds."""
+        runs = sorted(self.runs(evidence), key=lambda run: run.task.repetition)
+        return tuple(sample for metric in self.benchmark.metrics if (sample := self._sample(metric, runs)))
+
+    def _sample(self, metric: Metric, runs: Sequence[Run]) -> Sample | None:
+        """None where no run has the metric."""
+        observed = ((run, run.of(metric.name)) for run in runs)
+        found = tuple(sampled(run, values) for run, values in observed if values is not None)
+        if not found:
+            return None
+        benchmark = self.benchmark
+        return Sample(benchmark.name, metric, found, self.configuration, self.revision.id, benchmark.workload)

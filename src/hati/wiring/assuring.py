@@ -1,0 +1,135 @@
+"""Formulas decided by measuring what they are about."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hati.campaign import Observer, campaign, silent
+from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId
+from hati.logic.syntax import Method, Performance
+from hati.studies.assertion import Assertion, Assured, Book, Point, Requirement, Standard, assertion_id
+from hati.subject import Revisions
+from hati.wiring.campaigns import campaign_of, never
+from hati.wiring.methods import point_of
+from hati.wiring.rehearsal import Rehearsal, estimate
+from hati.wiring.workplace import Announce, Workplace, mute
+
+_MARKS = (("hati.toml",), ("pyproject.toml", ".git", ".svn"))
+
+
+@dataclass(frozen=True)
+class PreparedAssertion:
+    """Formulas whose methods can be measured, resumed or concluded."""
+
+    place: Workplace
+    study: Assertion
+    revisions: Revisions
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to be run, or to be spent."""
+        evidence = self.evidence()
+        return not self.study.plan(evidence).within(self.study.budget.left(evidence))
+
+    def evidence(self) -> Evidence:
+        """What the campaign has measured so far."""
+        return self.place.store.evidence(self.study.id)
+
+
+def project_around(path: Path) -> Path:
+    """The nearest folder upward with a project file; else with a Python project or a repository; else its own."""
+    start = path.resolve() if path.is_dir() else path.resolve().parent
+    for marks in _MARKS:
+        for folder in (start, *start.parents):
+            if any((folder / mark).exists() for mark in marks):
+                return folder
+    return start
+
+
+def prepare_assertion(
+    place: Workplace, requirements: Sequence[Requirement], standard: Standard, budget: str, *, fresh: bool
+) -> PreparedAssertion:
+    """Find the campaign to go on with, or number a new one; a finished one is taken as it is unless ``fresh``.
+
+    Raises:
+        InputError: where a formula is about what cannot be found or measured, or the budget cannot decide.
+    """
+    revisions = Revisions(place.project.root)
+    points = _points(place, revisions, requirements)
+    first = assertion_id(requirements, list(points.values()), standard, place.machine.fingerprint)
+
+    def prepared(study: StudyId) -> PreparedAssertion:
+        asked = Assertion(study, tuple(requirements), points, standard, Budget.parse(budget))
+        return PreparedAssertion(place, asked, revisions)
+
+    found = campaign_of(place, first, prepared, never, fresh=fresh)
+    least = found.study.fewest * len(points)
+    if found.study.budget.runs < least:
+        raise InputError(
+            f"{found.study.budget.runs:g} runs cannot decide: {len(points)} methods, {found.study.fewest} runs of each",
+            fix=f"give --budget {least} or more, or a time such as 2m",
+        )
+    return found
+
+
+def assure(prepared: PreparedAssertion, announce: Announce = mute, observe: Observer = silent) -> Assured:
+    """Measure what is needed, or what is left of it, and conclude.
+
+    Raises:
+        MeasurementError: where nothing could be measured.
+    """
+    place, study = prepared.place, prepared.study
+    if prepared.finished:
+        return study.conclude(prepared.evidence())
+    benchmarks = _benchmarks(study)
+    metrics = tuple({metric.name: metric for benchmark in benchmarks for metric in benchmark.metrics}.values())
+    place.store.begin(study.id, metrics, place.machine)
+    with place.engine_of_revisions(benchmarks, prepared.revisions.trees(place.project.root), announce) as engine:
+        return campaign(study, engine, place.store, study.budget, observe)
+
+
+def rehearse_assertion(prepared: PreparedAssertion) -> Rehearsal:
+    """The rounds that decide at the earliest, without making or storing anything."""
+    study, place = prepared.study, prepared.place
+    plan = Plan(study.rehearsed(study.fewest))
+    known = [estimate(place.store, point.benchmark, study.fewest) for point in study.points.values()]
+    costs = [each for each in known if each is not None]
+    seconds = sum(costs) if len(costs) == len(known) else None
+    reason = f"{len(study.points)} methods in rounds, until {len(study.requirements)} formulas are decided"
+    return Rehearsal(reason, plan, seconds, place.project.space.names)
+
+
+def _points(place: Workplace, revisions: Revisions, requirements: Sequence[Requirement]) -> dict[str, Point]:
+    """Each method of the formulas once, by its text."""
+    metrics: dict[str, set[str]] = defaultdict(set)
+    where: dict[str, tuple[Method, Requirement]] = {}
+    for requirement in requirements:
+        for relation in requirement.ground.relations:
+            resolved = requirement.resolved(relation, Book())
+            for side in (resolved.left, resolved.right):
+                if isinstance(side, Performance):
+                    key = str(side.measured.method)
+                    metrics[key].add(side.measured.metric)
+                    where.setdefault(key, (side.measured.method, requirement))
+    points = {}
+    for key, (method, requirement) in where.items():
+        with requirement.placing(requirement.formula):
+            points[key] = point_of(place, revisions, method, frozenset(metrics[key]))
+    return _alike(points)
+
+
+def _alike(points: dict[str, Point]) -> dict[str, Point]:
+    """Points whose benchmarks differ in nothing but what is recorded share the widest of these."""
+    widest: dict[str, Benchmark] = {}
+    for point in points.values():
+        known = widest.get(point.benchmark.name)
+        if known is None or len(point.benchmark.metrics) > len(known.metrics):
+            widest[point.benchmark.name] = point.benchmark
+    return {key: replace(point, benchmark=widest[point.benchmark.name]) for key, point in points.items()}
+
+
+def _benchmarks(study: Assertion) -> tuple[Benchmark, ...]:
+    return tuple({point.benchmark.name: point.benchmark for point in study.points.values()}.values())

@@ -1,0 +1,113 @@
+"""What formulas call methods, as benchmarks that can be measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from hati.core import Benchmark, InputError, Setting, Workload
+from hati.core.nearest import suggestion
+from hati.logic.syntax import Expression, Generator, Method, Number, Text
+from hati.python import Interpreter, Recording, python_benchmark
+from hati.studies.assertion import Point
+from hati.subject import Revisions
+from hati.wiring.workplace import Workplace
+
+_WALL = "wall_time"
+_SEPARATOR = ":"
+
+
+def point_of(place: Workplace, revisions: Revisions, method: Method, metrics: frozenset[str]) -> Point:
+    """What is measured of a method: one of hati.toml by its name, else a Python function; ``metrics`` are asked of it.
+
+    Raises:
+        InputError: where there is none that is called so, or it has no such parameters, metrics or revision.
+    """
+    known = {benchmark.name: benchmark for benchmark in place.project.benchmarks}
+    if method.name in known:
+        benchmark, own = _of_project(known[method.name], method), _own(known[method.name])
+    elif _SEPARATOR in method.name:
+        benchmark, own = _of_python(place, method, metrics), _WALL
+    else:
+        raise InputError(
+            f"there is no method {method.name!r}",
+            fix=suggestion(method.name, list(known)) if known else "write a Python function as module:function",
+        )
+    for metric in sorted(metrics - {""}):
+        _check_metric(benchmark, metric)
+    if "" in metrics and not own:
+        names = ", ".join(metric.name for metric in benchmark.metrics)
+        raise InputError(f"{method} has several metrics: {names}", fix=f"say which: {benchmark.metrics[0].name} of ...")
+    revision = revisions.find(method.revision or ".")
+    configuration = place.project.space.default if method.name in known else type(place.project.space.default)({})
+    return Point(str(method), benchmark, revision, configuration, own)
+
+
+def _own(benchmark: Benchmark) -> str:
+    return benchmark.metrics[0].name if len(benchmark.metrics) == 1 else ""
+
+
+def _check_metric(benchmark: Benchmark, metric: str) -> None:
+    names = [each.name for each in benchmark.metrics]
+    if metric not in {*names, "cpu_time", "peak_memory"}:
+        raise InputError(f"{benchmark.name} has no metric {metric!r}", fix=suggestion(metric, names))
+
+
+def _of_project(benchmark: Benchmark, method: Method) -> Benchmark:
+    """One of hati.toml with the parameters of its use, in order or by name."""
+    if method.workload or method.instance:
+        raise InputError(
+            f"{method.name} is a benchmark of hati.toml, which has no generators", fix="leave the [..] out"
+        )
+    given = dict(benchmark.workload)
+    names = list(given)
+    for place, argument in enumerate(method.arguments):
+        name = argument.name or (names[place] if place < len(names) else "")
+        if name not in given:
+            told = ", ".join(names) or "none"
+            raise InputError(f"{benchmark.name} has no parameter for {argument}", fix=f"its workload has: {told}")
+        given[name] = _setting(argument.value)
+    return replace(benchmark, name=str(_without_revision(method)), workload=Workload(given))
+
+
+def _of_python(place: Workplace, method: Method, metrics: frozenset[str]) -> Benchmark:
+    named = {argument.name: _setting(argument.value) for argument in method.arguments if argument.name}
+    listed = [_setting(argument.value) for argument in method.arguments if not argument.name]
+    if named and listed:
+        raise InputError(f"{method} has parameters with and without names", fix="write all in one way")
+    wanted = {_WALL, *(metrics - {""})}
+    recording = Recording()
+    recording = replace(recording, metrics=tuple(name for name in recording.metrics if name in wanted))
+    parameters: Mapping[str, Setting] | list[Setting] = named or listed
+    return python_benchmark(
+        method.name,
+        workload=_reference(method, method.workload),
+        instance=_reference(method, method.instance),
+        parameters=parameters,
+        root=place.project.root,
+        recording=recording,
+        interpreter=Interpreter(),
+        name=str(_without_revision(method)),
+    )
+
+
+def _reference(method: Method, generator: Generator | None) -> str:
+    """A generator as ``module:function``; a bare name is one of the method's module."""
+    if generator is None:
+        return ""
+    if generator.revision:
+        raise InputError(f"{generator} has a revision", fix="generators are those of the working tree; leave it out")
+    if generator.arguments:
+        raise InputError(f"{generator} has arguments", fix=f"give them to the method: {method.name}[...](...)")
+    name = generator.callee.name
+    return name if _SEPARATOR in name else f"{method.name.partition(_SEPARATOR)[0]}:{name}"
+
+
+def _setting(value: Expression) -> Setting:
+    if isinstance(value, Number | Text):
+        return value.value
+    raise InputError(f"{value} is no parameter", fix="use a number or a text")
+
+
+def _without_revision(method: Method) -> Method:
+    return replace(method, revision="")
