@@ -9,7 +9,9 @@ from functools import cached_property
 from hati.core import InputError
 from hati.core.nearest import suggestion
 from hati.logic.syntax.expression import Expression, check_variable
+from hati.logic.syntax.folding import folded
 from hati.logic.syntax.formula import Domain
+from hati.logic.syntax.grounding import ground_generator, ground_method
 from hati.logic.syntax.method import Generator, Method
 from hati.logic.syntax.names import SELF, is_word
 from hati.logic.syntax.node import Node
@@ -117,6 +119,18 @@ class Declarations:
             if isinstance(item, Constant) and isinstance(item.value, Domain)
         }
 
+    @cached_property
+    def values(self) -> Mapping[str, Expression]:
+        """The constants by their names, computed.
+
+        Raises:
+            NodeError: for arithmetic that has no value.
+        """
+        values: dict[str, Expression] = {}
+        for name, value in self.constants.items():
+            values[name] = folded(value, values)
+        return values
+
     def and_(self, declaration: Declaration) -> Declarations:
         """These declarations and one more."""
         return Declarations((*self.declared, declaration))
@@ -130,13 +144,13 @@ class Declarations:
         seen: list[str] = []
         while method.name in self.aliases and method.name not in seen:
             seen.append(method.name)
-            method = _merged(self.aliases[method.name], method)
+            method = _merged(ground_method(self.aliases[method.name], self.values), method)
         return replace(method, workload=self._generator(method.workload), instance=self._generator(method.instance))
 
     def _generator(self, generator: Generator | None) -> Generator | None:
         if generator is None or generator.callee.name not in self.generators:
             return generator
-        target = self.generators[generator.callee.name]
+        target = ground_generator(self.generators[generator.callee.name], self.values)
         _check_once(generator.callee.name, "its arguments", target.arguments, generator.arguments)
         _check_once(generator.callee.name, "its revision", target.revision, generator.revision)
         return replace(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hati.logic.syntax.declarations import Declarations
-from hati.logic.syntax.expression import Expression, Number, Variable
-from hati.logic.syntax.folding import folded
+from hati.logic.syntax.expression import Number, Variable
 from hati.logic.syntax.formula import (
     And,
     Comparison,
@@ -60,10 +59,7 @@ class _Expansion:
     def __init__(self, declarations: Declarations, most: int) -> None:
         self._sets = Sets(declarations.sets)
         self._most = most
-        constants: dict[str, Expression] = {}
-        for name, value in declarations.constants.items():
-            constants[name] = folded(value, constants)
-        self._constants = constants
+        self._constants = declarations.values
 
     def whole(self, formula: Formula) -> Formula:
         count = self._count(formula, self._constants)

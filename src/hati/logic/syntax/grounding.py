@@ -75,7 +75,7 @@ def _side(side: Side, values: Values) -> Side:
     assert isinstance(side, Performance)
     transformation = folded(side.transformation, values)
     _check_factor(side, transformation)
-    measured = replace(side.measured, method=_method(side.measured.method, values))
+    measured = replace(side.measured, method=ground_method(side.measured.method, values))
     return Performance(measured, transformation, offset=side.offset)
 
 
@@ -89,19 +89,29 @@ def _check_factor(side: Performance, transformation: Expression) -> None:
         raise NodeError(side, message, fix="use one above zero")
 
 
-def _method(method: Method, values: Values) -> Method:
+def ground_method(method: Method, values: Values) -> Method:
+    """A method with values for the variables of its arguments.
+
+    Raises:
+        NodeError: for an argument that is no number or text then.
+    """
     return replace(
         method,
         callee=_callee(method.callee, values),
-        workload=method.workload and _generator(method.workload, values),
-        instance=method.instance and _generator(method.instance, values),
+        workload=method.workload and ground_generator(method.workload, values),
+        instance=method.instance and ground_generator(method.instance, values),
         arguments=tuple(
             Argument(_argument(part.value, values), part.name, offset=part.offset) for part in method.arguments
         ),
     )
 
 
-def _generator(generator: Generator, values: Values) -> Generator:
+def ground_generator(generator: Generator, values: Values) -> Generator:
+    """A generator with values for the variables of its arguments.
+
+    Raises:
+        NodeError: for an argument that is no number or text then.
+    """
     arguments = tuple(_argument(part, values) for part in generator.arguments)
     return replace(generator, callee=_callee(generator.callee, values), arguments=arguments)
 

@@ -61,8 +61,8 @@ def evaluate(expression: Expression, observed: FloatArray | float | None = None)
 
     >>> from hati.logic.syntax.text import parse_formula
     >>> relation = parse_formula("a <= 1.5 * b + 2 ms").relations[0]
-    >>> evaluate(relation.right.transformation, np.array([0.1, 0.2])).tolist()
-    [0.152, 0.302]
+    >>> evaluate(relation.right.transformation, np.array([1.0, 2.0])).tolist()
+    [1.502, 3.002]
     """
     with np.errstate(all="ignore"):
         return np.asarray(_value(expression, observed), dtype=float)

@@ -28,6 +28,7 @@ from hati.logic.syntax.substitution import negative
 
 _LARGEST = 10**18
 _MICRO = str.maketrans("µμ", "uu")
+_NO_RATIO = "write a ratio as a factor: a <= 2 * b"
 _NEEDS_LAMBDA = "write it as a lambda, such as a <=(x: log2(x), x: x) b"
 
 
@@ -88,7 +89,7 @@ def _combined(context: Context, left: Expression, operator: Operator, part: Part
             return Number(left.value, f"{left.unit or '1'}/{below}", offset=left.offset)
         if below:
             return Operation(operator, left, Number(1, below), offset=offset)
-        return Operation(operator, left, read_expression(context.plain(_NEEDS_LAMBDA), part), offset=offset)
+        return Operation(operator, left, read_expression(context.plain(_NO_RATIO), part), offset=offset)
     right = read_expression(context, part)
     if context.measured is not None and operator in {Operator.ADD, Operator.MULTIPLY}:
         return _ordered(operator, left, right, offset)
