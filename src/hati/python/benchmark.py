@@ -29,13 +29,15 @@ def python_benchmark(
     interpreter: Interpreter | None = None,
     name: str = "",
     cpus: tuple[int, ...] = (),
+    timeout: float | None = None,
 ) -> Benchmark:
     """The benchmark of ``method`` on what ``workload`` and ``instance`` make of the ``parameters``.
 
     All three are ``module:function`` or ``module:Class.method``. The method is that of the revision a task is for;
     workload and instance are those of the working tree ``root``, whichever that revision is, and their files'
     contents are part of the benchmark. Parameters in order get the names that the workload's have (else the
-    instance's, else the method's own). The name is that of the method and its generators unless one is given.
+    instance's, else the method's own). The name is that of the method and its generators unless one is given;
+    ``timeout``, in seconds, is a minute and ten times what is to be recorded.
 
     Raises:
         InputError: for a reference that is none, a generator that the working tree does not have, or a parameter
@@ -61,7 +63,7 @@ def python_benchmark(
         recording.read,
         build=None if interpreter.environment is None else interpreter.environment.build,
         files=(ConfigurationFile(_FILE, _as_it_is(recorder()), "hati's recorder"),),
-        timeout=_PATIENCE + 10 * recording.seconds,
+        timeout=_PATIENCE + 10 * recording.seconds if timeout is None else timeout,
         cpus=cpus,
         workload=Workload(given),
     )

@@ -10,6 +10,8 @@ _FOLDER = Path(__file__).with_name("injected")
 _START = '''"""Hati's recorder: measures a Python function in a process of its own."""
 import os, sys
 SELF = os.path.abspath(__file__)
+if sys.version_info < (3, 9):
+    sys.exit("hati: measuring needs Python 3.9 or later, and this is %d.%d" % sys.version_info[:2])
 if "HATI_HASH_SEED" not in os.environ:  # the hash seed that this process has is told to nobody: take one that is
     words = [word for word in sys.argv[1:] if word.startswith("hash_seed=")]
     seed = words[0][10:] if words else str(int.from_bytes(os.urandom(4), "big"))
