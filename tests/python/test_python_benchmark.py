@@ -105,6 +105,16 @@ def test_what_is_wrong_with_references_and_parameters_is_told(project: Path) -> 
         Interpreter(roots=("../elsewhere",))
 
 
+def test_functions_that_are_elsewhere_may_be_named(project: Path) -> None:
+    (project / "again.py").write_text("from work import rand\nfrom common import *\nother = rand\n")
+    for name in ("rand", "other", "unknown"):
+        assert dict(python_benchmark("gone:sort", workload=f"again:{name}", parameters=[3], root=project).workload) == {
+            "p1": 3
+        }
+    assert dict(python_benchmark("lists:gone", parameters=[3], root=project).workload) == {"p1": 3}
+    assert dict(python_benchmark("lists:get", parameters=[3], root=project).workload) == {"n": 3}
+
+
 def test_the_collector_and_frozen_modules_are_as_configured(project: Path) -> None:
     benchmark = named(
         project,
