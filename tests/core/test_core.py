@@ -12,14 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.core import (
+    Benchmark,
     Budget,
     Configuration,
+    ConfigurationFile,
     Evidence,
     InputError,
+    Metric,
     Observations,
     Outcome,
     Place,
     Plan,
+    Reader,
+    ReaderKind,
     Run,
     StudyId,
     Task,
@@ -229,3 +234,14 @@ def test_a_run_is_done_exactly_when_it_has_observations() -> None:
         Run(a_task(), "m", start, 1.0, Outcome.FAILED, observations=(Observations("m", "s", np.ones(1)),))
     with pytest.raises(InputError, match="time zone"):
         Run(a_task(), "m", start.replace(tzinfo=None), 1.0, Outcome.FAILED)
+
+
+def test_a_long_template_counts_by_its_hash() -> None:
+    def with_template(template: str) -> str:
+        files = (ConfigurationFile("run.py", template, "run.py.j2"),)
+        return Benchmark("b", ("true",), Reader(ReaderKind.HATI), (Metric("time", "s"),), files=files).definition
+
+    assert "short" in with_template("short")
+    long = "a" * 20_000
+    assert len(with_template(long)) < 1000
+    assert with_template(long) == with_template(long) != with_template(f"{long}b")

@@ -7,8 +7,13 @@ from pathlib import Path
 import pytest
 from measuring import QUICK, Measure
 
-from hati.core import Benchmark, InputError, Outcome, Run
+from hati.campaign import campaign
+from hati.core import Benchmark, Budget, Configuration, InputError, Outcome, Run
+from hati.engine import LocalEngine
 from hati.python import Collector, Interpreter, PythonMethod, Recording, python_benchmark
+from hati.store import open_store
+from hati.studies.measurement import Measurement, measurement_id
+from hati.subject import machine
 
 
 def told(run: Run, metric: str) -> float:
@@ -49,19 +54,33 @@ def test_what_cannot_be_measured_is_a_failed_run(project: Path, measure: Measure
 
 
 def named(root: Path, **more: object) -> Benchmark:
-    return python_benchmark("lists:sort", workload="work:rand", parameters=(5,), root=root, **more)  # type: ignore[arg-type]
+    return python_benchmark("lists:sort", workload="work:rand", parameters=(50,), root=root, **more)  # type: ignore[arg-type]
 
 
 def test_a_benchmark_is_told_by_its_workloads_content_and_by_no_path(project: Path) -> None:
     before = named(project)
     assert str(project) not in before.definition
     assert before.name == "lists:sort[rand]"
-    assert dict(before.workload) == {"n": 5}
+    assert dict(before.workload) == {"n": 50}
     assert named(project).definition == before.definition
     with (project / "src" / "work.py").open("a") as file:
         file.write("\nmore = 1\n")
     assert named(project).definition != before.definition
     assert len(before.definition) < 2000
+
+
+def test_campaigns_and_stores_take_it_as_any_other(project: Path) -> None:
+    benchmark, here = named(project, recording=QUICK), machine()
+    study = measurement_id(benchmark, [Configuration()], "here", "2", 1, here.fingerprint)
+    store = open_store("sqlite://")
+    store.begin(study, benchmark.metrics, here)
+    with LocalEngine(project, [benchmark], here, lock=project / "lock") as engine:
+        limit = Budget.parse("2")
+        concluded = campaign(Measurement(study, benchmark, (Configuration(),), "here", limit), engine, store, limit)
+    assert {summary.metric.name: summary.runs for summary in concluded.summaries} == dict.fromkeys(
+        ("wall_time", "cpu_time", "peak_memory"), 2
+    )
+    assert [dict(run.task.workload) for run in store.evidence(study).runs] == [{"n": 50}] * 2
 
 
 def test_an_edited_workload_ends_the_measurement(project: Path, measure: Measure) -> None:
@@ -84,6 +103,16 @@ def test_what_is_wrong_with_references_and_parameters_is_told(project: Path) -> 
         Interpreter(frozen_modules="maybe")
     with pytest.raises(InputError, match="roots"):
         Interpreter(roots=("../elsewhere",))
+
+
+def test_functions_that_are_elsewhere_may_be_named(project: Path) -> None:
+    (project / "again.py").write_text("from work import rand\nfrom common import *\nother = rand\n")
+    for name in ("rand", "other", "unknown"):
+        assert dict(python_benchmark("gone:sort", workload=f"again:{name}", parameters=[3], root=project).workload) == {
+            "p1": 3
+        }
+    assert dict(python_benchmark("lists:gone", parameters=[3], root=project).workload) == {"p1": 3}
+    assert dict(python_benchmark("lists:get", parameters=[3], root=project).workload) == {"n": 3}
 
 
 def test_the_collector_and_frozen_modules_are_as_configured(project: Path) -> None:

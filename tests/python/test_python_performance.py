@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import statistics
+
 import pytest
 
 import hati
@@ -35,6 +37,14 @@ def test_comparisons_write_formulas() -> None:
     )
 
 
+def test_texts_that_are_no_words_are_quoted() -> None:
+    new = Performance(sort, rand)
+    assert str(new.statistic("throughput") >= "5 1/s") == "throughput(sort[rand]) >= 5 '1/s'"
+    assert str(new.at("it's") <= new.at("v1+2")) == r"sort@'it\'s'[rand] <= sort@'v1+2'[rand]"
+    with pytest.raises(TypeError, match="no parameter"):
+        Performance(sort, None)
+
+
 def test_formulas_are_combined() -> None:
     small = Performance("pkg:sort", rand, 1) <= "1 ms"
     both = small & ~small | small.implies(small)
@@ -43,7 +53,7 @@ def test_formulas_are_combined() -> None:
     every = for_all("n", (10, 100), lambda n: Performance(sort, rand, 2 * n) <= n * Performance(sort, rand, 1))
     assert str(every) == "for all n in {10, 100}: sort[rand](2 * n) <= n * sort[rand](1)"
     assert str(exists("f", ("a", 'b"'), lambda f: Performance(hati.SELF, f) > 1)) == (
-        'exists f in {"a", "b\\""}: SELF(f) > 1'
+        """exists f in {'a', 'b"'}: SELF(f) > 1"""
     )
 
 
@@ -59,6 +69,12 @@ def test_equal_names_of_different_functions_are_told_apart() -> None:
     formula = Performance(ours) <= Performance(Other.sort)
     assert str(formula) == "sort <= sort_2"
     assert formula.aliases["sort_2"] == f"{__name__}:Other.sort"
+
+
+def test_functions_with_names_that_formulas_have_a_use_for_get_others() -> None:
+    formula = Performance(abs) <= Performance(statistics.median)
+    assert str(formula) == "abs_ <= median_"
+    assert formula.aliases == {"abs_": "builtins:abs", "median_": "statistics:median"}
 
 
 def test_a_formula_has_no_truth_before_it_is_measured() -> None:

@@ -89,6 +89,25 @@ def test_every_version_of_python_runs_it(python: str, project: Path) -> None:
     assert values(done, "cpu_time")
 
 
+def test_processes_that_the_subject_starts_do_not_measure(tmp_path: Path) -> None:
+    pool = """
+import multiprocessing
+import hati
+
+
+def double(n):
+    return 2 * n
+
+
+@hati.spl("SELF <= 9 s")
+def spawned():
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.map(double, [3]) == [6]
+"""
+    tree = written(tmp_path / "tree", {"pool.py": pool})
+    assert len(values(recorded(tree, tree, "method=pool:spawned", "observations=1", "warmup=0"), "wall_time")) == 1
+
+
 def test_an_instance_is_of_the_revisions_class_though_the_generator_is_beside_the_new_one(tmp_path: Path) -> None:
     new = """
 import hati

@@ -130,6 +130,62 @@ def test_an_environment_that_cannot_be_made_says_why(
     assert "dep==3.0" in run.detail.splitlines()[0]
 
 
+PROJECT = """
+[project]
+name = "tool"
+version = "{version}"
+requires-python = ">=3.11"
+dependencies = ["iniconfig"]
+
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[tool.hatch.build.targets.wheel]
+packages = ["src/tool"]
+"""
+INSTALLED = """
+import sys
+from importlib.metadata import version
+
+sys.stderr.write(f"tool {version('tool')} with iniconfig {version('iniconfig')}\\n")
+
+
+def get(n):
+    return n
+"""
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("installer", ["uv", "pip"])
+def test_a_project_is_installed_with_what_its_lock_names(
+    installer: str, tmp_path: Path, measure: Measure, request: pytest.FixtureRequest
+) -> None:
+    project = tmp_path / "project"
+    (project / "src" / "tool").mkdir(parents=True)
+    (project / "src" / "tool" / "__init__.py").write_text(INSTALLED)
+    for version, locked in (("1.0", "1.1.1"), ("2.0", "2.0.0")):
+        (project / "pyproject.toml").write_text(PROJECT.replace("{version}", version))
+        (project / "uv.lock").unlink(missing_ok=True)
+        subprocess.run(["uv", "lock", "--quiet", "-P", f"iniconfig=={locked}"], cwd=project, check=True)
+        commit(project, f"v{version}")
+    (project / "work.py").write_text(WORK)
+    if installer == "pip":
+        request.getfixturevalue("no_uv")
+    benchmark = python_benchmark(
+        *("tool:get",),
+        workload="work:one",
+        parameters=(1,),
+        root=project,
+        recording=QUICK,
+        interpreter=Interpreter(environment=Environment()),
+    )
+    runs = measure(project, benchmark, revisions=("v1.0", "v2.0"))
+    assert [run.outcome for run in runs] == [Outcome.DONE] * 2, [run.detail + run.output for run in runs]
+    said = [run.output.strip().splitlines()[-1] for run in runs]
+    assert said == ["tool 1.0 with iniconfig 1.1.1", "tool 2.0 with iniconfig 2.0.0"]
+
+
 @pytest.mark.acceptance
 def test_releases_come_from_the_index(tmp_path: Path, measure: Measure) -> None:
     work = "import hati\n\n@hati.workload\ndef one(): return 'x', '[a]\\nb=1\\n'\n"

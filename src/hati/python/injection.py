@@ -10,18 +10,21 @@ _FOLDER = Path(__file__).with_name("injected")
 _START = '''"""Hati's recorder: measures a Python function in a process of its own."""
 import os, sys
 SELF = os.path.abspath(__file__)
-if "HATI_HASH_SEED" not in os.environ:  # the hash seed that this process has is told to nobody: take one that is
+MAIN = __name__ == "__main__"  # else it is a child process of the subject's, which multiprocessing has started
+if sys.version_info < (3, 9):
+    sys.exit("hati: measuring needs Python 3.9 or later, and this is %d.%d" % sys.version_info[:2])
+if MAIN and "HATI_HASH_SEED" not in os.environ:  # the hash seed of this process is told to nobody: take one that is
     words = [word for word in sys.argv[1:] if word.startswith("hash_seed=")]
     seed = words[0][10:] if words else str(int.from_bytes(os.urandom(4), "big"))
     frozen = [word[7:] for word in sys.argv[1:] if word.startswith("frozen=")]
     options = ["-X", "frozen_modules=" + frozen[0]] if frozen and frozen[0] else []
     os.environ.update(PYTHONHASHSEED=seed, HATI_HASH_SEED=seed)
     os.execv(sys.executable, [sys.executable, *options, SELF, *sys.argv[1:]])
-del os.environ["HATI_HASH_SEED"]
+if MAIN:
+    del os.environ["HATI_HASH_SEED"]
 if sys.path and os.path.abspath(sys.path[0]) == os.path.dirname(SELF):
     del sys.path[0]
 
-import importlib.util
 from importlib.machinery import ModuleSpec
 
 PACKAGE = "_hati_recorder"
@@ -48,9 +51,11 @@ SOURCES = {
 
 _END = """}
 sys.meta_path.insert(0, Carried())
-from _hati_recorder.recorder import main
+from _hati_recorder import recorder
 
-sys.exit(main(sys.argv[1:]))
+if MAIN:
+    sys.exit(recorder.main(sys.argv[1:]))
+recorder.offer()
 """
 
 

@@ -38,7 +38,7 @@ class WorkingTree:
         return f"{file.as_posix()}={hashlib.sha256((self.root / file).read_bytes()).hexdigest()[:_DIGITS]}"
 
     def parameters(self, method: PythonMethod) -> tuple[str, ...] | None:
-        """The names of a function's parameters, without ``rng``; None where its module is from elsewhere.
+        """The names of a function's parameters, without ``rng``; None where it, or its module, is from elsewhere.
 
         Raises:
             InputError: where the module has no such function, or is no Python.
@@ -46,8 +46,11 @@ class WorkingTree:
         file = self.file(method.module)
         if file is None:
             return None
-        found = dict(_functions(_parsed(self.root / file)))
+        module = _parsed(self.root / file)
+        found = dict(_functions(module))
         if method.path not in found:
+            if not {method.path.partition(".")[0], "*"}.isdisjoint(_others(module)):
+                return None
             raise InputError(f"{file} has no function {method.path!r}", fix=suggestion(method.path, found))
         taken = found[method.path].args
         return tuple(one.arg for one in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs) if one.arg not in _GIVEN)
@@ -77,3 +80,12 @@ def _functions(body: ast.AST, within: str = "") -> Iterator[tuple[str, ast.Funct
             yield from _functions(node, f"{within}{node.name}.")
         elif isinstance(node, ast.If | ast.Try):
             yield from _functions(node, within)
+
+
+def _others(module: ast.Module) -> Iterator[str]:
+    """Names that a module has by import or assignment, ``*`` for all that another one has."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id

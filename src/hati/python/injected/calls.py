@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any
 
-from . import marks
 from .trouble import Trouble
 
 _RNG = "rng"
@@ -38,7 +37,7 @@ class Parameters:
             given.update(zip(names, (value for _, value in self.values)))
         missing = [name for name in needed if name not in given]
         if missing:
-            raise Trouble(f"{marks.reference(function)} needs {', '.join(missing)}: give it as a parameter")
+            raise Trouble(f"{function.__qualname__} needs {', '.join(missing)}: give it as a parameter")
         return lambda *first: function(*first, **given)
 
     def _randomness(self, whose: str) -> object:

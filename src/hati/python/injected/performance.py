@@ -10,6 +10,28 @@ from . import marks
 SELF = "SELF"
 """The function that a formula stands on."""
 
+_TAKEN = {
+    *(
+        "and",
+        "or",
+        "not",
+        "implies",
+        "true",
+        "false",
+        "for",
+        "forall",
+        "exists",
+        "in",
+        "step",
+        "of",
+        "within",
+        "strictly",
+    ),
+    *("mean", "median", "quantile", "throughput", "cpu", "memory", "min", "max"),
+    *("abs", "ceil", "exp", "floor", "log", "log2", "log10", "round", "sqrt", "SELF"),
+}
+"""Words that mean something else in formulas."""
+
 Number = Union[int, float]
 Method = Union[str, Callable[..., Any]]
 
@@ -26,6 +48,7 @@ class Names:
             return method
         full = marks.reference(method)
         short = full.rpartition(":")[2].rpartition(".")[2]
+        short += "_" if short in _TAKEN or (short[0] == "p" and short[1:].isdigit()) else ""
         name, number = short, 1
         while self.aliases.setdefault(name, full) != full:
             number += 1
@@ -155,6 +178,8 @@ class Performance(Quantity):
         if self._generators[1] is not None and self._generators[0] is None:
             raise TypeError("an instance generator needs a workload generator beside it")
         self._parameters = [one for one, found in zip(parameters, kinds) if not found]
+        for one in self._parameters:
+            _constant(one, Names())
         super().__init__(self._text)
 
     def at(self, revision: str) -> Performance:
@@ -197,7 +222,8 @@ def _quantity(value: object) -> Quantity:
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise TypeError(f"{value!r} is no performance, number or text such as '2 ms'")
-    return Quantity(lambda _: str(value))
+    text = _limit(value) if isinstance(value, str) else str(value)
+    return Quantity(lambda _: text)
 
 
 def _compared(left: Quantity, sign: str, right: object) -> Formula:
@@ -227,13 +253,23 @@ def _joined(sign: str, left: Formula, right: Formula) -> Formula:
 def _constant(value: object, names: Names) -> str:
     if isinstance(value, Part):
         return value.write(names)
-    if isinstance(value, bool):
-        return str(value).lower()
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' if isinstance(value, str) else str(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise TypeError(f"{value!r} is no parameter: give a number, a text, or what for_all gives")
+    return _quoted(value) if isinstance(value, str) else str(value)
+
+
+def _limit(text: str) -> str:
+    """A number with a unit; one that is no word is quoted: ``5 '1/s'``."""
+    number, _, unit = text.strip().partition(" ")
+    return f"{number} {_quoted(unit.strip())}" if "/" in unit else text.strip()
 
 
 def _revision(text: str) -> str:
     if not text:
         return ""
-    plain = all(c.isalnum() or c in "._/~^=-+!" for c in text)
-    return f"@{text}" if plain else f"@'{text}'"
+    plain = all(c.isalnum() or c in "._/~^-=" for c in text) and (text[0].isalnum() or text[0] in "_^")
+    return f"@{text}" if plain else f"@{_quoted(text)}"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

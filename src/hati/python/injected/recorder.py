@@ -70,7 +70,7 @@ def record(request: Request) -> Recorded:
     for source in request.sources:
         _see_unchanged(places.working, source)
     places.open()
-    _offer()
+    offer()
     parameters = Parameters(request.parameters, request["seed"])
     owner, method = _method(places, request["method"])
     if marks.kind(method) == "measured":
@@ -173,7 +173,7 @@ def _see_unchanged(working: str, source: str) -> None:
         raise Trouble(f"{path} was edited since the measurement was planned; start it again")
 
 
-def _offer() -> None:
+def offer() -> None:
     """See that ``import hati`` finds the decorators, also where Hati is not installed or is an older one."""
     try:
         import hati

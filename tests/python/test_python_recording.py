@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import gc
+import itertools
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hati
+from hati.python import Formula, Performance
+from hati.python.injected import recording
+from hati.python.injected.calls import Calls, Parameters, is_lazy, signature, supply
+from hati.python.injected.controller import Controller
+from hati.python.injected.recording import Order
+from hati.python.injected.timing import Cost, batch_size
+from hati.python.injected.trouble import Trouble
+
+ORDER = Order(observations=7, seconds=10.0, warmup=3, overhead=0.5, collector="on", with_cpu=True)
+
+
+@given(call=st.floats(0.1, 1e9), cost=st.integers(20, 2000), share=st.floats(0.001, 0.5))
+def test_a_batch_is_as_large_as_the_clocks_need_and_not_much_larger(call: float, cost: int, share: float) -> None:
+    size = batch_size(lambda number: int(number * call + cost), Cost(cost // 2, cost), share)
+    assert size * call + cost >= cost / share - 1 or size == 2**22
+    assert size == 1 or (size // 16) * call <= cost / share
+
+
+def test_one_long_call_is_enough_to_know_that_it_is_long() -> None:
+    asked: list[int] = []
+
+    def take(size: int) -> int:
+        asked.append(size)
+        return 5 * 10**9
+
+    assert batch_size(take, Cost(50, 500), 0.01) == 1
+    assert asked == [1]
+
+
+def test_a_disturbed_batch_is_no_reason_to_stop_looking() -> None:
+    disturbed = iter([10**6])
+    assert batch_size(lambda size: next(disturbed, 100 * size), Cost(50, 50), 0.01) >= 50
+
+
+def test_as_many_are_recorded_as_were_ordered_in_every_way() -> None:
+    def empty() -> None: ...
+
+    def turns(spl: Controller) -> None:
+        while spl.needs_more():
+            with spl.measure():
+                empty()
+
+    def marked(spl: Controller) -> None:
+        while spl.needs_more():
+            spl.start()
+            spl.end()
+
+    def rounds(spl: Controller) -> None:
+        while spl.needs_more():
+            empty()
+
+    loops = [recording.record_loop(loop, ORDER) for loop in (turns, marked, rounds)]
+    for found in (recording.record_calls(Calls(empty, None), ORDER), *loops):
+        assert (len(found.wall), len(found.cpu), found.warmup) == (10, 10, 3)
+        assert min(found.wall) > 0
+    assert [found.batch for found in loops[:2]] == [1, 1]
+    without = recording.record_calls(Calls(empty, None), ORDER._replace(with_cpu=False, warmup=0))
+    assert (len(without.wall), without.cpu, without.warmup) == (7, [], 0)
+
+
+def test_time_ends_a_recording_after_one_of_warm_up_and_one_that_counts() -> None:
+    hasty = ORDER._replace(seconds=1e-9)
+    found = recording.record_calls(Calls(lambda: None, None), hasty)
+    assert (len(found.wall), found.warmup) == (2, 1)
+
+
+def test_a_loop_that_ends_early_is_trouble() -> None:
+    with pytest.raises(Trouble, match="while its controller needed more"):
+        recording.record_loop(lambda spl: spl.needs_more(), ORDER)
+
+
+def test_the_collector_is_set() -> None:
+    try:
+        recording.collector("off")
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_parameters_are_bound_by_name_or_in_order() -> None:
+    parameters = Parameters([("n", 1), ("k", 2)], "seed")
+    assert parameters.bound(lambda n, k: (n, k))() == (1, 2)
+    assert parameters.bound(lambda k: k)() == 2
+    assert parameters.bound(lambda size, depth: (size, depth))() == (1, 2)
+    assert parameters.bound(lambda size, depth=9: (size, depth))() == (1, 2)
+    assert parameters.bound(lambda n, more=9: (n, more))() == (1, 9)
+    assert parameters.bound(lambda *, k: k)() == 2
+    assert parameters.bound(lambda spl, n: (spl, n), 1)("controller") == ("controller", 1)
+    with pytest.raises(Trouble, match="needs third: give it as a parameter"):
+        parameters.bound(lambda first, second, third: (first, second, third))
+
+
+def test_the_same_run_has_the_same_random_inputs_in_every_revision() -> None:
+    def drawn(seed: str) -> list[float]:
+        def rand(n: int, rng: object) -> list[float]:
+            return [rng.random() for _ in range(n)]  # type: ignore[attr-defined]
+
+        made: list[float] = Parameters([("n", 3)], seed).bound(rand)()
+        return made
+
+    assert drawn("0-1") == drawn("0-1") != drawn("0-2")
+
+
+def test_workloads_make_arguments_one_by_one_or_as_they_are_asked_for() -> None:
+    counted = itertools.count()
+    assert list(itertools.islice(supply(lambda: next(counted)), 3)) == [(0,), (1,), (2,)]
+    assert list(itertools.islice(supply(lambda: iter([1, (2, 3)])), 4)) == [(1,), (2, 3), (1,), (2, 3)]
+    with pytest.raises(Trouble, match="nothing in it"):
+        next(supply(lambda: iter(())))
+    with pytest.raises(Trouble, match="different numbers"):
+        Calls(print, lambda: iter([(1,), (2, 3)])).batch(2)
+
+
+def test_what_is_computed_as_it_is_asked_for_is_known() -> None:
+    def numbers() -> Iterator[int]:
+        yield 1
+
+    assert all(map(is_lazy, (numbers(), map(abs, ()), itertools.count())))
+    assert not any(map(is_lazy, ([1], range(3), None)))
+
+
+def test_signatures_are_read_without_inspect() -> None:
+    def many(a: int, b: int = 1, *c: int, d: int, e: int = 2, **f: int) -> None: ...
+
+    assert signature(many) == {"a": True, "b": False, "d": True, "e": False}
+    assert signature(lambda: None) == {}
+
+
+@given(
+    factor=st.floats(0.01, 100), n=st.integers(0, 10**9), revision=st.sampled_from(["", "v1.2", "HEAD~1", "odd name"])
+)
+def test_every_formula_has_one_text(factor: float, n: int, revision: str) -> None:
+    formula = Performance("pkg:sort", n, revision=revision) <= factor * Performance(hati.SELF, n)
+    assert isinstance(formula, Formula)
+    at = {"": "", "odd name": "@'odd name'"}.get(revision, f"@{revision}")
+    assert str(formula) == f"pkg:sort{at}({n}) <= {factor} * SELF({n})"
