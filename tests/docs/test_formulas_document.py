@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hati.core import InputError
-from hati.logic import parse_file, parse_formula
+from hati.logic.syntax import parse_file, parse_formula
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/formulas.md").read_text()
 BLOCKS = re.findall(

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hati.core import InputError
-from hati.logic import (
+from hati.logic.syntax import (
     Affine,
     Declarations,
     Performance,
