@@ -31,6 +31,16 @@ def test_the_peak_is_that_of_the_calls(project: Path) -> None:
     assert 1.9e8 < large - small < 2.5e8
 
 
+def test_a_turn_that_is_too_short_to_be_timed_is_told_of(project: Path) -> None:
+    short = recorded(project, project, "method=work:building", "parameter=int:n=1", "overhead=0.01")
+    assert re.search(
+        r"^hati: reading the clocks took [0-9.]+% of an observation: time more at once$", short.stderr, re.M
+    )
+    long = recorded(project, project, "method=work:building", "parameter=int:n=100000", "overhead=0.01")
+    assert values(long, "wall_time")
+    assert not long.stderr
+
+
 def test_the_collector_is_as_configured(project: Path) -> None:
     for way, said in (("on", "True"), ("off", "False"), ("between", "False")):
         done = recorded(project, project, "method=lists:collected", "overhead=0.9", f"collector={way}")

@@ -50,11 +50,16 @@ def main(arguments: Sequence[str]) -> int:
     """Record, and print what was recorded; what cannot be is told in the last line of the errors."""
     with os.fdopen(os.dup(1), "w") as out:
         os.dup2(2, 1)  # what the subject prints must not be taken for a reading
+        request = Request(arguments)
         try:
-            recorded = record(Request(arguments))
+            recorded = record(request)
         except Trouble as trouble:
             sys.stderr.write(f"hati: {trouble}\n")
             return 1
+        if recorded.overhead > request.order.overhead:
+            sys.stderr.write(
+                f"hati: reading the clocks took {recorded.overhead:.1%} of an observation: time more at once\n"
+            )
         write(recorded, out.write)
     return 0
 
