@@ -26,11 +26,13 @@ import typer.main
 LIBRARIES = (
     "alembic.command",
     "altair",
+    "dd.bdd",
     "jinja2",
     "rich.table",
     "scipy.linalg",
     "scipy.special",
     "sqlalchemy.dialects.postgresql.psycopg",
+    "sqlalchemy.dialects.sqlite",
     "vl_convert",
 )
 
@@ -118,6 +120,7 @@ def _be_the_program(asked: dict[str, object]) -> NoReturn:
         if not isinstance(ended.code, int):
             raise
         status = ended.code
+    gc.collect()  # as the interpreter does at its end: stores are closed by it
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
