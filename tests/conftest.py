@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from forked import Server
+from forked import Server, build_once
 from postgres import PostgresServer, programs
 
 settings.register_profile("hati", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("hati")
+build_once()
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -1,11 +1,15 @@
 """The program in processes of its own that need not load it: each is forked from a server that has.
 
 Most of a short command's time is the loading of modules. Each command still has its own process, folder, environment,
-standard streams and exit; tests of signals and of start-up run ``.venv/bin/hati`` itself.
+standard streams and exit; tests of signals and of start-up run ``.venv/bin/hati`` itself. None takes apart at its end
+what it shares with the server, which would take longer than most commands.
 """
 
 from __future__ import annotations
 
+import atexit
+import functools
+import gc
 import importlib
 import json
 import os
@@ -17,14 +21,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, NoReturn
 
+import typer.main
+
 LIBRARIES = (
     "alembic.command",
     "altair",
+    "dd.bdd",
     "jinja2",
     "rich.table",
     "scipy.linalg",
     "scipy.special",
     "sqlalchemy.dialects.postgresql.psycopg",
+    "sqlalchemy.dialects.sqlite",
     "vl_convert",
 )
 
@@ -70,12 +78,22 @@ class Server:
         return Ended(status, out.read_text(), err.read_text())
 
 
+def build_once() -> None:
+    """Let the commands of the program be made from its functions once in a process, and not at each call."""
+    typer.main.get_command = functools.cache(typer.main.get_command)
+
+
 def _serve() -> None:
     for room in pkgutil.walk_packages(importlib.import_module("hati").__path__, "hati."):
         if not room.name.endswith("__main__"):
             importlib.import_module(room.name)
     for library in LIBRARIES:
         importlib.import_module(library)
+    build_once()
+    from hati.cli.app import app
+
+    typer.main.get_command(app)
+    gc.freeze()
     for line in sys.stdin:
         child = os.fork()
         if not child:
@@ -96,7 +114,17 @@ def _be_the_program(asked: dict[str, object]) -> NoReturn:
         os.dup2(opened, number)
         os.close(opened)
     sys.argv = ["hati", *asked["arguments"]]
-    sys.exit(main())
+    try:
+        status = main()
+    except SystemExit as ended:
+        if not isinstance(ended.code, int):
+            raise
+        status = ended.code
+    gc.collect()  # as the interpreter does at its end: stores are closed by it
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 USER = "hati"
 _WAIT_SECONDS = 30
@@ -83,11 +84,14 @@ class PostgresServer:
         self._process.send_signal(signal.SIGQUIT)
         self._process.wait(timeout=_WAIT_SECONDS)
 
-    def database(self) -> str:
-        """The URL of a new, empty database."""
+    def database(self, template: str | None = None) -> str:
+        """The URL of a new database: empty, or a copy of the one at ``template``, to which nobody is connected."""
         self._made += 1
         name = f"hati_{self._made}"
-        self._create(name)
+        if template is None:
+            self._create(name)
+        else:
+            self.execute(f"CREATE DATABASE {name} TEMPLATE {conninfo_to_dict(template)['dbname']}")
         return self._place(name)
 
     def variables(self, name: str) -> dict[str, str]:

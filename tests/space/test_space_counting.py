@@ -25,7 +25,7 @@ def tried(space: Space) -> set[Configuration]:
     return {configuration for configuration in made if space.valid(configuration)}
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(spaces())
 def test_all_valid_configurations_once(space: Space) -> None:
     listed = list(enumerate_configurations(space))
