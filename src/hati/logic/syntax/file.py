@@ -16,7 +16,7 @@ from hati.logic.syntax.source import Source
 LONGEST_FILE = 200_000
 MOST_WORDS = 15_000
 MOST_STATEMENTS = 2_000
-"""The greatest size of a file, in characters, in words and signs, and in declarations and formulas: any is read soon."""
+"""The greatest size of a file: in characters, in words and signs, in declarations and formulas."""
 
 _WORDS = re.compile(r"\w+|[^\w\s]")
 _CONTINUES = re.compile(r"\s|[)\]}&|∧∨⇒]|==?>|(and|or|implies)(?!\w)")
