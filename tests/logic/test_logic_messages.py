@@ -61,5 +61,9 @@ def test_long_and_deep_texts_are_refused(text: str) -> None:
 def test_large_files_are_refused() -> None:
     with pytest.raises(InputError, match="words and signs"):
         parse_file("a<b\n" * 8_000, "a.spl")
+    with pytest.raises(InputError, match="2001 declarations and formulas"):
+        parse_file("a<b\n" * 2_001, "a.spl")
+    with pytest.raises(InputError, match="more than 500 declarations"):
+        parse_file("".join(f"alias a{i} = b\n" for i in range(501)), "a.spl")
     with pytest.raises(InputError, match="characters"):
         parse_file("# comment\n" * 30_000, "a.spl")

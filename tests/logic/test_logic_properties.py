@@ -137,7 +137,7 @@ def test_what_is_expanded_has_no_variables_and_prints_as_it_is(formula: Formula)
     assert expand(ground) == ground
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from(TOKENS), max_size=25), st.sampled_from(("", " ")))
 def test_no_text_of_tokens_is_worse_than_refused(tokens: list[str], between: str) -> None:
     _refused_or_read(between.join(tokens))

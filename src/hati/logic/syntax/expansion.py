@@ -23,8 +23,10 @@ from hati.logic.syntax.node import NodeError
 from hati.logic.syntax.sets import Sets, Values
 from hati.logic.syntax.source import Source
 
-MOST_ATOMS = 100_000
+MOST_ATOMS = 20_000
 """The greatest count of relations that a formula expands to."""
+
+_LARGE = 10**12
 
 
 def expand(
@@ -64,9 +66,10 @@ class _Expansion:
     def whole(self, formula: Formula) -> Formula:
         count = self._count(formula, self._constants)
         if count > self._most:
+            told = str(count) if count < _LARGE else f"{min(count, 10**300):.0e}"
             raise NodeError(
                 formula,
-                f"the formula has {count} relations at least, once its sets are expanded",
+                f"the formula has {told} relations at least, once its sets are expanded",
                 fix=f"use {self._most} at most; smaller sets or larger steps",
             )
         return self._ground(formula, self._constants)

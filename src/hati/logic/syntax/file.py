@@ -15,7 +15,8 @@ from hati.logic.syntax.source import Source
 
 LONGEST_FILE = 200_000
 MOST_WORDS = 15_000
-"""The greatest size of a file, in characters and in words and signs, so that any is refused within a second."""
+MOST_STATEMENTS = 2_000
+"""The greatest size of a file: in characters, in words and signs, in declarations and formulas."""
 
 _WORDS = re.compile(r"\w+|[^\w\s]")
 _CONTINUES = re.compile(r"\s|[)\]}&|∧∨⇒]|==?>|(and|or|implies)(?!\w)")
@@ -97,7 +98,13 @@ class _File:
         self._names: set[str] = set()
 
     def read(self) -> FormulaFile:
-        for base, text in _statements(self._source.text):
+        statements = list(_statements(self._source.text))
+        if len(statements) > MOST_STATEMENTS:
+            fix = f"use {MOST_STATEMENTS} at most; split it up"
+            raise self._source.error(
+                statements[MOST_STATEMENTS][0], f"the file has {len(statements)} declarations and formulas", fix
+            )
+        for base, text in statements:
             self._read(base, text)
         return FormulaFile(self._declarations, tuple(self._formulas), source=self._source)
 

@@ -12,8 +12,10 @@ from hati.logic.syntax.expression import (
     Function,
     Negative,
     Number,
+    Observed,
     Operation,
     Operator,
+    Text,
     Variable,
 )
 from hati.logic.syntax.node import NodeError
@@ -36,6 +38,8 @@ def folded(expression: Expression, values: Mapping[str, Expression]) -> Expressi
     10 * x
     """
     match expression:
+        case Number() | Observed() | Text():
+            return expression
         case Variable(name):
             if name not in values:
                 raise NodeError(expression, f"{name!r} has no value here")
@@ -43,9 +47,13 @@ def folded(expression: Expression, values: Mapping[str, Expression]) -> Expressi
         case Negative(part):
             return negative(folded(part, values), expression.offset)
         case Operation(_, left, right):
-            return _operation(replace(expression, left=folded(left, values), right=folded(right, values)))
+            parts = folded(left, values), folded(right, values)
+            if parts[0] is not left or parts[1] is not right:
+                expression = replace(expression, left=parts[0], right=parts[1])
+            return _operation(expression)
         case Function(_, arguments):
-            return _function(replace(expression, arguments=tuple(folded(part, values) for part in arguments)))
+            inner = tuple(folded(part, values) for part in arguments)
+            return _function(replace(expression, arguments=inner))
         case _:
             return expression
 

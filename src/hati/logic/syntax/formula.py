@@ -9,6 +9,7 @@ from hati.core import InputError
 from hati.logic.syntax.expression import Expression, Number, Variable, check_variable
 from hati.logic.syntax.node import PLAIN, Node
 from hati.logic.syntax.performance import Limit, Performance, Side
+from hati.logic.syntax.substitution import substituted
 
 
 class Formula(Node):
@@ -117,8 +118,6 @@ def _lambda(side: Side) -> str:
 
 
 def _renamed(transformation: Expression, name: str) -> Expression:
-    from hati.logic.syntax.substitution import substituted
-
     return transformation if name == "x" else substituted(transformation, {}, observed=Variable(name))
 
 

@@ -11,7 +11,7 @@ from hati.logic.syntax.folding import folded
 from hati.logic.syntax.formula import Comparator, Comparison, Margin, Relation, Truth
 from hati.logic.syntax.method import Argument, Callee, Generator, Method
 from hati.logic.syntax.node import NodeError, shortened
-from hati.logic.syntax.performance import MEAN, Limit, Performance, Side
+from hati.logic.syntax.performance import MEAN, Limit, Measured, Performance, Side
 from hati.logic.syntax.sets import Values
 from hati.logic.syntax.transformation import affine, evaluate
 
@@ -45,13 +45,12 @@ def grounded(relation: Relation, values: Values) -> Relation:
     Raises:
         NodeError: for sides of unlike dimension, or arithmetic that has no value.
     """
+    margin = relation.margin and _margin(relation.margin, values)
     try:
-        ground = replace(
-            relation,
-            left=_side(relation.left, values),
-            right=_side(relation.right, values),
-            margin=relation.margin and _margin(relation.margin, values),
-        )
+        left, right = _side(relation.left, values), _side(relation.right, values)
+        if left is relation.left and right is relation.right and margin is relation.margin:
+            return relation
+        ground = Relation(left, relation.comparator, right, margin, offset=relation.offset)
     except NodeError:
         raise
     except InputError as error:
@@ -66,16 +65,21 @@ def _margin(margin: Margin, values: Values) -> Margin:
         raise NodeError(
             margin.amount, f"a margin is a share or an amount, not {shortened(amount)}", fix="write 3% or 2 ms"
         )
-    return Margin(amount, offset=margin.offset)
+    return margin if amount is margin.amount else Margin(amount, offset=margin.offset)
 
 
 def _side(side: Side, values: Values) -> Side:
     if isinstance(side, Limit):
-        return Limit(folded(side.amount, values), offset=side.offset)
+        amount = folded(side.amount, values)
+        return side if amount is side.amount else Limit(amount, offset=side.offset)
     assert isinstance(side, Performance)
-    transformation = folded(side.transformation, values)
-    _check_factor(side, transformation)
-    measured = replace(side.measured, method=ground_method(side.measured.method, values))
+    transformation, measured = folded(side.transformation, values), side.measured
+    method = ground_method(measured.method, values)
+    if transformation is not side.transformation:
+        _check_factor(side, transformation)
+    elif method is measured.method:
+        return side
+    measured = Measured(method, measured.metric, measured.statistic, offset=measured.offset)
     return Performance(measured, transformation, offset=side.offset)
 
 
@@ -95,6 +99,8 @@ def ground_method(method: Method, values: Values) -> Method:
     Raises:
         NodeError: for an argument that is no number or text then.
     """
+    if len(method.parts) == 1 and not method.callee.constructor:
+        return method
     return replace(
         method,
         callee=_callee(method.callee, values),
@@ -112,11 +118,15 @@ def ground_generator(generator: Generator, values: Values) -> Generator:
     Raises:
         NodeError: for an argument that is no number or text then.
     """
+    if not generator.arguments and not generator.callee.constructor:
+        return generator
     arguments = tuple(_argument(part, values) for part in generator.arguments)
     return replace(generator, callee=_callee(generator.callee, values), arguments=arguments)
 
 
 def _callee(callee: Callee, values: Values) -> Callee:
+    if not callee.constructor:
+        return callee
     return replace(callee, constructor=tuple(_argument(part, values) for part in callee.constructor))
 
 

@@ -85,6 +85,8 @@ class Side(Node):
 class Performance(Side):
     """What is measured, and the transformation of each of its observations (Def. 3.4's tl and tr).
 
+    ``str`` tells it to people; a lambda is read only as part of a relation.
+
     Raises:
         InputError: where the transformation does not depend on what is observed.
     """
@@ -108,7 +110,7 @@ class Performance(Side):
         return _sugared(self.transformation, str(self.measured))
 
     def __str__(self) -> str:
-        return self.sugared or f"<{self.transformation}>({self.measured})"
+        return self.sugared or f"(x: {self.transformation}) {self.measured}"
 
 
 def _sugared(expression: Expression, measured: str) -> str | None:

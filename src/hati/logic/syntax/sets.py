@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from fractions import Fraction
 
 from hati.logic.syntax.expression import Expression, Number, Text, Variable
 from hati.logic.syntax.folding import folded
 from hati.logic.syntax.formula import Domain, Element, Quantified, Range, Row
 from hati.logic.syntax.node import NodeError, shortened
+
+Value = int | Fraction
+_ONE = Number(1)
 
 Values = Mapping[str, Expression]
 """What the variables in scope stand for: numbers and texts."""
@@ -73,19 +75,26 @@ def _value(expression: Expression, values: Values) -> Expression:
     raise NodeError(expression, f"{shortened(value)} is no single value", fix="use one unit")
 
 
-def _steps(element: Range, values: Values) -> tuple[Decimal, Decimal, int]:
-    """The first number of a range, the step, and how many there are."""
-    bounds = (element.first, element.last, element.step or Number(1))
-    first, last, step = (Decimal(repr(_number(bound, values, "a range's bound").value)) for bound in bounds)
+def _steps(element: Range, values: Values) -> tuple[Value, Value, int]:
+    """The first number of a range, the step, and how many there are; decimals are exact."""
+    bounds = (element.first, element.last, element.step or _ONE)
+    first, last, step = (_exact(_number(bound, values, "a range's bound").value) for bound in bounds)
     if step <= 0:
-        raise NodeError(element, f"the step {step} is not above zero", fix="count upwards")
+        raise NodeError(element, f"the step {float(step):g} is not above zero", fix="count upwards")
     if last < first:
-        raise NodeError(element, f"the range {first}..{last} is empty", fix="put the least number first")
-    return first, step, math.floor((last - first) / step) + 1
+        raise NodeError(
+            element, f"the range {float(first):g}..{float(last):g} is empty", fix="put the least number first"
+        )
+    return first, step, int((last - first) // step) + 1
+
+
+def _exact(number: float) -> Value:
+    return number if isinstance(number, int) else Fraction(repr(number))
 
 
 def _range(element: Range, values: Values) -> Iterator[tuple[Expression, ...]]:
     first, step, count = _steps(element, values)
     for i in range(count):
         value = first + i * step
-        yield (Number(int(value) if value == value.to_integral_value() else float(value), offset=element.offset),)
+        whole = isinstance(value, int) or value.denominator == 1
+        yield (Number(int(value) if whole else float(value), offset=element.offset),)

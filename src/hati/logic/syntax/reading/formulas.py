@@ -8,6 +8,7 @@ from typing import Any
 from lark import Tree
 
 from hati.core import InputError
+from hati.logic.syntax.declarations import unknown
 from hati.logic.syntax.expression import Expression, Variable, check_variable
 from hati.logic.syntax.formula import (
     And,
@@ -104,8 +105,6 @@ def _binding(context: Context, tree: Any) -> tuple[tuple[str, ...], Domain]:
 def _set(context: Context, token: Any) -> Expression:
     if token not in context.declarations.sets:
         fix = f"declare it: constant {token} = {{10, 100}}" if not context.declarations.sets else None
-        from hati.logic.syntax.declarations import unknown
-
         error = unknown("set", str(token), tuple(context.declarations.sets))
         raise InputError(error.message, fix=fix or error.fix)
     return Variable(str(token), offset=context.offset(token))
