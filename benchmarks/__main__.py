@@ -12,6 +12,7 @@ from benchmarks import (
     designs,
     gating,
     importing,
+    interpretations,
     launching,
     nested,
     optimal_designs,
@@ -38,6 +39,7 @@ ALL = (
     stopping,
     steady,
     gating,
+    interpretations,
 )
 
 

@@ -171,7 +171,7 @@ def test_either_side_may_bring_the_history_or_both() -> None:
     ]
     assert len({told(left, right, "<=").p_violated for left, right in sides}) == 1
     assert told(Measured(pair, history), Limit(10.0), "<=").remembered == 40
-    assert told(Measured(pair, history), Measured(other, history[:20]), "<=").verdict is Verdict.INCONCLUSIVE
+    assert told(Measured(pair, history), Measured(other, history[:9]), "<=").verdict is Verdict.INCONCLUSIVE
 
 
 def test_a_history_that_never_varied() -> None:

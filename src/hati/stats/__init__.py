@@ -17,7 +17,7 @@ from hati.stats.agreement import (
     range_covered,
 )
 from hati.stats.anova import Anova, AnovaRow, SumOfSquares, anova
-from hati.stats.anytime_t import anytime_critical, anytime_e_values, fewest_signs
+from hati.stats.anytime_t import anytime_critical, anytime_e_value, anytime_e_values, fewest_signs
 from hati.stats.autocorrelation import Dependence, lag_one
 from hati.stats.bootstrap import bootstrap_interval
 from hati.stats.box_meyer import FactorModels, box_meyer
@@ -129,6 +129,7 @@ __all__ = [
     "adaptive_benjamini_hochberg",
     "anova",
     "anytime_critical",
+    "anytime_e_value",
     "anytime_e_values",
     "appended",
     "assisted_mean",

@@ -4,6 +4,7 @@ The default interpretation is three-valued, with the run as the unit; those that
 """
 
 from hati.logic.interpret.alarms import alarms
+from hati.logic.interpret.anytime import decide_early, pairs_to_decide
 from hati.logic.interpret.connectives import (
     Combined,
     Connective,
@@ -40,6 +41,7 @@ __all__ = [
     "alarms",
     "conjunction",
     "decide",
+    "decide_early",
     "disjunction",
     "exists",
     "for_all",
@@ -47,6 +49,7 @@ __all__ = [
     "interpret",
     "negation",
     "nonparametric",
+    "pairs_to_decide",
     "parametric",
     "welch",
 ]

@@ -11,7 +11,7 @@ from hati.core import FloatArray
 from hati.logic.interpret.measured import Measured
 from hati.logic.interpret.relation import Limit
 
-_GATHERS = 60_000_000
+_GATHERS = 40_000_000
 """Observations that are drawn for one distribution."""
 _FEWEST_MEANS = 8
 _CHUNK = 1 << 18
@@ -71,7 +71,7 @@ def resampled_means(
     """Draws of the mean of ``size`` resampled runs of so many resampled observations, shape (draws,).
 
     A run's resampled means theta* are drawn with replacement from a store of them (seed 004, section 4.4), which holds
-    one for each run of each draw, or as many as 60 million observations make: the means of long runs hardly differ.
+    one for each run of each draw, or as many as 40 million observations make: the means of long runs hardly differ.
     """
     wanted = min(draws * size, _GATHERS // observations)
     each = max(_FEWEST_MEANS, -(-wanted // len(runs)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from hati.core import InputError
@@ -24,10 +26,10 @@ from hati.logic.interpret.verdict import Verdict
 
 FEWEST_RUNS = 5
 """Of a side without a history: t on fewer run means errs too often where they have two modes."""
-FEWEST_REMEMBERED = 2
-"""Of a side with one."""
-SHORTEST_HISTORY = 30
-"""A history of fewer runs tells too little of the tails of the distribution of run means."""
+SHORTEST_HISTORY = 10
+"""A history of fewer runs tells too little of how run means are distributed."""
+ALONE = 100
+"""From as long a history on one run of a side is enough, else two."""
 
 
 def decide(left: Measured, right: Measured | Limit, relation: Relation, rng: np.random.Generator) -> Evidence:
@@ -38,48 +40,61 @@ def decide(left: Measured, right: Measured | Limit, relation: Relation, rng: np.
     the sides exchanged. ``=`` HOLDS where both are shown (Schuirmann 1987), and is VIOLATED where it is shown at alpha
     that either is violated. ``<`` and ``>`` have their bound at 1.
 
-    By Student's t with Welch's degrees of freedom, and from 30 earlier runs on by ``remembering``. With fewer than five
-    runs of a side, two with a history, nothing is shown. The generator is for what is drawn with a history.
+    By Student's t with Welch's degrees of freedom, and from ten earlier runs on by ``remembering``. Fewer than five
+    runs of a side show nothing; with a history two suffice, and one from 100 earlier runs on. The generator is for what
+    is drawn with a history.
 
     Raises:
         InputError: for ``=`` without a margin.
     """
     if relation.sign is Sign.EQUAL and not relation.margin:
         raise InputError("equality can be shown only with a margin", fix="write a = b +- 2%")
-    sizes = len(left.runs), 0 if isinstance(right, Limit) else len(right.runs)
-    fewest, remembered = min(size for size in sizes if size), history_of(left, right)
-    if remembered >= SHORTEST_HISTORY and fewest >= FEWEST_REMEMBERED:
-        test, contrast = remembering(left, right, relation.alpha, rng)
-        return told(test, contrast, relation, FEWEST_REMEMBERED, remembered)
+    found = tested(left, right, relation.alpha, rng)
+    return _too_few(left, right) if found is None else _told(found, relation)
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """The test of two sides, with what more runs would make of it, from how many, and what else tells of the noise."""
+
+    test: Test
+    contrast: Contrast
+    fewest: int
+    remembered: int
+
+
+def tested(left: Measured, right: Measured | Limit, alpha: float, rng: np.random.Generator) -> Tested | None:
+    """What the default interpretation rests on; None where there are too few runs."""
+    fewest = min(len(side.runs) for side in (left, right) if isinstance(side, Measured))
+    remembered = history_of(left, right)
+    least = 1 if remembered >= ALONE else 2
+    if remembered >= SHORTEST_HISTORY and fewest >= least:
+        return Tested(*remembering(left, right, alpha, rng), least, remembered)
     if fewest < FEWEST_RUNS:
-        return _too_few(left, right, sizes)
+        return None
     contrast = Contrast(side_mean(left.means), _right(right))
-    return told(contrast, contrast, relation)
+    return Tested(contrast, contrast, FEWEST_RUNS, 0)
 
 
-def told(
-    test: Test, contrast: Contrast, relation: Relation, fewest: int = FEWEST_RUNS, remembered: int = 0
-) -> Evidence:
-    """The evidence of a test; the contrast has the means and says how runs would change them."""
-    left, right = contrast.left.mean, contrast.right.mean
-    sizes = contrast.left.size, contrast.right.size
-    scale = scale_of(left, right, sizes)
-    holds, violated = p_values(test, relation.bounds(right))
+def _told(found: Tested, relation: Relation) -> Evidence:
+    left, right = found.contrast.left, found.contrast.right
+    scale = scale_of(left.mean, right.mean, (left.size, right.size))
+    holds, violated = p_values(found.test, relation.bounds(right.mean))
     verdict = verdict_of(holds, violated, relation.alpha)
-    needed = runs_needed(contrast, relation, fewest)
+    needed = runs_needed(found.contrast, relation, found.fewest)
     if verdict is Verdict.INCONCLUSIVE and needed is not None:
-        needed = max(needed, min(size for size in sizes if size) + 1)
+        needed = max(needed, min(side.size for side in (left, right) if side.size) + 1)
     return Evidence(
         verdict=verdict,
         scale=scale,
-        estimate=estimate_of(left, right, scale),
-        runs=sizes,
+        estimate=estimate_of(left.mean, right.mean, scale),
+        runs=(left.size, right.size),
         p_holds=holds,
         p_violated=violated,
-        interval=interval_of(test, left, right, scale, relation.alpha),
-        detectable=detectable_of(test, relation, right, scale),
+        interval=interval_of(found.test, left.mean, right.mean, scale, relation.alpha),
+        detectable=detectable_of(found.test, relation, right.mean, scale),
         runs_needed=needed,
-        remembered=remembered,
+        remembered=found.remembered,
     )
 
 
@@ -87,8 +102,9 @@ def _right(right: Measured | Limit) -> SideMean:
     return limit_mean(right.value) if isinstance(right, Limit) else side_mean(right.means)
 
 
-def _too_few(left: Measured, right: Measured | Limit, sizes: tuple[int, int]) -> Evidence:
+def _too_few(left: Measured, right: Measured | Limit) -> Evidence:
     """The runs needed are then the fewest that decide anything: little is known of how runs vary."""
+    sizes = len(left.runs), 0 if isinstance(right, Limit) else len(right.runs)
     means = float(left.means.mean()), right.value if isinstance(right, Limit) else float(right.means.mean())
     scale = scale_of(*means, sizes)
     return Evidence(
@@ -97,5 +113,5 @@ def _too_few(left: Measured, right: Measured | Limit, sizes: tuple[int, int]) ->
         estimate=estimate_of(*means, scale),
         runs=sizes,
         runs_needed=FEWEST_RUNS,
-        remark=f"fewer than {FEWEST_RUNS} runs of a side, and no history of {SHORTEST_HISTORY} runs",
+        remark=f"fewer than {FEWEST_RUNS} runs of a side, and no history of {SHORTEST_HISTORY} runs that would do",
     )

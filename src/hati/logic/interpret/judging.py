@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Protocol
 
 from hati.logic.interpret.contrast import Contrast
@@ -10,14 +11,14 @@ from hati.logic.interpret.evidence import Scale
 from hati.logic.interpret.relation import Bounds, Relation, Sign
 from hati.logic.interpret.verdict import Verdict
 
-MOST_RUNS = 10_000
+_MOST_RUNS = 10_000
 _ROUNDS = 40
 _PRECISE = 1e-9
 _FARTHEST = 100.0
 
 
-class Test(Protocol):
-    """Of left and right mean; a bound is a factor of the right one."""
+class OneSided(Protocol):
+    """Tests of left and right mean; a bound is a factor of the right one."""
 
     def above(self, bound: float) -> float:
         """The p-value of left <= bound right."""
@@ -26,6 +27,10 @@ class Test(Protocol):
     def below(self, bound: float) -> float:
         """The p-value of left >= bound right."""
         ...
+
+
+class Test(OneSided, Protocol):
+    """The same with what they reach."""
 
     def reach(self, bound: float, alpha: float) -> tuple[float, float]:
         """The quantiles alpha and 1 - alpha of left - bound right about the true one."""
@@ -36,7 +41,7 @@ class Test(Protocol):
         ...
 
 
-def p_values(test: Test, bounds: Bounds) -> tuple[float, float]:
+def p_values(test: OneSided, bounds: Bounds) -> tuple[float, float]:
     """Those of the relation's being violated, and of its holding.
 
     Of one bound both are one-sided. That the left is between two bounds is shown by two one-sided tests (Schuirmann
@@ -92,11 +97,12 @@ def detectable_of(test: Test, relation: Relation, right: float, scale: Scale) ->
 def runs_needed(contrast: Contrast, relation: Relation, fewest: int) -> int | None:
     """Runs of each side that would decide, means and variances being as they are; None where 10,000 would not."""
     bounds = relation.bounds(contrast.right.mean)
+    return needed(lambda runs: min(p_values(contrast.of(runs), bounds)) <= relation.alpha, fewest)
 
-    def decides(runs: int) -> bool:
-        return min(p_values(contrast.of(runs), bounds)) <= relation.alpha
 
-    least, most = fewest, MOST_RUNS
+def needed(decides: Callable[[int], bool], fewest: int) -> int | None:
+    """The fewest runs that decide, if more do so too; None where 10,000 do not."""
+    least, most = fewest, _MOST_RUNS
     if not decides(most):
         return None
     while least < most:

@@ -1,0 +1,166 @@
+"""Relations that are looked at after every pair of runs, and decided as soon as they can be."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hati.core import FloatArray, InputError
+from hati.logic.interpret.evidence import Evidence
+from hati.logic.interpret.judging import (
+    detectable_of,
+    estimate_of,
+    interval_of,
+    needed,
+    p_values,
+    scale_of,
+    verdict_of,
+)
+from hati.logic.interpret.measured import Measured
+from hati.logic.interpret.relation import Limit, Relation, Sign
+from hati.stats import POWER, anytime_critical, anytime_e_value, anytime_e_values, fewest_signs, noncentrality_of_t
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Run means in the order of their pairs, shape (pairs,) each; looks are taken from ``fewest`` pairs on.
+
+    What a pair says of a bound is left - bound right. With the truth on the bound the e-value of its mean ever reaches
+    1 / (2 alpha) with a probability of at most 2 alpha, and so of at most alpha with the mean on either side, where
+    differences are as likely to lie as far above as below.
+    """
+
+    left: FloatArray
+    right: FloatArray
+    fewest: int
+
+    def above(self, bound: float) -> float:
+        """The p-value of left <= bound right, of all looks together."""
+        return self._p_value(self._differences(bound))
+
+    def below(self, bound: float) -> float:
+        """The p-value of left >= bound right, of all looks together."""
+        return self._p_value(-self._differences(bound))
+
+    def reach(self, bound: float, alpha: float) -> tuple[float, float]:
+        """The ends of the confidence sequence after the last pair."""
+        critical = anytime_critical(len(self.left), 2.0 * alpha)
+        half = critical * self.error(bound) if math.isfinite(critical) else math.inf
+        return -half, half
+
+    def detectable(self, bound: float, alpha: float) -> float:
+        """At the last look alone."""
+        critical = anytime_critical(len(self.left), 2.0 * alpha)
+        if math.isinf(critical):
+            return math.inf
+        return noncentrality_of_t(critical, len(self.left) - 1.0, POWER) * self.error(bound)
+
+    def error(self, bound: float) -> float:
+        """The standard error of the mean difference."""
+        return float(np.std(self._differences(bound), ddof=1)) / math.sqrt(len(self.left))
+
+    def mean(self, bound: float) -> float:
+        """Of the differences."""
+        return float(self._differences(bound).mean())
+
+    def first(self, size: int) -> Pairs:
+        """The first so many."""
+        return replace(self, left=self.left[:size], right=self.right[:size])
+
+    def _differences(self, bound: float) -> FloatArray:
+        return self.left - bound * self.right
+
+    def _p_value(self, differences: FloatArray) -> float:
+        """Of a mean of at most zero: by the largest e-value of a look at which the mean was above."""
+        above = np.cumsum(differences)[self.fewest - 1 :] > 0.0
+        e_values = anytime_e_values(differences)[self.fewest - 1 :][above]
+        return 0.5 / float(e_values.max(initial=0.5))
+
+
+@dataclass(frozen=True)
+class _Projected:
+    """What a look after ``size`` pairs would say, means and deviations being as they are."""
+
+    pairs: Pairs
+    size: int
+
+    def above(self, bound: float) -> float:
+        return self._p_value(self.pairs.mean(bound), bound)
+
+    def below(self, bound: float) -> float:
+        return self._p_value(-self.pairs.mean(bound), bound)
+
+    def _p_value(self, mean: float, bound: float) -> float:
+        error = self.pairs.error(bound) * math.sqrt(len(self.pairs.left) / self.size)
+        if mean <= 0.0:
+            return 1.0
+        statistic = mean / error if error > 0.0 else math.inf
+        return min(1.0, 0.5 / anytime_e_value(statistic, self.size))
+
+
+def decide_early(left: Measured, right: Measured | Limit, relation: Relation) -> Evidence:
+    """What pairs of runs show of a relation, looked at after each: the n-th run of the left with that of the right.
+
+    The bounds are those of ``decide``, and the verdict and its p-values are of the first look that gives one: with the
+    truth on a bound HOLDS and VIOLATED each are given in at most alpha of all campaigns, however long they go on. Looks
+    begin with the number of pairs of which the signs alone can be significant, 7 at alpha = 1 %. By the anytime-valid
+    t-test of ``anytime_e_values``. The rest is of all pairs. A history is not used.
+
+    Raises:
+        InputError: for ``=`` without a margin, and for sides with different numbers of runs.
+    """
+    pairs = _pairs(left, right, relation)
+    sizes = len(left.runs), 0 if isinstance(right, Limit) else len(left.runs)
+    means = float(pairs.left.mean()), float(pairs.right.mean())
+    scale = scale_of(*means, sizes)
+    bounds = relation.bounds(means[1])
+    size = pairs_to_decide(left, right, relation) or len(left.runs)
+    holds, violated = p_values(pairs.first(size), bounds)
+    several = len(left.runs) > 1
+    return Evidence(
+        verdict=verdict_of(holds, violated, relation.alpha),
+        scale=scale,
+        estimate=estimate_of(*means, scale),
+        runs=sizes,
+        p_holds=holds,
+        p_violated=violated,
+        interval=interval_of(pairs, *means, scale, relation.alpha) if several else None,
+        detectable=detectable_of(pairs, relation, means[1], scale) if several else None,
+        runs_needed=_needed(pairs, relation, size) if several else pairs.fewest,
+        remark="" if len(left.runs) >= pairs.fewest else f"fewer than {pairs.fewest} pairs",
+    )
+
+
+def pairs_to_decide(left: Measured, right: Measured | Limit, relation: Relation) -> int | None:
+    """After how many pairs ``decide_early`` first has a verdict; None where it has none.
+
+    Raises:
+        InputError: for ``=`` without a margin, and for sides with different numbers of runs.
+    """
+    pairs = _pairs(left, right, relation)
+    for size in range(pairs.fewest, len(left.runs) + 1):
+        now = pairs.first(size)
+        if min(p_values(now, relation.bounds(float(now.right.mean())))) <= relation.alpha:
+            return size
+    return None
+
+
+def _pairs(left: Measured, right: Measured | Limit, relation: Relation) -> Pairs:
+    if relation.sign is Sign.EQUAL and not relation.margin:
+        raise InputError("equality can be shown only with a margin", fix="write a = b +- 2%")
+    means = np.full(len(left.runs), right.value) if isinstance(right, Limit) else right.means
+    if len(means) != len(left.runs):
+        raise InputError(f"{len(left.runs)} runs and {len(means)} are no pairs", fix="measure both sides in turn")
+    return Pairs(left.means, means, fewest_signs(2.0 * relation.alpha))
+
+
+def _needed(pairs: Pairs, relation: Relation, size: int) -> int | None:
+    """No fewer than there are, but where fewer have decided."""
+    bounds = relation.bounds(float(pairs.right.mean()))
+    found = needed(lambda runs: min(p_values(_Projected(pairs, runs), bounds)) <= relation.alpha, pairs.fewest)
+    decided = min(p_values(pairs.first(size), bounds)) <= relation.alpha
+    if decided or found is None:
+        return size if decided else None
+    return max(found, len(pairs.left) + 1)
