@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from hati.core import FloatArray, InputError
 from hati.logic.interpret.evidence import Evidence
 from hati.logic.interpret.judging import (
+    OneSided,
     detectable_of,
     estimate_of,
     interval_of,
@@ -38,11 +40,11 @@ class Pairs:
 
     def above(self, bound: float) -> float:
         """The p-value of left <= bound right, of all looks together."""
-        return self._p_value(self._differences(bound))
+        return self.at(len(self.left)).above(bound)
 
     def below(self, bound: float) -> float:
         """The p-value of left >= bound right, of all looks together."""
-        return self._p_value(-self._differences(bound))
+        return self.at(len(self.left)).below(bound)
 
     def reach(self, bound: float, alpha: float) -> tuple[float, float]:
         """The ends of the confidence sequence after the last pair."""
@@ -65,18 +67,44 @@ class Pairs:
         """Of the differences."""
         return float(self._differences(bound).mean())
 
-    def first(self, size: int) -> Pairs:
-        """The first so many."""
-        return replace(self, left=self.left[:size], right=self.right[:size])
+    def at(self, size: int) -> OneSided:
+        """The tests of all looks up to that many pairs."""
+        return _Look(self, size)
+
+    @cached_property
+    def _paths(self) -> dict[tuple[float, int], FloatArray]:
+        """The p-values up to each look, by bound and direction, as far as they have been asked for."""
+        return {}
+
+    def path(self, bound: float, direction: int) -> FloatArray:
+        """Those of a mean difference of at most zero (1), or at least (-1): of the largest e-value beyond it so far."""
+        if (bound, direction) not in self._paths:
+            differences = direction * self._differences(bound)
+            beyond = np.cumsum(differences)[self.fewest - 1 :] > 0.0
+            e_values = np.where(beyond, anytime_e_values(differences)[self.fewest - 1 :], 0.5)
+            self._paths[bound, direction] = 0.5 / np.maximum.accumulate(np.maximum(e_values, 0.5))
+        return self._paths[bound, direction]
 
     def _differences(self, bound: float) -> FloatArray:
         return self.left - bound * self.right
 
-    def _p_value(self, differences: FloatArray) -> float:
-        """Of a mean of at most zero: by the largest e-value of a look at which the mean was above."""
-        above = np.cumsum(differences)[self.fewest - 1 :] > 0.0
-        e_values = anytime_e_values(differences)[self.fewest - 1 :][above]
-        return 0.5 / float(e_values.max(initial=0.5))
+
+@dataclass(frozen=True)
+class _Look:
+    """After ``size`` pairs."""
+
+    pairs: Pairs
+    size: int
+
+    def above(self, bound: float) -> float:
+        return self._p_value(bound, 1)
+
+    def below(self, bound: float) -> float:
+        return self._p_value(bound, -1)
+
+    def _p_value(self, bound: float, direction: int) -> float:
+        look = self.size - self.pairs.fewest
+        return float(self.pairs.path(bound, direction)[look]) if look >= 0 else 1.0
 
 
 @dataclass(frozen=True)
@@ -116,8 +144,8 @@ def decide_early(left: Measured, right: Measured | Limit, relation: Relation) ->
     means = float(pairs.left.mean()), float(pairs.right.mean())
     scale = scale_of(*means, sizes)
     bounds = relation.bounds(means[1])
-    size = pairs_to_decide(left, right, relation) or len(left.runs)
-    holds, violated = p_values(pairs.first(size), bounds)
+    size = _first_decided(pairs, relation) or len(left.runs)
+    holds, violated = p_values(pairs.at(size), bounds)
     several = len(left.runs) > 1
     return Evidence(
         verdict=verdict_of(holds, violated, relation.alpha),
@@ -139,12 +167,13 @@ def pairs_to_decide(left: Measured, right: Measured | Limit, relation: Relation)
     Raises:
         InputError: for ``=`` without a margin, and for sides with different numbers of runs.
     """
-    pairs = _pairs(left, right, relation)
-    for size in range(pairs.fewest, len(left.runs) + 1):
-        now = pairs.first(size)
-        if min(p_values(now, relation.bounds(float(now.right.mean())))) <= relation.alpha:
-            return size
-    return None
+    return _first_decided(_pairs(left, right, relation), relation)
+
+
+def _first_decided(pairs: Pairs, relation: Relation) -> int | None:
+    bounds = relation.bounds(float(pairs.right.mean()))
+    looks = range(pairs.fewest, len(pairs.left) + 1)
+    return next((size for size in looks if min(p_values(pairs.at(size), bounds)) <= relation.alpha), None)
 
 
 def _pairs(left: Measured, right: Measured | Limit, relation: Relation) -> Pairs:
@@ -160,7 +189,7 @@ def _needed(pairs: Pairs, relation: Relation, size: int) -> int | None:
     """No fewer than there are, but where fewer have decided."""
     bounds = relation.bounds(float(pairs.right.mean()))
     found = needed(lambda runs: min(p_values(_Projected(pairs, runs), bounds)) <= relation.alpha, pairs.fewest)
-    decided = min(p_values(pairs.first(size), bounds)) <= relation.alpha
+    decided = min(p_values(pairs.at(size), bounds)) <= relation.alpha
     if decided or found is None:
         return size if decided else None
     return max(found, len(pairs.left) + 1)
