@@ -16,6 +16,7 @@ from benchmarks import (
     launching,
     nested,
     optimal_designs,
+    sensitivity,
     starting,
     steady,
     stopping,
@@ -40,6 +41,7 @@ ALL = (
     steady,
     gating,
     interpretations,
+    sensitivity,
 )
 
 

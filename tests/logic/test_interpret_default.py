@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -222,6 +224,6 @@ def test_axiom_4_is_never_violated(side: Measured, shift: float) -> None:
         lambda: told(normal(1, 5), normal(2, 5), "="),
     ],
 )
-def test_what_is_refused(make: object) -> None:
+def test_what_is_refused(make: Callable[[], object]) -> None:
     with pytest.raises(InputError):
-        make()  # type: ignore[operator]
+        make()

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from hati.core import FloatArray
-from hati.logic.interpret.bootstrap import Resampled
+from hati.logic.interpret.bootstrap import Resampled, upper_quantile
 from hati.logic.interpret.contrast import Contrast, SideMean, limit_mean
 from hati.logic.interpret.measured import Measured
 from hati.logic.interpret.relation import Limit
@@ -115,7 +115,7 @@ class Remembered:
 
     def _quantile(self, draws: FloatArray, alpha: float) -> float:
         """Where the p-value is alpha: by secants of the logarithms, from the quantile of the draws on."""
-        least = self._factor * float(np.quantile(draws, 1.0 - alpha, method="inverted_cdf"))
+        least = self._factor * upper_quantile(draws, alpha)
         if least <= 0.0 or np.mean(draws > 0.0) <= alpha:
             return least
         at, slope, last = math.log(least), -self.df / 2.0, None
