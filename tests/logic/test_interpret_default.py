@@ -183,6 +183,19 @@ def test_a_history_that_never_varied() -> None:
     assert found.p_violated == pytest.approx(1 / 45)
 
 
+@pytest.mark.parametrize(
+    "deviations",
+    [[0.0] * 29 + [0.1], [-0.1, 0.1] * 15, [0.0, 1e-9] * 20, list(np.random.default_rng(1).pareto(3, 40) / 10)],
+)
+def test_an_interval_ends_where_a_test_with_a_history_does(deviations: list[float]) -> None:
+    history = tuple(np.array([10.0 + deviation]) for deviation in deviations)
+    for second in (10.0, 10.001, 10.5):
+        left = Measured((np.array([10.2]), np.array([10.3])), history)
+        found = told(left, of_means(10.0, second), "<=")
+        assert found.interval is not None
+        assert (found.interval[0] > 1.0) == (found.verdict is Verdict.VIOLATED)
+
+
 means = st.lists(st.floats(1.0, 100.0).map(lambda v: round(v, 3)), min_size=5, max_size=8).map(lambda v: of_means(*v))
 
 
