@@ -2,8 +2,8 @@
 
 Thresholds: the printed interpretations within the 99 % binomial bounds of the rates that independent simulations gave
 (Welch .87, Definition 4.8 .142, .050 and .031 with 2, 5 and 10 runs); what the default is wrong in no more than the
-99 % bound of its nominal level; where effects have two modes, half of them each, of 2.25 %: t tells 2.2 % of those apart
-with ten runs (60,000 trials), as short tails make it do.
+99 % bound of its nominal level; where effects have two modes, half of them each, of 2.25 %: t tells so many apart with
+ten runs (60,000 trials), as short tails make it do.
 """
 
 from __future__ import annotations
