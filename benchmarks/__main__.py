@@ -12,10 +12,12 @@ from benchmarks import (
     designs,
     gating,
     importing,
+    interpretations,
     launching,
     nested,
     optimal_designs,
     recording,
+    sensitivity,
     starting,
     steady,
     stopping,
@@ -40,6 +42,8 @@ ALL = (
     steady,
     gating,
     recording,
+    interpretations,
+    sensitivity,
 )
 
 

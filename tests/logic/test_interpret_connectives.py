@@ -24,7 +24,7 @@ from hati.logic.interpret import (
     negation,
 )
 
-H, V, I = Verdict.HOLDS, Verdict.VIOLATED, Verdict.INCONCLUSIVE  # noqa: E741
+H, V, U = Verdict.HOLDS, Verdict.VIOLATED, Verdict.INCONCLUSIVE
 
 
 def told(verdict: Verdict, p_holds: float = 1.0, p_violated: float = 1.0) -> Evidence:
@@ -37,12 +37,12 @@ PAIRS = list(itertools.product(EACH, EACH))
 
 def test_tables() -> None:
     """Kleene 1952, section 64."""
-    order = (H, I, V)
+    order = (H, U, V)
     table = [[conjunction((told(a), told(b))).verdict for b in order] for a in order]
-    assert table == [[H, I, V], [I, I, V], [V, V, V]]
+    assert table == [[H, U, V], [U, U, V], [V, V, V]]
     table = [[implication(told(a), told(b)).verdict for b in order] for a in order]
-    assert table == [[H, I, V], [H, I, I], [H, H, H]]
-    assert [negation(told(a)).verdict for a in order] == [V, I, H]
+    assert table == [[H, U, V], [H, U, U], [H, H, H]]
+    assert [negation(told(a)).verdict for a in order] == [V, U, H]
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
@@ -71,10 +71,10 @@ def test_quantifiers_are_chains(verdicts: list[Verdict]) -> None:
 
 
 def test_what_decides() -> None:
-    parts = [told(H), told(V), told(I), told(V)]
+    parts = [told(H), told(V), told(U), told(V)]
     assert for_all(parts).deciding == (1, 3)
     assert exists(parts).deciding == (0,)
-    assert implication(told(I), told(H)).deciding == (1,)
+    assert implication(told(U), told(H)).deciding == (1,)
 
 
 def test_p_values() -> None:
@@ -82,7 +82,7 @@ def test_p_values() -> None:
     assert (for_all(parts).p_holds, for_all(parts).p_violated) == (0.9, pytest.approx(0.006))
     assert (exists(parts).p_holds, exists(parts).p_violated) == (pytest.approx(0.003), 0.9)
     assert negation(parts[0]).p_violated == 0.001
-    assert exists([told(I)] * 3).p_holds == 1.0
+    assert exists([told(U)] * 3).p_holds == 1.0
 
 
 def test_that_any_of_many_is_violated_is_not_told_by_chance() -> None:
@@ -91,14 +91,14 @@ def test_that_any_of_many_is_violated_is_not_told_by_chance() -> None:
     found = 0
     for _ in range(2_000):
         p_values = rng.random(10)
-        whole = for_all([told(V if p <= 0.01 else I, 1 - p, p) for p in p_values])
+        whole = for_all([told(V if p <= 0.01 else U, 1 - p, p) for p in p_values])
         found += alarms([whole], 0.01)[0] is V
     assert found <= 32  # the 99 % binomial bound
 
 
 def test_alarms_are_corrected() -> None:
-    found = [told(V, 1.0, 0.009), told(H, 0.001, 0.99), told(V, 1.0, 0.0001), told(I, 0.5, 0.5)]
-    assert alarms(found, 0.01) == [I, H, V, I]
+    found = [told(V, 1.0, 0.009), told(H, 0.001, 0.99), told(V, 1.0, 0.0001), told(U, 0.5, 0.5)]
+    assert alarms(found, 0.01) == [U, H, V, U]
     assert alarms(found[:1], 0.01) == [V]
     assert alarms([], 0.01) == []
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -171,7 +173,7 @@ def test_either_side_may_bring_the_history_or_both() -> None:
     ]
     assert len({told(left, right, "<=").p_violated for left, right in sides}) == 1
     assert told(Measured(pair, history), Limit(10.0), "<=").remembered == 40
-    assert told(Measured(pair, history), Measured(other, history[:20]), "<=").verdict is Verdict.INCONCLUSIVE
+    assert told(Measured(pair, history), Measured(other, history[:9]), "<=").verdict is Verdict.INCONCLUSIVE
 
 
 def test_a_history_that_never_varied() -> None:
@@ -179,6 +181,19 @@ def test_a_history_that_never_varied() -> None:
     left = Measured((np.array([10.5]), np.array([10.5])), history)
     found = told(left, of_means(10.0, 10.0), "<=")
     assert found.p_violated == pytest.approx(1 / 45)
+
+
+@pytest.mark.parametrize(
+    "deviations",
+    [[0.0] * 29 + [0.1], [-0.1, 0.1] * 15, [0.0, 1e-9] * 20, list(np.random.default_rng(1).pareto(3, 40) / 10)],
+)
+def test_an_interval_ends_where_a_test_with_a_history_does(deviations: list[float]) -> None:
+    history = tuple(np.array([10.0 + deviation]) for deviation in deviations)
+    for second in (10.0, 10.001, 10.5):
+        left = Measured((np.array([10.2]), np.array([10.3])), history)
+        found = told(left, of_means(10.0, second), "<=")
+        assert found.interval is not None
+        assert (found.interval[0] > 1.0) == (found.verdict is Verdict.VIOLATED)
 
 
 means = st.lists(st.floats(1.0, 100.0).map(lambda v: round(v, 3)), min_size=5, max_size=8).map(lambda v: of_means(*v))
@@ -222,6 +237,6 @@ def test_axiom_4_is_never_violated(side: Measured, shift: float) -> None:
         lambda: told(normal(1, 5), normal(2, 5), "="),
     ],
 )
-def test_what_is_refused(make: object) -> None:
+def test_what_is_refused(make: Callable[[], object]) -> None:
     with pytest.raises(InputError):
-        make()  # type: ignore[operator]
+        make()

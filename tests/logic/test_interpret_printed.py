@@ -19,6 +19,7 @@ from hati.logic.interpret import (
     Relation,
     Sign,
     Verdict,
+    bootstrap,
     interpret,
     nonparametric,
     parametric,
@@ -99,6 +100,17 @@ def test_nonparametric_resamples_runs_and_then_observations() -> None:
     low, high = np.quantile(wanted, [0.05, 0.95])
     ends = [(left.means.mean() - end) / right.means.mean() for end in (high, low)]
     assert found.interval == pytest.approx(ends, abs=0.004)
+
+
+def test_a_store_of_means_is_as_good_as_drawing_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of runs so long that their resampled means are used more than once: 80 of each run for 40,000."""
+    monkeypatch.setattr(bootstrap, "_GATHERS", 96_000)
+    side = np.stack(runs(3, 6, 200).runs)
+    rng = np.random.default_rng(5)
+    found = bootstrap.resampled_means(tuple(side), 2, 200, 20_000, rng)
+    chosen = rng.integers(0, 6, (20_000, 2))
+    wanted = side[chosen[:, :, None], rng.integers(0, 200, (20_000, 2, 200))].mean(axis=(1, 2))
+    assert stats.ks_2samp(found, wanted).statistic < 0.02
 
 
 def test_it_is_not_transitive() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ _GATHERS = 40_000_000
 """Observations that are drawn for one distribution."""
 _FEWEST_MEANS = 8
 _CHUNK = 1 << 18
+_DIGITS = 9
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +43,7 @@ class Resampled:
     def reach(self, bound: float, alpha: float) -> tuple[float, float]:
         """The inverse of the empirical distribution function at 1 - alpha, of the draws and of the reflected ones."""
         draws = self.differences(bound)
-        low, high = (float(np.quantile(d, 1.0 - alpha, method="inverted_cdf")) for d in (-draws, draws))
-        return -low, high
+        return -upper_quantile(-draws, alpha), upper_quantile(draws, alpha)
 
     def detectable(self, bound: float, alpha: float) -> float:
         """By the distribution shifted as far as that 80 % of it are beyond the quantile, on the worse side."""
@@ -52,7 +53,19 @@ class Resampled:
         return float(max(high - one_fifth, four_fifths - low))
 
 
-def resampled_side(side: Measured | Limit, rng: np.random.Generator, draws: int) -> FloatArray:
+def upper_quantile(draws: FloatArray, alpha: float) -> float:
+    """The inverse of the empirical distribution function at 1 - alpha."""
+    place = math.ceil(round(len(draws) * (1.0 - alpha), _DIGITS)) - 1
+    return float(np.partition(draws, place)[place])
+
+
+def resampled(left: Measured, right: Measured | Limit, rng: np.random.Generator, draws: int) -> Resampled:
+    """The means of two sides with draws of them."""
+    means = [side.value if isinstance(side, Limit) else float(side.means.mean()) for side in (left, right)]
+    return Resampled(means[0], means[1], *(_side(side, rng, draws) for side in (left, right)))
+
+
+def _side(side: Measured | Limit, rng: np.random.Generator, draws: int) -> FloatArray:
     """Draws of the mean of as many runs of as many observations, about its own mean; zero of a limit.
 
     Drawn from the history, or from the runs themselves where there is none: shape (draws,). Runs of several sizes

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from hati.core import FloatArray
-from hati.logic.interpret.bootstrap import Resampled, resampled_side
+from hati.logic.interpret.bootstrap import resampled
 from hati.logic.interpret.contrast import Contrast, SideMean, limit_mean
 from hati.logic.interpret.evidence import Evidence
 from hati.logic.interpret.judging import Test, detectable_of, estimate_of, interval_of, scale_of
@@ -46,9 +46,8 @@ def nonparametric(
 
     Of a side without a history its own runs are resampled.
     """
-    means = _mean(left), _mean(right)
-    test = Resampled(*means, *(resampled_side(side, rng, draws) for side in (left, right)))
-    return _told(test, *means, left, right, relation)
+    test = resampled(left, right, rng, draws)
+    return _told(test, test.left, test.right, left, right, relation)
 
 
 def _told(

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from hati.core import FloatArray
-from hati.logic.interpret.bootstrap import Resampled
+from hati.logic.interpret.bootstrap import Resampled, upper_quantile
 from hati.logic.interpret.contrast import Contrast, SideMean, limit_mean
 from hati.logic.interpret.measured import Measured
 from hati.logic.interpret.relation import Limit
@@ -20,6 +20,8 @@ DRAWS = 2_000
 """Of the distribution of a difference of means."""
 _STEPS = 30
 _PRECISE = 1e-7
+_TINY = 1e-300
+_LARGEST_STEP = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,17 +117,17 @@ class Remembered:
 
     def _quantile(self, draws: FloatArray, alpha: float) -> float:
         """Where the p-value is alpha: by secants of the logarithms, from the quantile of the draws on."""
-        least = self._factor * float(np.quantile(draws, 1.0 - alpha, method="inverted_cdf"))
+        least = self._factor * upper_quantile(draws, alpha)
         if least <= 0.0 or np.mean(draws > 0.0) <= alpha:
             return least
-        at, slope, last = math.log(least), -self.df / 2.0, None
+        at, slope, last = math.log(least), -self.df / 2.0, (math.nan, math.nan)
         for _ in range(_STEPS):
-            miss = math.log(self._tail(draws, math.exp(at)) / alpha)
-            if last is not None and at != last[0]:
-                slope = (miss - last[1]) / (at - last[0])
-            if abs(miss) <= _PRECISE:
+            miss = math.log(max(self._tail(draws, math.exp(at)), _TINY) / alpha)
+            if abs(miss) <= _PRECISE or (math.isnan(last[0]) and miss < 0.0):
                 break
-            last, at = (at, miss), at - miss / slope
+            if not math.isnan(last[0]) and miss != last[1]:
+                slope = (miss - last[1]) / (at - last[0])
+            last, at = (at, miss), at + min(max(-miss / slope, -_LARGEST_STEP), _LARGEST_STEP)
         return max(least, math.exp(at))
 
     def _deviation(self, bound: float) -> float:

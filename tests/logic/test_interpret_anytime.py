@@ -1,0 +1,95 @@
+"""Relations that are looked at after every pair."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hati.core import FloatArray, InputError
+from hati.logic.interpret import Limit, Measured, Relation, Scale, Sign, Verdict, decide_early, pairs_to_decide
+from hati.stats import anytime_critical, anytime_e_values
+
+AT_MOST = Relation(Sign.AT_MOST, 0.02)
+
+
+def of(means: FloatArray) -> Measured:
+    return Measured(tuple(means[:, None]))
+
+
+def normal(seed: int, number: int, mean: float = 10.0) -> FloatArray:
+    return np.random.default_rng(seed).normal(mean, 0.1, number)
+
+
+def test_it_is_the_anytime_valid_t_test_of_differences() -> None:
+    left, right = normal(1, 12), normal(2, 12)
+    found = decide_early(of(left), of(right), AT_MOST)
+    size = pairs_to_decide(of(left), of(right), AT_MOST)
+    assert size is not None
+    e_values = anytime_e_values(left[:size] - 1.02 * right[:size])[6:]
+    assert (found.verdict, found.runs_needed) == (Verdict.HOLDS, size)
+    assert found.p_holds == pytest.approx(0.5 / e_values.max())
+    assert e_values[:-1].max(initial=0.0) < 50.0 <= e_values[-1]
+
+
+def test_the_interval_is_the_confidence_sequence() -> None:
+    left, right = normal(1, 12), normal(2, 12)
+    found = decide_early(of(left), of(right), AT_MOST)
+    assert found.interval is not None
+    for end in found.interval:
+        differences = left - end * right
+        statistic = abs(differences.mean()) / differences.std(ddof=1) * np.sqrt(12)
+        assert statistic == pytest.approx(anytime_critical(12, 0.02), rel=1e-5)
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10_000), ratio=st.sampled_from([0.99, 1.02, 1.05]), more=st.integers(0, 20))
+def test_a_verdict_stays(seed: int, ratio: float, more: int) -> None:
+    left, right = normal(seed, 40, 10.0 * ratio), normal(seed + 1, 40)
+    size = pairs_to_decide(of(left), of(right), AT_MOST)
+    if size is None:
+        assert decide_early(of(left), of(right), AT_MOST).verdict is Verdict.INCONCLUSIVE
+        return
+    first, later = (decide_early(of(left[:n]), of(right[:n]), AT_MOST) for n in (size, min(40, size + more)))
+    assert first.verdict is later.verdict is not Verdict.INCONCLUSIVE
+    assert (first.p_holds, first.p_violated) == pytest.approx((later.p_holds, later.p_violated))
+
+
+def test_the_pairs_that_it_needs_decide() -> None:
+    left, right = normal(1, 8, 10.2), normal(2, 8, 10.1)
+    found = decide_early(of(left), of(right), AT_MOST)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.runs_needed is not None
+    differences = left - 1.02 * right
+
+    def decides(pairs: int) -> bool:
+        return bool(
+            abs(differences.mean()) > anytime_critical(pairs, 0.02) * differences.std(ddof=1) * np.sqrt(7 / 8 / pairs)
+        )
+
+    assert abs(found.runs_needed - next(n for n in range(7, 1000) if decides(n))) <= 2
+
+
+def test_few_pairs_decide_nothing() -> None:
+    found = decide_early(of(normal(1, 6, 20.0)), of(normal(2, 6)), AT_MOST)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.remark == "fewer than 7 pairs"
+    assert decide_early(of(normal(1, 1)), of(normal(2, 1)), AT_MOST).runs_needed == 7
+
+
+def test_on_the_bound_no_number_of_pairs_decides() -> None:
+    right = normal(1, 10)
+    assert decide_early(of(right), of(right), Relation(Sign.AT_MOST)).runs_needed is None
+    assert decide_early(of(right), of(right), Relation(Sign.EQUAL, 0.02)).verdict is Verdict.HOLDS
+
+
+def test_a_limit() -> None:
+    found = decide_early(of(normal(1, 10)), Limit(11.0), Relation(Sign.AT_MOST))
+    assert (found.verdict, found.scale, found.runs) == (Verdict.HOLDS, Scale.MEAN, (10, 0))
+
+
+@pytest.mark.parametrize("relation", [AT_MOST, Relation(Sign.EQUAL)])
+def test_what_is_refused(relation: Relation) -> None:
+    with pytest.raises(InputError):
+        decide_early(of(normal(1, 8)), of(normal(2, 9)), relation)

@@ -1,0 +1,70 @@
+"""Error rates of interpretations, as ``python -m benchmarks.interpretations`` simulates them.
+
+Thresholds: the printed interpretations within the 99 % binomial bounds of the rates that independent simulations gave
+(Welch .87, Definition 4.8 .142, .050 and .031 with 2, 5 and 10 runs); what the default is wrong in no more than the
+99 % bound of its nominal level; where effects have two modes, half of them each, of 2.25 %: t tells so many apart with
+ten runs (60,000 trials), as short tails make it do.
+"""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.interpretations import (
+    ALPHA,
+    MARGIN,
+    SHAPES,
+    early,
+    most_within,
+    rejected_by_printed,
+    three_valued,
+    told_by_default,
+)
+from scipy import stats
+
+pytestmark = [pytest.mark.statistical, pytest.mark.acceptance]
+
+TRIALS = 1_500
+CAMPAIGNS = 400
+OF_TWO_MODES = 0.0225
+
+
+@pytest.mark.parametrize(
+    ("name", "runs", "rate"),
+    [("welch", 5, 0.87), ("parametric", 2, 0.142), ("parametric", 5, 0.050), ("parametric", 10, 0.031)],
+)
+def test_printed_interpretations_err_as_they_do(name: str, runs: int, rate: float) -> None:
+    found = rejected_by_printed(name, runs, TRIALS, seed=7)
+    low, high = stats.binom.ppf([0.005, 0.995], TRIALS, rate)
+    assert low <= found * TRIALS <= high
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("runs", "history"), [(5, 0), (10, 0), (2, 10), (2, 30), (5, 30), (1, 130)])
+def test_the_default_keeps_its_level(shape: str, runs: int, history: int) -> None:
+    found = told_by_default(SHAPES[shape], runs, TRIALS, history=history, seed=7)
+    level = OF_TWO_MODES if shape == "bimodal (half and half)" else 2.0 * ALPHA
+    assert found["either"] * TRIALS <= most_within(TRIALS, level)
+
+
+def test_a_history_finds_with_two_runs_what_takes_six_without() -> None:
+    assert told_by_default(SHAPES["normal"], 2, TRIALS, history=30, ratio=1.03, seed=7)["VIOLATED"] >= 0.55
+    assert told_by_default(SHAPES["normal"], 5, TRIALS, ratio=1.03, seed=7)["VIOLATED"] >= 0.85
+
+
+@pytest.mark.parametrize("runs", [5, 20])
+def test_at_the_margin_each_verdict_is_rare(runs: int) -> None:
+    found = three_valued(runs, 1.0 + MARGIN, TRIALS, seed=7)
+    assert max(found["HOLDS"], found["VIOLATED"]) * TRIALS <= most_within(TRIALS, ALPHA)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_at_the_margin_with_early_stopping_too(shape: str) -> None:
+    found, _ = early(SHAPES[shape], 1.0 + MARGIN, CAMPAIGNS, seed=7)
+    assert max(found["HOLDS"], found["VIOLATED"]) * CAMPAIGNS <= most_within(CAMPAIGNS, ALPHA)
+
+
+def test_early_stopping_saves_runs_away_from_the_margin() -> None:
+    for ratio, verdict in ((0.98, "HOLDS"), (1.06, "VIOLATED")):
+        found, pairs = early(SHAPES["normal"], ratio, CAMPAIGNS, seed=7)
+        assert found[verdict] == 1.0
+        assert pairs <= 10.0
