@@ -87,8 +87,7 @@ class TestGoogleBenchmark:
         failed = {"name": "BM_A", "error_occurred": True, "error_message": "no file"}
         output = json.dumps({"context": {}, "benchmarks": [failed]}).encode()
         assert error(output, GOOGLE, NS) == (
-            "standard output: there is nothing measured in it; 'BM_A' failed and is left out: no file;"
-            " google-benchmark repeats within one process: a file is one run; give several files for several runs"
+            "standard output: there is nothing measured in it; 'BM_A' failed and is left out: no file"
         )
 
 
@@ -148,7 +147,7 @@ BM_SORT = "BM_Sort/10/iterations:1000"
             ": 'time': unit 'ns/op' cannot be converted to 'ns': one is time/op, the other time;"
             " correct `unit` there or in hati.toml",
         ),
-        (b"started\n{}", GOOGLE, NS, (), ":1:1: this is no JSON: invalid char in json text"),
+        (b"started\n{}", GOOGLE, NS, (), ":1: this begins with no JSON; add --benchmark_format=json to"),
         (b'{"context": {}, "benchmarks": 3}', GOOGLE, NS, (), ": there is nothing measured in it"),
         (b'{"benchmarks": [{"name": "a"}]}', GOOGLE, NS, (), " at benchmarks[0]: there is no 'time_unit'"),
         (GOOGLE_OUTPUT[:-40], GOOGLE, NS, (), ": the JSON ends before it is complete; is the file whole?"),
@@ -161,6 +160,7 @@ BM_SORT = "BM_Sort/10/iterations:1000"
             ": this is of the format google-benchmark, and the reader is 'jmh'; write reader = \"google-benchmark\"",
         ),
         (b'[{"name": "a", "value": 1}]', JMH, NS, (), ": this is of the format github-action-benchmark, and"),
+        (b"# JMH version: 1.37\n", JMH, NS, (), ":1: this begins with no JSON; add \"-rf\", \"json\", "),
         (b"[]", JMH, NS, (), ": there is nothing measured in it"),
     ],
 )  # fmt: skip
@@ -218,7 +218,7 @@ class TestFile:
             ("true", "r.json: the command did not write this file; `output` and the command must name the same file"),
             ("mkdir {work}/r.json", "r.json: this is no file; `output` and the command must name the same file"),
             ("truncate -s 17M {work}/r.json", "r.json: the file has more than 16 MiB; let the command write less"),
-            ("echo 3 > {work}/r.json", "r.json: there is nothing measured in it"),
+            ("echo [] > {work}/r.json", "r.json: there is nothing measured in it"),
         ],
     )
     def test_a_file_that_cannot_be_read_is_told(self, measure: Measure, script: str, expected: str) -> None:

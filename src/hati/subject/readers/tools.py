@@ -14,6 +14,11 @@ from hati.subject.readers.reading import Reading
 
 _MOST_NAMED = 6
 _HEAD = 1 << 16
+_LEFT_OUT = "is left out"
+_AS_JSON = {
+    ReaderKind.GOOGLE_BENCHMARK: "add --benchmark_format=json to the command, which prints nothing else",
+    ReaderKind.JMH: 'add "-rf", "json", "-rff", "{work}/jmh.json" to the command, and output = "{work}/jmh.json"',
+}
 _ONE_PROCESS = {
     ReaderKind.JMH: "let JMH fork once: -f 1",
     ReaderKind.GO: "let the command start one test program; -count repeats within it",
@@ -57,13 +62,15 @@ def _samples(kind: ReaderKind, output: bytes, name: str) -> tuple[tuple[Sample, 
 
     if not output.strip():
         raise InputError("the output is empty", place=Place(name), fix="did the tool find any benchmark?")
+    if kind in _AS_JSON and not output.lstrip().startswith((b"{", b"[")):
+        raise InputError("this begins with no JSON", place=Place(name, 1), fix=_AS_JSON[kind])
     written = detected(output[:_HEAD])
     if written not in {None, SampleFormat(kind)}:
         fix = f'write reader = "{written}"' if str(written) in map(str, TOOLS) else None
         raise InputError(f"this is of the format {written}, and the reader is '{kind}'", place=Place(name), fix=fix)
     book = Book()
     READERS[SampleFormat(kind)](Source(name, BytesIO(output), output), book)
-    return book.samples(), book.warnings
+    return book.samples(), [warning for warning in book.warnings if _LEFT_OUT in warning]
 
 
 def _only(samples: Sequence[Sample], warnings: list[str], field: str, pattern: str | None, place: Place) -> Sample:
