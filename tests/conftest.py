@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -28,6 +29,8 @@ INSTALL = {
     "hyperfine": "apt-get install hyperfine",
     "PostgreSQL": "apt-get install postgresql",
     "subversion": "apt-get install subversion",
+    "google-benchmark": "apt-get install g++ libbenchmark-dev",
+    "Go": "apt-get install golang-go",
 }
 
 
@@ -88,6 +91,25 @@ def subversion() -> None:
     """The programs of Subversion are there."""
     if not shutil.which("svn") or not shutil.which("svnadmin"):
         absent("subversion")
+
+
+@pytest.fixture(scope="session")
+def google_benchmark() -> None:
+    """A C++ compiler and google-benchmark are there."""
+    if not shutil.which("g++") or not _preprocesses("#include <benchmark/benchmark.h>"):
+        absent("google-benchmark")
+
+
+def _preprocesses(source: str) -> bool:
+    command = ["g++", "-std=c++17", "-E", "-x", "c++", "-"]
+    return subprocess.run(command, input=source.encode(), capture_output=True, check=False).returncode == 0
+
+
+@pytest.fixture(scope="session")
+def go() -> None:
+    """Go is there."""
+    if not shutil.which("go"):
+        absent("Go")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.core.nearest import nearest, suggestion
-from hati.core.placeholders import Placeholder, PlaceholderError, fill, names
+from hati.core.placeholders import Placeholder, PlaceholderError, fill, fill_known, names
 
 
 def test_names_and_offsets() -> None:
@@ -18,6 +18,10 @@ def test_names_and_offsets() -> None:
 def test_fills_and_undoubles() -> None:
     values = {"work": "/w", "file:x": "{y}", "": "3"}
     assert fill("{work}/{{a}} {file:x} --n={}", values) == "/w/{a} {y} --n=3"
+
+
+def test_fills_what_is_known_and_leaves_other_braces() -> None:
+    assert fill_known(r"{n}/{m}: \d{1,3} \{n} {}", {"n": "10", "1": "x"}) == r"10/{m}: \d{1,3} \{n} {}"
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,18 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(?P<language>\w+)(?P<rest>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r'title="([^"]+)"')
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-LONG = {"first-screening.md", "recalibrate.md", "recommend.md", "share-a-store.md", "study-a-table.md"}
+LONG = {
+    "any-language.md",
+    "first-screening.md",
+    "recalibrate.md",
+    "recommend.md",
+    "share-a-store.md",
+    "study-a-table.md",
+}
 SERVED = {"share-a-store.md"}
 """Those that need a server of PostgreSQL, with an empty database."""
+NEEDED = {"any-language.md": ("google_benchmark", "go")}
+"""The components, as fixtures, that those take."""
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 
@@ -64,6 +73,8 @@ def test_what_a_document_shows_is_what_happens(
     document: Path, tmp_path: Path, hati_server: Server, request: pytest.FixtureRequest
 ) -> None:
     variables = request.getfixturevalue("postgres").variables("hati") if document.name in SERVED else {}
+    for component in NEEDED.get(document.name, ()):
+        request.getfixturevalue(component)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     checker = doctest.OutputChecker()
     executed = 0

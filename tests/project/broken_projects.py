@@ -144,7 +144,32 @@ BROKEN = {
     "a pattern for the wrong reader": (
         "path   = ",
         "pattern= ",
-        "19:1: pattern is for reader 'regex', this is reader 'json'",
+        "19:1: pattern is for reader 'regex', 'google-benchmark', 'jmh' or 'go', this is reader 'json'",
+    ),
+    "a field for the wrong reader": (
+        "path   = ",
+        "field  = ",
+        "19:1: field is for reader 'google-benchmark', 'jmh' or 'go', this is reader 'json'",
+    ),
+    "an output outside of the run's folder": (
+        'reader  = "json"',
+        'reader = "json"\noutput = "r.json"',
+        '10:10: output is no file in the run\'s folder; as in output = "{work}/result.json"',
+    ),
+    "an output above the run's folder": (
+        'reader  = "json"',
+        'reader = "json"\noutput = "{work}/../r.json"',
+        '10:10: output is no file in the run\'s folder; as in output = "{work}/result.json"',
+    ),
+    "an output that names what there is not": (
+        'reader  = "json"',
+        'reader = "json"\noutput = "{wrok}/r.json"',
+        "10:11: unknown placeholder {wrok}; did you mean {work}? (for braces as they are, double them: {{ }})",
+    ),
+    "a build that names what it cannot know": (
+        '"make", "{engine}"',
+        '"make", "{repetition}"',
+        "6:21: unknown placeholder {repetition}; did you mean {revision}? (for braces as they are, double them: {{ }})",
     ),
     "a template that is not there": (
         "shop.conf.j2",

@@ -76,6 +76,8 @@ PROCESS_METRICS = "wall_time, user_time, system_time, cpu_time, peak_memory"
         ("regex", "pattern = '(a'", "this is no regular expression: missing ), unterminated subpattern"),
         ("regex", "", "pattern is missing; add it, as in pattern = 'latency: ([0-9.]+) s'"),
         ("json", "", 'path is missing; add it, as in path = "results[*].latency"'),
+        ("go", "pattern = '(a'", "this is no regular expression: missing ), unterminated subpattern"),
+        ("jmh", "path = 'x'", "path is for reader 'json', this is reader 'jmh'"),
         ("hati", "path = 'x'", "path is for reader 'json', this is reader 'hati'"),
         ("process", "", f"reader 'process' has no metric 'latency'; there are: {PROCESS_METRICS}"),
     ],
@@ -95,6 +97,13 @@ def test_a_unit_that_the_process_reader_cannot_have(tmp_path: Path) -> None:
     assert message(tmp_path) == (
         "hati.toml:5:40: unit 's' cannot be converted to 'MB': one is time, the other memory; write unit = \"s\""
     )
+
+
+def test_the_process_reader_reads_no_file(tmp_path: Path) -> None:
+    (tmp_path / "hati.toml").write_text(
+        "[[benchmark]]\nname = 'b'\ncommand = ['true']\nreader = 'process'\noutput = '{work}/a'\n"
+    )
+    assert message(tmp_path) == "hati.toml:5:1: reader 'process' reads no output; remove this line"
 
 
 def test_two_benchmarks_of_one_name(tmp_path: Path) -> None:

@@ -222,3 +222,23 @@ def test_the_skeleton_with_its_comments_taken_off_is_a_project() -> None:
     project = read("\n".join(line for line in lines if not line.startswith("build")))
     assert set(project.space.names) == {"size", "reverse", "level"}
     assert project.benchmark().warmup == 3
+
+
+def test_readers_of_other_tools_find_a_benchmark_by_its_name() -> None:
+    text = """
+        [[benchmark]]
+        name = "sorting"
+        build = ["make", "SIZE={n}"]
+        command = ["java", "-jar", "b.jar", "-f", "1", "-rf", "json", "-rff", "{work}/jmh.json"]
+        reader = "jmh"
+        output = "{work}/jmh.json"
+        metric = [
+          { name = "latency", unit = "us/op", field = "avgt", pattern = 'sort \\(n={n},' },
+          { name = "thrpt", unit = "ops/s", better = "higher" },
+        ]
+        workload = { n = 10 }
+    """
+    benchmark = parse_project(text, Path("hati.toml")).benchmark()
+    assert benchmark.build == ("make", "SIZE={n}")
+    assert benchmark.output == "{work}/jmh.json"
+    assert benchmark.reader == Reader(ReaderKind.JMH, (("latency", r"sort \(n={n},"),), (("latency", "avgt"),))

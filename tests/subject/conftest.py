@@ -44,13 +44,14 @@ def measure(tmp_path: Path, warden: Warden) -> Callable[..., Run]:
     def make(
         *command: str,
         kind: ReaderKind = ReaderKind.PROCESS,
+        patterns: tuple[tuple[str, str], ...] = (),
         configuration: Mapping[str, Setting] | None = None,
         workload: Mapping[str, Setting] | None = None,
         repetition: int = 1,
         metrics: tuple[Metric, ...] = (Metric("wall_time", "s"),),
         **about: Any,
     ) -> Run:
-        benchmark = Benchmark("b", command, Reader(kind), metrics, **about)
+        benchmark = Benchmark("b", command, Reader(kind, patterns), metrics, **about)
         task = Task("s", "design", "b", Configuration(configuration), "rev1", Workload(workload), repetition)
         subject = LocalSubject(root, [benchmark], machine())
         subject.tidy()

@@ -131,6 +131,25 @@ class TestCommand:
         assert run.output.split() == ["3", "true", "10", "rev1", "7", "{}", str(tmp_path / "project"), "0"]
         assert list((tmp_path / "project/.hati/work").iterdir()) == []
 
+    def test_placeholders_in_patterns_stand_for_their_own_text(self, measure: Measure) -> None:
+        run = measure(
+            *sh("echo 'size 1.5+: 20 ms'; echo 'size 1055: 30 ms'"),
+            kind=ReaderKind.REGEX,
+            patterns=(("latency", r"size {n}: (\d{2}) ms"),),
+            workload={"n": "1.5+"},
+            metrics=(Metric("latency", "ms"),),
+        )
+        assert [list(one.values) for one in run.observations] == [[20.0]], run.detail
+        document = sh("""echo '{{"10": [1, 2], "20": [3]}}'""")
+        run = measure(
+            *document,
+            kind=ReaderKind.JSON,
+            patterns=(("latency", '["{n}"]'),),
+            configuration={"n": 10},
+            metrics=(Metric("latency", "ms"),),
+        )
+        assert [list(one.values) for one in run.observations] == [[1.0, 2.0]], run.detail
+
     def test_arguments_of_active_options_follow_the_command(self, measure: Measure) -> None:
         run = measure(
             "echo",
@@ -325,6 +344,21 @@ class TestBuild:
         ]
         assert (root / ".hati/log").read_text().count("built") == 3
         assert not (root / "main.out").exists()
+
+    def test_once_per_parameter_of_the_workload_that_it_names(self, root: Path, warden: Warden) -> None:
+        metrics = (Metric("wall_time", "s"),)
+        build = ("sh", "-c", "echo {n} > made; echo built >> $LOG")
+        benchmark = Benchmark("b", ("cat", "made"), Reader(ReaderKind.PROCESS), metrics, build)
+        environment = {**os.environ, "LOG": str(root / ".hati/log")}
+        subject = LocalSubject(root, [benchmark], machine(), environment=environment)
+        subject.tidy()
+
+        def output(n: int, unnamed: int) -> str:
+            workload = Workload({"n": n, "m": unnamed})
+            return subject.measure(Task("s", "design", "b", Configuration(), "r", workload, 1), warden).output
+
+        assert [output(1, 1), output(2, 1), output(1, 2)] == ["1\n", "2\n", "1\n"]
+        assert (root / ".hati/log").read_text() == "built\n" * 2
 
     def test_a_failing_build_is_told_with_its_output_and_not_repeated(
         self, build: Callable[..., Run], root: Path

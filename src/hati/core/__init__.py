@@ -5,7 +5,18 @@ observations and evidence; machines, units, seeds and errors; and the ports that
 and stores fill. Nothing here does I/O.
 """
 
-from hati.core.benchmark import AUTO, Benchmark, Binding, ConfigurationFile, Reader, ReaderKind, Ready, Server, Warmup
+from hati.core.benchmark import (
+    AUTO,
+    TOOLS,
+    Benchmark,
+    Binding,
+    ConfigurationFile,
+    Reader,
+    ReaderKind,
+    Ready,
+    Server,
+    Warmup,
+)
 from hati.core.errors import HatiError, InputError, MeasurementError, NotInstalledError, Place
 from hati.core.evidence import Evidence
 from hati.core.finding import Event, Finding, FindingState, Happening, Size, Spot
@@ -28,6 +39,7 @@ __all__ = [
     "LARGEST",
     "NO_ORIGIN",
     "NO_USAGE",
+    "TOOLS",
     "Assignment",
     "Benchmark",
     "Better",

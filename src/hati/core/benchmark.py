@@ -72,6 +72,13 @@ class ReaderKind(StrEnum):
     PROCESS = "process"
     JSON = "json"
     REGEX = "regex"
+    GOOGLE_BENCHMARK = "google-benchmark"
+    JMH = "jmh"
+    GO = "go"
+
+
+TOOLS: Final = (ReaderKind.GOOGLE_BENCHMARK, ReaderKind.JMH, ReaderKind.GO)
+"""Those that read what another benchmark tool writes, which may be of several benchmarks."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +86,14 @@ class Reader:
     """Which reader, and where it finds each metric.
 
     ``patterns`` pairs a metric's name with where to look: for ``json`` a path such as
-    ``results.latency[*]``, for ``regex`` a regular expression with one group.
+    ``results.latency[*]``, for ``regex`` a regular expression with one group, for one of ``TOOLS`` a regular
+    expression that finds the name of one benchmark. ``fields`` pairs a metric's name with the tool's, where it has
+    another.
     """
 
     kind: ReaderKind
     patterns: tuple[tuple[str, str], ...] = ()
+    fields: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,7 +101,8 @@ class Benchmark:
     """One benchmark of a subject; commands are argument lists, started without a shell.
 
     ``timeout`` in seconds; ``warmup`` is the number of leading observations of a run that are warm-up, or
-    ``AUTO`` where it is found in each run.
+    ``AUTO`` where it is found in each run. ``output`` is a template of the file, in the run's work folder, that the
+    command writes and that is read; None: its standard output is.
     """
 
     name: str
@@ -108,6 +119,7 @@ class Benchmark:
     cpus: tuple[int, ...] = ()
     workload: Workload = field(default_factory=Workload)
     bindings: tuple[Binding, ...] = ()
+    output: str | None = None
 
     def __post_init__(self) -> None:
         if not self.command:
@@ -135,7 +147,11 @@ class Benchmark:
         return canonical_json(
             {
                 "command": self.command,
-                "reader": [self.reader.kind, self.reader.patterns],
+                "reader": [
+                    self.reader.kind,
+                    self.reader.patterns,
+                    *([self.reader.fields] if self.reader.fields else []),
+                ],
                 "metrics": [[m.name, m.unit, m.better] for m in self.metrics],
                 "build": self.build,
                 "prepare": self.prepare,
@@ -154,5 +170,6 @@ class Benchmark:
                 "cpus": self.cpus,
                 "workload": dict(self.workload),
                 "bindings": [[b.option, b.argument, b.env, b.build] for b in self.bindings],
+                **({"output": self.output} if self.output else {}),
             }
         )

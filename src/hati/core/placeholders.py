@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hati.core.errors import InputError, Place
 from hati.core.nearest import nearest
 
+_UNESCAPED = re.compile(r"(?<!\\)\{([^{}]*)\}")
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
@@ -63,6 +64,17 @@ def fill(text: str, values: Mapping[str, str]) -> str:
         else:
             raise unknown(text, piece, values)
     return "".join(parts)
+
+
+def fill_known(text: str, values: Mapping[str, str]) -> str:
+    r"""The text with ``{name}`` replaced where ``values`` has that name; every other brace is what it is.
+
+    This is for texts in which braces mean something else, as in a regular expression; ``\{`` is no placeholder.
+
+    >>> fill_known(r"size {n}: (\d{1,3})", {"n": "100"})
+    'size 100: (\\d{1,3})'
+    """
+    return _UNESCAPED.sub(lambda found: values.get(found[1], found[0]), text)
 
 
 def unknown(text: str, placeholder: Placeholder, known: Collection[str]) -> PlaceholderError:

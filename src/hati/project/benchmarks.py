@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
-from hati.core import AUTO, Benchmark, Binding, InputError, Ready, Server, Warmup, Workload, parse_duration
+from hati.core import (
+    AUTO,
+    Benchmark,
+    Binding,
+    InputError,
+    Reader,
+    ReaderKind,
+    Ready,
+    Server,
+    Warmup,
+    Workload,
+    parse_duration,
+)
 from hati.core.placeholders import names
 from hati.project.commands import check_template, read_command
 from hati.project.document import Table, Value
@@ -17,9 +29,10 @@ from hati.space import Space
 
 _RUN = ("work", "port", "revision", "repetition")
 _KEYS = (
-    "name", "build", "prepare", "cleanup", "command", "reader", "timeout", "warmup", "cpus", "server", "metric",
-    "file", "workload",
+    "name", "build", "prepare", "cleanup", "command", "reader", "output", "timeout", "warmup", "cpus", "server",
+    "metric", "file", "workload",
 )  # fmt: skip
+_WORK = "{work}/"
 _COMMAND = 'command = ["./program", "--flag"]'
 
 
@@ -57,13 +70,13 @@ def _benchmark(table: Table, name: str, around: Surroundings) -> Benchmark:
     if command is None:
         raise table.error("command is missing", fix=f"add it, as in {_COMMAND}")
     reader, metrics = read_metrics(table)
-    _check_arguments(table, around, known)
+    _check_arguments(table, around, known, workload)
     return Benchmark(
         name,
         command,
         reader,
         metrics,
-        build=_build(table, around),
+        build=_build(table, around, workload),
         prepare=read_command(table, "prepare", known),
         cleanup=read_command(table, "cleanup", known),
         server=_server(table, known, may_name_port=any("port" in file.template for file in files)),
@@ -73,11 +86,25 @@ def _benchmark(table: Table, name: str, around: Surroundings) -> Benchmark:
         cpus=_cpus(table),
         workload=workload,
         bindings=around.bindings,
+        output=_output(table, reader, known),
     )
 
 
-def _build(table: Table, around: Surroundings) -> tuple[str, ...] | None:
-    """The build command; it knows the options that need a build, and no run."""
+def _output(table: Table, reader: Reader, known: Collection[str]) -> str | None:
+    """The file that is read; in the run's own folder, so that no earlier run's is read."""
+    value = table.get("output")
+    if value is None:
+        return None
+    if reader.kind is ReaderKind.PROCESS:
+        raise table.error("reader 'process' reads no output", key="output", fix="remove this line")
+    check_template(value, known)
+    if not value.line().startswith(_WORK) or value.line() == _WORK or ".." in PurePath(value.line()).parts:
+        raise value.error("output is no file in the run's folder", fix=f'as in output = "{_WORK}result.json"')
+    return value.line()
+
+
+def _build(table: Table, around: Surroundings, workload: Workload) -> tuple[str, ...] | None:
+    """The build command; it knows the options that need a build and the workload, and no run."""
     value = table.get("build")
     built = [binding.option for binding in around.bindings if binding.build]
     if value is None:
@@ -93,16 +120,16 @@ def _build(table: Table, around: Surroundings) -> tuple[str, ...] | None:
                         within=placeholder.offset,
                         fix=f"add build = true to [options.{placeholder.name}]",
                     )
-    return read_command(table, "build", [*built, "revision"])
+    return read_command(table, "build", [*built, "revision", *workload])
 
 
-def _check_arguments(table: Table, around: Surroundings, known: Collection[str]) -> None:
+def _check_arguments(table: Table, around: Surroundings, known: Collection[str], workload: Workload) -> None:
     """The arguments of options may name what this benchmark's commands may, and ``{}`` for the setting."""
     built = [binding.option for binding in around.bindings if binding.build]
     for binding in around.bindings:
         if binding.argument is not None:
             value = Value(table.document, ("options", binding.option, "argument"), binding.argument)
-            check_template(value, ["", *([*built, "revision"] if binding.build else known)])
+            check_template(value, ["", *([*built, "revision", *workload] if binding.build else known)])
 
 
 def _workload(table: Table, space: Space) -> Workload:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Sequence
 
-from hati.core import Better, InputError, Metric, Reader, ReaderKind, conversion
+from hati.core import TOOLS, Better, InputError, Metric, Reader, ReaderKind, conversion
 from hati.core.nearest import suggestion
 from hati.project.document import Table, Value
 
 _PROCESS = {"wall_time": "s", "user_time": "s", "system_time": "s", "cpu_time": "s", "peak_memory": "B"}
 _PATH = re.compile(r"""(?:(?:^|\.)[^.\[\]"]+|\[-?\d{1,9}\]|\[\*\]|\["[^"]*"\])+""")
 _WHERE = {ReaderKind.JSON: "path", ReaderKind.REGEX: "pattern"}
+_FOR = {"path": (ReaderKind.JSON,), "pattern": (ReaderKind.REGEX, *TOOLS), "field": TOOLS}
 _EXAMPLES = {"path": 'path = "results[*].latency"', "pattern": "pattern = 'latency: ([0-9.]+) s'"}
 
 
@@ -31,7 +33,7 @@ def read_metrics(benchmark: Table) -> tuple[Reader, tuple[Metric, ...]]:
             "the benchmark has no metric", fix="add a [[benchmark.metric]] with name, unit and better"
         )
     metrics: dict[str, Metric] = {}
-    patterns = []
+    patterns, fields = [], []
     for table in tables:
         metric = _metric(table, kind)
         if metric.name in metrics:
@@ -39,7 +41,10 @@ def read_metrics(benchmark: Table) -> tuple[Reader, tuple[Metric, ...]]:
         metrics[metric.name] = metric
         if kind in _WHERE:
             patterns.append((metric.name, _pattern(table, _WHERE[kind])))
-    return Reader(kind, tuple(patterns)), tuple(metrics.values())
+        if kind in TOOLS:
+            patterns += [(metric.name, _filter(table.need("pattern", "")))] if "pattern" in table else []
+            fields += [(metric.name, table.need("field", "").line())] if "field" in table else []
+    return Reader(kind, tuple(patterns), tuple(fields)), tuple(metrics.values())
 
 
 def _kind(benchmark: Table) -> ReaderKind:
@@ -53,10 +58,10 @@ def _kind(benchmark: Table) -> ReaderKind:
 
 
 def _metric(table: Table, kind: ReaderKind) -> Metric:
-    table.only("name", "unit", "better", "path", "pattern")
-    for other, key in _WHERE.items():
-        if other is not kind and key in table:
-            raise table.error(f"{key} is for reader {other.value!r}, this is reader {kind.value!r}", key=key)
+    table.only("name", "unit", "better", "path", "pattern", "field")
+    for key, readers in _FOR.items():
+        if kind not in readers and key in table:
+            raise table.error(f"{key} is for reader {_either(readers)}, this is reader {kind.value!r}", key=key)
     name = table.need("name", 'name = "latency"')
     if kind is ReaderKind.PROCESS:
         unit = _process_unit(table, name)
@@ -95,16 +100,32 @@ def _pattern(table: Table, key: str) -> str:
         if not _PATH.fullmatch(text):
             raise value.error(f"{text!r} is no path", fix="write keys and indexes, as in results[*].latency or a.b[0]")
         return text
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            groups = re.compile(text, re.MULTILINE).groups
-    except (re.error, OverflowError, RecursionError) as error:
-        position = error.pos if isinstance(error, re.error) else None
-        message = error.msg if isinstance(error, re.error) else str(error)
-        raise value.error(f"this is no regular expression: {message}", within=position) from None
+    groups = _expression(value)
     if groups != 1:
         raise value.error(
             f"the pattern has {groups} groups", fix="put one group ( ) around the number; others as (?: )"
         )
     return text
+
+
+def _filter(value: Value) -> str:
+    """A regular expression that finds a benchmark's name."""
+    _expression(value)
+    return value.line()
+
+
+def _expression(value: Value) -> int:
+    """See that a text is a regular expression; how many groups it has."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return re.compile(value.line(), re.MULTILINE).groups
+    except (re.error, OverflowError, RecursionError) as error:
+        position = error.pos if isinstance(error, re.error) else None
+        message = error.msg if isinstance(error, re.error) else str(error)
+        raise value.error(f"this is no regular expression: {message}", within=position) from None
+
+
+def _either(readers: Sequence[ReaderKind]) -> str:
+    *others, last = [repr(reader.value) for reader in readers]
+    return f"{', '.join(others)} or {last}" if others else last

@@ -71,7 +71,7 @@ name = NAME
 [[benchmark]]
 name    = "sort"
 command = ["python3", "-c", "sorted(range(int('{size}')), key=str, reverse='{reverse}' == 'yes')"]
-reader  = "process"   # time and memory of the process; hati, json and regex read what it prints
+reader  = "process"   # time and memory of the process; others read what it prints, such as json or google-benchmark
 timeout = "30s"
 # build   = ["make", "-s"]                # once for every revision and set of options with build = true
 # prepare = ["./prepare.sh", "{work}"]    # before each run, not measured; {work} is an empty folder of the run's own

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from hati.core import InputError, Observations, Outcome, Resources
 from hati.core.run import REMARKS_APART
 from hati.subject.programs import Ending, Program, Warden
-from hati.subject.readers import read, unsettled
+from hati.subject.readers import OUTPUT, read, unsettled
 from hati.subject.readiness import start_server
 from hati.subject.recipe import Recipe
 from hati.subject.setback import Setback, failure
+from hati.subject.written import read_written
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,11 @@ class Attempt:
         if why := failure("the command", command, ending):
             raise Setback(Outcome.TIMEOUT if ending.problem == "timeout" else Outcome.FAILED, why, ending)
         try:
-            benchmark = self.recipe.benchmark
-            observations = read(benchmark, ending.stdout, resources(ending, 0.0))
+            written = self.recipe.output
+            benchmark = replace(self.recipe.benchmark, reader=self.recipe.reader)
+            output = ending.stdout if written is None else read_written(written)
+            source = OUTPUT if written is None else written.name
+            observations = read(benchmark, output, resources(ending, 0.0), source)
         except InputError as error:
             raise Setback(Outcome.UNREADABLE, str(error), ending) from None
         return Measured(ending, observations, REMARKS_APART.join(unsettled(benchmark, observations)))

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from hati.core import Benchmark, InputError, Outcome, Task, digest, setting_text
-from hati.core.placeholders import fill
+from hati.core import Benchmark, InputError, Outcome, Setting, Task, digest, setting_text
+from hati.core.placeholders import fill, names
 from hati.subject.folders import build_root
 from hati.subject.kept_builds import KeptBuilds
 from hati.subject.programs import Program, Warden
@@ -42,13 +42,14 @@ class Builds:
         bindings = [binding for binding in benchmark.bindings if binding.build]
         settings = {b.option: task.configuration[b.option] for b in bindings if b.option in task.configuration}
         about = [[b.option, b.argument, b.env] for b in bindings]
-        key = digest([task.revision, benchmark.build, about, settings])
+        parameters = _parameters(benchmark, task)
+        key = digest([task.revision, benchmark.build, about, settings, *([parameters] if parameters else [])])
         if key in self._failed:
             raise self._failed[key]
         known = self._kept.find(key)
         if known is not None:
             return known
-        values = {name: setting_text(setting) for name, setting in settings.items()}
+        values = {name: setting_text(setting) for name, setting in {**settings, **parameters}.items()}
         values["revision"] = task.revision
         argv = (*(fill(a, values) for a in benchmark.build), *arguments(bindings, settings, values))
         build = partial(self._build, task.revision, argv, variables(bindings, settings), warden)
@@ -71,3 +72,10 @@ class Builds:
         if why := failure("the build", program, ending):
             raise Setback(Outcome.NOT_BUILT, f"{why}\n{ending.output}".rstrip(), ending)
         return made
+
+
+def _parameters(benchmark: Benchmark, task: Task) -> dict[str, Setting]:
+    """The parameters of the workload that the build names: others make no other build."""
+    texts = [*(benchmark.build or ()), *(b.argument for b in benchmark.bindings if b.build and b.argument)]
+    named = {placeholder.name for text in texts for placeholder in names(text)}
+    return {name: setting for name, setting in task.workload.items() if name in named}

@@ -71,6 +71,7 @@ def _mentions(benchmark: Benchmark, placeholder: str) -> bool:
         *(server.command if server else ()),
         *(binding.argument for binding in benchmark.bindings if binding.argument),
         *(file.path for file in benchmark.files),
+        *([benchmark.output] if benchmark.output else []),
     ]
     return any(found.name == placeholder for text in texts for found in names(text)) or any(
         placeholder in template_names(file) for file in benchmark.files

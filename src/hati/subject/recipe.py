@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from hati.core import Benchmark, Binding, InputError, Task, setting_text
-from hati.core.placeholders import fill
+from hati.core import Benchmark, Binding, InputError, Reader, ReaderKind, Task, setting_text
+from hati.core.placeholders import fill, fill_known
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,23 @@ class Recipe:
         own = {"work": str(self.work), "revision": self.task.revision, "repetition": str(self.task.repetition)}
         return own if self.port is None else {**own, "port": str(self.port)}
 
+    @property
+    def output(self) -> Path | None:
+        """The file that the command writes and that is read; None: its standard output is."""
+        return None if self.benchmark.output is None else Path(fill(self.benchmark.output, self.values))
+
     def command(self) -> tuple[str, ...]:
         """The measured command, with the arguments of the active options."""
         bindings = [binding for binding in self.benchmark.bindings if not binding.build]
         return (*self.fill(self.benchmark.command), *arguments(bindings, self.task.configuration, self.values))
+
+    @cached_property
+    def reader(self) -> Reader:
+        """The reader, with placeholders in its patterns filled: in a regular expression by text that is only itself."""
+        reader = self.benchmark.reader
+        expression = reader.kind is not ReaderKind.JSON
+        values = {name: f"(?:{re.escape(text)})" if expression else text for name, text in self.values.items()}
+        return replace(reader, patterns=tuple((name, fill_known(text, values)) for name, text in reader.patterns))
 
     def fill(self, argv: Iterable[str]) -> tuple[str, ...]:
         """An argument list without its placeholders."""

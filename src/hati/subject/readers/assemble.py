@@ -8,6 +8,7 @@ import numpy as np
 
 from hati.core import (
     AUTO,
+    TOOLS,
     Benchmark,
     FloatArray,
     InputError,
@@ -27,10 +28,13 @@ from hati.subject.readers.expression import parse_expression, read_matches
 from hati.subject.readers.lines import read_lines
 from hati.subject.readers.process import UNITS, read_process
 from hati.subject.readers.reading import OUTPUT, Reading
+from hati.subject.readers.tools import parse_filter, read_tool
 
 
-def read(benchmark: Benchmark, stdout: bytes, resources: Resources) -> tuple[Observations, ...]:
-    """The observations of every metric of the benchmark, in its unit, from what a run printed and used.
+def read(benchmark: Benchmark, output: bytes, resources: Resources, source: str = OUTPUT) -> tuple[Observations, ...]:
+    """The observations of every metric of the benchmark, in its unit, from what a run printed or wrote, and used.
+
+    ``source`` is the name of what the output is from.
 
     Readings of other metrics are ignored. The first ``benchmark.warmup`` observations are marked as
     warm-up, or more where the benchmark marked more; one figure for the whole run has none. Where it is found in each
@@ -40,8 +44,8 @@ def read(benchmark: Benchmark, stdout: bytes, resources: Resources) -> tuple[Obs
         InputError: where a metric is missing, is no finite number, is a negative time, has another
             dimension than its unit, or has nothing left after warm-up.
     """
-    readings = _readings(benchmark, stdout, resources)
-    return tuple(_observations(metric, readings, benchmark.warmup) for metric in benchmark.metrics)
+    readings = _readings(benchmark, output, resources, source)
+    return tuple(_observations(metric, readings, benchmark.warmup, source) for metric in benchmark.metrics)
 
 
 def check_reader(benchmark: Benchmark) -> None:
@@ -59,6 +63,8 @@ def check_reader(benchmark: Benchmark) -> None:
                     fix=f"it has: {', '.join(UNITS)}",
                 )
             conversion(UNITS[metric.name], metric.unit)
+        elif reader.kind in TOOLS:
+            parse_filter(patterns.get(metric.name, ""))
         elif reader.kind is not ReaderKind.HATI:
             if metric.name not in patterns:
                 raise InputError(
@@ -68,21 +74,23 @@ def check_reader(benchmark: Benchmark) -> None:
             (parse_path if reader.kind is ReaderKind.JSON else parse_expression)(patterns[metric.name])
 
 
-def _readings(benchmark: Benchmark, stdout: bytes, resources: Resources) -> list[Reading]:
+def _readings(benchmark: Benchmark, output: bytes, resources: Resources, source: str) -> list[Reading]:
     reader = benchmark.reader
     if reader.kind is ReaderKind.PROCESS:
         return read_process(resources)
     if reader.kind is ReaderKind.HATI:
-        return read_lines(stdout)
-    names = {metric.name for metric in benchmark.metrics}
+        return read_lines(output, source)
+    names = [metric.name for metric in benchmark.metrics]
+    if reader.kind in TOOLS:
+        return read_tool(reader, names, output, source)
     patterns = [(metric, pattern) for metric, pattern in reader.patterns if metric in names]
-    return (read_document if reader.kind is ReaderKind.JSON else read_matches)(stdout, patterns)
+    return (read_document if reader.kind is ReaderKind.JSON else read_matches)(output, patterns, source)
 
 
-def _observations(metric: Metric, readings: Sequence[Reading], fixed: Warmup) -> Observations:
+def _observations(metric: Metric, readings: Sequence[Reading], fixed: Warmup, source: str) -> Observations:
     mine = [reading for reading in readings if reading.metric == metric.name]
     if not any(reading.values.size for reading in mine):
-        raise InputError(f"no observation of {metric.name!r}: {_printed(readings)}", place=Place(OUTPUT))
+        raise InputError(f"no observation of {metric.name!r}: {_printed(readings)}", place=Place(source))
     values = np.concatenate([_in_unit(reading, metric) for reading in mine])
     try:
         marked = leading([reading.warmup for reading in mine for _ in range(reading.values.size)])

@@ -39,7 +39,7 @@ def parse_path(path: str) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def read_document(stdout: bytes, paths: Iterable[tuple[str, str]]) -> list[Reading]:
+def read_document(output: bytes, paths: Iterable[tuple[str, str]], source: str = OUTPUT) -> list[Reading]:
     """One reading for each pair of a metric's name and its path.
 
     A path that leads to a list of numbers takes them all; one number found without ``[*]`` is one figure
@@ -49,30 +49,30 @@ def read_document(stdout: bytes, paths: Iterable[tuple[str, str]]) -> list[Readi
         InputError: where the output is no JSON document, or a path leads nowhere or to something else.
     """
     try:
-        document = json.loads(stdout.decode("utf-8", "replace"))
+        document = json.loads(output.decode("utf-8", "replace"))
     except RecursionError:
-        raise InputError("the output is nested too deeply", place=Place(OUTPUT)) from None
+        raise InputError("the output is nested too deeply", place=Place(source)) from None
     except json.JSONDecodeError as error:
         raise InputError(
-            f"the output is no JSON: {error.msg}", place=Place(OUTPUT, error.lineno, error.colno)
+            f"the output is no JSON: {error.msg}", place=Place(source, error.lineno, error.colno)
         ) from None
     except ValueError as error:  # an integer of more digits than Python reads
-        raise InputError(f"the output is no JSON: {error}", place=Place(OUTPUT)) from None
-    return [_follow(document, metric, path) for metric, path in paths]
+        raise InputError(f"the output is no JSON: {error}", place=Place(source)) from None
+    return [_follow(document, metric, path, source) for metric, path in paths]
 
 
-def _follow(document: object, metric: str, path: str) -> Reading:
+def _follow(document: object, metric: str, path: str, source: str) -> Reading:
     steps, found = parse_path(path), [document]
     for step in steps:
-        found = [inner for outer in found for inner in _inner(outer, step, path)]
-    place = Place(f"{OUTPUT} at {path}")
+        found = [inner for outer in found for inner in _inner(outer, step, path, source)]
+    place = Place(f"{source} at {path}")
     if None in steps or len(found) != 1 or isinstance(found[0], list):
         values = [v for value in found for v in (value if isinstance(value, list) else [value])]
         return Reading(metric, numbers(values, metric, place), place)
     return Reading(metric, numbers(found, metric, place), place, per_run=True)
 
 
-def _inner(outer: object, step: Step, path: str) -> list[object]:
+def _inner(outer: object, step: Step, path: str, source: str) -> list[object]:
     if step is None and isinstance(outer, list):
         return outer
     if isinstance(step, int) and isinstance(outer, list) and -len(outer) <= step < len(outer):
@@ -81,4 +81,4 @@ def _inner(outer: object, step: Step, path: str) -> list[object]:
         return [outer[step]]
     wanted = "[*]" if step is None else f"[{step}]" if isinstance(step, int) else repr(step)
     there = f"the keys {', '.join(map(repr, list(outer)[:8]))}" if isinstance(outer, dict) else shown(outer)
-    raise InputError(f"path {path!r}: no {wanted} in {there}", place=Place(OUTPUT))
+    raise InputError(f"path {path!r}: no {wanted} in {there}", place=Place(source))

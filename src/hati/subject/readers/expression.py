@@ -31,22 +31,22 @@ def parse_expression(expression: str) -> re.Pattern[str]:
     return pattern
 
 
-def read_matches(stdout: bytes, expressions: Iterable[tuple[str, str]]) -> list[Reading]:
+def read_matches(output: bytes, expressions: Iterable[tuple[str, str]], source: str = OUTPUT) -> list[Reading]:
     """All matches, in order, of each pair of a metric's name and its expression; one match is one figure per run.
 
     Raises:
         InputError: where what the group matched is no number.
     """
-    text = stdout.decode("utf-8", "replace")
+    text = output.decode("utf-8", "replace")
     readings = []
     for metric, expression in expressions:
         found = [
-            _number(match[1], metric, Place(OUTPUT, text.count("\n", 0, match.start()) + 1))
+            _number(match[1], metric, Place(source, text.count("\n", 0, match.start()) + 1))
             for match in parse_expression(expression).finditer(text)
         ]
         if found:
-            values = numbers(found, metric, Place(OUTPUT))
-            readings.append(Reading(metric, values, Place(OUTPUT), per_run=len(found) == 1))
+            values = numbers(found, metric, Place(source))
+            readings.append(Reading(metric, values, Place(source), per_run=len(found) == 1))
     return readings
 
 

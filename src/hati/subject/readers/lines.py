@@ -9,16 +9,16 @@ from hati.core import InputError, Place
 from hati.subject.readers.reading import OUTPUT, Reading, numbers, shown
 
 
-def read_lines(stdout: bytes) -> list[Reading]:
+def read_lines(output: bytes, source: str = OUTPUT) -> list[Reading]:
     """The readings of all lines that are a JSON object with a ``metric``, in order; other lines are ignored.
 
     Raises:
         InputError: with the line, for one that names a metric and cannot be read.
     """
     readings = []
-    for number, line in enumerate(stdout.split(b"\n"), start=1):
+    for number, line in enumerate(output.split(b"\n"), start=1):
         text = line.strip()
-        if text.startswith(b"{") and (reading := _reading(text.decode("utf-8", "replace"), Place(OUTPUT, number))):
+        if text.startswith(b"{") and (reading := _reading(text.decode("utf-8", "replace"), Place(source, number))):
             readings.append(reading)
     return readings
 

@@ -1,0 +1,3 @@
+module hati.example/joining
+
+go 1.19
