@@ -16,6 +16,8 @@ from hati.studies.assertion.book import Book
 class Requirement:
     """A formula with the names that it may use, and the text that it was read from.
 
+    ``attached`` is the method that the formula is stated on, which it calls ``SELF``.
+
     Raises:
         InputError: where it has too many relations, an empty set or arithmetic without a value.
     """
@@ -24,6 +26,7 @@ class Requirement:
     source: syntax.Source
     declarations: syntax.Declarations = field(default_factory=syntax.Declarations)
     name: str = ""
+    attached: str = ""
 
     def __post_init__(self) -> None:
         self.ground  # noqa: B018  # what cannot be expanded is refused when it is built
@@ -47,6 +50,8 @@ class Requirement:
         if not isinstance(side, syntax.Performance) or book.has(side.measured.method):
             return side
         method = self.declarations.resolved(side.measured.method)
+        if method.is_self and self.attached:
+            method = replace(method, callee=replace(method.callee, name=self.attached))
         return replace(side, measured=replace(side.measured, method=method))
 
     @contextmanager
