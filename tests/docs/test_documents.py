@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(?P<language>\w+)(?P<rest>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r'title="([^"]+)"')
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-LONG = {"first-screening.md", "recalibrate.md", "recommend.md", "share-a-store.md", "study-a-table.md"}
+LONG = {"first-screening.md", "pytest.md", "recalibrate.md", "recommend.md", "share-a-store.md", "study-a-table.md"}
 SERVED = {"share-a-store.md"}
 """Those that need a server of PostgreSQL, with an empty database."""
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])

@@ -120,7 +120,7 @@ def _names(requirements: Iterable[Requirement]) -> list[str]:
     names: list[str] = []
     seen: Counter[tuple[str, str]] = Counter()
     for each in requirements:
-        if each.name and not each.attached:
+        if each.name and not each.seen:
             names.append(each.name)
             continue
         text = str(each.formula)

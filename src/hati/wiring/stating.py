@@ -18,7 +18,7 @@ from hati.logic.syntax import (
     Source,
     parse_formula,
 )
-from hati.python import StatedFunction, read_statements
+from hati.python import SELF, StatedFunction, read_statements
 from hati.studies.assertion import Requirement
 
 PYTHON = ".py"
@@ -41,25 +41,20 @@ def _requirement(text: str, stated: StatedFunction, file: str) -> Requirement:
         raise InputError(error.message, place=Place(file, stated.line), fix=error.fix) from None
     formula = parse_formula(text, file, line=stated.line, declarations=declarations)
     name = stated.method.rpartition(":")[2]
-    return Requirement(formula, Source(text, file, stated.line), declarations, name, stated.method)
+    return Requirement(
+        formula, Source(text, file, stated.line), declarations, name, {**stated.known, SELF: stated.method}
+    )
 
 
 def _declarations(formula: Formula, stated: StatedFunction) -> Declarations:
-    """What the names in a formula stand for, as methods or as generators, whichever they are used as."""
+    """Its aliases, as methods or as generators, whichever they are used as, and the generators that it sees."""
     meant = {**stated.known, **stated.aliases}
     methods = list(_methods(formula))
     generators = [each for method in methods for each in (method.workload, method.instance) if each]
-    named = {
-        each.callee.name: NamedGenerator(each.callee.name, _generator(meant, each))
-        for each in generators
-        if each.callee.name in meant
-    }
-    called = {
-        method.name: Alias(method.name, _method(meant[method.name]))
-        for method in methods
-        if method.name in meant and not method.is_self
-    }
-    return Declarations((*named.values(), *called.values()))
+    names = {each.callee.name for each in generators} & meant.keys()
+    named = [NamedGenerator(name, _generator(meant[name])) for name in sorted(names)]
+    called = {method.name for method in methods} & stated.aliases.keys()
+    return Declarations((*named, *(Alias(name, _method(stated.aliases[name])) for name in sorted(called))))
 
 
 def _methods(formula: Formula) -> Iterator[Method]:
@@ -69,9 +64,9 @@ def _methods(formula: Formula) -> Iterator[Method]:
                 yield side.measured.method
 
 
-def _generator(meant: dict[str, str], used: Generator) -> Generator:
-    """What an alias says of a generator: it stands in brackets."""
-    found = _method(f"SELF[{meant[used.callee.name]}]").workload
+def _generator(text: str) -> Generator:
+    """A generator as formulas write it: in brackets."""
+    found = _method(f"{SELF}[{text}]").workload
     assert found is not None
     return found
 
