@@ -21,6 +21,8 @@ pytest_plugins = ["pytester"]
 SUBJECT = """
 import sys
 name, repetition = sys.argv[1], int(sys.argv[2])
+if name == "failing":
+    sys.exit("it fails")
 value = {"quick": 1.0, "slow": 2.0}.get(name, 0.6 + 0.8 * (repetition * 7 % 10) / 10)
 print('{"metric": "latency", "unit": "s", "values": [%r, %r]}' % (value + repetition / 1e4, value * 1.001))
 """
@@ -35,7 +37,7 @@ reader = "hati"
 name = "latency"
 unit = "s"
 """
-    for name in ("quick", "slow", "noisy")
+    for name in ("quick", "slow", "noisy", "failing")
 )
 
 FORMULAS = """
@@ -169,6 +171,18 @@ def test_what_cannot_be_measured_is_told_without_a_traceback(run: Run, pytester:
     done = run("--hati", "formulas.spl")
     done.assert_outcomes(errors=1)
     done.stdout.fnmatch_lines(["formulas.spl:1:9: *expected *"])
+
+
+def test_a_formula_that_cannot_be_measured_fails_alone(run: Run, pytester: pytest.Pytester) -> None:
+    pytester.makefile(".spl", formulas="ordered: quick <= slow\nbroken: failing <= 1 s\nunknown: quik <= 1 s")
+    done = run("--hati", "--hati-budget=40", "--hati-inconclusive=pass", "formulas.spl")
+    done.assert_outcomes(passed=1, failed=2)
+    done.stdout.fnmatch_lines(
+        [
+            "formulas.spl:2:9: failing could not be measured: * it fails*",
+            "formulas.spl:3:10: there is no method 'quik'; did you mean 'quick'?",
+        ]
+    )
 
 
 @pytest.mark.parametrize(

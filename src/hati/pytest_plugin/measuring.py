@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from hati.core import HatiError
+from hati.core import HatiError, MeasurementError
 from hati.logic.interpret import Verdict
 from hati.pytest_plugin.interpreting import own_interpreter
 from hati.report import assertion_answer, assertion_evidence, duration
-from hati.studies.assertion import Answer, Assured, Requirement, Standard
-from hati.wiring import assure, prepare_assertion, workplace_around
+from hati.studies.assertion import Answer, Assured, Book, Requirement, Standard, methods_of
+from hati.wiring import PreparedAssertion, Workplace, assure, prepare_assertion, workplace_around
 
 Stated = tuple[Path, Requirement]
 """The project's folder, and a formula about it."""
@@ -29,62 +29,80 @@ class Judgement:
     properties: tuple[tuple[str, object], ...]
 
 
-@dataclass(frozen=True)
-class _Campaign:
-    """What came of the formulas of a project, in their order."""
-
-    judgements: tuple[Judgement, ...]
-    cost: str
-
-
 class Measurements:
     """What is measured for the selected tests, by their ids; nothing before one of them runs."""
 
     def __init__(self, config: pytest.Config, selected: Mapping[str, Stated]) -> None:
         self._config = config
         self._selected = dict(selected)
-        self._campaigns: dict[Path, _Campaign | HatiError] = {}
+        self._judged: dict[str, Judgement | HatiError] = {}
+        self._costs: list[str] = []
 
     def of(self, test: str) -> Judgement:
         """What is told of a test's formula.
 
         Raises:
-            HatiError: where its project's formulas cannot be measured.
+            HatiError: where it cannot be measured.
         """
-        project, _ = self._selected[test]
-        tests = [each for each, stated in self._selected.items() if stated[0] == project]
-        if project not in self._campaigns:
-            self._campaigns[project] = self._tried(project, [self._selected[each][1] for each in tests])
-        campaign = self._campaigns[project]
-        if isinstance(campaign, HatiError):
-            raise campaign
-        return campaign.judgements[tests.index(test)]
+        if test not in self._judged:
+            project = self._selected[test][0]
+            self._measure(project, {key: found for key, (root, found) in self._selected.items() if root == project})
+        judged = self._judged[test]
+        if isinstance(judged, HatiError):
+            raise judged
+        return judged
 
-    def costs(self) -> Iterator[str]:
-        """What each campaign took."""
-        for campaign in self._campaigns.values():
-            if isinstance(campaign, _Campaign):
-                yield campaign.cost
+    def costs(self) -> Sequence[str]:
+        """What each campaign took, in a line."""
+        return self._costs
 
-    def _tried(self, project: Path, requirements: Sequence[Requirement]) -> _Campaign | HatiError:
+    def _measure(self, project: Path, stated: Mapping[str, Requirement]) -> None:
+        """Together, but for formulas that are wrong by themselves."""
+        with own_interpreter():
+            try:
+                place = workplace_around(project, None)
+                wrong = self._wrong(place, stated)
+                right = {test: each for test, each in stated.items() if test not in wrong}
+                self._judged.update(wrong)
+                if right:
+                    self._judged.update(zip(right, self._made(place, tuple(right.values())), strict=True))
+            except HatiError as error:
+                self._judged.update(dict.fromkeys(stated.keys() - self._judged.keys(), error))
+
+    def _wrong(self, place: Workplace, stated: Mapping[str, Requirement]) -> dict[str, HatiError]:
+        """Those that cannot be prepared alone; none where all can be together."""
         try:
-            with own_interpreter():
-                return self._made(project, requirements)
-        except HatiError as error:
-            return error
+            self._prepared(place, tuple(stated.values()))
+        except HatiError:
+            pass
+        else:
+            return {}
+        wrong: dict[str, HatiError] = {}
+        for test, each in stated.items():
+            try:
+                self._prepared(place, (each,))
+            except HatiError as error:
+                wrong[test] = error
+        return wrong
 
-    def _made(self, project: Path, requirements: Sequence[Requirement]) -> _Campaign:
+    def _prepared(self, place: Workplace, requirements: Sequence[Requirement]) -> PreparedAssertion:
         option = self._config.getoption
-        place = workplace_around(project, None)
-        prepared = prepare_assertion(place, requirements, Standard(), option("hati_budget"), fresh=option("hati_fresh"))
+        return prepare_assertion(place, requirements, Standard(), option("hati_budget"), fresh=option("hati_fresh"))
+
+    def _made(self, place: Workplace, requirements: Sequence[Requirement]) -> Iterator[Judgement | HatiError]:
+        prepared = self._prepared(place, requirements)
         before = "measured before (--hati-fresh measures again): " if prepared.finished else ""
         if not before:
             count = f"{len(requirements)} formula{'s' if len(requirements) > 1 else ''}"
-            self._say(f"measuring {count}, --hati-budget {option('hati_budget')} at most")
-        found = assure(prepared, self._say)
+            self._say(f"measuring {count}, --hati-budget {self._config.getoption('hati_budget')} at most")
+        try:
+            found = assure(prepared, self._say)
+        except MeasurementError as error:
+            book = prepared.study.book(prepared.evidence())
+            return iter([_unmeasured(each, book) or error for each in requirements])
+        self._costs.append(f"{before}{_cost(found)}")
         book = prepared.study.book(prepared.evidence())
-        judgements = tuple(_judgement(each, assertion_evidence(each, book)) for each in found.answers)
-        return _Campaign(judgements, f"{before}{_cost(found)}")
+        return (_judgement(each, book) for each in found.answers)
 
     def _say(self, text: str) -> None:
         """On the terminal, though pytest captures what tests write."""
@@ -97,12 +115,23 @@ class Measurements:
             terminal.write_line(f"hati: {text}")
 
 
-def _judgement(each: Answer, report: str) -> Judgement:
+def _judgement(each: Answer, book: Book) -> Judgement | HatiError:
+    """What could not be measured is no verdict of which it may be said what becomes of it."""
+    if each.verdict is Verdict.INCONCLUSIVE and (error := _unmeasured(each.requirement, book)):
+        return error
     found: list[tuple[str, object]] = [("hati_verdict", each.verdict.value)]
     for atom in each.atoms:
         found.append((f"hati_runs {atom.text}", " + ".join(str(size) for size in atom.evidence.runs if size) or "0"))
         found.append((f"hati_estimate {atom.text}", atom.evidence.estimate))
-    return Judgement(each.verdict, report, assertion_answer((each,)), tuple(found))
+    return Judgement(each.verdict, assertion_evidence(each, book), assertion_answer((each,)), tuple(found))
+
+
+def _unmeasured(requirement: Requirement, book: Book) -> HatiError | None:
+    """That methods of a formula could not be measured, and why."""
+    relations = [requirement.resolved(relation, Book()) for relation in requirement.ground.relations]
+    methods = dict.fromkeys(method for relation in relations for method in methods_of(relation))
+    why = [f"{method} could not be measured: {book.missing[method]}" for method in methods if method in book.missing]
+    return MeasurementError("; ".join(why), place=requirement.place) if why else None
 
 
 def _cost(found: Assured) -> str:
