@@ -22,6 +22,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 LONG = {
     "any-language.md",
     "first-screening.md",
+    "pytest.md",
     "recalibrate.md",
     "recommend.md",
     "share-a-store.md",

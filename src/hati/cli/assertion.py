@@ -44,7 +44,8 @@ class InterpretationName(StrEnum):
 
 
 _Paths = Annotated[
-    list[Path] | None, typer.Argument(metavar="PATH...", help="Files of formulas (*.spl), or folders with some.")
+    list[Path] | None,
+    typer.Argument(metavar="PATH...", help="Files of formulas (*.spl, or *.py with @hati.spl), or folders."),
 ]
 _Formula = Annotated[list[str] | None, typer.Option("--formula", metavar="FORMULA", help="A formula; may be repeated.")]
 _Samples = Annotated[
@@ -105,7 +106,7 @@ def assert_(
 
     standard = Standard(Interpretation(interpretation.value), parse_share(alpha), parse_share(margin), seed)
     failing = _parse_failing(fail_on)
-    requirements = _requirements(paths or [], formula or [])
+    requirements = _requirements(paths or [], formula or [], project)
     if explain is not None and explain > len(requirements):
         raise InputError(f"--explain {explain}: there are {len(requirements)}", fix="count them from 1")
     check_output(output, *(paths or ()))
@@ -186,10 +187,10 @@ def _measured(
         return assure(prepared, say, observe)
 
 
-def _requirements(paths: list[Path], formulas: list[str]) -> tuple[Requirement, ...]:
+def _requirements(paths: list[Path], formulas: list[str], project: Path | None) -> tuple[Requirement, ...]:
     from hati.wiring import formulas_in, formulas_of
 
-    found = (*formulas_in(paths), *(each for text in formulas for each in formulas_of(text)))
+    found = (*formulas_in(paths, project), *(each for text in formulas for each in formulas_of(text)))
     if not found:
         raise InputError("there is no formula", fix="name a file of formulas, or give one by --formula")
     return found

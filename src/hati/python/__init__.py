@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hati.python.method import PythonMethod
     from hati.python.recording import Collector, Recording
     from hati.python.sources import WorkingTree
+    from hati.python.stating import StatedFunction, has_statements, read_statements
 
 __all__ = [
     "SELF",
@@ -43,15 +44,18 @@ __all__ = [
     "Performance",
     "PythonMethod",
     "Recording",
+    "StatedFunction",
     "Statement",
     "WorkingTree",
     "exists",
     "for_all",
     "freshness",
+    "has_statements",
     "instance",
     "kind",
     "measured",
     "python_benchmark",
+    "read_statements",
     "recorder",
     "reference",
     "resolve",
@@ -74,6 +78,7 @@ _MODULES = {
     "method": ("PythonMethod",),
     "recording": ("Collector", "Recording"),
     "sources": ("WorkingTree",),
+    "stating": ("StatedFunction", "has_statements", "read_statements"),
 }
 
 

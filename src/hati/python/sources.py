@@ -46,7 +46,7 @@ class WorkingTree:
         file = self.file(method.module)
         if file is None:
             return None
-        module = _parsed(self.root / file)
+        module = parsed_file(self.root / file)
         found = dict(_functions(module))
         if method.path not in found:
             if not {method.path.partition(".")[0], "*"}.isdisjoint(_others(module)):
@@ -56,7 +56,12 @@ class WorkingTree:
         return tuple(one.arg for one in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs) if one.arg not in _GIVEN)
 
 
-def _parsed(path: Path) -> ast.Module:
+def parsed_file(path: Path) -> ast.Module:
+    """A file's tree, kept while the file stays as it is.
+
+    Raises:
+        InputError: where it is no Python.
+    """
     status = path.stat()
     return _parse(path, status.st_mtime_ns, status.st_size)
 

@@ -3,6 +3,7 @@ from .assertion import assertion_cases as assertion_cases
 from .assertion import assertion_json as assertion_json
 from .assertion import assertion_table as assertion_table
 from .assertion import explanation as explanation
+from .assertion_evidence import assertion_evidence as assertion_evidence
 from .audit import audit_answer as audit_answer
 from .audit import audit_facts as audit_facts
 from .audit import audit_json as audit_json

@@ -79,7 +79,7 @@ def assertion_answer(answers: Sequence[Answer]) -> str:
     counts = {verdict: sum(each.verdict is verdict for each in answers) for verdict in Verdict}
     told = {Verdict.HOLDS: "hold", Verdict.VIOLATED: "violated", Verdict.INCONCLUSIVE: "inconclusive"}
     if len(answers) == 1:
-        return f"{answers[0].verdict}: {_named(answers[0])}"
+        return f"{answers[0].verdict}: {named_formula(answers[0])}"
     return f"{len(answers)} formulas: " + ", ".join(f"{count} {told[v]}" for v, count in counts.items() if count)
 
 
@@ -92,12 +92,13 @@ def _cost(found: Assured) -> tuple[str, ...]:
 
 def _rows(each: Answer) -> list[tuple[Cell, ...]]:
     if len(each.atoms) == 1 and str(each.requirement.formula) == each.atoms[0].text:
-        return [(each.verdict.value, _named(each), *_cells(each.atoms[0]))]
-    whole: tuple[Cell, ...] = (each.verdict.value, _named(each), None, None, None)
+        return [(each.verdict.value, named_formula(each), *_cells(each.atoms[0]))]
+    whole: tuple[Cell, ...] = (each.verdict.value, named_formula(each), None, None, None)
     return [whole, *((f"  {atom.verdict}", f"  {atom.text}", *_cells(atom)) for atom in each.atoms)]
 
 
-def _named(each: Answer) -> str:
+def named_formula(each: Answer) -> str:
+    """A formula behind its name, where it has one."""
     text = str(each.requirement.formula)
     return f"{each.requirement.name}: {text}" if each.requirement.name else text
 
@@ -108,20 +109,22 @@ def _cells(atom: Atom) -> tuple[Cell, ...]:
     runs = " + ".join(str(size) for size in found.runs if size) or "0"
     more = f" of {needed:,} each" if needed is not None and found.verdict is Verdict.INCONCLUSIVE else ""
     return (
-        Shown(_estimate(atom), found.estimate if math.isfinite(found.estimate) else None),
-        _interval(atom),
+        Shown(estimate_text(atom), found.estimate if math.isfinite(found.estimate) else None),
+        interval_text(atom),
         f"{runs}{more}",
     )
 
 
-def _estimate(atom: Atom) -> str:
+def estimate_text(atom: Atom) -> str:
+    """By how much the left side is larger, or that difference."""
     found = atom.evidence
     if not math.isfinite(found.estimate):
         return "none"
     return change(found.estimate - 1.0) if found.scale is Scale.RATIO else quantity(found.estimate, atom.unit)
 
 
-def _interval(atom: Atom) -> str:
+def interval_text(atom: Atom) -> str:
+    """Where the truth is."""
     found = atom.evidence
     if found.interval is None:
         return "none"
@@ -141,17 +144,18 @@ def _notes(answers: Sequence[Answer], standard: Standard) -> tuple[str, ...]:
             f"strict have {percent(standard.margin)} of room. "
             "An estimate is how much larger the left side is than the right one.",
         ]
-    notes += [f"{atom.text}: {sentence}" for atom in atoms if (sentence := _undecided(atom))]
+    notes += [f"{atom.text}: {sentence}" for atom in atoms if (sentence := undecided_text(atom))]
     corrected = [each for each in answers if each.judged.verdict is not each.verdict]
     notes += [
-        f"{_named(each)}: violated by itself (p = {p_text(each.judged.p_violated)}), which among "
+        f"{named_formula(each)}: violated by itself (p = {p_text(each.judged.p_violated)}), which among "
         f"{len(answers)} formulas may be chance."
         for each in corrected
     ]
     return tuple(notes)
 
 
-def _undecided(atom: Atom) -> str:
+def undecided_text(atom: Atom) -> str:
+    """Why there is no verdict, and what would give one; empty where there is one."""
     found = atom.evidence
     if found.verdict is not Verdict.INCONCLUSIVE:
         return ""
@@ -175,7 +179,7 @@ def assertion_cases(answers: Sequence[Answer]) -> list[Case]:
     return [
         Case(
             f"{_SUITE} {each.requirement.place.file}",
-            _named(each),
+            named_formula(each),
             failure=_why(each) if each.verdict is Verdict.VIOLATED else None,
             skipped=_why(each) if each.verdict is Verdict.INCONCLUSIVE else None,
         )
@@ -186,28 +190,28 @@ def assertion_cases(answers: Sequence[Answer]) -> list[Case]:
 def _why(each: Answer) -> str:
     """The relations that are not shown to hold."""
     told = [
-        f"{atom.text} {atom.verdict}: {_estimate(atom)} ({_interval(atom)}), p = {p_text(atom.p_violated)}"
+        f"{atom.text} {atom.verdict}: {estimate_text(atom)} ({interval_text(atom)}), p = {p_text(atom.p_violated)}"
         for atom in each.atoms
         if atom.verdict is not Verdict.HOLDS
     ]
-    return "; ".join(told) or f"{each.verdict}: {_named(each)}"
+    return "; ".join(told) or f"{each.verdict}: {named_formula(each)}"
 
 
 def explanation(each: Answer, standard: Standard) -> str:
     """In words: how the verdict of a formula arose."""
-    lines = [f"{each.requirement.place}: {_named(each)}", ""]
+    lines = [f"{each.requirement.place}: {named_formula(each)}", ""]
     for number, atom in enumerate(each.atoms, start=1):
         found = atom.evidence
         sides = " and ".join(f"{size} runs" for size in found.runs if size)
         lines.append(f"{number}. {atom.text}: {found.verdict}")
-        lines.append(f"   Estimate {_estimate(atom)}, interval {_interval(atom)}, from {sides}.")
+        lines.append(f"   Estimate {estimate_text(atom)}, interval {interval_text(atom)}, from {sides}.")
         if found.remembered:
             lines.append(f"   How runs vary is known from {found.remembered} earlier runs besides.")
         lines.append(
             f"   Were it violated, what was seen would have a probability of {p_text(found.p_holds)} at most; "
             f"were it to hold, of {p_text(found.p_violated)}. One at {general(standard.alpha)} or below decides."
         )
-        if sentence := _undecided(atom):
+        if sentence := undecided_text(atom):
             lines.append(f"   {sentence[0].upper()}{sentence[1:]}")
     lines += ["", f"The formula by itself: {each.judged.verdict}; among all formulas of this call: {each.verdict}."]
     return "\n".join(lines) + "\n"

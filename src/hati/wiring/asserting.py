@@ -9,8 +9,11 @@ from pathlib import Path
 
 from hati.core import InputError, Sample
 from hati.logic.syntax import FormulaError, Method, Relation, Source, parse_file, parse_formula
+from hati.python import has_statements
 from hati.studies.assertion import Book, Requirement
 from hati.subject.samples import read_samples
+from hati.wiring.assuring import project_around
+from hati.wiring.stating import PYTHON, requirements_of
 
 SUFFIX = ".spl"
 _ON_THE_LINE = "formula"
@@ -58,14 +61,16 @@ def formulas_of(text: str) -> tuple[Requirement, ...]:
     return (Requirement(parse_formula(text, _ON_THE_LINE), Source(text, _ON_THE_LINE)),)
 
 
-def formulas_in(paths: Sequence[Path]) -> tuple[Requirement, ...]:
+def formulas_in(paths: Sequence[Path], project: Path | None = None) -> tuple[Requirement, ...]:
     """Those of files, and of all files below folders, in order of their paths.
+
+    Python files state theirs by ``@hati.spl``; they are of the ``project``, or the one around each.
 
     Raises:
         InputError: where there is no such file, none in a folder, or a formula is none.
     """
     files = [file for path in paths for file in _files(path)]
-    return tuple(requirement for file in dict.fromkeys(files) for requirement in _read(file))
+    return tuple(requirement for file in dict.fromkeys(files) for requirement in _read(file, project))
 
 
 def book_of(files: Sequence[NamedFile], history: Sequence[NamedFile] = ()) -> Book:
@@ -114,9 +119,11 @@ def _samples(file: NamedFile) -> tuple[Sample, ...]:
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        found = sorted(file for file in path.rglob(f"*{SUFFIX}") if not _hidden(file.relative_to(path)))
+        below = [file for suffix in (SUFFIX, PYTHON) for file in path.rglob(f"*{suffix}")]
+        seen = sorted(file for file in below if not _hidden(file.relative_to(path)))
+        found = [file for file in seen if file.suffix == SUFFIX or has_statements(file)]
         if not found:
-            raise InputError(f"there is no {SUFFIX} file below {path}", fix="name a file of formulas")
+            raise InputError(f"there is no {SUFFIX} file below {path}, and no @hati.spl", fix="name a file of formulas")
         return found
     if not path.is_file():
         raise InputError(f"there is no file {path}", fix=f"name a {SUFFIX} file or a folder with some")
@@ -127,7 +134,9 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def _read(path: Path) -> list[Requirement]:
+def _read(path: Path, project: Path | None) -> Sequence[Requirement]:
+    if path.suffix == PYTHON:
+        return requirements_of(path, project or project_around(path))
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

@@ -20,10 +20,14 @@ class FormulaError(InputError):
 
 @dataclass(frozen=True)
 class Source:
-    """A text and what it is called in messages: a file's path, ``formula``, or a function's name."""
+    """A text and what it is called in messages: a file's path, ``formula``, or a function's name.
+
+    ``line`` is that of the file on which the text begins; columns are those of the text.
+    """
 
     text: str
     name: str = "formula"
+    line: int = 1
 
     def place(self, offset: int) -> Place:
         """The line and column of an offset."""
@@ -31,7 +35,7 @@ class Source:
         start = self.text.rfind("\n", 0, offset) + 1
         end = self.text.find("\n", offset)
         line = self.text[start : end if end >= 0 else None]
-        return Place(self.name, self.text.count("\n", 0, offset) + 1, offset - start + 1, line)
+        return Place(self.name, self.text.count("\n", 0, offset) + self.line, offset - start + 1, line)
 
     def error(self, offset: int, message: str, fix: str | None = None) -> FormulaError:
         """The error that something is wrong there."""

@@ -14,13 +14,15 @@ def parse_formula(
     text: str,
     source: str = "formula",
     *,
+    line: int = 1,
     declarations: Declarations | None = None,
     methods: Iterable[str] | None = None,
 ) -> Formula:
     """Read a formula such as ``for all n in {100, 1000}: new(n) <= 1.05 * old(n)``.
 
-    ``source`` is what messages call the text. ``declarations`` are the names that it may use; ``methods`` the names of
-    methods that there are beside: where they are given, any other name that is no Python object is refused.
+    ``source`` is what messages call the text, which begins on its ``line``. ``declarations`` are the names that it may
+    use; ``methods`` the names of methods that there are beside: where they are given, any other name that is no Python
+    object is refused.
 
     Raises:
         FormulaError: with line, column and what was expected there.
@@ -31,7 +33,7 @@ def parse_formula(
     from hati.logic.syntax.reading.context import Context  # late: they load Lark
     from hati.logic.syntax.reading.formulas import read_formula
 
-    origin = Source(text, source)
+    origin = Source(text, source, line)
     tree = parsed(origin, text, 0, "formula")
     known = None if methods is None else frozenset(methods)
     with origin.placing():

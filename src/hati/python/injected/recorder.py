@@ -47,11 +47,14 @@ class Request:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Record, and print what was recorded; what cannot be is told in the last line of the errors."""
+    """Record, and print what was recorded, or what is stated; what cannot be is told in the last line of the errors."""
     with os.fdopen(os.dup(1), "w") as out:
         os.dup2(2, 1)  # what the subject prints must not be taken for a reading
         request = Request(arguments)
         try:
+            if request["tell"]:
+                out.write(tell(request))
+                return 0
             recorded = record(request)
         except Trouble as trouble:
             sys.stderr.write(f"hati: {trouble}\n")
@@ -62,6 +65,16 @@ def main(arguments: Sequence[str]) -> int:
             )
         write(recorded, out.write)
     return 0
+
+
+def tell(request: Request) -> str:
+    """What is stated in a module of the working tree, as JSON."""
+    places = Places(request["working"], request["working"], request["roots"].split(":"), False)
+    places.open()
+    offer()
+    from .telling import told
+
+    return told(places.generators(request["tell"]))
 
 
 def record(request: Request) -> Recorded:

@@ -5,6 +5,7 @@ from hati.studies.assertion.book import Book
 from hati.studies.assertion.formulas import Answer, Settled, answer, judged_formula
 from hati.studies.assertion.point import Point
 from hati.studies.assertion.requirement import Requirement, methods_of
+from hati.studies.assertion.sides import run_means
 from hati.studies.assertion.standard import Standard
 from hati.studies.assertion.study import Assertion, Assured, assertion_id
 
@@ -23,4 +24,5 @@ __all__ = [
     "judge",
     "judged_formula",
     "methods_of",
+    "run_means",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,6 +16,8 @@ from hati.studies.assertion.book import Book
 class Requirement:
     """A formula with the names that it may use, and the text that it was read from.
 
+    ``seen`` are names that mean a method where the formula is stated, such as ``SELF`` on a function.
+
     Raises:
         InputError: where it has too many relations, an empty set or arithmetic without a value.
     """
@@ -24,6 +26,7 @@ class Requirement:
     source: syntax.Source
     declarations: syntax.Declarations = field(default_factory=syntax.Declarations)
     name: str = ""
+    seen: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         self.ground  # noqa: B018  # what cannot be expanded is refused when it is built
@@ -47,6 +50,8 @@ class Requirement:
         if not isinstance(side, syntax.Performance) or book.has(side.measured.method):
             return side
         method = self.declarations.resolved(side.measured.method)
+        if method.name in self.seen:
+            method = replace(method, callee=replace(method.callee, name=self.seen[method.name]))
         return replace(side, measured=replace(side.measured, method=method))
 
     @contextmanager

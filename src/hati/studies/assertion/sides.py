@@ -33,6 +33,20 @@ def rounds_of(side: syntax.Side, book: Book) -> tuple[int | None, ...] | None:
     return tuple(run.origin.repetition for run in book.sample(side.measured).runs)
 
 
+def run_means(relation: syntax.Relation, book: Book) -> tuple[FloatArray, FloatArray]:
+    """The means of each side's runs, transformed, shapes (runs,); a limit is one value. In seconds, bytes and the like.
+
+    Raises:
+        InputError: as ``side_of``.
+    """
+    left, right = (side_of(side, book) for side in (relation.left, relation.right))
+    return _means(left), _means(right)
+
+
+def _means(side: interpret.Measured | interpret.Limit) -> FloatArray:
+    return side.means if isinstance(side, interpret.Measured) else np.array([side.value])
+
+
 def unit_of(side: syntax.Side, book: Book) -> str | None:
     """The unit of a side's metric; None of a limit."""
     return book.sample(side.measured).metric.unit if isinstance(side, syntax.Performance) else None

@@ -103,9 +103,10 @@ class Assertion:
         return replace(self.standard, alpha=self.standard.alpha / len(self.requirements), stopping=Stopping.ANYTIME)
 
     def _answers(self, evidence: Evidence) -> tuple[Answer, ...]:
-        return answer(self.requirements, self._book(evidence), self._shared)
+        return answer(self.requirements, self.book(evidence), self._shared)
 
-    def _book(self, evidence: Evidence) -> Book:
+    def book(self, evidence: Evidence) -> Book:
+        """What was measured, and why nothing was of what is missing."""
         samples = {key: found for key, point in self.points.items() if (found := point.samples(evidence))}
         missing = {key: self._why(point, evidence) for key, point in self.points.items() if key not in samples}
         return Book(samples, own={key: point.own for key, point in self.points.items()}, missing=missing)

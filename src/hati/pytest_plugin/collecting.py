@@ -1,0 +1,130 @@
+"""Files with formulas, and formulas as tests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from os.path import relpath
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hati.core import HatiError
+from hati.logic.interpret import Verdict
+from hati.pytest_plugin.interpreting import own_interpreter
+from hati.pytest_plugin.measuring import Judgement, Measurements
+from hati.python import has_statements
+from hati.studies.assertion import Requirement
+from hati.wiring import formulas_in, project_around
+
+_FORMULAS = ".spl"
+_PYTHON = ".py"
+
+
+class NotShownError(Exception):
+    """A formula that is not shown to hold; the message is the report."""
+
+
+class Formulas:
+    """The hooks that collect formulas, and what they measured."""
+
+    def __init__(self) -> None:
+        self._measurements: Measurements | None = None
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """A file with formulas, beside what pytest itself makes of it."""
+        if file_path.suffix == _FORMULAS or (file_path.suffix == _PYTHON and has_statements(file_path)):
+            found: FileOfFormulas = FileOfFormulas.from_parent(parent, path=file_path)
+            return found
+        return None
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """What was selected is measured together, once one of it runs."""
+        items = [item for item in session.items if isinstance(item, FormulaItem)]
+        self._measurements = Measurements(session.config, {item.nodeid: item.stated for item in items})
+        for item in items:
+            item.measurements = self._measurements
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """What measuring cost."""
+        for line in self._measurements.costs() if self._measurements else ():
+            terminalreporter.line(f"hati: {line}")
+
+
+class FileOfFormulas(pytest.File):
+    """A file of formulas, or a Python file that states some."""
+
+    def collect(self) -> Iterator[FormulaItem]:
+        """A test for each formula."""
+        root = project_around(self.path)
+        path = Path(relpath(self.path, self.config.invocation_params.dir))
+        try:
+            with own_interpreter():
+                found = formulas_in([path], root)
+        except HatiError as error:
+            raise self.CollectError(str(error)) from None
+        for name, requirement in zip(_names(found), found, strict=True):
+            test = f"{self.nodeid}::{name}"  # as text, which pytest parses as it does what --lf remembers
+            yield FormulaItem.from_parent(self, name=name, nodeid=test, requirement=requirement, project=root)
+
+
+class FormulaItem(pytest.Item):
+    """A formula as a test."""
+
+    measurements: Measurements
+
+    def __init__(self, *, requirement: Requirement, project: Path, **others: Any) -> None:
+        super().__init__(**others)
+        self.stated = (project, requirement)
+
+    def runtest(self) -> None:
+        """Measure, unless that was done, and tell.
+
+        Raises:
+            NotShownError: where the formula does not hold, or may not.
+        """
+        judgement = self.measurements.of(self.nodeid)
+        self.user_properties.extend(judgement.properties)
+        if judgement.verdict is Verdict.INCONCLUSIVE:
+            self._leave_open(judgement, self.config.getoption("hati_inconclusive"))
+        elif judgement.verdict is Verdict.VIOLATED:
+            raise NotShownError(judgement.report)
+        else:
+            self.add_report_section("call", "hati", judgement.report)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The report of a formula, or what is wrong with it; no traceback of Hati's."""
+        if isinstance(excinfo.value, NotShownError | HatiError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Where the formula stands."""
+        line = self.stated[1].place.line
+        return self.path, None if line is None else line - 1, self.name
+
+    def _leave_open(self, judgement: Judgement, becomes: str) -> None:
+        if becomes == "fail":
+            raise NotShownError(judgement.report)
+        self.add_report_section("call", "hati", judgement.report)
+        if becomes == "xfail":
+            pytest.xfail(judgement.summary)
+
+
+def _names(requirements: Iterable[Requirement]) -> list[str]:
+    """``sort[SELF <= 2 ms]`` on a function; in a file its name, or ``formula[sort <= 2 ms]`` where it has none.
+
+    As of parameters, what is in the brackets tells tests of one function apart.
+    """
+    names: list[str] = []
+    seen: Counter[tuple[str, str]] = Counter()
+    for each in requirements:
+        if each.name and not each.seen:
+            names.append(each.name)
+            continue
+        text = str(each.formula)
+        seen[each.name, text] += 1
+        again = seen[each.name, text]
+        names.append(f"{each.name or 'formula'}[{text}{f' #{again}' if again > 1 else ''}]")
+    return names

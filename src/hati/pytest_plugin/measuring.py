@@ -1,0 +1,139 @@
+"""The formulas of a session, measured together: one campaign for each project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hati.core import HatiError, MeasurementError
+from hati.logic.interpret import Verdict
+from hati.pytest_plugin.interpreting import own_interpreter
+from hati.report import assertion_answer, assertion_evidence, duration
+from hati.studies.assertion import Answer, Assured, Book, Requirement, Standard, methods_of
+from hati.wiring import PreparedAssertion, Workplace, assure, prepare_assertion, workplace_around
+
+Stated = tuple[Path, Requirement]
+"""The project's folder, and a formula about it."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is told of a formula: in full, in a line, and as properties of its test."""
+
+    verdict: Verdict
+    report: str
+    summary: str
+    properties: tuple[tuple[str, object], ...]
+
+
+class Measurements:
+    """What is measured for the selected tests, by their ids; nothing before one of them runs."""
+
+    def __init__(self, config: pytest.Config, selected: Mapping[str, Stated]) -> None:
+        self._config = config
+        self._selected = dict(selected)
+        self._judged: dict[str, Judgement | HatiError] = {}
+        self._costs: list[str] = []
+
+    def of(self, test: str) -> Judgement:
+        """What is told of a test's formula.
+
+        Raises:
+            HatiError: where it cannot be measured.
+        """
+        if test not in self._judged:
+            project = self._selected[test][0]
+            self._measure(project, {key: found for key, (root, found) in self._selected.items() if root == project})
+        judged = self._judged[test]
+        if isinstance(judged, HatiError):
+            raise judged
+        return judged
+
+    def costs(self) -> Sequence[str]:
+        """What each campaign took, in a line."""
+        return self._costs
+
+    def _measure(self, project: Path, stated: Mapping[str, Requirement]) -> None:
+        """Together, but for formulas that are wrong by themselves."""
+        with own_interpreter():
+            try:
+                place = workplace_around(project, None)
+                wrong = self._wrong(place, stated)
+                right = {test: each for test, each in stated.items() if test not in wrong}
+                self._judged.update(wrong)
+                if right:
+                    self._judged.update(zip(right, self._made(place, tuple(right.values())), strict=True))
+            except HatiError as error:
+                self._judged.update(dict.fromkeys(stated.keys() - self._judged.keys(), error))
+
+    def _wrong(self, place: Workplace, stated: Mapping[str, Requirement]) -> dict[str, HatiError]:
+        """Those that cannot be prepared alone; none where all can be together."""
+        try:
+            self._prepared(place, tuple(stated.values()))
+        except HatiError:
+            pass
+        else:
+            return {}
+        wrong: dict[str, HatiError] = {}
+        for test, each in stated.items():
+            try:
+                self._prepared(place, (each,))
+            except HatiError as error:
+                wrong[test] = error
+        return wrong
+
+    def _prepared(self, place: Workplace, requirements: Sequence[Requirement]) -> PreparedAssertion:
+        option = self._config.getoption
+        return prepare_assertion(place, requirements, Standard(), option("hati_budget"), fresh=option("hati_fresh"))
+
+    def _made(self, place: Workplace, requirements: Sequence[Requirement]) -> Iterator[Judgement | HatiError]:
+        prepared = self._prepared(place, requirements)
+        before = "measured before (--hati-fresh measures again): " if prepared.finished else ""
+        if not before:
+            count = f"{len(requirements)} formula{'s' if len(requirements) > 1 else ''}"
+            self._say(f"measuring {count}, --hati-budget {self._config.getoption('hati_budget')} at most")
+        try:
+            found = assure(prepared, self._say)
+        except MeasurementError as error:
+            book = prepared.study.book(prepared.evidence())
+            return iter([_unmeasured(each, book) or error for each in requirements])
+        self._costs.append(f"{before}{_cost(found)}")
+        book = prepared.study.book(prepared.evidence())
+        return (_judgement(each, book) for each in found.answers)
+
+    def _say(self, text: str) -> None:
+        """On the terminal, though pytest captures what tests write."""
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        capture = self._config.pluginmanager.get_plugin("capturemanager")
+        if terminal is None or capture is None or self._config.get_verbosity() < 0:
+            return
+        with capture.global_and_fixture_disabled():
+            terminal.ensure_newline()
+            terminal.write_line(f"hati: {text}")
+
+
+def _judgement(each: Answer, book: Book) -> Judgement | HatiError:
+    """What could not be measured is no verdict of which it may be said what becomes of it."""
+    if each.verdict is Verdict.INCONCLUSIVE and (error := _unmeasured(each.requirement, book)):
+        return error
+    found: list[tuple[str, object]] = [("hati_verdict", each.verdict.value)]
+    for atom in each.atoms:
+        found.append((f"hati_runs {atom.text}", " + ".join(str(size) for size in atom.evidence.runs if size) or "0"))
+        found.append((f"hati_estimate {atom.text}", atom.evidence.estimate))
+    return Judgement(each.verdict, assertion_evidence(each, book), assertion_answer((each,)), tuple(found))
+
+
+def _unmeasured(requirement: Requirement, book: Book) -> HatiError | None:
+    """That methods of a formula could not be measured, and why."""
+    relations = [requirement.resolved(relation, Book()) for relation in requirement.ground.relations]
+    methods = dict.fromkeys(method for relation in relations for method in methods_of(relation))
+    why = [f"{method} could not be measured: {book.missing[method]}" for method in methods if method in book.missing]
+    return MeasurementError("; ".join(why), place=requirement.place) if why else None
+
+
+def _cost(found: Assured) -> str:
+    failures = "".join(f"; failed: {why}" for why in found.failures)
+    return f"{assertion_answer(found.answers)}; {found.runs:,} runs, {duration(found.seconds)} in all{failures}"

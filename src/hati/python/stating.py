@@ -1,0 +1,142 @@
+"""What Python files state of their functions: found by reading them, told by a fresh interpreter that imports them."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hati.core import InputError
+from hati.python.injection import recorder
+from hati.python.interpreter import Interpreter
+from hati.python.sources import parsed_file
+
+_PATIENCE = 60.0
+_HATI = "hati"
+_SPL = "spl"
+
+
+@dataclass(frozen=True)
+class StatedFunction:
+    """Formulas that one decorator states on ``method``; ``aliases`` are those given with them.
+
+    ``known`` are other names in the formulas, as the function itself sees them.
+    """
+
+    method: str
+    formulas: tuple[str, ...]
+    aliases: Mapping[str, str]
+    known: Mapping[str, str]
+    line: int
+
+
+def has_statements(file: Path) -> bool:
+    """Whether a Python file has a function under ``@hati.spl``, by its text alone; False for one that is no Python."""
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return False
+    if _HATI.encode() not in content or _SPL.encode() not in content:
+        return False
+    try:
+        module = parsed_file(file)
+    except InputError:
+        return False
+    names = set(_names(module))
+    return any(_states(decorator, names) for decorator in _decorators(module))
+
+
+def read_statements(file: Path, root: Path, interpreter: Interpreter | None = None) -> tuple[StatedFunction, ...]:
+    """What a module of the project ``root`` states; it is imported by the interpreter that would measure it.
+
+    Raises:
+        InputError: for a file that no root of the interpreter has, and one that cannot be imported.
+    """
+    interpreter = interpreter or Interpreter()
+    module = module_of(file, root, interpreter.roots)
+    with TemporaryDirectory(prefix="hati-") as folder:
+        script = Path(folder, "recorder.py")
+        script.write_text(recorder(), encoding="utf-8")
+        words = [interpreter.command, str(script), f"tell={module}", f"working={root.resolve()}"]
+        done = _ended([*words, *interpreter.arguments], root, file)
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1].removeprefix("hati: ")
+        raise InputError(f"{file} cannot be imported: {why}", fix=f"see: {interpreter.command} -c 'import {module}'")
+    return tuple(_statement(each) for each in json.loads(done.stdout))
+
+
+def module_of(file: Path, root: Path, roots: tuple[str, ...]) -> str:
+    """What a file's module is called when it is imported from the first of the roots that has it.
+
+    Raises:
+        InputError: where it cannot be imported from any.
+    """
+    for folder in roots:
+        top = (root / folder).resolve()
+        if file.resolve().is_relative_to(top):
+            parts = file.resolve().relative_to(top).with_suffix("").parts
+            parts = parts[:-1] if parts[-1] == "__init__" else parts
+            if parts and all(part.isidentifier() for part in parts):
+                return ".".join(parts)
+    listed = ", ".join(str(root / folder) for folder in roots)
+    raise InputError(
+        f"{file} is no module that can be imported from {listed}", fix="move or rename it, or say --project"
+    )
+
+
+def _ended(words: list[str], root: Path, file: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        return subprocess.run(
+            words,
+            cwd=root,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise InputError(
+            f"importing {file} took over {_PATIENCE:.0f} s", fix="see what it does as it is loaded"
+        ) from None
+    except OSError as error:
+        raise InputError(f"{words[0]} cannot be started: {error.strerror}", fix="install it") from error
+
+
+def _statement(told: Mapping[str, object]) -> StatedFunction:
+    method, formulas, aliases = told["method"], told["formulas"], told["aliases"]
+    known, line = told["known"], told["line"]
+    assert isinstance(formulas, list)
+    assert isinstance(aliases, dict)
+    assert isinstance(known, dict)
+    assert isinstance(line, int)
+    return StatedFunction(str(method), tuple(formulas), aliases, known, line)
+
+
+def _names(module: ast.Module) -> Iterator[str]:
+    """What the decorator is called where it is imported by itself."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == _HATI:
+            yield from (alias.asname or alias.name for alias in node.names if alias.name == _SPL)
+
+
+def _decorators(module: ast.Module) -> Iterator[ast.expr]:
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from node.decorator_list
+
+
+def _states(decorator: ast.expr, names: set[str]) -> bool:
+    if not isinstance(decorator, ast.Call):
+        return False
+    function = decorator.func
+    named = isinstance(function, ast.Name) and function.id in names
+    return named or (isinstance(function, ast.Attribute) and function.attr == _SPL)

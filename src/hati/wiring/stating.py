@@ -1,0 +1,83 @@
+"""Formulas that Python files state of their functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from hati.core import InputError, Place
+from hati.logic.syntax import (
+    Alias,
+    Declarations,
+    Formula,
+    Generator,
+    Method,
+    NamedGenerator,
+    Performance,
+    Relation,
+    Source,
+    parse_formula,
+)
+from hati.python import SELF, StatedFunction, read_statements
+from hati.studies.assertion import Requirement
+
+PYTHON = ".py"
+
+
+def requirements_of(file: Path, root: Path) -> tuple[Requirement, ...]:
+    """The formulas of a Python file of the project ``root``, in order; each is named as its function.
+
+    Raises:
+        InputError: where the file cannot be imported, or a formula is none.
+    """
+    return tuple(_requirement(text, each, str(file)) for each in read_statements(file, root) for text in each.formulas)
+
+
+def _requirement(text: str, stated: StatedFunction, file: str) -> Requirement:
+    formula = parse_formula(text, file, line=stated.line)
+    try:
+        declarations = _declarations(formula, stated)
+    except InputError as error:
+        raise InputError(error.message, place=Place(file, stated.line), fix=error.fix) from None
+    formula = parse_formula(text, file, line=stated.line, declarations=declarations)
+    name = stated.method.rpartition(":")[2]
+    return Requirement(
+        formula, Source(text, file, stated.line), declarations, name, {**stated.known, SELF: stated.method}
+    )
+
+
+def _declarations(formula: Formula, stated: StatedFunction) -> Declarations:
+    """Its aliases, as methods or as generators, whichever they are used as, and the generators that it sees."""
+    meant = {**stated.known, **stated.aliases}
+    methods = list(_methods(formula))
+    generators = [each for method in methods for each in (method.workload, method.instance) if each]
+    names = {each.callee.name for each in generators} & meant.keys()
+    named = [NamedGenerator(name, _generator(meant[name])) for name in sorted(names)]
+    called = {method.name for method in methods} & stated.aliases.keys()
+    return Declarations((*named, *(Alias(name, _method(stated.aliases[name])) for name in sorted(called))))
+
+
+def _methods(formula: Formula) -> Iterator[Method]:
+    for relation in formula.relations:
+        for side in (relation.left, relation.right):
+            if isinstance(side, Performance):
+                yield side.measured.method
+
+
+def _generator(text: str) -> Generator:
+    """A generator as formulas write it: in brackets."""
+    found = _method(f"{SELF}[{text}]").workload
+    assert found is not None
+    return found
+
+
+def _method(text: str) -> Method:
+    """A method as formulas write it.
+
+    Raises:
+        InputError: for another text.
+    """
+    relation = parse_formula(f"{text} <= 1 s", "alias")
+    if not isinstance(relation, Relation) or not isinstance(relation.left, Performance):
+        raise InputError(f"{text!r} is no name of a method", fix="write module:function, or give the function itself")
+    return relation.left.measured.method

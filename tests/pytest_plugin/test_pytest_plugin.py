@@ -1,0 +1,230 @@
+"""Formulas as tests: collected, selected, measured together, told."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import hati
+from forked import LIBRARIES
+
+pytest_plugins = ["pytester"]
+
+SUBJECT = """
+import sys
+name, repetition = sys.argv[1], int(sys.argv[2])
+if name == "failing":
+    sys.exit("it fails")
+value = {"quick": 1.0, "slow": 2.0}.get(name, 0.6 + 0.8 * (repetition * 7 % 10) / 10)
+print('{"metric": "latency", "unit": "s", "values": [%r, %r]}' % (value + repetition / 1e4, value * 1.001))
+"""
+
+PROJECT = "".join(
+    f"""
+[[benchmark]]
+name = "{name}"
+command = ["python3", "-S", "subject.py", "{name}", "{{repetition}}"]
+reader = "hati"
+[[benchmark.metric]]
+name = "latency"
+unit = "s"
+"""
+    for name in ("quick", "slow", "noisy", "failing")
+)
+
+FORMULAS = """
+ordered: quick <= slow
+wrong: quick <= slow & slow <= quick
+open: noisy <= 1 s
+noisy <= 1.001 s
+"""
+
+STATED = """
+import hati
+
+@hati.spl("SELF <= 1 s", "SELF[none](1) <= 2 s")
+def test_nothing():
+    pass
+
+class Bag:
+    @hati.spl("SELF <= 1 s")
+    def fill(self): ...
+
+@hati.measured
+def test_turning(spl):
+    turns = 0
+    while spl.needs_more():
+        with spl.measure():
+            turns += 1
+    assert turns == 1
+"""
+
+for room in pkgutil.walk_packages(hati.__path__, "hati."):  # sessions in this process forget what they load first
+    if not room.name.endswith("__main__"):
+        importlib.import_module(room.name)
+for library in LIBRARIES:
+    importlib.import_module(library)
+
+Run = Callable[..., pytest.RunResult]
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A session of pytest in this process, in a project with formulas."""
+    monkeypatch.setenv("HATI_LOCK", str(pytester.path.parent / "lock"))
+    pytester.makefile(".toml", hati=PROJECT)
+    pytester.makefile(".py", subject=SUBJECT, test_stated=STATED)
+    pytester.makefile(".spl", formulas=FORMULAS)
+
+    def session(*arguments: str) -> pytest.RunResult:
+        return pytester.runpytest_inprocess("-p", "no:xdist", *arguments)
+
+    return session
+
+
+def listed(done: pytest.RunResult) -> list[str]:
+    return [line for line in done.outlines if "::" in line]
+
+
+STATED_TESTS = [
+    "test_stated.py::test_nothing[SELF <= 1 s]",
+    "test_stated.py::test_nothing[SELF[none](1) <= 2 s]",
+    "test_stated.py::Bag.fill[SELF <= 1 s]",
+]
+FUNCTIONS = ["test_stated.py::test_nothing", "test_stated.py::test_turning"]
+FILED = [
+    "formulas.spl::ordered",
+    "formulas.spl::wrong",
+    "formulas.spl::open",
+    "formulas.spl::formula[noisy <= 1.001 s]",
+]
+
+
+def test_without_the_option_functions_are_tests_of_what_they_do(run: Run) -> None:
+    assert listed(run("--collect-only", "-q")) == FUNCTIONS
+    run("-q").assert_outcomes(passed=2)
+
+
+def test_each_formula_is_a_test(run: Run) -> None:
+    assert sorted(listed(run("--hati", "--collect-only", "-q"))) == sorted([*FILED, *STATED_TESTS, *FUNCTIONS])
+    assert listed(run("--hati", "--collect-only", "-q", "test_stated.py::Bag.fill")) == STATED_TESTS[2:]
+    assert listed(run("--hati", "--collect-only", "-q", f"test_stated.py::{STATED_TESTS[1][16:]}")) == STATED_TESTS[1:2]
+
+
+def test_formulas_are_measured_together_and_told(run: Run, pytester: pytest.Pytester) -> None:
+    done = run("--hati", "--hati-budget=27", "--junitxml=../results.xml", "formulas.spl")
+    done.assert_outcomes(passed=1, failed=3)
+    done.stdout.fnmatch_lines(
+        [
+            "hati: measuring 4 formulas, --hati-budget 27 at most",
+            "VIOLATED: wrong: quick <= slow & slow <= quick",
+            "  at formulas.spl:2:8",
+            "quick <= slow: HOLDS",
+            "  estimate -50.0 %, interval *, 9 + 9 runs, p = * were it to hold, * were it violated",
+            "  quick |█* | 1.*",
+            "  slow  | *█| 2.*",
+            "slow <= quick: VIOLATED",
+            "INCONCLUSIVE: open: noisy <= 1 s",
+            "hati: 4 formulas: 1 hold, 1 violated, 2 inconclusive; 27 runs, *",
+            "FAILED formulas.spl::wrong - VIOLATED: wrong: *",
+        ]
+    )
+    cases = ElementTree.parse(pytester.path.parent / "results.xml").iter("testcase")
+    told = {case.get("name"): [each.get("value") for each in case.iter("property")][:1] for case in cases}
+    assert told == {
+        "ordered": ["HOLDS"],
+        "wrong": ["VIOLATED"],
+        "open": ["INCONCLUSIVE"],
+        "formula[noisy <= 1.001 s]": ["INCONCLUSIVE"],
+    }
+    assert listed(run("--hati", "--lf", "--collect-only", "-q", "formulas.spl")) == FILED[1:]
+    again = run("--hati", "--hati-budget=27", "--hati-inconclusive=pass", "-x", "formulas.spl")
+    again.assert_outcomes(passed=1, failed=1)
+    again.stdout.fnmatch_lines(["hati: measured before *"])
+    run("--hati", "--hati-budget=27", "--hati-inconclusive=xfail", "formulas.spl").assert_outcomes(
+        passed=1, failed=1, xfailed=2
+    )
+    run("--hati", "--hati-budget=27", "--hati-inconclusive=pass", "formulas.spl").assert_outcomes(passed=3, failed=1)
+
+
+def test_only_what_is_selected_is_measured(run: Run) -> None:
+    done = run("--hati", "--hati-budget=9", "-k", "1.001", "formulas.spl")
+    done.assert_outcomes(failed=1, deselected=3)
+    told = ["hati: measuring 1 formula, --hati-budget 9 at most", "hati: INCONCLUSIVE: *; 9 runs, *"]
+    done.stdout.fnmatch_lines(told)
+
+
+def test_what_cannot_be_measured_is_told_without_a_traceback(run: Run, pytester: pytest.Pytester) -> None:
+    done = run("--hati", "--hati-budget=5", "formulas.spl::ordered")
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["5 runs cannot decide: 2 methods, 7 runs of each; give --budget 14 or more*"])
+    done.stdout.no_fnmatch_line("*Traceback*")
+    pytester.makefile(".spl", formulas="quick <=")
+    done = run("--hati", "formulas.spl")
+    done.assert_outcomes(errors=1)
+    done.stdout.fnmatch_lines(["formulas.spl:1:9: *expected *"])
+
+
+def test_a_formula_that_cannot_be_measured_fails_alone(run: Run, pytester: pytest.Pytester) -> None:
+    pytester.makefile(".spl", formulas="ordered: quick <= slow\nbroken: failing <= 1 s\nunknown: quik <= 1 s")
+    done = run("--hati", "--hati-budget=40", "--hati-inconclusive=pass", "formulas.spl")
+    done.assert_outcomes(passed=1, failed=2)
+    done.stdout.fnmatch_lines(
+        [
+            "formulas.spl:2:9: failing could not be measured: * it fails*",
+            "formulas.spl:3:10: there is no method 'quik'; did you mean 'quick'?",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-n2"], "--hati measures, which tests beside it would disturb: leave out -n, or write -n0"),
+        (["-p", "no:xdist", "--hati-budget=x"], "--hati-budget: 'x' is no budget"),
+        (["-p", "no:xdist", "--hati-inconclusive=x"], "invalid choice: 'x'"),
+    ],
+)
+def test_wrong_use_is_refused(pytester: pytest.Pytester, arguments: list[str], message: str) -> None:
+    done = pytester.runpytest_inprocess("--hati", *arguments)
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    assert re.search(re.escape(message), done.stderr.str())
+
+
+def test_without_the_option_nothing_is_loaded() -> None:
+    code = "import sys, hati.pytest_plugin; print([n for n in sys.modules if n.startswith(('hati', 'numpy'))])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['hati', 'hati.pytest_plugin']"
+
+
+@pytest.mark.acceptance
+def test_python_functions_are_measured(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HATI_LOCK", str(pytester.path.parent / "lock"))
+    pytester.makepyprojecttoml("")
+    Path(pytester.path, "test_speed.py").write_text(
+        """
+import hati
+
+@hati.workload
+def numbers(n):
+    return (list(range(n, 0, -1)),)
+
+def quick(values):
+    return values[0]
+
+@hati.spl("SELF[numbers](2000) <= quick[numbers](2000)", "quick[numbers](2000) <= 0.5 * SELF[numbers](2000)")
+def total(values):
+    return sum(values)
+"""
+    )
+    done = pytester.runpytest_inprocess("-p", "no:xdist", "--hati", "--hati-budget=40")
+    done.assert_outcomes(passed=1, failed=1)
+    done.stdout.fnmatch_lines(["VIOLATED: total: SELF*numbers*(2000) <= quick*", "  at test_speed.py:*"])

@@ -1,0 +1,110 @@
+"""Formulas that Python files state: found by reading, told by a fresh interpreter, placed where their decorator is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hati.core import InputError
+from hati.python import has_statements
+from hati.studies.assertion import Book
+from hati.wiring import formulas_in
+
+LISTS = """
+import hati
+
+@hati.workload
+def rand(n, rng):
+    return [rng.random() for _ in range(n)]
+
+def old(values):
+    return sorted(values)
+"""
+
+PERF = """
+import hati
+import lists
+from lists import old, rand
+
+
+class Bag:
+    @hati.spl("SELF[rand](100) <= quick[lists.rand](100)", quick="lists:old@v1.2")
+    def fill(self, values): ...
+
+
+@hati.spl(hati.Performance(hati.SELF, rand, 10) <= 1.05 * hati.Performance(old, rand, 10))
+@hati.spl(
+    "SELF <= lists.old",
+    "for all n in {1, 2}: SELF[rand](n) <= former[rand](n)",
+    former="SELF@HEAD",
+)
+def new(values=()): ...
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for folder in ("src", "tests"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "src" / "lists.py").write_text(LISTS)
+    (tmp_path / "tests" / "perf.py").write_text(PERF)
+    return tmp_path
+
+
+def test_what_is_stated_is_found_with_what_its_names_stand_for(project: Path) -> None:
+    found = formulas_in([project])
+    assert [each.name for each in found] == ["Bag.fill", "new", "new", "new"]
+    file = str(project / "tests" / "perf.py")
+    assert [(each.place.file, each.place.line) for each in found] == [(file, 8), (file, 12), (file, 13), (file, 13)]
+    resolved = [str(each.resolved(relation, Book())) for each in found for relation in each.ground.relations]
+    assert resolved == [
+        "tests.perf:Bag.fill[lists:rand](100) <= lists:old@v1.2[lists:rand](100)",
+        "tests.perf:new[lists:rand](10) <= 1.05 * lists:old[lists:rand](10)",
+        "tests.perf:new <= lists:old",
+        "tests.perf:new[lists:rand](1) <= tests.perf:new@HEAD[lists:rand](1)",
+        "tests.perf:new[lists:rand](2) <= tests.perf:new@HEAD[lists:rand](2)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import hati\n@hati.spl('SELF <= 1 s')\ndef f(): ...", True),
+        ("from hati import spl as states\n@states('SELF <= 1 s')\ndef f(): ...", True),
+        ("import hati\n# @hati.spl\n@hati.workload\ndef f(): ...", False),
+        ("from other import spl\n@spl('hati')\ndef f(): ...", False),
+        ("import hati\n@hati.spl(", False),
+    ],
+)
+def test_whether_a_file_states_something_is_read_from_its_text(tmp_path: Path, source: str, expected: bool) -> None:
+    file = tmp_path / "some.py"
+    file.write_text(source)
+    assert has_statements(file) is expected
+
+
+@pytest.mark.parametrize(
+    ("formula", "options", "message"),
+    [
+        ("SELF <=", "", r"perf.py:3:8: .*expected"),
+        ("SELF <= a", ", a='1 s'", r"perf.py:3: .*1 s"),
+    ],
+)
+def test_a_wrong_statement_is_told_with_its_place(tmp_path: Path, formula: str, options: str, message: str) -> None:
+    file = tmp_path / "perf.py"
+    file.write_text(f"import hati\n\n@hati.spl({formula!r}{options})\ndef f(): ...\n")
+    with pytest.raises(InputError, match=message):
+        formulas_in([file])
+
+
+def test_what_cannot_be_imported_is_told_in_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "perf.py"
+    file.write_text("import hati\nimport no_such_module\n")
+    with pytest.raises(InputError, match=r"perf.py cannot be imported: .*no_such_module"):
+        formulas_in([file])
+    (tmp_path / "my-perf.py").write_text("import hati")
+    with pytest.raises(InputError, match="no module that can be imported"):
+        formulas_in([tmp_path / "my-perf.py"])
+    with pytest.raises(InputError, match=r"no @hati\.spl"):
+        formulas_in([tmp_path])
