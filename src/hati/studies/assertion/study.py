@@ -125,12 +125,14 @@ class Assertion:
         return [key for key in alive if key in needed]
 
     def _round(self, number: int, keys: Sequence[str]) -> Iterator[Task]:
-        """The tasks of a round, in an order that is random, and the same for what is wanted of it."""
+        """The tasks of a round, in an order that is random, and the same for what is wanted of it.
+
+        Methods of which the same is run, as of a revision that is the working tree's, have one task.
+        """
         every = list(self.points)
         order = generator(self.id.seed, "assertion", str(number)).permutation(len(every)).tolist()
-        for key in (every[place] for place in order):
-            if key in keys:
-                yield self._task(self.points[key], number)
+        tasks = (self._task(self.points[every[place]], number) for place in order if every[place] in keys)
+        yield from {task.id: task for task in tasks}.values()
 
     def _task(self, point: Point, number: int) -> Task:
         return Task(
@@ -145,7 +147,9 @@ class Assertion:
 
 
 def _undecided_methods(atom: Atom) -> tuple[str, ...]:
-    return methods_of(atom.resolved) if atom.verdict is Verdict.INCONCLUSIVE else ()
+    """None of a relation of the same with itself: its sides never differ."""
+    settled = atom.verdict is not Verdict.INCONCLUSIVE or atom.resolved.left == atom.resolved.right
+    return () if settled else methods_of(atom.resolved)
 
 
 def _hopeless(point: Point, evidence: Evidence) -> bool:
