@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from assertion_samples import FIXED, answers, atom, book_of, levels, of_means, requirement, sample, verdicts
 from scipy import stats
 
-from assertion_samples import FIXED, answers, atom, book_of, levels, of_means, requirement, sample, verdicts
 from hati.core import InputError, Metric, Usage
 from hati.logic.interpret import Interpretation, Scale, Verdict
 from hati.studies.assertion import Book, Standard, answer
@@ -221,7 +221,7 @@ def test_interpretations_as_printed_are_two_valued_and_know_no_margin(name: str)
         "c <= a within 3 ms": Verdict.VIOLATED,
         "c = a within 2 s": Verdict.VIOLATED,
     }
-    assert verdicts(MEANS, {text: "" for text in wanted}, standard) == wanted
+    assert verdicts(MEANS, dict.fromkeys(wanted, ""), standard) == wanted
 
 
 def test_draws_are_repeatable() -> None:
@@ -262,7 +262,7 @@ def test_several_samples_of_one_name_are_refused() -> None:
 
 @pytest.mark.parametrize(("alpha", "margin"), [(0.0, 0.02), (0.5, 0.02), (0.01, 1.0), (0.01, -0.1)])
 def test_a_standard_has_a_level_and_a_margin(alpha: float, margin: float) -> None:
-    with pytest.raises(InputError, match="is no level|is no margin"):
+    with pytest.raises(InputError, match=r"is no level|is no margin"):
         Standard(alpha=alpha, margin=margin)
 
 

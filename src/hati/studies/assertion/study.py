@@ -121,7 +121,8 @@ class Assertion:
         if number < self.fewest or not self._early:
             return alive
         open_ = [each for each in self._answers(evidence) if each.judged.verdict is Verdict.INCONCLUSIVE]
-        needed = {method for each in open_ for atom in each.atoms for method in _undecided_methods(atom)}
+        asked = [_undecided_methods(atom) for each in open_ for atom in each.atoms]
+        needed = {method for methods in asked if set(methods) <= set(alive) for method in methods}
         return [key for key in alive if key in needed]
 
     def _round(self, number: int, keys: Sequence[str]) -> Iterator[Task]:
