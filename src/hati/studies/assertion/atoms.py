@@ -121,7 +121,7 @@ class _Asked:
 
     @property
     def amount(self) -> float | None:
-        """A margin in the metric's unit; None where it is a share, and where seed 004's interpretations know none."""
+        """A margin in the metric's unit; None of a share, and where an interpretation knows none."""
         margin = self.relation.margin
         if margin is None or margin.strict or self.standard.interpretation is not interpret.Interpretation.DEFAULT:
             return None

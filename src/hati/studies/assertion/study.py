@@ -19,10 +19,11 @@ from hati.studies.failures import GIVE_UP_AFTER, failure_reasons
 
 @dataclass(frozen=True)
 class Assured:
-    """What came of the formulas, what could not be measured and why, and what it cost."""
+    """What came of the formulas and by which standard, what could not be measured and why, and what it cost."""
 
     study: str
     answers: tuple[Answer, ...]
+    standard: Standard
     failures: tuple[str, ...]
     runs: int
     seconds: float
@@ -80,7 +81,8 @@ class Assertion:
         if self.points and not evidence.done:
             why = next(iter(reasons), "there was no run")
             raise MeasurementError(f"nothing could be measured: {why}", fix="see `hati runs` for what was printed")
-        return Assured(self.id.key, self._answers(evidence), tuple(reasons), len(evidence.runs), evidence.seconds)
+        answers, cost = self._answers(evidence), (len(evidence.runs), evidence.seconds)
+        return Assured(self.id.key, answers, self._shared, tuple(reasons), *cost)
 
     def rehearsed(self, rounds: int) -> tuple[Task, ...]:
         """The tasks of so many rounds of all methods."""
