@@ -195,6 +195,7 @@ def test_what_is_known_is_measured_anew_when_asked(counted: Path, hati: Hati) ->
     assert counted.joinpath(".hati").exists()
 
 
+@pytest.mark.acceptance
 def test_a_larger_budget_goes_on(counted: Path, hati: Hati) -> None:
     words = "assert", "--formula", "fast(10) <= 100.05 strictly", "--format", "json"
     small = hati(*words, "--budget", "6")
