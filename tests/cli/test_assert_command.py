@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import pytest
 
-from conftest import Hati
+if TYPE_CHECKING:
+    from conftest import Hati
 
 COUNT = """
 import json, sys
