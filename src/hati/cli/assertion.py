@@ -124,7 +124,7 @@ def assert_(
         if explain is None:
             _write(found, standard, chosen, output)
         else:
-            _explain(found.answers[explain - 1], standard, output)
+            _explain(found.answers[explain - 1], found.standard, output)
     return _status(found.answers, failing)
 
 
@@ -162,7 +162,7 @@ def _decided(
     from hati.wiring import book_of
 
     book = book_of(_named_files(samples), _named_files(history))
-    return Assured("", answer(requirements, book, standard), (), 0, 0.0)
+    return Assured("", answer(requirements, book, standard), standard, (), 0, 0.0)
 
 
 def _measured(

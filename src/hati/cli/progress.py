@@ -13,6 +13,8 @@ from hati.cli.output import console, say
 from hati.core import Evidence, Outcome, Plan, Run
 
 _SECONDS_BETWEEN_LINES = 5.0
+_SHARE_BETWEEN_LINES = 0.2
+"""Of what has passed: an hour takes some thirty lines."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +69,14 @@ class _Lines:
 
     def __init__(self, title: str) -> None:
         self._title = title
-        self._said = time.monotonic()
+        self._said = self._began = time.monotonic()
         self._last: Position | None = None
 
     def __call__(self, position: Position) -> None:
         self._last = position
-        if time.monotonic() - self._said >= _SECONDS_BETWEEN_LINES:
-            self._said = time.monotonic()
+        now = time.monotonic()
+        if now - self._said >= max(_SECONDS_BETWEEN_LINES, _SHARE_BETWEEN_LINES * (now - self._began)):
+            self._said = now
             self._say(position)
 
     def end(self) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from hati.logic.interpret import Evidence, Interpretation, Scale, Verdict
+from hati.logic.syntax import Comparator, Relation
 from hati.report.cases import Case
 from hati.report.changes import p_text
 from hati.report.plain import Plain
@@ -93,7 +94,8 @@ def _cost(found: Assured) -> tuple[str, ...]:
 def _rows(each: Answer) -> list[tuple[Cell, ...]]:
     if len(each.atoms) == 1 and str(each.requirement.formula) == each.atoms[0].text:
         return [(each.verdict.value, named_formula(each), *_cells(each.atoms[0]))]
-    whole: tuple[Cell, ...] = (each.verdict.value, named_formula(each), None, None, None)
+    name = each.requirement.name or str(each.requirement.formula)
+    whole: tuple[Cell, ...] = (each.verdict.value, name, None, None, None)
     return [whole, *((f"  {atom.verdict}", f"  {atom.text}", *_cells(atom)) for atom in each.atoms)]
 
 
@@ -119,7 +121,7 @@ def estimate_text(atom: Atom) -> str:
     """By how much the left side is larger, or that difference."""
     found = atom.evidence
     if not math.isfinite(found.estimate):
-        return "none"
+        return "unknown"
     return change(found.estimate - 1.0) if found.scale is Scale.RATIO else quantity(found.estimate, atom.unit)
 
 
@@ -127,23 +129,16 @@ def interval_text(atom: Atom) -> str:
     """Where the truth is."""
     found = atom.evidence
     if found.interval is None:
-        return "none"
+        return "unknown" if found.remark else "unbounded"
     low, high = found.interval
     if found.scale is Scale.RATIO:
-        return f"{change_number(low - 1.0)} to {change(high - 1.0)}"
+        return f"{change_number(max(low, 0.0) - 1.0)} to {change(high - 1.0)}"
     return f"{quantity(low, atom.unit)} to {quantity(high, atom.unit)}"
 
 
 def _notes(answers: Sequence[Answer], standard: Standard) -> tuple[str, ...]:
     atoms = list({atom.text: atom for each in answers for atom in each.atoms}.values())
-    if standard.interpretation is not Interpretation.DEFAULT:
-        notes = [f"By seed 004's {standard.interpretation} interpretation: what is not rejected holds."]
-    else:
-        notes = [
-            f"HOLDS and VIOLATED are each wrong in at most {percent(standard.alpha)} of cases; relations that are not "
-            f"strict have {percent(standard.margin)} of room. "
-            "An estimate is how much larger the left side is than the right one.",
-        ]
+    notes = [" ".join(_rules(atoms, standard))] if atoms else []
     notes += [f"{atom.text}: {sentence}" for atom in atoms if (sentence := undecided_text(atom))]
     corrected = [each for each in answers if each.judged.verdict is not each.verdict]
     notes += [
@@ -154,15 +149,40 @@ def _notes(answers: Sequence[Answer], standard: Standard) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def _rules(atoms: Sequence[Atom], standard: Standard) -> Iterator[str]:
+    """By what was decided, as far as it bears on these relations."""
+    if standard.interpretation is not Interpretation.DEFAULT:
+        yield f"By seed 004's {standard.interpretation} interpretation: what is not rejected holds, without margins."
+    else:
+        yield f"HOLDS and VIOLATED are each wrong in at most {percent(standard.alpha)} of cases."
+        if standard.margin and any(_has_room(atom.relation) for atom in atoms):
+            yield f"Relations that are not strict have {percent(standard.margin)} of room."
+    if any(atom.evidence.scale is Scale.RATIO and math.isfinite(atom.evidence.estimate) for atom in atoms):
+        yield "An estimate in % is how much larger the left side is than the right one."
+
+
+def _has_room(relation: Relation) -> bool:
+    """Whether the margin of all formulas is its own."""
+    return relation.margin is None and relation.comparator in {
+        Comparator.AT_MOST,
+        Comparator.AT_LEAST,
+        Comparator.EQUAL,
+    }
+
+
 def undecided_text(atom: Atom) -> str:
     """Why there is no verdict, and what would give one; empty where there is one."""
     found = atom.evidence
     if found.verdict is not Verdict.INCONCLUSIVE:
         return ""
+    if atom.resolved.left == atom.resolved.right:
+        return "both sides are the same, which no number of runs tells apart."
     told = [found.remark] if found.remark else []
-    if found.detectable is not None:
+    if found.detectable:
         told.append(f"{_detectable(atom, found)} beyond its limit would have been found in 80 % of cases")
-    if found.runs_needed is None:
+    if found.runs_needed is None and not any(found.runs):
+        told = told or ["nothing was measured"]
+    elif found.runs_needed is None:
         told.append("no number of runs would decide it as it is")
     else:
         told.append(f"{found.runs_needed:,} runs of each side would decide it, were the estimate right")
@@ -198,20 +218,27 @@ def _why(each: Answer) -> str:
 
 
 def explanation(each: Answer, standard: Standard) -> str:
-    """In words: how the verdict of a formula arose."""
+    """In words: how the verdict of a formula arose; ``standard`` is what each relation was judged by."""
     lines = [f"{each.requirement.place}: {named_formula(each)}", ""]
     for number, atom in enumerate(each.atoms, start=1):
         found = atom.evidence
-        sides = " and ".join(f"{size} runs" for size in found.runs if size)
+        sides = " and ".join(f"{size} runs" for size in found.runs if size) or "no runs"
         lines.append(f"{number}. {atom.text}: {found.verdict}")
         lines.append(f"   Estimate {estimate_text(atom)}, interval {interval_text(atom)}, from {sides}.")
         if found.remembered:
             lines.append(f"   How runs vary is known from {found.remembered} earlier runs besides.")
-        lines.append(
-            f"   Were it violated, what was seen would have a probability of {p_text(found.p_holds)} at most; "
-            f"were it to hold, of {p_text(found.p_violated)}. One at {general(standard.alpha)} or below decides."
-        )
+        lines.append(f"   {_probabilities(found, standard)}")
         if sentence := undecided_text(atom):
             lines.append(f"   {sentence[0].upper()}{sentence[1:]}")
     lines += ["", f"The formula by itself: {each.judged.verdict}; among all formulas of this call: {each.verdict}."]
     return "\n".join(lines) + "\n"
+
+
+def _probabilities(found: Evidence, standard: Standard) -> str:
+    holds, violated, level = p_text(found.p_holds), p_text(found.p_violated), general(standard.alpha)
+    if standard.interpretation is not Interpretation.DEFAULT:
+        return f"Were it to hold, what was seen would have a probability of {violated}; {level} or below rejects it."
+    return (
+        f"Were it violated, what was seen would have a probability of {holds} at most; "
+        f"were it to hold, of {violated}. One at {level} or below decides."
+    )

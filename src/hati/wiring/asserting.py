@@ -8,7 +8,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from hati.core import InputError, Sample
-from hati.logic.syntax import FormulaError, Method, Relation, Source, parse_file, parse_formula
+from hati.logic.syntax import FormulaError, Method, Performance, Relation, Source, parse_file, parse_formula
 from hati.python import has_statements
 from hati.studies.assertion import Book, Requirement
 from hati.subject.samples import read_samples
@@ -98,12 +98,9 @@ def _method(name: str) -> Method:
         relation = parse_formula(f"{name} <= 1 s")
     except FormulaError as error:
         raise InputError(f"{name!r} is no name of a method: {error.message}", fix="use a word such as a") from None
-    assert isinstance(relation, Relation)
-    measured = getattr(relation.left, "measured", None)
-    if measured is None:
+    if not (isinstance(relation, Relation) and isinstance(relation.left, Performance)):
         raise InputError(f"{name!r} is no name of a method", fix="use a word such as a")
-    method: Method = measured.method
-    return method
+    return relation.left.measured.method
 
 
 def _samples(file: NamedFile) -> tuple[Sample, ...]:

@@ -67,7 +67,8 @@ def _of_project(benchmark: Benchmark, method: Method) -> Benchmark:
             told = ", ".join(names) or "none"
             raise InputError(f"{benchmark.name} has no parameter for {argument}", fix=f"its workload has: {told}")
         given[name] = _setting(argument.value)
-    return replace(benchmark, name=str(_without_revision(method)), workload=Workload(given))
+    told = f"({', '.join(repr(value) for value in given.values())})" if given else ""
+    return replace(benchmark, name=f"{benchmark.name}{told}", workload=Workload(given))
 
 
 def _of_python(place: Workplace, method: Method, metrics: frozenset[str]) -> Benchmark:

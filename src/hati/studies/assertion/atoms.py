@@ -121,9 +121,9 @@ class _Asked:
 
     @property
     def amount(self) -> float | None:
-        """A margin in the metric's unit; None where it is a share."""
+        """A margin in the metric's unit; None of a share, and where an interpretation knows none."""
         margin = self.relation.margin
-        if margin is None or margin.strict:
+        if margin is None or margin.strict or self.standard.interpretation is not interpret.Interpretation.DEFAULT:
             return None
         assert isinstance(margin.amount, syntax.Number), "a relation without variables"
         return None if margin.amount.unit == "%" else float(syntax.evaluate(margin.amount))
@@ -134,28 +134,35 @@ class _Asked:
         return self._told(pair, interpret.Relation(sign, self._share(sign), self.standard.alpha))
 
     def by_amount(self, pair: Pair, amount: float) -> Evidence:
-        """With one that is added to the right side, or taken from it; an equality is both."""
+        """With one that is added to the right side, or taken from it.
+
+        An equality is both: it holds where each is shown, and is violated where either is at half the level.
+        """
         sign = _SIGNS[self.relation.comparator]
         shifts = {Sign.AT_MOST: amount, Sign.AT_LEAST: -amount}
         bounds = shifts if sign is Sign.EQUAL else {sign: shifts[sign]}
-        parts = [
-            self._told((pair[0], _shifted(pair[1], shift)), interpret.Relation(bound, 0.0, self.standard.alpha))
-            for bound, shift in bounds.items()
-        ]
-        whole = interpret.conjunction(parts)
-        plain = self._told(pair, interpret.Relation(Sign.AT_MOST, 0.0, self.standard.alpha))
-        needed = [part.runs_needed for part in parts]
+        alpha = self.standard.alpha
+        holding, violating = (
+            [
+                self._told((pair[0], _shifted(pair[1], shift)), interpret.Relation(bound, 0.0, level))
+                for bound, shift in bounds.items()
+            ]
+            for level in (alpha, alpha / len(bounds))
+        )
+        p_holds = max(part.p_holds for part in holding)
+        p_violated = min(1.0, len(bounds) * min(part.p_violated for part in violating))
+        needed = [part.runs_needed for part in holding]
         return replace(
-            plain,
-            verdict=whole.verdict,
-            p_holds=whole.p_holds,
-            p_violated=whole.p_violated,
+            self._told(pair, interpret.Relation(Sign.AT_MOST, 0.0, alpha)),
+            verdict=_shown(p_holds, p_violated, alpha),
+            p_holds=p_holds,
+            p_violated=p_violated,
             runs_needed=None if None in needed else max(n for n in needed if n is not None),
         )
 
     def _share(self, sign: Sign) -> float:
         margin = self.relation.margin
-        if sign.strict:
+        if sign.strict or self.standard.interpretation is not interpret.Interpretation.DEFAULT:
             return 0.0
         if margin is None:
             return self.standard.margin
@@ -167,6 +174,12 @@ class _Asked:
             return interpret.decide_early(*pair, relation)
         rng = generator(self.standard.seed, "assertion", str(self.relation))
         return interpret.interpret(self.standard.interpretation, *pair, relation, rng)
+
+
+def _shown(p_holds: float, p_violated: float, alpha: float) -> Verdict:
+    if p_holds <= alpha:
+        return Verdict.HOLDS
+    return Verdict.VIOLATED if p_violated <= alpha else Verdict.INCONCLUSIVE
 
 
 def _shifted(side: interpret.Measured | interpret.Limit, shift: float) -> interpret.Measured | interpret.Limit:

@@ -49,11 +49,16 @@ def _means(side: interpret.Measured | interpret.Limit) -> FloatArray:
 
 def unit_of(side: syntax.Side, book: Book) -> str | None:
     """The unit of a side's metric; None of a limit."""
-    return book.sample(side.measured).metric.unit if isinstance(side, syntax.Performance) else None
+    return _of_a_call(book.sample(side.measured)) if isinstance(side, syntax.Performance) else None
+
+
+def _of_a_call(sample: Sample) -> str:
+    """What a method takes is that of a call: JMH's and Go's ``ms/op`` are ``ms``."""
+    return sample.metric.unit.removesuffix("/op")
 
 
 def _values(side: syntax.Performance, sample: Sample, runs: tuple[SampledRun, ...]) -> tuple[FloatArray, ...]:
-    scale = parse_unit(sample.metric.unit).scale
+    scale = parse_unit(_of_a_call(sample)).scale
     return tuple(_run(side, run.steady * scale) for run in runs)
 
 

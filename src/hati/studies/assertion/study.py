@@ -19,10 +19,11 @@ from hati.studies.failures import GIVE_UP_AFTER, failure_reasons
 
 @dataclass(frozen=True)
 class Assured:
-    """What came of the formulas, what could not be measured and why, and what it cost."""
+    """What came of the formulas and by which standard, what could not be measured and why, and what it cost."""
 
     study: str
     answers: tuple[Answer, ...]
+    standard: Standard
     failures: tuple[str, ...]
     runs: int
     seconds: float
@@ -80,7 +81,8 @@ class Assertion:
         if self.points and not evidence.done:
             why = next(iter(reasons), "there was no run")
             raise MeasurementError(f"nothing could be measured: {why}", fix="see `hati runs` for what was printed")
-        return Assured(self.id.key, self._answers(evidence), tuple(reasons), len(evidence.runs), evidence.seconds)
+        answers, cost = self._answers(evidence), (len(evidence.runs), evidence.seconds)
+        return Assured(self.id.key, answers, self._shared, tuple(reasons), *cost)
 
     def rehearsed(self, rounds: int) -> tuple[Task, ...]:
         """The tasks of so many rounds of all methods."""
@@ -122,16 +124,19 @@ class Assertion:
         if number < self.fewest or not self._early:
             return alive
         open_ = [each for each in self._answers(evidence) if each.judged.verdict is Verdict.INCONCLUSIVE]
-        needed = {method for each in open_ for atom in each.atoms for method in _undecided_methods(atom)}
+        asked = [_undecided_methods(atom) for each in open_ for atom in each.atoms]
+        needed = {method for methods in asked if set(methods) <= set(alive) for method in methods}
         return [key for key in alive if key in needed]
 
     def _round(self, number: int, keys: Sequence[str]) -> Iterator[Task]:
-        """The tasks of a round, in an order that is random, and the same for what is wanted of it."""
+        """The tasks of a round, in an order that is random, and the same for what is wanted of it.
+
+        Methods of which the same is run, as of a revision that is the working tree's, have one task.
+        """
         every = list(self.points)
         order = generator(self.id.seed, "assertion", str(number)).permutation(len(every)).tolist()
-        for key in (every[place] for place in order):
-            if key in keys:
-                yield self._task(self.points[key], number)
+        tasks = (self._task(self.points[every[place]], number) for place in order if every[place] in keys)
+        yield from {task.id: task for task in tasks}.values()
 
     def _task(self, point: Point, number: int) -> Task:
         return Task(
@@ -146,7 +151,9 @@ class Assertion:
 
 
 def _undecided_methods(atom: Atom) -> tuple[str, ...]:
-    return methods_of(atom.resolved) if atom.verdict is Verdict.INCONCLUSIVE else ()
+    """None of a relation of the same with itself: its sides never differ."""
+    settled = atom.verdict is not Verdict.INCONCLUSIVE or atom.resolved.left == atom.resolved.right
+    return () if settled else methods_of(atom.resolved)
 
 
 def _hopeless(point: Point, evidence: Evidence) -> bool:

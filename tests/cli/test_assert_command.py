@@ -1,0 +1,247 @@
+"""``hati assert``: formulas decided by files of samples, and by measuring."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Hati
+
+COUNT = """
+import json, sys
+n, each, repetition = map(int, sys.argv[1:])
+print(json.dumps({"metric": "steps", "value": n * each + repetition * 37 % 11 / 100}))
+"""
+PROJECT = '[subject]\nname = "s"\n' + "".join(
+    f"""
+[[benchmark]]
+name = "{name}"
+command = ["python3", "-S", "count.py", "{{n}}", "{each}", "{{repetition}}"]
+reader = "hati"
+workload = {{ n = 10 }}
+metric = [{{ name = "steps", unit = "1" }}]
+"""
+    for name, each in (("fast", 10), ("slow", 12))
+)
+SAMPLES = "a=a.json,b=b.json,c=c.json,few=few.json"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Ten runs each of a and b, alike, and c, a fifth slower; two of few."""
+    for name, mean, runs in (("a", 0.01, 10), ("b", 0.01, 10), ("c", 0.012, 10), ("few", 0.01, 2)):
+        levels = [{"observations": [mean * (1 + place * 0.0003), mean]} for place in range(runs)]
+        sample = {"benchmark": name, "metric": "time", "unit": "s", "better": "lower", "runs": levels}
+        (tmp_path / f"{name}.json").write_text(json.dumps({"format": "hati-samples-1", "samples": [sample]}))
+    (tmp_path / "r.spl").write_text("# requirements\nok: a <= b & a <= 20 ms\nbad: c <= b\n\nopen: a <= b strictly\n")
+    return tmp_path
+
+
+@pytest.fixture
+def counted(tmp_path: Path) -> Path:
+    (tmp_path / "hati.toml").write_text(PROJECT)
+    (tmp_path / "count.py").write_text(COUNT)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("formula", "more", "status"),
+    [
+        ("a <= b", [], 0),
+        ("c <= b", [], 1),
+        ("a <= b strictly", [], 3),
+        ("few <= b", [], 3),
+        ("x <= b", [], 2),
+        ("a <= b", ["--interpretation", "welch"], 0),
+        ("c <= b", ["--fail-on", "none"], 0),
+        ("c <= b", ["--fail-on", "inconclusive"], 0),
+        ("a <= b strictly", ["--fail-on", "violated"], 0),
+        ("c <= b", ["--margin", "25%"], 0),
+    ],
+)
+@pytest.mark.usefixtures("files")
+def test_the_exit_status_tells_the_verdict(hati_here: Hati, formula: str, more: list[str], status: int) -> None:
+    assert hati_here("assert", "--formula", formula, "--samples", SAMPLES, *more).status == status
+
+
+@pytest.mark.usefixtures("files")
+def test_json_has_each_formula_with_its_relations(hati_here: Hati) -> None:
+    done = hati_here("assert", "r.spl", "--samples", SAMPLES, "--format", "json")
+    assert done.status == 1
+    assert {"formulas", "seconds"} <= done.json.keys()
+    told = [(each["file"], each["line"], each["verdict"]) for each in done.json["formulas"]]
+    assert told == [("r.spl", 2, "HOLDS"), ("r.spl", 3, "VIOLATED"), ("r.spl", 5, "INCONCLUSIVE")]
+    for each in done.json["formulas"]:
+        assert {"formula", "file", "line", "verdict", "atoms"} <= each.keys()
+        for atom in each["atoms"]:
+            keys = {"text", "verdict", "estimate", "interval", "detectable", "runs", "runs_needed"}
+            assert keys <= atom.keys()
+            assert atom["interval"][0] < atom["estimate"] < atom["interval"][1]
+    assert [atom["runs"] for atom in done.json["formulas"][0]["atoms"]] == [[10, 10], [10, 0]]
+
+
+@pytest.mark.usefixtures("files")
+def test_junit_and_markdown_tell_the_same(hati_here: Hati) -> None:
+    junit = hati_here("assert", "r.spl", "--samples", SAMPLES, "--format", "junit")
+    cases = list(ElementTree.fromstring(junit.out).iter("testcase"))
+    assert [[child.tag for child in case] for case in cases] == [[], ["failure"], ["skipped"]]
+    shown = hati_here("assert", "r.spl", "--samples", SAMPLES, "--format", "markdown", "--output", "r.md")
+    assert (shown.status, shown.out) == (1, "")
+    assert "3 formulas: 1 hold, 1 violated, 1 inconclusive" in Path("r.md").read_text()
+
+
+@pytest.mark.usefixtures("files")
+def test_the_text_says_only_what_bears_on_the_formulas(hati_here: Hati) -> None:
+    limit = hati_here("assert", "--formula", "a < 20 ms", "--samples", SAMPLES).out
+    assert "room" not in limit
+    assert "An estimate" not in limit
+    ratio = hati_here("assert", "--formula", "few <= b", "--samples", SAMPLES).out
+    assert "unknown" in ratio
+    assert "fewer than 5 runs of a side" in ratio
+    same = hati_here("assert", "--formula", "a <= a strictly", "--samples", SAMPLES).out
+    assert "both sides are the same" in same
+
+
+@pytest.mark.usefixtures("files")
+def test_a_verdict_is_explained(hati_here: Hati) -> None:
+    told = hati_here("assert", "r.spl", "--samples", SAMPLES, "--explain", "1").out
+    assert "1. a <= b: HOLDS" in told
+    assert "2. a <= 20 ms: HOLDS" in told
+    assert "The formula by itself: HOLDS" in told
+    assert (
+        "rejects it"
+        in hati_here("assert", "r.spl", "--samples", SAMPLES, "--explain", "2", "--interpretation", "parametric").out
+    )
+
+
+def test_what_pyperf_and_jmh_wrote_is_read(tmp_path: Path, hati_here: Hati) -> None:
+    def run(level: float) -> dict[str, object]:
+        return {"values": [level, level * 1.001], "metadata": {}}
+
+    pyperf = {
+        "version": "1.0",
+        "metadata": {"name": "sort", "unit": "second"},
+        "benchmarks": [{"runs": [run(0.01 + place * 1e-6) for place in range(6)]}],
+    }
+    (tmp_path / "p.json").write_text(json.dumps(pyperf))
+    data = [[10.0 + fork / 1000, 10.01] for fork in range(6)]
+    metric = {"score": 10.0, "scoreUnit": "ms/op", "rawData": data}
+    jmh = {"benchmark": "org.Sort.run", "mode": "avgt", "forks": 6, "primaryMetric": metric, "secondaryMetrics": {}}
+    (tmp_path / "j.json").write_text(json.dumps([jmh]))
+    done = hati_here("assert", "--formula", "p = j", "--samples", "p=p.json,j=j.json#org.Sort.run", "--format", "json")
+    assert done.err == ""
+    (atom,) = done.json["formulas"][0]["atoms"]
+    assert (done.status, atom["runs"]) == (0, [6, 6])
+    assert atom["estimate"] == pytest.approx(1.0, abs=0.002)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "there is no formula; name a file of formulas, or give one by --formula"),
+        (["nothing.spl"], "there is no file nothing.spl; name a .spl file or a folder with some"),
+        (["--formula", "a <="], "formula:1:5"),
+        (["--formula", "xx <= a"], "formula:1:1: there is no sample of xx"),
+        (["--formula", "a <= b", "--samples", "a"], "'a' is not NAME=FILE"),
+        (["--formula", "a <= b", "--samples", "a=b.json"], "'a' is given twice"),
+        (["--formula", "a <= b", "--samples", "d=a.json#x"], "a.json has no benchmark 'x'; it has a"),
+        (["--formula", "a <= b", "--samples", "1=a.json"], "'1' is no name of a method"),
+        (["--formula", "a <= b", "--fail-on", "holds"], "--fail-on 'holds' is no verdict that can fail"),
+        (["--formula", "a <= b", "--explain", "2"], "--explain 2: there are 1"),
+        (["--formula", "a <= b", "--alpha", "60%"], "--alpha 0.6 is no level"),
+    ],
+)
+@pytest.mark.usefixtures("files")
+def test_bad_input_is_refused_in_a_line(hati_here: Hati, words: list[str], message: str) -> None:
+    done = hati_here("assert", *words, "--samples", SAMPLES)
+    assert done.status == 2
+    assert message in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.usefixtures("files")
+def test_earlier_samples_tell_how_runs_vary(tmp_path: Path, hati_here: Hati) -> None:
+    old = json.loads((tmp_path / "a.json").read_text())
+    old["samples"][0]["runs"] *= 4
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    words = "--formula", "few <= b", "--samples", SAMPLES, "--history", "few=old.json"
+    assert hati_here("assert", *words).status == 0
+    alone = hati_here("assert", "--formula", "few <= b", "--history", "few=old.json")
+    assert (alone.status, "--history is for --samples" in alone.err) == (2, True)
+
+
+def test_methods_of_a_project_are_measured_until_all_is_decided(counted: Path, hati: Hati) -> None:
+    """By two names of one parameter, which are run once."""
+    (counted / "r.spl").write_text("fast(10) <= 120 & fast(n = 10) >= 90\n")
+    dry = hati("assert", "r.spl", "--dry-run")
+    assert (dry.status, "7 runs" in dry.out) == (0, True)
+    done = hati("assert", "r.spl", "--format", "json")
+    assert (done.status, done.json["runs"]) == (0, 7)
+    again = hati("assert", "r.spl", "--format", "json")
+    assert (again.status, again.json["study"]) == (0, done.json["study"])
+    assert "was measured before; --fresh measures again" in again.err
+
+
+@pytest.mark.acceptance
+def test_what_is_known_is_measured_anew_when_asked(counted: Path, hati: Hati) -> None:
+    words = "assert", "--formula", "fast(10) <= slow(10)", "--format", "json"
+    first, fresh = hati(*words), hati(*words, "--fresh")
+    assert (first.status, fresh.status, fresh.json["runs"]) == (0, 0, 14)
+    assert fresh.json["study"] != first.json["study"]
+    assert counted.joinpath(".hati").exists()
+
+
+@pytest.mark.acceptance
+def test_a_larger_budget_goes_on(counted: Path, hati: Hati) -> None:
+    words = "assert", "--formula", "fast(10) <= 100.05 strictly", "--format", "json"
+    small = hati(*words, "--budget", "6")
+    assert (small.status, "6 runs cannot decide" in small.err) == (2, True)
+    assert hati(*words, "--budget", "8").json["runs"] == 8
+    assert hati(*words, "--budget", "10").json["runs"] == 10
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("fastt(10) <= 2", "there is no method 'fastt'; did you mean 'fast'?"),
+        ("fast[x](10) <= 2", "fast is a benchmark of hati.toml, which has no generators"),
+        ("fast(10, 20) <= 2", "fast has no parameter for 20; its workload has: n"),
+        ("fast(m = 20) <= 2", "fast has no parameter for m = 20"),
+        ("time of fast(20) <= 2", "has no metric 'time'"),
+        ("fast@v1(20) <= 2", "'v1' is no revision"),
+    ],
+)
+@pytest.mark.usefixtures("counted")
+def test_what_cannot_be_measured_is_refused_where_it_is_written(hati_here: Hati, formula: str, message: str) -> None:
+    done = hati_here("assert", "--formula", formula)
+    assert done.status == 2
+    assert "formula:1:1: " in done.err
+    assert message in done.err
+
+
+def test_nothing_measured_is_a_status_of_its_own(counted: Path, hati: Hati) -> None:
+    (counted / "count.py").write_text("raise SystemExit(7)\n")
+    done = hati("assert", "--formula", "fast <= 110")
+    assert done.status == 4
+    assert "nothing could be measured" in done.err
+
+
+def test_a_revision_is_measured_as_it_was(counted: Path, hati: Hati) -> None:
+    def git(*words: str) -> None:
+        identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+        subprocess.run(["git", *identity, *words], cwd=counted, check=True, capture_output=True)
+
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "before")
+    (counted / "count.py").write_text(COUNT.replace("n * each", "n * each * 2"))
+    done = hati("assert", "--formula", "fast(10) >= 1.9 * fast@HEAD(10)", "--format", "json")
+    (atom,) = done.json["formulas"][0]["atoms"]
+    assert (done.status, atom["verdict"]) == (0, "HOLDS")
+    assert atom["estimate"] == pytest.approx(2 / 1.9, abs=0.01)

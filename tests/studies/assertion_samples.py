@@ -1,0 +1,60 @@
+"""Samples by which formulas are judged in tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from hati.core import Metric, Observations, Sample, SampledRun, Usage
+from hati.logic.interpret import Verdict
+from hati.logic.syntax import Source, parse_formula
+from hati.studies.assertion import Answer, Atom, Book, Requirement, Standard, answer
+
+SECONDS = Metric("time", "s")
+FIXED = Standard()
+
+
+def sample(name: str, runs: Sequence[Sequence[float]], metric: Metric = SECONDS, usage: Sequence[Usage] = ()) -> Sample:
+    """Of runs as they were observed."""
+    used = usage or [Usage()] * len(runs)
+    observed = (Observations(metric.name, metric.unit, np.array(run, dtype=np.float64), 0) for run in runs)
+    return Sample(name, metric, tuple(SampledRun(each, usage=use) for each, use in zip(observed, used, strict=True)))
+
+
+def levels(mean: float, runs: int = 10, spread: float = 0.002) -> list[list[float]]:
+    """Runs whose means are evenly spread about a mean, two observations each."""
+    offsets = np.linspace(-1.0, 1.0, runs) * spread
+    return [[mean * (1.0 + offset - 0.001), mean * (1.0 + offset + 0.001)] for offset in offsets.tolist()]
+
+
+def of_means(**means: float) -> Book:
+    """Ten runs of each."""
+    return Book({name: (sample(name, levels(mean)),) for name, mean in means.items()})
+
+
+def book_of(**runs: Sequence[Sequence[float]]) -> Book:
+    """Of runs by the names of methods."""
+    return Book({name: (sample(name, each),) for name, each in runs.items()})
+
+
+def answers(book: Book, *formulas: str, standard: Standard = FIXED) -> tuple[Answer, ...]:
+    """Formulas judged together."""
+    return answer([requirement(text) for text in formulas], book, standard)
+
+
+def requirement(text: str) -> Requirement:
+    """A formula of the command line."""
+    return Requirement(parse_formula(text, "formula"), Source(text, "formula"))
+
+
+def atom(book: Book, text: str, standard: Standard = FIXED) -> Atom:
+    """The only relation of a formula."""
+    (found,) = answers(book, text, standard=standard)
+    (only,) = found.atoms
+    return only
+
+
+def verdicts(book: Book, formulas: Mapping[str, str], standard: Standard = FIXED) -> dict[str, Verdict]:
+    """Of each formula by itself."""
+    return {text: answers(book, text, standard=standard)[0].verdict for text in formulas}

@@ -1,0 +1,272 @@
+"""Relations and formulas judged by samples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from assertion_samples import FIXED, answers, atom, book_of, levels, of_means, requirement, sample, verdicts
+from scipy import stats
+
+from hati.core import InputError, Metric, Usage
+from hati.logic.interpret import Interpretation, Scale, Verdict
+from hati.studies.assertion import Book, Standard, answer
+
+MEANS = of_means(a=0.010, b=0.010, c=0.012)
+
+
+@pytest.mark.parametrize(
+    ("formula", "verdict"),
+    [
+        ("a <= b", "HOLDS"),
+        ("a >= b", "HOLDS"),
+        ("a = b", "HOLDS"),
+        ("c <= b", "VIOLATED"),
+        ("b >= c", "VIOLATED"),
+        ("c = b", "VIOLATED"),
+        ("b < c", "HOLDS"),
+        ("c > b", "HOLDS"),
+        ("c < b", "VIOLATED"),
+        ("b > c", "VIOLATED"),
+        ("a <= b strictly", "INCONCLUSIVE"),
+        ("a < b", "INCONCLUSIVE"),
+        ("a > b", "INCONCLUSIVE"),
+        # margins
+        ("c <= b within 25%", "HOLDS"),
+        ("c <= b within 15%", "VIOLATED"),
+        ("c <= b within 2.5 ms", "HOLDS"),
+        ("c <= b within 1.5 ms", "VIOLATED"),
+        ("b >= c within 2.5 ms", "HOLDS"),
+        ("b >= c within 1.5 ms", "VIOLATED"),
+        ("c = b +- 25%", "HOLDS"),
+        ("c = b +- 15%", "VIOLATED"),
+        ("c = b +- 2.5 ms", "HOLDS"),
+        ("b = c +- 2.5 ms", "HOLDS"),
+        ("c = b +- 1.5 ms", "VIOLATED"),
+        ("b = c +- 1.5 ms", "VIOLATED"),
+        ("a = b +- 1 us", "INCONCLUSIVE"),
+        # limits on either side
+        ("a <= 11 ms", "HOLDS"),
+        ("a <= 9 ms", "VIOLATED"),
+        ("a <= 10 ms", "HOLDS"),
+        ("a <= 10 ms strictly", "INCONCLUSIVE"),
+        ("11 ms >= a", "HOLDS"),
+        ("9 ms >= a", "VIOLATED"),
+        ("9 ms < a", "HOLDS"),
+        ("11 ms > a", "HOLDS"),
+        ("9 ms <= a & a <= 11000 us", "HOLDS"),
+        ("10 ms = a", "HOLDS"),
+        ("a = 11 ms +- 1.5 ms", "HOLDS"),
+        ("a = 12 ms +- 1.5 ms", "VIOLATED"),
+        # transformations
+        ("c <= 1.2 * b", "HOLDS"),
+        ("c <= 1.1 * b", "VIOLATED"),
+        ("0.8 * c <= b", "HOLDS"),
+        ("c <= b + 3 ms", "HOLDS"),
+        ("c <= b + 1 ms", "VIOLATED"),
+        ("c <=(x: x / 1.5, x: x) b", "HOLDS"),
+        ("a <=(x: log2(x / 1 ms), x: log2(x / 1 ms) - 1) b", "VIOLATED"),
+        # statistics
+        ("median(a) <= p99(a)", "HOLDS"),
+        ("p99(c) <= 11 ms", "VIOLATED"),
+        ("throughput(a) >= 99 /s", "HOLDS"),
+        ("throughput(a) >= 1.1 * throughput(c)", "HOLDS"),
+        ("throughput(c) >= throughput(a)", "VIOLATED"),
+        # parameters alone
+        ("1 < 2", "HOLDS"),
+        ("for all n in {1, 2}: n > 1 => a <= b", "HOLDS"),
+    ],
+)
+def test_a_formula_has_the_verdict_that_its_means_suggest(formula: str, verdict: str) -> None:
+    (found,) = answers(MEANS, formula)
+    assert found.verdict == Verdict(verdict)
+
+
+def test_equality_is_shown_by_two_tests_and_refuted_by_either() -> None:
+    """Two one-sided t-tests of scipy, of means that are shifted by the margin."""
+    left, right = ([np.mean(run) for run in levels(mean)] for mean in (0.010, 0.0101))
+    found = atom(of_means(a=0.010, b=0.0101), "a = b +- 0.15 ms")
+    sides = [
+        stats.ttest_ind(left, np.array(right) + shift, equal_var=False, alternative=way).pvalue
+        for shift, way in ((0.00015, "less"), (-0.00015, "greater"))
+    ]
+    assert found.p_holds == pytest.approx(max(sides), rel=1e-6)
+    assert found.verdict is Verdict.HOLDS
+    assert found.p_violated == pytest.approx(min(1.0, 2.0 * min(1.0 - side for side in sides)), rel=1e-6)
+
+
+def test_a_limit_on_the_left_is_the_same_question() -> None:
+    assert atom(MEANS, "9.9 ms >= a").evidence == atom(MEANS, "a <= 9.9 ms").evidence
+    assert atom(MEANS, "9.9 ms >= a").text == "9.9 ms >= a"
+
+
+@pytest.mark.parametrize(
+    ("formula", "scale", "estimate", "unit"),
+    [
+        ("a <= c", Scale.RATIO, 10 / 12, "s"),
+        ("a <= 9 ms", Scale.MEAN, 0.010, "s"),
+        ("throughput(a) >= 1 /s", Scale.MEAN, 100.0, "1/s"),
+        ("c <= 1.2 * a", Scale.RATIO, 1.0, "s"),
+    ],
+)
+def test_an_estimate_is_a_ratio_or_in_the_dimensions_own_unit(
+    formula: str, scale: Scale, estimate: float, unit: str
+) -> None:
+    found = atom(MEANS, formula)
+    assert (found.evidence.scale, found.unit) == (scale, unit)
+    assert found.evidence.estimate == pytest.approx(estimate, rel=1e-4)
+
+
+def test_a_quantile_is_taken_of_each_run() -> None:
+    runs = [[1.0, 2.0, 3.0 + place] for place in range(6)]
+    found = atom(book_of(a=runs), "median(a) <= 2.5 s")
+    assert (found.evidence.estimate, found.verdict) == (2.0, Verdict.INCONCLUSIVE)  # of six signs none is enough
+    assert atom(book_of(a=runs), "p100(a) <= 2.5 s").evidence.estimate == 5.5
+
+
+def test_units_of_samples_are_converted() -> None:
+    micro = sample("u", [[value * 1e6 for value in run] for run in levels(0.010)], Metric("time", "us"))
+    book = Book({"u": (micro,), **MEANS.samples})
+    assert atom(book, "u = a").verdict is Verdict.HOLDS
+    assert atom(book, "u <= 11 ms").evidence.estimate == pytest.approx(0.010)
+
+
+def test_what_runs_used_stands_where_a_benchmark_tells_nothing_of_it() -> None:
+    used = [Usage(cpu_time=0.5 + 0.001 * place, peak_memory=1_000_000 + place) for place in range(8)]
+    book = Book({"a": (sample("a", levels(0.01, 8), usage=used),)})
+    assert atom(book, "cpu(a) <= 0.6 s").evidence.estimate == pytest.approx(0.5035)
+    assert atom(book, "memory(a) <= 2 MB").verdict is Verdict.HOLDS
+    with pytest.raises(InputError, match="has no metric 'peak_memory'"):
+        atom(MEANS, "memory(a) <= 2 MB")
+
+
+def test_of_several_metrics_the_formula_says_which() -> None:
+    own = [sample("a", levels(0.01), Metric(name, "s")) for name in ("latency", "start")]
+    book = Book({"a": tuple(own)})
+    assert atom(book, "latency of a <= 1 s").verdict is Verdict.HOLDS
+    with pytest.raises(InputError, match="a has several metrics: latency, start"):
+        atom(book, "a <= 1 s")
+    assert atom(Book({"a": tuple(own)}, own={"a": "start"}), "a <= 1 s").verdict is Verdict.HOLDS
+
+
+def test_few_runs_are_not_enough_without_a_history() -> None:
+    few, runs = levels(0.010, 2), levels(0.010, 40)
+    book = Book({"a": (sample("a", few),), "b": (sample("b", levels(0.010)),)})
+    found = atom(book, "a <= b")
+    assert (found.verdict, found.evidence.runs_needed) == (Verdict.INCONCLUSIVE, 5)
+    remembered = Book(book.samples, {"a": (sample("a", runs),)})
+    told = atom(remembered, "a <= b")
+    assert told.verdict is Verdict.HOLDS
+    assert told.evidence.remembered >= 40
+
+
+def test_a_history_of_another_metric_tells_nothing() -> None:
+    other = sample("a", levels(5.0, 40), Metric("size", "B"))
+    book = Book({"a": (sample("a", levels(0.010, 2)),)}, {"a": (other,)})
+    assert atom(book, "a <= 20 ms").verdict is Verdict.INCONCLUSIVE
+
+
+def test_what_could_not_be_measured_is_inconclusive_and_says_why() -> None:
+    book = Book(MEANS.samples, missing={"d": "exit status 3"})
+    (found,) = answers(book, "d <= a | c <= a")
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.atoms[0].evidence.remark == "d: exit status 3"
+    assert answers(book, "d <= a | a <= c")[0].verdict is Verdict.HOLDS
+    assert answers(book, "d <= a & c <= a")[0].verdict is Verdict.VIOLATED
+
+
+HOLDS, UNKNOWN, VIOLATED = "a <= c", "a <= b strictly", "c <= a"
+
+
+@pytest.mark.parametrize("left", [HOLDS, UNKNOWN, VIOLATED])
+@pytest.mark.parametrize("right", [HOLDS, UNKNOWN, VIOLATED])
+def test_connectives_are_kleenes(left: str, right: str) -> None:
+    rank = {Verdict.VIOLATED: 0, Verdict.INCONCLUSIVE: 1, Verdict.HOLDS: 2}
+    (one,), (other,) = answers(MEANS, left), answers(MEANS, right)
+    known = rank[one.judged.verdict], rank[other.judged.verdict]
+    wanted = {"&": min(known), "|": max(known), "=>": max(2 - known[0], known[1])}
+    for sign, value in wanted.items():
+        (found,) = answers(MEANS, f"({left}) {sign} ({right})")
+        assert rank[found.judged.verdict] == value, sign
+    (negated,) = answers(MEANS, f"!({left})")
+    assert rank[negated.judged.verdict] == 2 - known[0]
+
+
+def test_a_relation_that_several_formulas_have_is_judged_once() -> None:
+    one, other = answers(MEANS, "a <= c & c <= a", "!(c <= a)")
+    assert one.atoms[1].evidence is other.atoms[0].evidence
+    assert [each.text for each in one.atoms] == ["a <= c", "c <= a"]
+
+
+def test_alarms_are_those_of_all_formulas_together() -> None:
+    """A p-value of about 0.005 is an alarm by itself, and none among twenty formulas that hold."""
+    slow = [[0.0102 * (1.0 + offset)] for offset in np.linspace(-0.0012, 0.0045, 12).tolist()]
+    book = Book({**MEANS.samples, "s": (sample("s", slow),), "o": (sample("o", [[0.01]] * 12),)})
+    (alone,) = answers(book, "s <= o")
+    assert 0.001 < alone.judged.p_violated < 0.01
+    assert alone.verdict is Verdict.VIOLATED
+    among = answers(book, "s <= o", *(f"a <= {limit} ms" for limit in range(20, 40)))[0]
+    assert (among.verdict, among.judged.verdict) == (Verdict.INCONCLUSIVE, Verdict.VIOLATED)
+    by_welch = answers(book, "s <= o", *["a <= 1 s"] * 20, standard=Standard(Interpretation.WELCH))[0]
+    assert by_welch.verdict is Verdict.VIOLATED
+
+
+@pytest.mark.parametrize("name", ["welch", "parametric", "nonparametric"])
+def test_interpretations_as_printed_are_two_valued_and_know_no_margin(name: str) -> None:
+    standard = Standard(Interpretation(name))
+    wanted = {
+        "a <= b strictly": Verdict.HOLDS,
+        "a <= b": Verdict.HOLDS,
+        "c <= a": Verdict.VIOLATED,
+        "c <= a within 25%": Verdict.VIOLATED,
+        "c <= a within 3 ms": Verdict.VIOLATED,
+        "c = a within 2 s": Verdict.VIOLATED,
+    }
+    assert verdicts(MEANS, dict.fromkeys(wanted, ""), standard) == wanted
+
+
+def test_draws_are_repeatable() -> None:
+    standard = Standard(Interpretation.NONPARAMETRIC, seed=7)
+    assert atom(MEANS, "a <= b", standard).evidence == atom(MEANS, "a <= b", standard).evidence
+
+
+@pytest.mark.parametrize(
+    ("formula", "message", "column"),
+    [
+        ("x <= a", "there is no sample of x", 1),
+        ("a <= b & bb <= a", "there is no sample of bb", 10),
+        ("a <= b & memory(a) <= 2 MB", "a has no metric 'peak_memory'", 10),
+        ("a <= 2 MB", "the left side is time, the right side memory", 6),
+        ("a <=(x: sqrt(x - 1 s), x: sqrt(x)) b", "no finite value", 1),
+        ("a <= b & a = b within 120%", "a margin is at least 0 and below 1", 10),
+    ],
+)
+def test_what_cannot_be_judged_is_refused_where_it_is_written(formula: str, message: str, column: int) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        answers(MEANS, formula)
+    assert caught.value.place is not None
+    assert (caught.value.place.file, caught.value.place.line, caught.value.place.column) == ("formula", 1, column)
+
+
+def test_equality_needs_a_margin() -> None:
+    with pytest.raises(InputError, match="equality can be shown only with a margin"):
+        answers(MEANS, "a = b", standard=Standard(margin=0.0))
+
+
+def test_several_samples_of_one_name_are_refused() -> None:
+    twice = sample("one", levels(0.01)), sample("two", levels(0.01))
+    with pytest.raises(InputError, match="a is 2 samples, of one, two"):
+        atom(Book({"a": twice}), "a <= 1 s")
+    with pytest.raises(InputError, match="several configurations, revisions, workloads or machines"):
+        atom(Book({"a": (twice[0], twice[0])}), "a <= 1 s")
+
+
+@pytest.mark.parametrize(("alpha", "margin"), [(0.0, 0.02), (0.5, 0.02), (0.01, 1.0), (0.01, -0.1)])
+def test_a_standard_has_a_level_and_a_margin(alpha: float, margin: float) -> None:
+    with pytest.raises(InputError, match=r"is no level|is no margin"):
+        Standard(alpha=alpha, margin=margin)
+
+
+def test_nothing_to_measure_is_certain() -> None:
+    (true, false) = answer([requirement("2 > 1"), requirement("1 > 2")], Book(), FIXED)
+    assert (true.judged.p_holds, true.judged.p_violated) == (0.0, 1.0)
+    assert (false.verdict, false.atoms) == (Verdict.VIOLATED, ())

@@ -1,0 +1,225 @@
+"""The study: what is planned, when it ends, what a kill and a failure change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from assertion_samples import requirement
+
+from hati.campaign import campaign
+from hati.core import (
+    Benchmark,
+    Budget,
+    Configuration,
+    Evidence,
+    MeasurementError,
+    Metric,
+    Plan,
+    Reader,
+    ReaderKind,
+    Revision,
+    RevisionKind,
+    Task,
+)
+from hati.logic.interpret import Interpretation, Verdict
+from hati.studies.assertion import Assertion, Assured, Point, Standard, assertion_id, methods_of
+from hati.testing import FakeEngine, MemoryStore
+
+TIME = Metric("time", "s")
+TREE = Revision("tree", RevisionKind.DIRECTORY)
+AHEAD = 1e-3
+
+
+def point(name: str, revision: Revision = TREE) -> Point:
+    benchmark = Benchmark(name, ("true",), Reader(ReaderKind.HATI), (TIME,))
+    return Point(name, benchmark, revision, Configuration(), "time")
+
+
+def study(*formulas: str, budget: Budget | None = None, standard: Standard | None = None) -> Assertion:
+    asked = [requirement(text) for text in formulas]
+    names = {name: None for each in asked for relation in each.ground.relations for name in methods_of(relation)}
+    points = {name: point(name) for name in names}
+    by = standard or Standard()
+    identity = assertion_id(asked, list(points.values()), by, "machine")
+    return Assertion(identity, tuple(asked), points, by, budget or Budget(runs=1_000))
+
+
+def means(**given: float) -> Callable[[Task], Mapping[str, list[float]] | str]:
+    """Run means that drift with the rounds, a little noise on them; a mean of 0 is a failure."""
+
+    def measured(task: Task) -> dict[str, list[float]] | str:
+        if not given[task.benchmark]:
+            return f"{task.benchmark} is broken"
+        rng = np.random.default_rng([task.repetition, sorted(given).index(task.benchmark)])
+        return {"time": [given[task.benchmark] * (1 + 0.01 * task.repetition + 0.003 * rng.standard_normal())]}
+
+    return measured
+
+
+def concluded(asked: Assertion, engine: FakeEngine, store: MemoryStore | None = None) -> Assured:
+    return campaign(asked, engine, store or MemoryStore(), asked.budget)
+
+
+def counts(engine: FakeEngine) -> dict[str, int]:
+    names = [task.benchmark for task in engine.tasks]
+    return {name: names.count(name) for name in sorted(set(names))}
+
+
+@pytest.mark.parametrize(
+    ("formula", "verdict"),
+    [
+        ("a <= b", Verdict.HOLDS),
+        ("c <= b", Verdict.VIOLATED),
+        ("a = b", Verdict.HOLDS),
+        ("c = b +- 0.1 s", Verdict.VIOLATED),
+        ("c = b +- 0.5 s", Verdict.HOLDS),
+        ("a <= b & b < c", Verdict.HOLDS),
+        ("c <= b | a <= b", Verdict.HOLDS),
+        ("c <= b => a <= 1 ms", Verdict.HOLDS),
+        ("a <= 3 s", Verdict.HOLDS),
+    ],
+)
+def test_it_ends_when_it_is_decided_whatever_drifts(formula: str, verdict: Verdict) -> None:
+    asked, engine = study(formula), FakeEngine(means(a=1.0, b=1.0, c=1.2))
+    found = concluded(asked, engine)
+    assert found.answers[0].verdict is verdict
+    assert asked.fewest == 7
+    assert 7 <= max(counts(engine).values()) < 40
+    assert found.runs == len(engine.tasks)
+    assert found.seconds == pytest.approx(0.01 * found.runs)
+
+
+def test_a_method_is_not_measured_further_once_no_formula_needs_it() -> None:
+    engine = FakeEngine(means(a=1.0, b=1.0, c=2.0))
+    found = concluded(study("a <= c", "a <= b strictly", budget=Budget(runs=60)), engine)
+    assert [each.verdict for each in found.answers] == [Verdict.HOLDS, Verdict.INCONCLUSIVE]
+    made = counts(engine)
+    assert made["c"] < 12
+    assert made["a"] + made["b"] + made["c"] == 60
+
+
+def test_each_round_is_in_an_order_of_its_own() -> None:
+    engine = FakeEngine(means(a=1.0, b=1.0, c=1.2))
+    concluded(study("a <= b & b <= c"), engine)
+    rounds = [tuple(task.benchmark for task in engine.tasks if task.repetition == number) for number in range(7)]
+    assert len(set(rounds)) > 1
+    assert all(sorted(each) == ["a", "b", "c"] for each in rounds)
+
+
+@pytest.mark.parametrize("interpretation", ["default", "welch"])
+def test_a_campaign_that_is_killed_anywhere_plans_each_task_once(interpretation: str) -> None:
+    standard = Standard(Interpretation(interpretation))
+    budget = Budget(runs=27)
+    asked = study("a <= c", "a <= b", "c <= 1.1 * b", budget=budget, standard=standard)
+    measure = means(a=1.0, b=1.0, c=1.2)
+    whole = FakeEngine(measure)
+    wanted = concluded(asked, whole)
+    for kill in range(len(whole.tasks)):
+        store, engine = MemoryStore(), FakeEngine(measure)
+        for run in FakeEngine(measure).run(Plan(tuple(whole.tasks[:kill]))):
+            store.record(run)
+        found = concluded(asked, engine, store)
+        assert [task.id for task in engine.tasks] == [task.id for task in whole.tasks[kill:]], kill
+        assert [each.verdict for each in found.answers] == [each.verdict for each in wanted.answers]
+
+
+def test_a_larger_budget_goes_on_where_the_smaller_one_ended() -> None:
+    store, measure = MemoryStore(), means(a=1.0, b=1.0)
+    small = study("a <= b strictly", budget=Budget(runs=15))
+    concluded(small, FakeEngine(measure), store)
+    large, engine = replace(small, budget=Budget(runs=20)), FakeEngine(measure)
+    concluded(large, engine, store)
+    assert len(engine.tasks) == 5
+    assert len({run.task.id for run in store.kept}) == len(store.kept) == 20
+
+
+def test_what_is_alike_is_run_once() -> None:
+    """Two names of one benchmark of one revision, as of a commit that is what the working tree holds."""
+    asked = study("a <= 2 * b")
+    one = asked.points["a"].benchmark
+    alike = replace(asked, points={name: replace(each, benchmark=one) for name, each in asked.points.items()})
+    engine = FakeEngine(means(a=1.0))
+    found = concluded(alike, engine)
+    assert found.answers[0].verdict is Verdict.HOLDS
+    assert len({task.id for task in engine.tasks}) == len(engine.tasks) < 12
+
+
+def test_a_relation_of_the_same_with_itself_spends_nothing() -> None:
+    """Its sides never differ, so that no run decides it; what else it stands beside is decided."""
+    engine = FakeEngine(means(a=1.0, b=2.0))
+    found = concluded(study("a <= a strictly", "a <= b"), engine)
+    assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
+    assert len(engine.tasks) < 30
+
+
+def test_what_fails_again_and_again_is_given_up() -> None:
+    engine = FakeEngine(means(a=1.0, b=1.0, broken=0.0))
+    found = concluded(study("a <= broken", "a <= b"), engine)
+    assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
+    assert "broken is broken" in found.answers[0].atoms[0].evidence.remark
+    assert any("broken is broken" in why for why in found.failures)
+    assert counts(engine)["broken"] <= 5
+    assert len(engine.tasks) < 60
+
+
+def test_a_run_that_failed_leaves_its_round_out() -> None:
+    measure = means(a=1.0, b=1.0)
+
+    def sometimes(task: Task) -> Mapping[str, list[float]] | str:
+        return "a bad moment" if (task.benchmark, task.repetition) == ("b", 3) else measure(task)
+
+    found = concluded(study("a <= b"), FakeEngine(sometimes))
+    evidence = found.answers[0].atoms[0].evidence
+    assert evidence.verdict is Verdict.HOLDS
+    assert evidence.runs[0] == evidence.runs[1] == (found.runs - 2) / 2
+
+
+def test_where_nothing_could_be_measured_nothing_is_told() -> None:
+    with pytest.raises(MeasurementError, match=r"nothing could be measured: .*a is broken"):
+        concluded(study("a <= b"), FakeEngine(means(a=0.0, b=0.0)))
+
+
+def test_what_needs_no_measurement_makes_no_run() -> None:
+    engine = FakeEngine(means())
+    assert concluded(study("1 < 2"), engine).answers[0].verdict is Verdict.HOLDS
+    assert engine.tasks == []
+
+
+def test_interpretations_as_printed_are_asked_once_when_the_budget_is_spent() -> None:
+    engine = FakeEngine(means(a=1.0, b=1.0, c=1.5))
+    standard = Standard(Interpretation.WELCH)
+    found = concluded(study("a <= c", "a <= b", budget=Budget(runs=30), standard=standard), engine)
+    assert counts(engine) == {"a": 10, "b": 10, "c": 10}
+    assert [each.verdict for each in found.answers] == [Verdict.HOLDS, Verdict.HOLDS]
+
+
+def test_the_level_is_shared_by_the_formulas() -> None:
+    assert study("a <= b").fewest < study(*(f"a <= {limit} * b" for limit in range(1, 9))).fewest
+
+
+def test_what_is_to_be_done_first_is_known_before() -> None:
+    asked, engine = study("a <= b", "c <= b"), FakeEngine(means(a=1.0, b=1.0, c=1.0))
+    rehearsed = asked.rehearsed(asked.fewest)
+    concluded(asked, engine)
+    assert [task.id for task in engine.tasks[: len(rehearsed)]] == [task.id for task in rehearsed]
+
+
+def test_identities_tell_what_is_measured() -> None:
+    def identity(formula: str, revision: str = "tree", alpha: float = 0.01) -> str:
+        where = replace(TREE, id=revision)
+        return assertion_id([requirement(formula)], [point("a", where)], Standard(alpha=alpha), "m").key
+
+    one = identity("a <= 1 s")
+    assert one == identity("a<=1 s")
+    assert len({one, identity("a <= 2 s"), identity("a <= 1 s", "other"), identity("a <= 1 s", alpha=0.05)}) == 4
+
+
+def test_runs_of_one_side_alone_show_nothing() -> None:
+    asked = study("a <= b")
+    runs = FakeEngine(means(a=1.0, b=1.0)).run(Plan(asked.rehearsed(1)[:1]))
+    (found,) = asked.conclude(Evidence(tuple(runs))).answers
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "was not measured yet" in found.atoms[0].evidence.remark

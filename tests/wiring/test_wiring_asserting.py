@@ -1,0 +1,49 @@
+"""Formulas found in files, samples by their names, and the project around them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hati.core import InputError
+from hati.wiring import NamedFile, formulas_in, project_around, split_samples
+
+
+def test_the_nearest_project_file_comes_before_a_nearer_repository(tmp_path: Path) -> None:
+    inner = tmp_path / "outer" / "inner"
+    inner.mkdir(parents=True)
+    (inner / "r.spl").write_text("a <= b\n")
+    assert project_around(inner / "r.spl") == inner
+    (tmp_path / "outer" / "pyproject.toml").touch()
+    assert project_around(inner) == tmp_path / "outer"
+    (tmp_path / "hati.toml").touch()
+    assert project_around(inner / "r.spl") == tmp_path
+
+
+def test_commas_in_names_do_not_part_them() -> None:
+    parts = split_samples("f[g, h](1, 2)=x.json, b = y.json#of a,")
+    assert [NamedFile.parse(part) for part in parts] == [
+        NamedFile("f[g, h](1, 2)", Path("x.json"), None),
+        NamedFile("b", Path("y.json"), "of a"),
+    ]
+
+
+def test_files_below_a_folder_are_read_once_in_order(tmp_path: Path) -> None:
+    for name, text in (("b.spl", "one: a <= b\n"), ("a.spl", "a <= c\na <= d\n"), (".hidden/x.spl", "a <=\n")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = formulas_in([tmp_path, tmp_path / "b.spl"])
+    assert [(each.name, str(each.formula), each.place.line) for each in found] == [
+        ("", "a <= c", 1),
+        ("", "a <= d", 2),
+        ("one", "a <= b", 1),
+    ]
+
+
+def test_what_is_no_file_of_formulas_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"there is no \.spl file below"):
+        formulas_in([tmp_path])
+    (tmp_path / "x.spl").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="is not UTF-8 text"):
+        formulas_in([tmp_path / "x.spl"])
