@@ -159,6 +159,28 @@ def test_a_regression_that_was_merged_fails_no_later_revision() -> None:
     assert (merged.finding.id, merged.fails) == (FIRST, False)
 
 
+def test_growth_fails_its_revision_each_time_and_no_later_one() -> None:
+    events = events_of(sighting(10), (), START)
+    for number, (percent, revision) in enumerate(((30, "r2"), (30, "r2"), (30, "r3"))):
+        before = findings_of(events)
+        seen = events_of(
+            sighting(percent, revision, ("r1", "r2", revision)), before, START + timedelta(seconds=number + 1)
+        )
+        events += seen
+        [told] = reports(before, findings_of(events), seen, frozenset({"r1"}))
+        assert (seen[0].what is Happening.GROWN, told.fails) == (number == 0, revision == "r2")
+
+
+def test_growth_that_was_acknowledged_fails_no_more() -> None:
+    events = events_of(sighting(10), (), START)
+    events += events_of(sighting(30), findings_of(events), START + timedelta(seconds=1))
+    events.append(Event(FIRST, Happening.ACKNOWLEDGED, START + timedelta(seconds=2), author="me", reason="so"))
+    before = findings_of(events)
+    seen = events_of(sighting(30), before, START + timedelta(seconds=3))
+    [told] = reports(before, findings_of(events + seen), seen, frozenset())
+    assert not told.fails
+
+
 def test_what_lies_before_the_reference_is_another_finding() -> None:
     events = events_of(sighting(30), (), START)
     [event] = events_of(

@@ -72,3 +72,14 @@ def test_what_a_killed_process_left_goes_and_what_another_is_making_stays(tmp_pa
     own.make("b", build)
     assert builds(tmp_path) == {"a", "b"}
     assert own.find("killed") is None
+
+
+def test_leftovers_go_before_a_build_that_may_need_their_room(tmp_path: Path) -> None:
+    build(tmp_path / "left")
+
+    def failing(place: Path) -> Tree:
+        assert not (tmp_path / "left").exists()
+        raise OSError
+
+    with pytest.raises(OSError):
+        KeptBuilds(tmp_path).make("a", failing)

@@ -175,6 +175,18 @@ def test_what_was_edited_meanwhile_is_not_taken_for_what_was_found(
     assert again.top.is_dir()
 
 
+def test_what_this_process_writes_into_a_folder_is_no_edit(repo: Path) -> None:
+    with (project(repo) / "store.sqlite").open("w") as store:
+        revisions = Revisions(project(repo))
+        found = revisions.find(".")
+        store.write("a run")
+        store.flush()
+        assert revisions.trees(project(repo)).tree(found.id).top.is_dir()
+    with pytest.raises(MeasurementError, match=r"copied: .*store\.sqlite; start again"):
+        (project(repo) / "store.sqlite").write_text("another's")
+        revisions.trees(project(repo)).tree(found.id)
+
+
 def test_what_goes_while_it_is_copied_is_told(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Folder(project(repo))
     found = folder.revision("here")

@@ -10,7 +10,7 @@ import pytest
 
 from hati.core import StudyId
 from hati.store import open_store
-from hati.testing.store_conformance import MACHINE, METRICS, a_study
+from hati.testing.store_conformance import MACHINE, METRICS, a_run, a_study
 from hati.wiring.campaigns import campaign_of, never
 from hati.wiring.workplace import Workplace
 
@@ -55,6 +55,12 @@ def test_of_campaigns_with_one_number_an_unfinished_one_is_gone_on_with(place: W
     for which in (over, never):
         assert campaign_of(place, a_study(), Campaign, which, fresh=False).id == a_study(2, token="a")
     assert campaign_of(place, a_study(), Campaign, never, fresh=True).id.campaign == 3
+
+
+def test_of_unfinished_ones_that_with_most_runs_is_gone_on_with(place: Workplace) -> None:
+    begin(place, a_study(token="longer"), a_study(token="empty"))
+    place.store.record(a_run(a_study(token="longer")))
+    assert campaign_of(place, a_study(), Campaign, never, fresh=False).id == a_study(token="longer")
 
 
 def test_of_finished_ones_the_last_is_taken_or_a_new_one_is_made(place: Workplace) -> None:

@@ -51,6 +51,7 @@ class KeptBuilds:
             OSError: where its mark cannot be written.
         """
         place = self._root / key
+        self._remove_leftovers()  # they may be what fills the disk
         with _lock(self._root, fcntl.LOCK_SH):
             remove(place)
             try:
@@ -60,7 +61,6 @@ class KeptBuilds:
                 raise
             self._mark(key).write_text(json.dumps({"within": str(made.within), "bytes": _size(place)}))
         self._used.add(key)
-        self._remove_leftovers()
         self._make_room()
         return made
 

@@ -33,12 +33,15 @@ def campaign_of(
 ) -> P:
     """The newest campaign of a study that is not ``over``; a new one where there is none, or it is to be ``fresh``.
 
-    Merged stores may have several campaigns of the highest number: an unfinished one is preferred, then the last one.
+    Merged stores may have several campaigns of the highest number: an unfinished one is preferred, then the one
+    with the most runs, then the last one.
     """
     latest = place.store.latest(study)
+    if len(latest) > 1:
+        latest = tuple(sorted(latest, key=lambda record: -len(place.store.evidence(record.id).runs)))
     known = [] if fresh else [each for each in map(prepared, (record.id for record in latest)) if not over(each)]
     if known:
-        return min(known, key=lambda each: each.finished)
+        return known[0] if len(known) == 1 else min(known, key=lambda each: each.finished)
     return prepared(study.numbered(max((record.id.campaign for record in latest), default=0) + 1, _token(place)))
 
 

@@ -55,7 +55,8 @@ class PreparedGate:
             self.study.conclude(self.evidence())
         except MeasurementError:
             return True
-        return is_recorded(self.study.id.key, self.place.store.events())
+        before_marks = not self.study.id.token  # of a Hati that did not mark what found nothing
+        return before_marks or is_recorded(self.study.id.key, self.place.store.events())
 
     def evidence(self) -> Evidence:
         """What the campaign has measured so far."""

@@ -57,7 +57,7 @@ def prepare_recalibration(place: Workplace, request: ScreeningRequest, *, fresh:
     earlier = next((known for known in place.store.studies() if known.id.key == before), None)
     if earlier is not None and not fresh:
         begun = prepare_screening(place, request, fresh=False, prior=_prior(place, earlier, metric))
-        if begun.id == record.id and not begun.finished:
+        if begun.id.family == record.id.family and not begun.finished:
             return begun
     return prepare_screening(place, request, fresh=fresh, prior=_prior(place, record, metric))
 

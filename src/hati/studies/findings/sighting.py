@@ -111,7 +111,7 @@ def reports(
 
     ``before`` and ``after`` are all findings without and with these events. A regression fails the revision that was
     measured unless it is known: acknowledged, or found at another revision that is ``merged`` by now; it fails again
-    where it has grown since.
+    where it has grown since, at the revision at which it did each time that is measured, until it is acknowledged.
     """
     were = {finding.id: finding for finding in before}
     measured = {event.finding: event for event in events}
@@ -125,10 +125,17 @@ def reports(
 
 
 def _known(finding: Finding | None, revision: str, merged: frozenset[str]) -> bool:
-    if finding is None:
+    if finding is None or _grew_at(finding, revision):
         return False
     acknowledged = finding.state is FindingState.ACKNOWLEDGED
     return acknowledged or (finding.revision in merged and finding.revision != revision)
+
+
+def _grew_at(finding: Finding, revision: str) -> bool:
+    """Whether the revision made it worse, and nobody acknowledged that."""
+    said = [place for place, event in enumerate(finding.events) if event.what is Happening.ACKNOWLEDGED]
+    since = finding.events[said[-1] + 1 :] if said else finding.events
+    return any(event.what is Happening.GROWN and event.revision == revision for event in since)
 
 
 def _about(finding: Finding, sighting: Sighting) -> bool:

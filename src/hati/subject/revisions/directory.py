@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import psutil
+
 from hati.core import MeasurementError, Revision, RevisionKind
 from hati.subject.revision import Contents, contents, revision_of, tree_files
 
@@ -40,7 +42,11 @@ class Folder:
             raise self._edited(Path(error.filename).name) from None
         now = contents(folder, copied)
         if revision_of(now) != revision:
-            paths = sorted(path for path in {*now, *self._found} if now.get(path) != self._found.get(path))
+            own = _open_here(self.top)
+            changed = (path for path in {*now, *self._found} if now.get(path) != self._found.get(path))
+            paths = sorted(path for path in changed if path not in own)
+            if not paths:
+                return
             more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
             raise self._edited(", ".join(map(str, paths[:_NAMED])) + more)
 
@@ -50,6 +56,13 @@ class Folder:
             fix="start again, to measure what is there now; what is no part of the subject belongs outside, "
             "or is to be ignored by git",
         )
+
+
+def _open_here(top: Path) -> frozenset[Path]:
+    """What this process has open below a folder: a store, or where its output was sent."""
+    files = (Path(file.path) for file in psutil.Process().open_files())
+    root = top.resolve()
+    return frozenset(file.relative_to(root) for file in files if file.is_relative_to(root))
 
 
 def copy_tree(source: Path, target: Path) -> list[Path]:
