@@ -204,3 +204,10 @@ def test_what_runs_programs_refuses_a_table(hati: Hati, tmp_path: Path, verb: tu
     done = hati(*verb, "--project", table(tmp_path).name)
     assert done.status == 2
     assert "releases.csv is a table of what was measured, and this runs a program" in done.err
+
+
+def test_then_and_now_are_judged_by_the_same_relevant_effect(hati: Hati, evolving: Path) -> None:
+    assert set(screened(hati)["important"]) == {"a", "b"}
+    again = screened(hati, "--recalibrate", "--relevant", "25%")
+    assert set(again["important"]) == {"a"}
+    assert again["changes"]["no_longer_shown"] == []

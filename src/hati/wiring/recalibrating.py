@@ -56,10 +56,10 @@ def prepare_recalibration(place: Workplace, request: ScreeningRequest, *, fresh:
     before = json.loads(record.id.parameters).get("recalibrates")
     earlier = next((known for known in place.store.studies() if known.id.key == before), None)
     if earlier is not None and not fresh:
-        begun = prepare_screening(place, request, fresh=False, prior=_prior(place, earlier, metric))
+        begun = prepare_screening(place, request, fresh=False, prior=_prior(place, earlier, metric, request.relevant))
         if begun.id.family == record.id.family and not begun.finished:
             return begun
-    return prepare_screening(place, request, fresh=fresh, prior=_prior(place, record, metric))
+    return prepare_screening(place, request, fresh=fresh, prior=_prior(place, record, metric, request.relevant))
 
 
 def changes_of(prepared: PreparedScreening, found: ScreeningConclusion) -> EffectChanges | None:
@@ -71,7 +71,7 @@ def stored_changes(place: Workplace, found: ScreeningConclusion) -> EffectChange
     """What a screening that the store holds changed; None of one that made none again, or one that is forgotten."""
     records = {record.id.key: record for record in place.store.studies()}
     earlier = records.get(json.loads(records[found.study].id.parameters).get("recalibrates") or "")
-    return None if earlier is None else effect_changes(_prior(place, earlier, found.metric), found)
+    return None if earlier is None else effect_changes(_prior(place, earlier, found.metric, found.relevant), found)
 
 
 def last_screening(place: Workplace, benchmark: str) -> StudyRecord | None:
@@ -89,19 +89,20 @@ def last_screening(place: Workplace, benchmark: str) -> StudyRecord | None:
     return max(known, key=lambda record: spans[record.id.key].last, default=None)
 
 
-def _prior(place: Workplace, record: StudyRecord, metric: Metric) -> Prior:
+def _prior(place: Workplace, record: StudyRecord, metric: Metric, relevant: float) -> Prior:
+    """What was found then, by the effect that is relevant now."""
     options = tuple(json.loads(record.id.parameters)["options"])
     try:
-        return Prior(record.id.key, options, _conclusion(place, record, metric))
+        return Prior(record.id.key, options, _conclusion(place, record, metric, relevant))
     except HatiError:  # of another metric, or no longer to be told
         return Prior(record.id.key, options)
 
 
-def _conclusion(place: Workplace, record: StudyRecord, metric: Metric) -> ScreeningConclusion | None:
+def _conclusion(place: Workplace, record: StudyRecord, metric: Metric, relevant: float) -> ScreeningConclusion | None:
     """Of other options than today's only that of a fraction can be told."""
     parameters, choice = json.loads(record.id.parameters), read_choice(record.choice or "")
     if parameters["space"] == place.project.space.digest and parameters["options"] == list(place.project.space.names):
-        return conclude_stored(place, record.id.key, metric.name)
+        return conclude_stored(place, record.id.key, metric.name, relevant)
     evidence = place.store.evidence(record.id)
     made = [run.task.configuration for run in evidence.stage(STAGE).runs]
     then = (
@@ -109,7 +110,7 @@ def _conclusion(place: Workplace, record: StudyRecord, metric: Metric) -> Screen
     )
     if then is None:
         return None
-    return study_over(place, record, then, metric.name).conclude(evidence)
+    return study_over(place, record, then, metric.name, relevant).conclude(evidence)
 
 
 def _since(prepared: PreparedGate, benchmark: Benchmark, policy: Policy) -> Since:
