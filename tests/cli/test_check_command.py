@@ -86,7 +86,7 @@ def test_nobody_reading_on_changes_neither_the_status_nor_the_reports(tmp_path: 
     assert (found["state"], found["news"]) == ("new", True)
 
 
-def test_a_check_that_was_killed_before_its_findings_were_kept_is_only_concluded(
+def test_a_check_that_was_killed_before_its_findings_were_told_is_only_concluded(
     tmp_path: Path, hati_here: Hati, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def killed(*_anything: object) -> None:
@@ -96,10 +96,11 @@ def test_a_check_that_was_killed_before_its_findings_were_kept_is_only_concluded
     made.commit()
     made.commit(base=1_300_000)
     made.commit(base=1_300_000)
-    for name, status in (("HEAD~1", 1), ("HEAD", 0)):  # with findings, and without any
+    keeping, telling = "hati.wiring.finding.events_of", "hati.cli.check._write_all"
+    for name, status, when in (("HEAD~1", 1, keeping), ("HEAD", 0, telling)):  # with findings, and without any
         words = ("check", name, "--reference", "previous", "--format", "json")
         with monkeypatch.context() as patch:
-            patch.setattr("hati.wiring.finding.events_of", killed)
+            patch.setattr(when, killed)
             assert hati_here(*words).status == 130
         concluded = hati_here(*words)
         assert concluded.status == status

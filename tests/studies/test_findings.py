@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from hati.core import Event, Finding, FindingState, Happening, InputError, Size, Spot
-from hati.studies.findings import Sighting, events_of, finding_id, finding_of, findings_of, reports
+from hati.studies.findings import Sighting, events_of, finding_id, finding_of, findings_of, not_yet_said, reports
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SPOT = Spot("main", "time", "", "", "m")
@@ -20,6 +22,9 @@ FIRST = finding_id(True, "r0", "r1")
 LARGEST = 40
 WIDTH = 1.7
 """Half of an interval, in percentage points; of whole ones none ends where another begins."""
+
+
+STUDIES = itertools.count()
 
 
 def size(percent: int) -> Size:
@@ -32,7 +37,7 @@ def sighting(
 ) -> Sighting:
     worse = {} if percent is None else {SPOT: size(percent)}
     there = frozenset({SPOT} if same else ())
-    return Sighting(f"study {percent}", "r0", revision, frozenset(between), worse, {}, there, frozenset({FIRST}))
+    return Sighting(f"study {next(STUDIES)}", "r0", revision, frozenset(between), worse, {}, there, frozenset({FIRST}))
 
 
 class Life(RuleBasedStateMachine):
@@ -179,6 +184,19 @@ def test_growth_that_was_acknowledged_fails_no_more() -> None:
     seen = events_of(sighting(30), before, START + timedelta(seconds=3))
     [told] = reports(before, findings_of(events + seen), seen, frozenset())
     assert not told.fails
+
+
+def test_a_measurement_that_went_on_says_more_and_confirms_nothing() -> None:
+    other = replace(SPOT, stratum="o=2")
+    short = sighting(30)
+    events = events_of(short, (), START)
+    longer = replace(short, worse={SPOT: size(30), other: size(20)})
+    said = events_of(longer, (), START + timedelta(seconds=1))
+    assert not_yet_said(events_of(short, (), START + timedelta(seconds=1)), events) == []
+    [found] = findings_of([*events, *not_yet_said(said, events)])
+    assert (set(found.sizes), found.state) == ({SPOT, other}, FindingState.NEW)
+    [confirmed] = findings_of([*events, *said, *events_of(sighting(30), [found], START + timedelta(seconds=2))])
+    assert confirmed.state is FindingState.CONFIRMED
 
 
 def test_what_lies_before_the_reference_is_another_finding() -> None:

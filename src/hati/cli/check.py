@@ -127,7 +127,7 @@ def check(
     ruling = Ruling(found, record_findings(place.store, found, prepared.revisions), failing)
     advice = recalibration_of(prepared, datetime.now(UTC))
     errors = _write_all(ruling, advice, prepared.revisions.within, targets)
-    mark_told(place.store, ruling.reports)
+    mark_told(place.store, found, ruling.reports)
     for error in errors:
         say(f"error: {error}")
     return _status(ruling, errors)

@@ -19,8 +19,16 @@ from hati.core import (
     RevisionKind,
 )
 from hati.core.nearest import suggestion
-from hati.store import SqlStore
-from hati.studies.findings import Report, events_of, findings_of, is_recorded, recorded, reports, sighting_of
+from hati.store import Selection, SqlStore
+from hati.studies.findings import (
+    Report,
+    concluded,
+    events_of,
+    findings_of,
+    not_yet_said,
+    reports,
+    sighting_of,
+)
 from hati.studies.gate import GateConclusion
 from hati.subject import Revisions
 from hati.wiring.cells import cells_of
@@ -32,19 +40,20 @@ _RECORDED = {RevisionKind.GIT, RevisionKind.SVN}
 def record_findings(store: SqlStore, found: GateConclusion, revisions: Revisions) -> tuple[Report, ...]:
     """Keep what a gate says of findings, and tell what is to be told of them.
 
-    A gate that is concluded again, from the same runs, says nothing new.
+    A gate that is concluded again, from the same runs, says nothing new; one that went on says what it had not said.
     """
     known = store.events()
     own = [event for event in known if event.study == found.study and event.what is not Happening.TOLD]
     before = findings_of(event for event in known if event not in own)
     between = _between(found, revisions)
     covered = frozenset(one.id for one in before if _covers(found, revisions, between, one))
-    now = datetime.now(UTC)
-    events = own or events_of(sighting_of(found, between, covered), before, now)
-    mark = recorded(found.study, found.reference.id, found.revision.id, now)
-    store.add_events(events if is_recorded(found.study, known) else [*events, mark])
+    last = max((run.started for run in store.runs(Selection(study=found.study))), default=None)
+    if not own or (last is not None and max(event.at for event in own) < last):
+        said = events_of(sighting_of(found, between, covered), before, datetime.now(UTC))
+        own += not_yet_said(said, own)
+    store.add_events(own)
     after = findings_of(store.events())
-    return tuple(reports(before, after, events, _merged(revisions, before)))
+    return tuple(reports(before, after, own, _merged(revisions, before)))
 
 
 def shown_in(place: Workplace, line: Sequence[Revision], benchmark: Benchmark, metric: Metric) -> Configuration | None:
@@ -66,10 +75,11 @@ def shown_in(place: Workplace, line: Sequence[Revision], benchmark: Benchmark, m
     return max(cells, key=lambda cell: sizes[str(cell.stratum)]).configuration
 
 
-def mark_told(store: SqlStore, told: Sequence[Report]) -> None:
-    """Remember that people were told: they are not told again."""
+def mark_told(store: SqlStore, found: GateConclusion, told: Sequence[Report]) -> None:
+    """Remember that people were told, and are not told again, and that nothing of the gate is left to be told."""
     now = datetime.now(UTC)
-    store.add_events([Event(one.finding.id, Happening.TOLD, now) for one in told if one.news])
+    news = [Event(one.finding.id, Happening.TOLD, now) for one in told if one.news]
+    store.add_events([*news, concluded(found.study, found.reference.id, found.revision.id, now)])
 
 
 def acknowledge(store: SqlStore, name: str, author: str, reason: str) -> Finding:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, MeasurementError, Plan, Revision, StudyId
 from hati.studies.comparison import Question
-from hati.studies.findings import is_recorded
+from hati.studies.findings import is_concluded
 from hati.studies.gate import Gate, GateConclusion, gate_id
 from hati.studies.screening.wording import counted
 from hati.subject import Revisions
@@ -55,8 +55,10 @@ class PreparedGate:
             self.study.conclude(self.evidence())
         except MeasurementError:
             return True
-        before_marks = not self.study.id.token  # of a Hati that did not mark what found nothing
-        return before_marks or is_recorded(self.study.id.key, self.place.store.events())
+        if not self.study.id.token:  # of a Hati that did not mark what found nothing
+            return True
+        last = max(run.started for run in self.evidence().runs)
+        return is_concluded(self.study.id.key, last, self.place.store.events())
 
     def evidence(self) -> Evidence:
         """What the campaign has measured so far."""

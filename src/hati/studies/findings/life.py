@@ -58,7 +58,7 @@ def finding_of(events: Sequence[Event]) -> Finding:
 
 
 def _after(found: Finding, event: Event) -> Finding:
-    state = TRANSITIONS.get((found.state, event.what), found.state)
+    state = found.state if _of_its_own(found, event) else TRANSITIONS.get((found.state, event.what), found.state)
     sizes: dict[Spot, Size] = {**found.sizes, **event.sizes}
     human = event.what is Happening.ACKNOWLEDGED
     return Finding(
@@ -74,6 +74,12 @@ def _after(found: Finding, event: Event) -> Finding:
         untold=_untold(found, state, event),
         events=found.events,
     )
+
+
+def _of_its_own(found: Finding, event: Event) -> bool:
+    """Whether it is the measurement that opened a finding which sees it at more spots: none confirms itself."""
+    opening = next(each for each in found.events if each.what is Happening.SEEN)
+    return found.state is FindingState.NEW and event.what is Happening.SEEN and event.study == opening.study
 
 
 def _untold(found: Finding, state: FindingState, event: Event) -> Happening | None:

@@ -94,14 +94,23 @@ def events_of(sighting: Sighting, known: Sequence[Finding], at: datetime) -> lis
     return told
 
 
-def recorded(study: str, reference: str, revision: str, at: datetime) -> Event:
-    """That all which a measurement says of findings is kept, also where that is nothing: an event of no finding."""
+def concluded(study: str, reference: str, revision: str, at: datetime) -> Event:
+    """That all which a measurement says of findings is kept and told, also where that is nothing: of no finding."""
     return Event("", Happening.TOLD, at, study, reference, revision)
 
 
-def is_recorded(study: str, events: Iterable[Event]) -> bool:
-    """Whether what a measurement says of findings is kept."""
-    return any(event.study == study for event in events)
+def is_concluded(study: str, last: datetime, events: Iterable[Event]) -> bool:
+    """Whether a measurement was told of to its end; ``last`` is when its last run was started."""
+    return any(event.study == study and not event.finding and event.at >= last for event in events)
+
+
+def not_yet_said(events: Iterable[Event], said: Sequence[Event]) -> list[Event]:
+    """Of what a measurement says now that which it did not say before it went on."""
+    return [event for event in events if not any(_says(earlier, event) for earlier in said)]
+
+
+def _says(earlier: Event, event: Event) -> bool:
+    return (earlier.finding, earlier.what) == (event.finding, event.what) and event.sizes.keys() <= earlier.sizes.keys()
 
 
 def reports(
