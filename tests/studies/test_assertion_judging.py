@@ -210,6 +210,19 @@ def test_alarms_are_those_of_all_formulas_together() -> None:
     assert by_welch.verdict is Verdict.VIOLATED
 
 
+def test_one_relation_of_many_decides_a_formula_only_where_it_is_no_chance() -> None:
+    """A p-value of about 0.005 shows a relation, and not that any of two is so."""
+    runs = [[0.0102 * (1.0 + offset)] for offset in np.linspace(-0.0012, 0.0045, 12).tolist()]
+    book = Book({**MEANS.samples, "s": (sample("s", runs),), "o": (sample("o", [[0.01]] * 12),)})
+    every, any_ = answers(book, "s <= o & a <= c", "!(s <= o) | c <= a")
+    assert [atom.verdict for atom in every.atoms] == [Verdict.VIOLATED, Verdict.HOLDS]
+    assert (every.verdict, every.judged.verdict, any_.verdict) == (Verdict.INCONCLUSIVE,) * 3
+    assert answers(book, "c <= a & s <= o")[0].verdict is Verdict.VIOLATED
+    assert answers(book, "!(c <= a) | s <= o")[0].verdict is Verdict.HOLDS
+    by_welch = answers(book, "s <= o & a <= c", standard=Standard(Interpretation.WELCH))[0]
+    assert by_welch.verdict is Verdict.VIOLATED
+
+
 @pytest.mark.parametrize("name", ["welch", "parametric", "nonparametric"])
 def test_interpretations_as_printed_are_two_valued_and_know_no_margin(name: str) -> None:
     standard = Standard(Interpretation(name))

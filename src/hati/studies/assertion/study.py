@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from hati.core import Budget, Evidence, MeasurementError, Outcome, Plan, Stopping, StudyId, Task, generator
 from hati.logic.interpret import Interpretation, Verdict
@@ -45,8 +46,9 @@ def assertion_id(
 class Assertion:
     """All methods in rounds, each round in random order, looked at after each round.
 
-    Of the default interpretation every look is accounted for, and the level is shared by the formulas; those of seed
-    004 are asked once, when the budget is spent. A method is not measured further once no formula needs it.
+    Of the default interpretation every look is accounted for, and the level is shared by the formulas' relations;
+    those of seed 004 are asked once, when the budget is spent. A method is not measured further once no formula needs
+    it.
     """
 
     id: StudyId
@@ -99,10 +101,20 @@ class Assertion:
 
     @property
     def _shared(self) -> Standard:
-        """The standard of each formula: alarms of all together then are wrong at the level, however they depend."""
+        """The standard of each relation: any verdict on a formula is then wrong at the level, however they depend.
+
+        No relation is decided falsely but with the whole level (Bonferroni), and Kleene's tables make no false verdict
+        of true ones.
+        """
         if not self._early:
             return self.standard
-        return replace(self.standard, alpha=self.standard.alpha / len(self.requirements), stopping=Stopping.ANYTIME)
+        return replace(self.standard, alpha=self.standard.alpha / self._relations, stopping=Stopping.ANYTIME)
+
+    @cached_property
+    def _relations(self) -> int:
+        """How many relations there are, each once; 1 at least."""
+        every = ((each, relation) for each in self.requirements for relation in each.ground.relations)
+        return len({str(each.resolved(relation, Book())) for each, relation in every}) or 1
 
     def _answers(self, evidence: Evidence) -> tuple[Answer, ...]:
         return answer(self.requirements, self.book(evidence), self._shared)
