@@ -249,6 +249,8 @@ def test_draws_are_repeatable() -> None:
         ("a <= b & bb <= a", "there is no sample of bb", 10),
         ("a <= b & memory(a) <= 2 MB", "a has no metric 'peak_memory'", 10),
         ("a <= 2 MB", "the left side is time, the right side memory", 6),
+        ("c <= b within 2 MB", "the margin is memory, the sides time", 15),
+        ("20 ms >= a within 2 MB", "the margin is memory, the sides time", 19),
         ("a <=(x: sqrt(x - 1 s), x: sqrt(x)) b", "no finite value", 1),
         ("a <= b & a = b within 120%", "a margin is at least 0 and below 1", 10),
     ],
