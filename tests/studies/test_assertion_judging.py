@@ -139,6 +139,12 @@ def test_what_runs_used_stands_where_a_benchmark_tells_nothing_of_it() -> None:
         atom(MEANS, "memory(a) <= 2 MB")
 
 
+def test_what_runs_used_never_stands_for_what_a_benchmark_tells_itself() -> None:
+    runs = sample("a", levels(0.01, 8), usage=[Usage(cpu_time=0.5)] * 8)
+    with pytest.raises(InputError, match="has no metric 'cpu_time'"):
+        atom(Book({"a": (runs,)}, told={"a": frozenset({"time", "cpu_time"})}), "cpu(a) <= 0.6 s")
+
+
 def test_of_several_metrics_the_formula_says_which() -> None:
     own = [sample("a", levels(0.01), Metric(name, "s")) for name in ("latency", "start")]
     book = Book({"a": tuple(own)})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from hati.campaign import Observer, campaign, silent
@@ -13,7 +14,7 @@ from hati.logic.syntax import Method, Performance
 from hati.studies.assertion import Assertion, Assured, Book, Point, Requirement, Standard, assertion_id
 from hati.subject import Revisions
 from hati.wiring.campaigns import campaign_of, never
-from hati.wiring.methods import point_of
+from hati.wiring.methods import point_of, without_revision
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.workplace import Announce, Workplace, mute
 
@@ -103,7 +104,7 @@ def rehearse_assertion(prepared: PreparedAssertion) -> Rehearsal:
 
 
 def _points(place: Workplace, revisions: Revisions, requirements: Sequence[Requirement]) -> dict[str, Point]:
-    """Each method of the formulas once, by its text."""
+    """Each method of the formulas once, by its text; all revisions of a method record what is asked of any."""
     metrics: dict[str, set[str]] = defaultdict(set)
     where: dict[str, tuple[Method, Requirement]] = {}
     for requirement in requirements:
@@ -114,21 +115,15 @@ def _points(place: Workplace, revisions: Revisions, requirements: Sequence[Requi
                     key = str(side.measured.method)
                     metrics[key].add(side.measured.metric)
                     where.setdefault(key, (side.measured.method, requirement))
+    recorded: dict[str, set[str]] = defaultdict(set)
+    for key, (method, _) in where.items():
+        recorded[str(without_revision(method))] |= metrics[key]
+    find = cache(revisions.find)
     points = {}
     for key, (method, requirement) in where.items():
         with requirement.placing(requirement.formula):
-            points[key] = point_of(place, revisions, method, frozenset(metrics[key]))
-    return _alike(points)
-
-
-def _alike(points: dict[str, Point]) -> dict[str, Point]:
-    """Points whose benchmarks differ in nothing but what is recorded share the widest of these."""
-    widest: dict[str, Benchmark] = {}
-    for point in points.values():
-        known = widest.get(point.benchmark.name)
-        if known is None or len(point.benchmark.metrics) > len(known.metrics):
-            widest[point.benchmark.name] = point.benchmark
-    return {key: replace(point, benchmark=widest[point.benchmark.name]) for key, point in points.items()}
+            points[key] = point_of(place, find, method, metrics[key], recorded[str(without_revision(method))])
+    return points
 
 
 def _benchmarks(study: Assertion) -> tuple[Benchmark, ...]:

@@ -123,7 +123,9 @@ class Assertion:
         """What was measured, and why nothing was of what is missing."""
         samples = {key: found for key, point in self.points.items() if (found := point.samples(evidence))}
         missing = {key: self._why(point, evidence) for key, point in self.points.items() if key not in samples}
-        return Book(samples, own={key: point.own for key, point in self.points.items()}, missing=missing)
+        own = {key: point.own for key, point in self.points.items()}
+        told = {key: frozenset(each.name for each in point.benchmark.metrics) for key, point in self.points.items()}
+        return Book(samples, own=own, missing=missing, told=told)
 
     @staticmethod
     def _why(point: Point, evidence: Evidence) -> str:
