@@ -214,6 +214,9 @@ def test_a_larger_budget_goes_on(counted: Path, hati: Hati) -> None:
         ("fast(10, 20) <= 2", "fast has no parameter for 20; its workload has: n"),
         ("fast(m = 20) <= 2", "fast has no parameter for m = 20"),
         ("time of fast(20) <= 2", "has no metric 'time'"),
+        ("count:Bag#take <= 2 s", "count:Bag#take has a member, a constructor or types; write module:Class.method"),
+        ("count:Bag('x')#take(int)[](3) <= 2 s", "write module:Class.method"),
+        ("count:f[count:Bag#new](3) <= 2 s", "count:Bag#new has a member"),
         ("fast@v1(20) <= 2", "'v1' is no revision"),
     ],
 )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hati.core import Benchmark, InputError, Revision, Setting, Workload
 from hati.core.nearest import suggestion
-from hati.logic.syntax import Expression, Generator, Method, Number, Text
+from hati.logic.syntax import Callee, Expression, Generator, Method, Number, Text
 from hati.python import Interpreter, Recording, python_benchmark
 from hati.studies.assertion import Point
 from hati.wiring.workplace import Workplace
@@ -26,6 +26,8 @@ def point_of(
     Raises:
         InputError: where there is none that is called so, or it has no such parameters, metrics or revision.
     """
+    for callee in (method.callee, *(part.callee for part in (method.workload, method.instance) if part)):
+        _check_callee(callee)
     known = {benchmark.name: benchmark for benchmark in place.project.benchmarks}
     if method.name in known:
         benchmark, own = _of_project(known[method.name], method), _own(known[method.name])
@@ -44,6 +46,15 @@ def point_of(
     revision = find(method.revision or ".")
     configuration = place.project.space.default if method.name in known else type(place.project.space.default)({})
     return Point(str(method), benchmark, revision, configuration, own)
+
+
+def _check_callee(callee: Callee) -> None:
+    """What is written as for Java is not measured."""
+    if callee.member or callee.constructor or callee.types:
+        raise InputError(
+            f"{callee} has a member, a constructor or types",
+            fix="write module:Class.method, and an instance generator for its object",
+        )
 
 
 def _own(benchmark: Benchmark) -> str:
