@@ -25,7 +25,8 @@ from hati.core import (
     Task,
 )
 from hati.logic.interpret import Interpretation, Verdict
-from hati.studies.assertion import Assertion, Assured, Point, Standard, assertion_id, methods_of
+from hati.logic.syntax import Source, parse_file, parse_formula
+from hati.studies.assertion import Assertion, Assured, Point, Requirement, Standard, assertion_id, methods_of
 from hati.testing import FakeEngine, MemoryStore
 
 TIME = Metric("time", "s")
@@ -153,6 +154,24 @@ def test_a_relation_of_the_same_with_itself_spends_nothing() -> None:
     found = concluded(study("a <= a strictly", "a <= b"), engine)
     assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
     assert len(engine.tasks) < 30
+
+
+def test_the_same_by_two_names_is_the_same() -> None:
+    asked = study("a <= b strictly")
+    one = asked.points["a"].benchmark
+    alike = replace(asked, points={name: replace(each, benchmark=one) for name, each in asked.points.items()})
+    engine = FakeEngine(means(a=1.0))
+    assert concluded(alike, engine).answers[0].verdict is Verdict.INCONCLUSIVE
+    assert len(engine.tasks) == asked.fewest
+
+
+def test_names_mean_what_a_formula_declares_also_where_another_measures_one_of_that_name() -> None:
+    declarations = parse_file("alias b = c\na <= b\n", "r.spl").declarations
+    text = "a <= b"
+    declared = Requirement(parse_formula(text), Source(text), declarations)
+    plain = study("a <= b", "a <= c")
+    found = concluded(replace(plain, requirements=(*plain.requirements, declared)), FakeEngine(means(a=1, b=1, c=0.8)))
+    assert [each.verdict for each in found.answers] == [Verdict.HOLDS, Verdict.VIOLATED, Verdict.VIOLATED]
 
 
 def test_what_fails_again_and_again_is_given_up() -> None:

@@ -31,8 +31,8 @@ class Book:
     told: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def has(self, method: Method) -> bool:
-        """Whether a method is measured."""
-        return str(method) in self.samples or str(method) in self.missing
+        """Whether something was given by a method's name as it is written."""
+        return str(method) in self.samples
 
     def sample(self, measured: Measured) -> Sample:
         """What was measured of a method's metric.
@@ -51,6 +51,15 @@ class Book:
         """Earlier runs of the same in the same unit; none where nothing is known."""
         known = self.history.get(str(measured.method), ())
         return tuple(run for sample in known if sample.metric == metric for run in sample.runs)
+
+
+@dataclass(frozen=True)
+class MeasuredBook(Book):
+    """What was measured of methods as they are called with all that is declared; no name is given by itself."""
+
+    def has(self, method: Method) -> bool:  # noqa: ARG002  # as those of all books
+        """Never: what a formula's names mean is what it declares."""
+        return False
 
 
 def _of_metric(key: str, samples: tuple[Sample, ...], metric: str, whole: Set[str]) -> list[Sample]:
