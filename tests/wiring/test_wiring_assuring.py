@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hati.core import InputError
 from hati.studies.assertion import Standard
 from hati.subject import Revisions
 from hati.wiring import formulas_of, prepare_assertion, workplace_around
@@ -34,6 +35,25 @@ def test_all_revisions_of_a_method_record_what_is_asked_of_any(project: Path) ->
     names = [{metric.name for metric in point.benchmark.metrics} for point in study.points.values()]
     assert names == [{"wall_time", "cpu_time", "peak_memory"}] * 2
     assert len({point.benchmark.definition for point in study.points.values()}) == 1
+
+
+@pytest.mark.parametrize(
+    ("formula", "message", "column"),
+    [
+        ("m:f(1) <= 1 s & m:f(2) <= 2 MB", "the left side is time, the right side memory", 27),
+        ("m:f(1) <= 1 s & 2 MB >= m:f(2)", "the left side is memory, the right side time", 25),
+        ("m:f(1) <= 1 s & m:f(2) <= m:f(1) within 2 MB", "the margin is memory, the sides time", 41),
+        ("m:f(1) <= 1 s & m:f(2) <= m:f(1) within 120%", "a margin is at least 0 and below 1", 17),
+        ("m:f(1) <= 1 s & time of m:f(2) <= 1 s", "has no metric 'time'", 17),
+    ],
+)
+def test_what_no_measurement_decides_is_refused_before_there_is_one(
+    project: Path, formula: str, message: str, column: int
+) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        prepared(project, formula)
+    assert caught.value.place is not None
+    assert caught.value.place.column == column
 
 
 def test_the_working_tree_is_looked_at_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
