@@ -9,7 +9,8 @@ from scipy import stats
 
 from hati.core import InputError, Metric, Usage
 from hati.logic.interpret import Interpretation, Scale, Verdict
-from hati.studies.assertion import Book, Standard, answer
+from hati.report import assertion_table
+from hati.studies.assertion import Assured, Book, Standard, answer
 
 MEANS = of_means(a=0.010, b=0.010, c=0.012)
 
@@ -225,6 +226,8 @@ def test_one_relation_of_many_decides_a_formula_only_where_it_is_no_chance() -> 
     assert (every.verdict, every.judged.verdict, any_.verdict) == (Verdict.INCONCLUSIVE,) * 3
     assert answers(book, "c <= a & s <= o")[0].verdict is Verdict.VIOLATED
     assert answers(book, "!(c <= a) | s <= o")[0].verdict is Verdict.HOLDS
+    told = " ".join(assertion_table(Assured("", (every, any_), FIXED, (), 0, 0.0), FIXED).notes)
+    assert told.count("decided by single relations, which among all of its own may be chance") == 2
     by_welch = answers(book, "s <= o & a <= c", standard=Standard(Interpretation.WELCH))[0]
     assert by_welch.verdict is Verdict.VIOLATED
 
