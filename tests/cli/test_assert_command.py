@@ -180,9 +180,9 @@ def test_methods_of_a_project_are_measured_until_all_is_decided(counted: Path, h
     """By two names of one parameter, which are run once."""
     (counted / "r.spl").write_text("fast(10) <= 120 & fast(n = 10) >= 90\n")
     dry = hati("assert", "r.spl", "--dry-run")
-    assert (dry.status, "7 runs" in dry.out) == (0, True)
+    assert (dry.status, "8 runs" in dry.out) == (0, True)
     done = hati("assert", "r.spl", "--format", "json")
-    assert (done.status, done.json["runs"]) == (0, 7)
+    assert (done.status, done.json["runs"]) == (0, 8)
     again = hati("assert", "r.spl", "--format", "json")
     assert (again.status, again.json["study"]) == (0, done.json["study"])
     assert "was measured before; --fresh measures again" in again.err
@@ -214,6 +214,9 @@ def test_a_larger_budget_goes_on(counted: Path, hati: Hati) -> None:
         ("fast(10, 20) <= 2", "fast has no parameter for 20; its workload has: n"),
         ("fast(m = 20) <= 2", "fast has no parameter for m = 20"),
         ("time of fast(20) <= 2", "has no metric 'time'"),
+        ("count:Bag#take <= 2 s", "count:Bag#take has a member, a constructor or types; write module:Class.method"),
+        ("count:Bag('x')#take(int)[](3) <= 2 s", "write module:Class.method"),
+        ("count:f[count:Bag#new](3) <= 2 s", "count:Bag#new has a member"),
         ("fast@v1(20) <= 2", "'v1' is no revision"),
     ],
 )

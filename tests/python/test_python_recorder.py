@@ -23,6 +23,18 @@ def test_arguments_are_fresh_for_every_call_and_results_are_used_up(project: Pat
     assert values(lazy, "wall_time")[0] > 1e-4  # 20,000 items: a call that only makes the generator takes 1e-7 s
 
 
+def test_parameters_without_generators_are_given_by_name(project: Path) -> None:
+    body = "import sys\n{}\n    sys.stderr.write(f'{{base}} to the {{exp}}\\n')\n"
+    for head in ("def power(base, exp):", "def power(other=0, *, base, exp):", "def power(exp=1, more=2, base=3):"):
+        written(project / "src", {"powers.py": body.format(head)})
+        words = "method=powers:power", "parameter=int:exp=3", "parameter=int:base=10"
+        assert recorded(project, project, *words).stderr.splitlines()[-1] == "10 to the 3"
+    written(project / "src", {"powers.py": body.format("def power(base, exp):")})
+    inorder = recorded(project, project, "method=powers:power", "parameter=int:p1=3", "parameter=int:p2=10")
+    assert inorder.stderr.splitlines()[-1] == "3 to the 10"
+    values(recorded(project, project, "method=math:pow", "parameter=int:p1=3", "parameter=int:p2=10"), "wall_time")
+
+
 def test_the_peak_is_that_of_the_calls(project: Path) -> None:
     small, large = (
         values(recorded(project, project, "method=lists:large", f"parameter=int:n={n}"), "peak_memory")[0]

@@ -9,7 +9,8 @@ from scipy import stats
 
 from hati.core import InputError, Metric, Usage
 from hati.logic.interpret import Interpretation, Scale, Verdict
-from hati.studies.assertion import Book, Standard, answer
+from hati.report import assertion_table
+from hati.studies.assertion import Assured, Book, Standard, answer
 
 MEANS = of_means(a=0.010, b=0.010, c=0.012)
 
@@ -139,6 +140,12 @@ def test_what_runs_used_stands_where_a_benchmark_tells_nothing_of_it() -> None:
         atom(MEANS, "memory(a) <= 2 MB")
 
 
+def test_what_runs_used_never_stands_for_what_a_benchmark_tells_itself() -> None:
+    runs = sample("a", levels(0.01, 8), usage=[Usage(cpu_time=0.5)] * 8)
+    with pytest.raises(InputError, match="has no metric 'cpu_time'"):
+        atom(Book({"a": (runs,)}, told={"a": frozenset({"time", "cpu_time"})}), "cpu(a) <= 0.6 s")
+
+
 def test_of_several_metrics_the_formula_says_which() -> None:
     own = [sample("a", levels(0.01), Metric(name, "s")) for name in ("latency", "start")]
     book = Book({"a": tuple(own)})
@@ -210,6 +217,21 @@ def test_alarms_are_those_of_all_formulas_together() -> None:
     assert by_welch.verdict is Verdict.VIOLATED
 
 
+def test_one_relation_of_many_decides_a_formula_only_where_it_is_no_chance() -> None:
+    """A p-value of about 0.005 shows a relation, and not that any of two is so."""
+    runs = [[0.0102 * (1.0 + offset)] for offset in np.linspace(-0.0012, 0.0045, 12).tolist()]
+    book = Book({**MEANS.samples, "s": (sample("s", runs),), "o": (sample("o", [[0.01]] * 12),)})
+    every, any_ = answers(book, "s <= o & a <= c", "!(s <= o) | c <= a")
+    assert [atom.verdict for atom in every.atoms] == [Verdict.VIOLATED, Verdict.HOLDS]
+    assert (every.verdict, every.judged.verdict, any_.verdict) == (Verdict.INCONCLUSIVE,) * 3
+    assert answers(book, "c <= a & s <= o")[0].verdict is Verdict.VIOLATED
+    assert answers(book, "!(c <= a) | s <= o")[0].verdict is Verdict.HOLDS
+    told = " ".join(assertion_table(Assured("", (every, any_), FIXED, (), 0, 0.0), FIXED).notes)
+    assert told.count("decided by single relations, which among all of its own may be chance") == 2
+    by_welch = answers(book, "s <= o & a <= c", standard=Standard(Interpretation.WELCH))[0]
+    assert by_welch.verdict is Verdict.VIOLATED
+
+
 @pytest.mark.parametrize("name", ["welch", "parametric", "nonparametric"])
 def test_interpretations_as_printed_are_two_valued_and_know_no_margin(name: str) -> None:
     standard = Standard(Interpretation(name))
@@ -236,6 +258,8 @@ def test_draws_are_repeatable() -> None:
         ("a <= b & bb <= a", "there is no sample of bb", 10),
         ("a <= b & memory(a) <= 2 MB", "a has no metric 'peak_memory'", 10),
         ("a <= 2 MB", "the left side is time, the right side memory", 6),
+        ("c <= b within 2 MB", "the margin is memory, the sides time", 15),
+        ("20 ms >= a within 2 MB", "the margin is memory, the sides time", 19),
         ("a <=(x: sqrt(x - 1 s), x: sqrt(x)) b", "no finite value", 1),
         ("a <= b & a = b within 120%", "a margin is at least 0 and below 1", 10),
     ],

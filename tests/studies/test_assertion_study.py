@@ -25,7 +25,8 @@ from hati.core import (
     Task,
 )
 from hati.logic.interpret import Interpretation, Verdict
-from hati.studies.assertion import Assertion, Assured, Point, Standard, assertion_id, methods_of
+from hati.logic.syntax import Source, parse_file, parse_formula
+from hati.studies.assertion import Assertion, Assured, Point, Requirement, Standard, assertion_id, methods_of
 from hati.testing import FakeEngine, MemoryStore
 
 TIME = Metric("time", "s")
@@ -86,8 +87,8 @@ def test_it_ends_when_it_is_decided_whatever_drifts(formula: str, verdict: Verdi
     asked, engine = study(formula), FakeEngine(means(a=1.0, b=1.0, c=1.2))
     found = concluded(asked, engine)
     assert found.answers[0].verdict is verdict
-    assert asked.fewest == 7
-    assert 7 <= max(counts(engine).values()) < 40
+    assert asked.fewest == 6 + len(asked.requirements[0].ground.relations)
+    assert asked.fewest <= max(counts(engine).values()) < 40
     assert found.runs == len(engine.tasks)
     assert found.seconds == pytest.approx(0.01 * found.runs)
 
@@ -155,6 +156,24 @@ def test_a_relation_of_the_same_with_itself_spends_nothing() -> None:
     assert len(engine.tasks) < 30
 
 
+def test_the_same_by_two_names_is_the_same() -> None:
+    asked = study("a <= b strictly")
+    one = asked.points["a"].benchmark
+    alike = replace(asked, points={name: replace(each, benchmark=one) for name, each in asked.points.items()})
+    engine = FakeEngine(means(a=1.0))
+    assert concluded(alike, engine).answers[0].verdict is Verdict.INCONCLUSIVE
+    assert len(engine.tasks) == asked.fewest
+
+
+def test_names_mean_what_a_formula_declares_also_where_another_measures_one_of_that_name() -> None:
+    declarations = parse_file("alias b = c\na <= b\n", "r.spl").declarations
+    text = "a <= b"
+    declared = Requirement(parse_formula(text), Source(text), declarations)
+    plain = study("a <= b", "a <= c")
+    found = concluded(replace(plain, requirements=(*plain.requirements, declared)), FakeEngine(means(a=1, b=1, c=0.8)))
+    assert [each.verdict for each in found.answers] == [Verdict.HOLDS, Verdict.VIOLATED, Verdict.VIOLATED]
+
+
 def test_what_fails_again_and_again_is_given_up() -> None:
     engine = FakeEngine(means(a=1.0, b=1.0, broken=0.0))
     found = concluded(study("a <= broken", "a <= b"), engine)
@@ -196,8 +215,13 @@ def test_interpretations_as_printed_are_asked_once_when_the_budget_is_spent() ->
     assert [each.verdict for each in found.answers] == [Verdict.HOLDS, Verdict.HOLDS]
 
 
-def test_the_level_is_shared_by_the_formulas() -> None:
-    assert study("a <= b").fewest < study(*(f"a <= {limit} * b" for limit in range(1, 9))).fewest
+def test_the_level_is_shared_by_the_relations_of_all_formulas() -> None:
+    several = study(*(f"a <= {limit} * b" for limit in range(1, 9)))
+    assert study("a <= b").fewest < several.fewest
+    assert study("for all n in {1..8}: a <= n * b").fewest == several.fewest
+    assert study("exists n in {1..8}: a <= n * b").fewest == several.fewest
+    assert study("a <= b & a <= b", "!(a <= b)").fewest == study("a <= b").fewest
+    assert study("1 < 2").fewest == study("a <= b").fewest
 
 
 def test_what_is_to_be_done_first_is_known_before() -> None:

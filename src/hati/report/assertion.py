@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from hati.logic.interpret import Evidence, Interpretation, Scale, Verdict
+from hati.logic.interpret import Combined, Evidence, Interpretation, Judged, Scale, Verdict
 from hati.logic.syntax import Comparator, Relation
 from hati.report.cases import Case
 from hati.report.changes import p_text
@@ -140,6 +140,11 @@ def _notes(answers: Sequence[Answer], standard: Standard) -> tuple[str, ...]:
     atoms = list({atom.text: atom for each in answers for atom in each.atoms}.values())
     notes = [" ".join(_rules(atoms, standard))] if atoms else []
     notes += [f"{atom.text}: {sentence}" for atom in atoms if (sentence := undecided_text(atom))]
+    notes += [
+        f"{named_formula(each)}: decided by single relations, which among all of its own may be chance."
+        for each in answers
+        if _unconfirmed(each.judged)
+    ]
     corrected = [each for each in answers if each.judged.verdict is not each.verdict]
     notes += [
         f"{named_formula(each)}: violated by itself (p = {p_text(each.judged.p_violated)}), which among "
@@ -147,6 +152,13 @@ def _notes(answers: Sequence[Answer], standard: Standard) -> tuple[str, ...]:
         for each in corrected
     ]
     return tuple(notes)
+
+
+def _unconfirmed(judged: Judged) -> bool:
+    """Whether parts decide a formula by themselves, and not among all."""
+    if not isinstance(judged, Combined) or judged.verdict is not Verdict.INCONCLUSIVE:
+        return False
+    return judged.parts[judged.deciding[0]].verdict is not Verdict.INCONCLUSIVE
 
 
 def _rules(atoms: Sequence[Atom], standard: Standard) -> Iterator[str]:

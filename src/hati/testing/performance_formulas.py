@@ -169,13 +169,14 @@ def _relation(choose: _Chooser) -> Formula:
     left, right = _side(choose, unit), _side(choose, unit)
     if isinstance(left, Limit) and isinstance(right, Limit):
         right = Performance(_measured(choose, unit))
-    return Relation(left, comparator, right, _margin(choose, comparator))
+    return Relation(left, comparator, right, _margin(choose, comparator, unit))
 
 
-def _margin(choose: _Chooser, comparator: Comparator) -> Margin | None:
+def _margin(choose: _Chooser, comparator: Comparator, unit: str) -> Margin | None:
     if comparator in {Comparator.LESS, Comparator.MORE}:
         return None
-    margins = (None, Margin(Number(3, "%")), Margin(Number(0.5, "ms")), STRICT)
+    amount = Number(0.5, "ms") if unit == "ms" else Number(0.5, "%")
+    margins = (None, Margin(Number(3, "%")), Margin(amount), STRICT)
     return choose.one(margins[:3] if comparator is Comparator.EQUAL else margins)
 
 

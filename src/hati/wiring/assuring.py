@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId
-from hati.logic.syntax import Method, Performance
-from hati.studies.assertion import Assertion, Assured, Book, Point, Requirement, Standard, assertion_id
+from hati.logic.syntax import Method, Performance, Relation, Side
+from hati.studies.assertion import Assertion, Assured, Book, Point, Requirement, Standard, assertion_id, check_relation
 from hati.subject import Revisions
 from hati.wiring.campaigns import campaign_of, never
-from hati.wiring.methods import point_of
+from hati.wiring.methods import point_of, without_revision
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.workplace import Announce, Workplace, mute
 
@@ -59,6 +60,7 @@ def prepare_assertion(
     """
     revisions = Revisions(place.project.root)
     points = _points(place, revisions, requirements)
+    _check(requirements, points, standard)
     first = assertion_id(requirements, list(points.values()), standard, place.machine.fingerprint)
 
     def prepared(study: StudyId) -> PreparedAssertion:
@@ -103,32 +105,45 @@ def rehearse_assertion(prepared: PreparedAssertion) -> Rehearsal:
 
 
 def _points(place: Workplace, revisions: Revisions, requirements: Sequence[Requirement]) -> dict[str, Point]:
-    """Each method of the formulas once, by its text."""
+    """Each method of the formulas once, by its text; all revisions of a method record what is asked of any."""
     metrics: dict[str, set[str]] = defaultdict(set)
-    where: dict[str, tuple[Method, Requirement]] = {}
+    where: dict[str, tuple[Method, Requirement, Relation]] = {}
+    for requirement, relation in _relations(requirements):
+        for side in (relation.left, relation.right):
+            if isinstance(side, Performance):
+                key = str(side.measured.method)
+                metrics[key].add(side.measured.metric)
+                where.setdefault(key, (side.measured.method, requirement, relation))
+    recorded: dict[str, set[str]] = defaultdict(set)
+    for key, (method, _, _) in where.items():
+        recorded[str(without_revision(method))] |= metrics[key]
+    find = cache(revisions.find)
+    points = {}
+    for key, (method, requirement, relation) in where.items():
+        with requirement.placing(relation):
+            points[key] = point_of(place, find, method, metrics[key], recorded[str(without_revision(method))])
+    return points
+
+
+def _relations(requirements: Sequence[Requirement]) -> Iterator[tuple[Requirement, Relation]]:
+    """Those of all formulas, of methods as they are measured."""
     for requirement in requirements:
         for relation in requirement.ground.relations:
-            resolved = requirement.resolved(relation, Book())
-            for side in (resolved.left, resolved.right):
-                if isinstance(side, Performance):
-                    key = str(side.measured.method)
-                    metrics[key].add(side.measured.metric)
-                    where.setdefault(key, (side.measured.method, requirement))
-    points = {}
-    for key, (method, requirement) in where.items():
-        with requirement.placing(requirement.formula):
-            points[key] = point_of(place, revisions, method, frozenset(metrics[key]))
-    return _alike(points)
+            yield requirement, requirement.resolved(relation, Book())
 
 
-def _alike(points: dict[str, Point]) -> dict[str, Point]:
-    """Points whose benchmarks differ in nothing but what is recorded share the widest of these."""
-    widest: dict[str, Benchmark] = {}
-    for point in points.values():
-        known = widest.get(point.benchmark.name)
-        if known is None or len(point.benchmark.metrics) > len(known.metrics):
-            widest[point.benchmark.name] = point.benchmark
-    return {key: replace(point, benchmark=widest[point.benchmark.name]) for key, point in points.items()}
+def _check(requirements: Sequence[Requirement], points: Mapping[str, Point], standard: Standard) -> None:
+    """Refuse relations that no measurement could decide, before there is one."""
+    for requirement, relation in _relations(requirements):
+        with requirement.placing(relation):
+            check_relation(relation, _unit(relation.left, points), _unit(relation.right, points), standard)
+
+
+def _unit(side: Side, points: Mapping[str, Point]) -> str | None:
+    """None of a limit, and of a metric of whole runs."""
+    if not isinstance(side, Performance):
+        return None
+    return points[str(side.measured.method)].unit(side.measured.metric)
 
 
 def _benchmarks(study: Assertion) -> tuple[Benchmark, ...]:

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 
-from hati.core import Benchmark, InputError, Setting, Workload
+from hati.core import Benchmark, InputError, Revision, Setting, Workload
 from hati.core.nearest import suggestion
-from hati.logic.syntax import Expression, Generator, Method, Number, Text
+from hati.logic.syntax import Callee, Expression, Generator, Method, Number, Text
 from hati.python import Interpreter, Recording, python_benchmark
 from hati.studies.assertion import Point
-from hati.subject import Revisions
 from hati.wiring.workplace import Workplace
 
 _WALL = "wall_time"
 _SEPARATOR = ":"
 
 
-def point_of(place: Workplace, revisions: Revisions, method: Method, metrics: frozenset[str]) -> Point:
+def point_of(
+    place: Workplace, find: Callable[[str], Revision], method: Method, metrics: Set[str], recorded: Set[str]
+) -> Point:
     """What is measured of a method: one of hati.toml by its name, else a Python function; ``metrics`` are asked of it.
+
+    ``find`` gives a revision by what people call it; ``recorded`` is what is asked of the method in any revision.
 
     Raises:
         InputError: where there is none that is called so, or it has no such parameters, metrics or revision.
     """
+    for callee in (method.callee, *(part.callee for part in (method.workload, method.instance) if part)):
+        _check_callee(callee)
     known = {benchmark.name: benchmark for benchmark in place.project.benchmarks}
     if method.name in known:
         benchmark, own = _of_project(known[method.name], method), _own(known[method.name])
     elif _SEPARATOR in method.name:
-        benchmark, own = _of_python(place, method, metrics), _WALL
+        benchmark, own = _of_python(place, method, recorded), _WALL
     else:
         raise InputError(
             f"there is no method {method.name!r}",
@@ -38,9 +43,18 @@ def point_of(place: Workplace, revisions: Revisions, method: Method, metrics: fr
     if "" in metrics and not own:
         names = ", ".join(metric.name for metric in benchmark.metrics)
         raise InputError(f"{method} has several metrics: {names}", fix=f"say which: {benchmark.metrics[0].name} of ...")
-    revision = revisions.find(method.revision or ".")
+    revision = find(method.revision or ".")
     configuration = place.project.space.default if method.name in known else type(place.project.space.default)({})
     return Point(str(method), benchmark, revision, configuration, own)
+
+
+def _check_callee(callee: Callee) -> None:
+    """What is written as for Java is not measured."""
+    if callee.member or callee.constructor or callee.types:
+        raise InputError(
+            f"{callee} has a member, a constructor or types",
+            fix="write module:Class.method, and an instance generator for its object",
+        )
 
 
 def _own(benchmark: Benchmark) -> str:
@@ -71,7 +85,7 @@ def _of_project(benchmark: Benchmark, method: Method) -> Benchmark:
     return replace(benchmark, name=f"{benchmark.name}{told}", workload=Workload(given))
 
 
-def _of_python(place: Workplace, method: Method, metrics: frozenset[str]) -> Benchmark:
+def _of_python(place: Workplace, method: Method, metrics: Set[str]) -> Benchmark:
     named = {argument.name: _setting(argument.value) for argument in method.arguments if argument.name}
     listed = [_setting(argument.value) for argument in method.arguments if not argument.name]
     if named and listed:
@@ -88,7 +102,7 @@ def _of_python(place: Workplace, method: Method, metrics: frozenset[str]) -> Ben
         root=place.project.root,
         recording=recording,
         interpreter=Interpreter(),
-        name=str(_without_revision(method)),
+        name=str(without_revision(method)),
     )
 
 
@@ -110,5 +124,6 @@ def _setting(value: Expression) -> Setting:
     raise InputError(f"{value} is no parameter", fix="use a number or a text")
 
 
-def _without_revision(method: Method) -> Method:
+def without_revision(method: Method) -> Method:
+    """The method as it is in the working tree."""
     return replace(method, revision="")

@@ -8,6 +8,7 @@ from hati.logic.interpret.anytime import decide_early, pairs_to_decide
 from hati.logic.interpret.connectives import (
     Combined,
     Connective,
+    confirmed,
     conjunction,
     disjunction,
     exists,
@@ -39,6 +40,7 @@ __all__ = [
     "Sign",
     "Verdict",
     "alarms",
+    "confirmed",
     "conjunction",
     "decide",
     "decide_early",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from hati.core import InputError
@@ -113,6 +113,17 @@ def exists(parts: Sequence[Judged]) -> Combined:
         InputError: without parts.
     """
     return disjunction(parts, Connective.EXISTS)
+
+
+def confirmed(found: Judged, alpha: float) -> Judged:
+    """A formula of formulas with its verdict where its own p-value suffices for it, else INCONCLUSIVE.
+
+    Its parts are each decided at the level, so that among many of them one is decided falsely more often than that.
+    """
+    if not isinstance(found, Combined):
+        return found
+    p_value = {Verdict.HOLDS: found.p_holds, Verdict.VIOLATED: found.p_violated}.get(found.verdict, 1.0)
+    return found if p_value <= alpha else replace(found, verdict=Verdict.INCONCLUSIVE)
 
 
 def _verdicts(parts: Sequence[Judged]) -> list[Verdict]:

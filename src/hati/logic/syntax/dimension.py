@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from hati.core import parse_unit
 from hati.logic.syntax.expression import Expression, Function, Negative, Number, Observed, Operation, Operator
-from hati.logic.syntax.formula import Relation
+from hati.logic.syntax.formula import Margin, Relation
 from hati.logic.syntax.node import NodeError, shortened
 from hati.logic.syntax.performance import Limit, Performance, Side, StatisticKind
 
@@ -112,7 +112,7 @@ def side_dimension(side: Side, unit: str | None) -> Dimension:
 
 
 def check_dimensions(relation: Relation, left: str | None = None, right: str | None = None) -> None:
-    """Refuse a relation whose sides are of unlike dimension, where their metrics have these units.
+    """Refuse a relation whose sides or margin are of unlike dimension, where the sides' metrics have these units.
 
     Raises:
         NodeError: with what the sides are.
@@ -121,6 +121,19 @@ def check_dimensions(relation: Relation, left: str | None = None, right: str | N
     if first is not None and second is not None and dict(first) != dict(second):
         message = f"the left side is {told(first)}, the right side {told(second)}"
         raise NodeError(relation.right, message, fix="compare what has the same unit")
+    amount, known = _amount_dimension(relation.margin), second if first is None else first
+    if amount is not None and known is not None and dict(amount) != dict(known):
+        assert relation.margin is not None
+        message = f"the margin is {told(amount)}, the sides {told(known)}"
+        raise NodeError(relation.margin.amount, message, fix="give it in a unit that fits, or as a share such as 3%")
+
+
+def _amount_dimension(margin: Margin | None) -> Dimension:
+    """The dimension of a margin in the metric's unit; None of a share, and where it is not known."""
+    if margin is None or (isinstance(margin.amount, Number) and margin.amount.unit == "%"):
+        return None
+    found = dimension(margin.amount, None)
+    return found if found or isinstance(margin.amount, Number) else None
 
 
 def check_alike(left: Expression, right: Expression) -> None:

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from . import marks
-from .calls import Calls, Parameters, Receiver
+from .calls import Calls, Parameters, Receiver, signature
 from .memory import peak
 from .places import FUNCTIONS_TOO, Places
 from .recording import Order, Recorded, record_calls, record_loop
@@ -128,9 +128,25 @@ def _calls(places: Places, request: Request, parameters: Parameters, owner: Any,
         name = request["method"].rpartition(".")[2]
         receiver = Receiver(parameters.bound(generator), marks.freshness(generator), owner, name)
     if arguments is None and receiver is None and parameters.values:
-        given = tuple(value for _, value in parameters.values)
-        return Calls(method, lambda: given)
+        return _given(method, parameters)
     return Calls(method, arguments, receiver)
+
+
+def _given(method: Any, parameters: Parameters) -> Calls:
+    """Calls with the parameters: by name where the method has all these names, else in their order.
+
+    By place in its own order where that is the same, as a call by name takes longer.
+    """
+    named = dict(parameters.values)
+    code = getattr(method, "__code__", None)  # there is none of what is written in C
+    names = list(signature(method)) if code is not None else []
+    if code is not None and all(name in names for name in named):
+        first = names[: len(named)]
+        if any(name not in named for name in first) or code.co_kwonlyargcount:
+            return Calls(lambda: method(**named), None)
+        named = {name: named[name] for name in first}
+    given = tuple(named.values())
+    return Calls(method, lambda: given)
 
 
 def _method(places: Places, text: str) -> tuple[Any, Any]:

@@ -1,6 +1,6 @@
 """Whether stated requirements hold (seed 004): formulas, what was measured, verdicts with their evidence."""
 
-from hati.studies.assertion.atoms import Atom, judge
+from hati.studies.assertion.atoms import Atom, check_relation, judge
 from hati.studies.assertion.book import Book
 from hati.studies.assertion.formulas import Answer, Settled, answer, judged_formula
 from hati.studies.assertion.point import Point
@@ -21,6 +21,7 @@ __all__ = [
     "Standard",
     "answer",
     "assertion_id",
+    "check_relation",
     "judge",
     "judged_formula",
     "methods_of",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from hati.core import Stopping, generator, parse_unit
+from hati.core import InputError, Stopping, generator, parse_unit
 from hati.logic import interpret, syntax
 from hati.logic.interpret import Evidence, Scale, Sign, Verdict
 from hati.logic.syntax import Comparator
@@ -91,6 +91,22 @@ def judge(relation: syntax.Relation, book: Book, standard: Standard) -> Atom:
     return Atom(relation, relation, evidence, _own_unit(turned, book))
 
 
+def check_relation(relation: syntax.Relation, left: str | None, right: str | None, standard: Standard) -> None:
+    """Refuse what no measurement could decide, where the sides' metrics have these units; None of a limit.
+
+    Raises:
+        InputError: for unlike dimensions, a margin that is none, or equality without one.
+    """
+    syntax.check_dimensions(relation, left, right)
+    asked = _Asked(relation, standard)
+    if asked.amount is not None:
+        return
+    sign = _SIGNS[relation.comparator]
+    known = interpret.Relation(sign, asked.share(sign), standard.alpha)
+    if standard.interpretation is interpret.Interpretation.DEFAULT and sign is Sign.EQUAL and not known.margin:
+        raise InputError("equality can be shown only with a margin", fix="write a = b +- 2%")
+
+
 def _unmeasured(why: str) -> Evidence:
     return Evidence(Verdict.INCONCLUSIVE, Scale.RATIO, math.nan, (0, 0), remark=why)
 
@@ -131,7 +147,7 @@ class _Asked:
     def by_share(self, pair: Pair) -> Evidence:
         """With a margin that is a share of the right mean, or none."""
         sign = _SIGNS[self.relation.comparator]
-        return self._told(pair, interpret.Relation(sign, self._share(sign), self.standard.alpha))
+        return self._told(pair, interpret.Relation(sign, self.share(sign), self.standard.alpha))
 
     def by_amount(self, pair: Pair, amount: float) -> Evidence:
         """With one that is added to the right side, or taken from it.
@@ -160,7 +176,8 @@ class _Asked:
             runs_needed=None if None in needed else max(n for n in needed if n is not None),
         )
 
-    def _share(self, sign: Sign) -> float:
+    def share(self, sign: Sign) -> float:
+        """The margin as a share of the right mean."""
         margin = self.relation.margin
         if sign.strict or self.standard.interpretation is not interpret.Interpretation.DEFAULT:
             return 0.0

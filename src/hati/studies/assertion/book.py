@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,17 +20,19 @@ class Book:
     """Samples by the texts of methods; ``history`` are earlier ones of the same, which tell how runs vary.
 
     ``own`` is the metric of a method that is meant where a formula names none; ``missing`` says why nothing was
-    measured of a method that is there.
+    measured of a method that is there. ``told`` are the metrics that a method's benchmark tells itself: those of
+    whole runs, with the start of the interpreter, never stand for them.
     """
 
     samples: Mapping[str, tuple[Sample, ...]] = field(default_factory=dict)
     history: Mapping[str, tuple[Sample, ...]] = field(default_factory=dict)
     own: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
+    told: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def has(self, method: Method) -> bool:
-        """Whether a method is measured."""
-        return str(method) in self.samples or str(method) in self.missing
+        """Whether something was given by a method's name as it is written."""
+        return str(method) in self.samples
 
     def sample(self, measured: Measured) -> Sample:
         """What was measured of a method's metric.
@@ -41,7 +43,9 @@ class Book:
         key = str(measured.method)
         if key not in self.samples:
             raise InputError(f"there is no sample of {key}", fix=suggestion(key, tuple(self.samples)))
-        return _one(key, _of_metric(key, self.samples[key], measured.metric or self.own.get(key, "")))
+        metric = measured.metric or self.own.get(key, "")
+        used = _USED.keys() - self.told.get(key, frozenset())
+        return _one(key, _of_metric(key, self.samples[key], metric, used))
 
     def earlier(self, measured: Measured, metric: Metric) -> tuple[SampledRun, ...]:
         """Earlier runs of the same in the same unit; none where nothing is known."""
@@ -49,7 +53,16 @@ class Book:
         return tuple(run for sample in known if sample.metric == metric for run in sample.runs)
 
 
-def _of_metric(key: str, samples: tuple[Sample, ...], metric: str) -> list[Sample]:
+@dataclass(frozen=True)
+class MeasuredBook(Book):
+    """What was measured of methods as they are called with all that is declared; no name is given by itself."""
+
+    def has(self, method: Method) -> bool:  # noqa: ARG002  # as those of all books
+        """Never: what a formula's names mean is what it declares."""
+        return False
+
+
+def _of_metric(key: str, samples: tuple[Sample, ...], metric: str, whole: Set[str]) -> list[Sample]:
     names = dict.fromkeys(sample.metric.name for sample in samples)
     if not metric and len(names) > 1:
         first = next(iter(names))
@@ -57,7 +70,7 @@ def _of_metric(key: str, samples: tuple[Sample, ...], metric: str) -> list[Sampl
             f"{key} has several metrics: {', '.join(names)}", fix=f"say which in the formula, as in {first} of {key}"
         )
     found = [sample for sample in samples if metric in {"", sample.metric.name}]
-    used = [] if found or metric not in _USED else [each for s in samples[:1] if (each := _whole_runs(s, metric))]
+    used = [] if found or metric not in whole else [each for s in samples[:1] if (each := _whole_runs(s, metric))]
     if not (found or used):
         raise InputError(f"{key} has no metric {metric!r}", fix=f"it has {', '.join(names)}")
     return found or used

@@ -50,8 +50,8 @@ class Settled:
 def answer(requirements: Sequence[Requirement], book: Book, standard: Standard) -> tuple[Answer, ...]:
     """Judge formulas; a relation that several have is judged once.
 
-    By the default interpretation, of runs whose number was given, the alarms are those of all formulas together
-    (Benjamini and Hochberg 1995).
+    By the default interpretation, of runs whose number was given, a formula of several relations is decided where the
+    p-value of all of them suffices, and the alarms are those of all formulas together (Benjamini and Hochberg 1995).
 
     Raises:
         InputError: where something was not measured that a relation needs, placed where its formula is.
@@ -60,6 +60,7 @@ def answer(requirements: Sequence[Requirement], book: Book, standard: Standard) 
     judged = [judged_formula(each.ground, partial(_known, each, book, standard, known)) for each in requirements]
     verdicts = [each.verdict for each in judged]
     if standard.interpretation is interpret.Interpretation.DEFAULT and standard.stopping is Stopping.FIXED:
+        judged = [interpret.confirmed(each, standard.alpha) for each in judged]
         verdicts = interpret.alarms(judged, standard.alpha)
     return tuple(
         Answer(requirement, verdict, found, _atoms(found))

@@ -28,6 +28,11 @@ class Point:
         """All that determines what its runs do."""
         return [self.method, self.benchmark.definition, self.revision.id, dict(self.configuration)]
 
+    def unit(self, metric: str) -> str | None:
+        """The unit of a metric for a call, by default of its own; None of one that its benchmark does not tell."""
+        units = {each.name: each.unit.removesuffix("/op") for each in self.benchmark.metrics}
+        return units.get(metric or self.own)
+
     def runs(self, evidence: Evidence) -> tuple[Run, ...]:
         """Its runs, whatever became of them."""
         name, revision = self.benchmark.name, self.revision.id

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from hati.core import Budget, Evidence, MeasurementError, Outcome, Plan, Stopping, StudyId, Task, generator
+from hati.logic import syntax
 from hati.logic.interpret import Interpretation, Verdict
 from hati.stats import fewest_signs
 from hati.studies.assertion.atoms import Atom
-from hati.studies.assertion.book import Book
+from hati.studies.assertion.book import Book, MeasuredBook
 from hati.studies.assertion.formulas import Answer, answer
 from hati.studies.assertion.point import STAGE, Point
 from hati.studies.assertion.requirement import Requirement, methods_of
@@ -45,8 +47,9 @@ def assertion_id(
 class Assertion:
     """All methods in rounds, each round in random order, looked at after each round.
 
-    Of the default interpretation every look is accounted for, and the level is shared by the formulas; those of seed
-    004 are asked once, when the budget is spent. A method is not measured further once no formula needs it.
+    Of the default interpretation every look is accounted for, and the level is shared by the formulas' relations;
+    those of seed 004 are asked once, when the budget is spent. A method is not measured further once no formula needs
+    it.
     """
 
     id: StudyId
@@ -99,10 +102,20 @@ class Assertion:
 
     @property
     def _shared(self) -> Standard:
-        """The standard of each formula: alarms of all together then are wrong at the level, however they depend."""
+        """The standard of each relation: any verdict on a formula is then wrong at the level, however they depend.
+
+        No relation is decided falsely but with the whole level (Bonferroni), and Kleene's tables make no false verdict
+        of true ones.
+        """
         if not self._early:
             return self.standard
-        return replace(self.standard, alpha=self.standard.alpha / len(self.requirements), stopping=Stopping.ANYTIME)
+        return replace(self.standard, alpha=self.standard.alpha / self._relations, stopping=Stopping.ANYTIME)
+
+    @cached_property
+    def _relations(self) -> int:
+        """How many relations there are, each once; 1 at least."""
+        every = ((each, relation) for each in self.requirements for relation in each.ground.relations)
+        return len({str(each.resolved(relation, Book())) for each, relation in every}) or 1
 
     def _answers(self, evidence: Evidence) -> tuple[Answer, ...]:
         return answer(self.requirements, self.book(evidence), self._shared)
@@ -111,7 +124,9 @@ class Assertion:
         """What was measured, and why nothing was of what is missing."""
         samples = {key: found for key, point in self.points.items() if (found := point.samples(evidence))}
         missing = {key: self._why(point, evidence) for key, point in self.points.items() if key not in samples}
-        return Book(samples, own={key: point.own for key, point in self.points.items()}, missing=missing)
+        own = {key: point.own for key, point in self.points.items()}
+        told = {key: frozenset(each.name for each in point.benchmark.metrics) for key, point in self.points.items()}
+        return MeasuredBook(samples, own=own, missing=missing, told=told)
 
     @staticmethod
     def _why(point: Point, evidence: Evidence) -> str:
@@ -124,9 +139,23 @@ class Assertion:
         if number < self.fewest or not self._early:
             return alive
         open_ = [each for each in self._answers(evidence) if each.judged.verdict is Verdict.INCONCLUSIVE]
-        asked = [_undecided_methods(atom) for each in open_ for atom in each.atoms]
+        asked = [self._undecided_methods(atom) for each in open_ for atom in each.atoms]
         needed = {method for methods in asked if set(methods) <= set(alive) for method in methods}
         return [key for key in alive if key in needed]
+
+    def _undecided_methods(self, atom: Atom) -> tuple[str, ...]:
+        """None of a relation of the same with itself: its sides never differ."""
+        sides = (self._measured(atom.resolved.left), self._measured(atom.resolved.right))
+        settled = atom.verdict is not Verdict.INCONCLUSIVE or sides[0] == sides[1]
+        return () if settled else methods_of(atom.resolved)
+
+    def _measured(self, side: syntax.Side) -> tuple[object, ...]:
+        """What a side is, whatever it is called: two methods of which the same is run are one."""
+        if not isinstance(side, syntax.Performance):
+            return (side,)
+        point, measured = self.points[str(side.measured.method)], side.measured
+        metric = measured.metric or point.own
+        return (point.benchmark.name, point.revision.id, metric, measured.statistic, side.transformation)
 
     def _round(self, number: int, keys: Sequence[str]) -> Iterator[Task]:
         """The tasks of a round, in an order that is random, and the same for what is wanted of it.
@@ -148,12 +177,6 @@ class Assertion:
             workload=point.benchmark.workload,
             repetition=number,
         )
-
-
-def _undecided_methods(atom: Atom) -> tuple[str, ...]:
-    """None of a relation of the same with itself: its sides never differ."""
-    settled = atom.verdict is not Verdict.INCONCLUSIVE or atom.resolved.left == atom.resolved.right
-    return () if settled else methods_of(atom.resolved)
 
 
 def _hopeless(point: Point, evidence: Evidence) -> bool:

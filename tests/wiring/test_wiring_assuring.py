@@ -1,0 +1,65 @@
+"""Formulas about methods, prepared to be measured."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hati.core import InputError
+from hati.studies.assertion import Standard
+from hati.subject import Revisions
+from hati.wiring import formulas_of, prepare_assertion, workplace_around
+from hati.wiring.assuring import PreparedAssertion
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A repository with a function, edited since."""
+    (tmp_path / "m.py").write_text("def f(n):\n    return n\n")
+    identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+    for words in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "before"], ["tag", "v1"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
+    (tmp_path / "m.py").write_text("def f(n):\n    return -n\n")
+    return tmp_path
+
+
+def prepared(project: Path, *formulas: str) -> PreparedAssertion:
+    asked = [requirement for text in formulas for requirement in formulas_of(text)]
+    return prepare_assertion(workplace_around(project, None), asked, Standard(), "1000", fresh=False)
+
+
+def test_all_revisions_of_a_method_record_what_is_asked_of_any(project: Path) -> None:
+    study = prepared(project, "memory(m:f(1)) <= 100 MB", "cpu(m:f@v1(1)) <= 2 ms").study
+    names = [{metric.name for metric in point.benchmark.metrics} for point in study.points.values()]
+    assert names == [{"wall_time", "cpu_time", "peak_memory"}] * 2
+    assert len({point.benchmark.definition for point in study.points.values()}) == 1
+
+
+@pytest.mark.parametrize(
+    ("formula", "message", "column"),
+    [
+        ("m:f(1) <= 1 s & m:f(2) <= 2 MB", "the left side is time, the right side memory", 27),
+        ("m:f(1) <= 1 s & 2 MB >= m:f(2)", "the left side is memory, the right side time", 25),
+        ("m:f(1) <= 1 s & m:f(2) <= m:f(1) within 2 MB", "the margin is memory, the sides time", 41),
+        ("m:f(1) <= 1 s & m:f(2) <= m:f(1) within 120%", "a margin is at least 0 and below 1", 17),
+        ("m:f(1) <= 1 s & time of m:f(2) <= 1 s", "has no metric 'time'", 17),
+    ],
+)
+def test_what_no_measurement_decides_is_refused_before_there_is_one(
+    project: Path, formula: str, message: str, column: int
+) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        prepared(project, formula)
+    assert caught.value.place is not None
+    assert caught.value.place.column == column
+
+
+def test_the_working_tree_is_looked_at_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that all methods are of the same, were it edited meanwhile."""
+    found: list[str] = []
+    find = Revisions.find
+    monkeypatch.setattr(Revisions, "find", lambda self, text: (found.append(text), find(self, text))[1])
+    prepared(project, "m:f(1) <= m:f@v1(1) & m:f(2) <= m:f@v1(2)")
+    assert sorted(found) == [".", "v1"]
