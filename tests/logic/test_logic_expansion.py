@@ -163,7 +163,7 @@ def test_aliases_add_up_with_their_use() -> None:
     declared = "constant c = 3\nalias old = m:f@v1\nalias older = old[rand](c * 2)\ngenerator rand = m:g(c)\n"
     text = f"{declared}old[rand](1) <= 2 ms\nolder <= 2 ms\nold@v2 <= b"
     file = parse_file(text, "a.spl")
-    methods = [item.formula.relations[0].left.measured.method for item in file.formulas]  # type: ignore[attr-defined]
+    methods = [item.formula.relations[0].left.measured.method for item in file.formulas]  # type: ignore[attr-defined]  # all sides are measured
     resolved = file.declarations.resolved
     assert [str(resolved(method)) for method in methods[:2]] == ["m:f@v1[m:g(3)](1)", "m:f@v1[m:g(3)](6)"]
     with pytest.raises(InputError, match="already has its revision"):

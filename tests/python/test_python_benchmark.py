@@ -40,9 +40,9 @@ def test_functions_methods_and_loops_are_measured(project: Path, measure: Measur
     assert [run.outcome for run in runs] == [Outcome.DONE] * 4, [run.output for run in runs]
     for run in runs:
         wall, cpu, memory = (run.of(metric) for metric in ("wall_time", "cpu_time", "peak_memory"))
-        assert wall is not None and wall.warmup <= 2 and wall.values.min() > 0  # noqa: PT018
-        assert cpu is not None and cpu.unit == "s"  # noqa: PT018
-        assert memory is not None and 2**20 < memory.mean < 2**31  # noqa: PT018
+        assert wall is not None and wall.warmup <= 2 and wall.values.min() > 0  # noqa: PT018  # None first, for mypy
+        assert cpu is not None and cpu.unit == "s"  # noqa: PT018  # None first, for mypy
+        assert memory is not None and 2**20 < memory.mean < 2**31  # noqa: PT018  # None first, for mypy
     assert len({told(run, "hash_seed") for run in runs}) == 4
     assert told(runs[3], "batch") > 1
 
@@ -54,7 +54,7 @@ def test_what_cannot_be_measured_is_a_failed_run(project: Path, measure: Measure
 
 
 def named(root: Path, **more: object) -> Benchmark:
-    return python_benchmark("lists:sort", workload="work:rand", parameters=(50,), root=root, **more)  # type: ignore[arg-type]
+    return python_benchmark("lists:sort", workload="work:rand", parameters=(50,), root=root, **more)  # type: ignore[arg-type]  # of all types
 
 
 def test_a_benchmark_is_told_by_its_workloads_content_and_by_no_path(project: Path) -> None:

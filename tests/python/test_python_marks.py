@@ -92,4 +92,4 @@ def test_the_decorators_load_nothing_heavy() -> None:
 
 def test_a_name_that_is_not_there_is_no_attribute() -> None:
     with pytest.raises(AttributeError, match="no attribute 'workloads'"):
-        hati.workloads  # noqa: B018
+        hati.workloads  # noqa: B018  # what is not there is refused

@@ -81,7 +81,7 @@ def test_a_formula_has_no_truth_before_it_is_measured() -> None:
     with pytest.raises(TypeError, match="decided by measuring"):
         bool(Performance(sort) <= 1)
     with pytest.raises(TypeError, match="no performance"):
-        Performance(sort) <= [1]  # noqa: B015
+        Performance(sort) <= [1]  # noqa: B015  # comparing raises
     with pytest.raises(TypeError, match="needs a workload"):
         Performance(sort, bag)
 

@@ -21,7 +21,7 @@ def build(place):
     place.mkdir()
     (place / "half").write_bytes(bytes(5000))
     print("half", flush=True)
-    time.sleep(600)
+    time.sleep(600)  # until it is killed
 
 KeptBuilds(Path(sys.argv[1])).make("killed", build)
 """

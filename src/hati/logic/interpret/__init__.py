@@ -19,6 +19,7 @@ from hati.logic.interpret.connectives import (
 from hati.logic.interpret.deciding import FEWEST_RUNS, decide
 from hati.logic.interpret.evidence import Evidence, Judged, Scale
 from hati.logic.interpret.interpretation import Interpretation, interpret
+from hati.logic.interpret.judging import verdict_of
 from hati.logic.interpret.measured import Measured
 from hati.logic.interpret.printed import nonparametric, parametric, welch
 from hati.logic.interpret.relation import ALPHA, MARGIN, Limit, Relation, Sign
@@ -53,5 +54,6 @@ __all__ = [
     "nonparametric",
     "pairs_to_decide",
     "parametric",
+    "verdict_of",
     "welch",
 ]

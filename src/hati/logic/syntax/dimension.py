@@ -63,7 +63,7 @@ def _operation(operator: Operator, left: Expression, right: Expression, observed
             sign = 1 if operator is Operator.MULTIPLY else -1
             powers = Counter(dict(first))
             for name, power in second.items():
-                powers[name] += sign * power  # type: ignore[assignment]
+                powers[name] += sign * power  # type: ignore[assignment]  # powers are fractions too
             return _clean(powers)
         case Operator.POWER:
             exponent = right.value if isinstance(right, Number) and not right.unit else None

@@ -46,7 +46,7 @@ class Number(Expression):
             raise InputError(f"{self.value} is no number of a formula", fix="use a finite one")
 
     @property
-    def precedence(self) -> int:  # type: ignore[override]
+    def precedence(self) -> int:  # type: ignore[override]  # depends on its sign
         """That of a division where its unit has one, and that of a sign where it has one."""
         if "/" in self.unit:
             return _PRECEDENCE[Operator.DIVIDE]
@@ -165,7 +165,7 @@ class Operation(Expression):
     right: Expression
 
     @property
-    def precedence(self) -> int:  # type: ignore[override]
+    def precedence(self) -> int:  # type: ignore[override]  # depends on the operator
         """How tightly the operator binds."""
         return _PRECEDENCE[self.operator]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Union
 
@@ -56,12 +57,12 @@ class Names:
         return name
 
 
-class Part:
+class Part(ABC):
     """A part of a formula: ``str`` gives its text, ``aliases`` what the names in it stand for."""
 
+    @abstractmethod
     def write(self, names: Names) -> str:
         """The text, with the names that functions have there."""
-        raise NotImplementedError
 
     def __str__(self) -> str:
         return self.write(Names())

@@ -170,7 +170,7 @@ class _Asked:
         needed = [part.runs_needed for part in holding]
         return replace(
             self._told(pair, interpret.Relation(Sign.AT_MOST, 0.0, alpha)),
-            verdict=_shown(p_holds, p_violated, alpha),
+            verdict=interpret.verdict_of(p_holds, p_violated, alpha),
             p_holds=p_holds,
             p_violated=p_violated,
             runs_needed=None if None in needed else max(n for n in needed if n is not None),
@@ -191,12 +191,6 @@ class _Asked:
             return interpret.decide_early(*pair, relation)
         rng = generator(self.standard.seed, "assertion", str(self.relation))
         return interpret.interpret(self.standard.interpretation, *pair, relation, rng)
-
-
-def _shown(p_holds: float, p_violated: float, alpha: float) -> Verdict:
-    if p_holds <= alpha:
-        return Verdict.HOLDS
-    return Verdict.VIOLATED if p_violated <= alpha else Verdict.INCONCLUSIVE
 
 
 def _shifted(side: interpret.Measured | interpret.Limit, shift: float) -> interpret.Measured | interpret.Limit:
