@@ -27,12 +27,13 @@ from hati.core import (
     Task,
     Workload,
 )
-from hati.subject import LocalSubject, Warden, machine
+from hati.subject import InPlace, LocalSubject, Warden, machine
 
 Measure = Callable[..., Run]
 
 HATI = ReaderKind.HATI
 LATENCY = (Metric("latency", "s"),)
+METRICS = (Metric("wall_time", "s"),)
 
 
 def sh(script: str) -> tuple[str, ...]:
@@ -323,7 +324,7 @@ class TestBuild:
             "b",
             ("cat", "main.out"),
             Reader(ReaderKind.PROCESS),
-            (Metric("wall_time", "s"),),
+            METRICS,
             ("./make.sh",),
             bindings=bindings,
         )
@@ -346,9 +347,8 @@ class TestBuild:
         assert not (root / "main.out").exists()
 
     def test_once_per_parameter_of_the_workload_that_it_names(self, root: Path, warden: Warden) -> None:
-        metrics = (Metric("wall_time", "s"),)
         build = ("sh", "-c", "echo {n} > made; echo built >> $LOG")
-        benchmark = Benchmark("b", ("cat", "made"), Reader(ReaderKind.PROCESS), metrics, build)
+        benchmark = Benchmark("b", ("cat", "made"), Reader(ReaderKind.PROCESS), METRICS, build)
         environment = {**os.environ, "LOG": str(root / ".hati/log")}
         subject = LocalSubject(root, [benchmark], machine(), environment=environment)
         subject.tidy()
@@ -359,6 +359,26 @@ class TestBuild:
 
         assert [output(1, 1), output(2, 1), output(1, 2)] == ["1\n", "2\n", "1\n"]
         assert (root / ".hati/log").read_text() == "built\n" * 2
+
+    def test_an_edit_during_a_campaign_is_in_none_of_its_builds(self, root: Path, warden: Warden) -> None:
+        build = Benchmark(
+            "b", ("cat", "made"), Reader(ReaderKind.PROCESS), METRICS, ("sh", "-c", "cat main.in >made; : {n}")
+        )
+        folder = InPlace(root)
+        subject = LocalSubject(root, [build], machine(), trees=folder)
+
+        def output(n: int) -> str:
+            task = Task("s", "design", "b", Configuration(), folder.revision, Workload({"n": n}), 1)
+            return subject.measure(task, warden).output
+
+        subject.tidy()
+        before = output(1)
+        (root / "main.in").write_text("edited\n")
+        assert output(2) == before == "level=@LEVEL@ kind=$KIND\n"
+        assert InPlace(root).revision != folder.revision
+        subject.close()
+        with pytest.raises(MeasurementError, match=r"edited before its files were copied: main\.in; start again"):
+            output(3)
 
     def test_a_failing_build_is_told_with_its_output_and_not_repeated(
         self, build: Callable[..., Run], root: Path

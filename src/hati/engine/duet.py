@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hati.core import Benchmark, Machine, Plan, Run, Task
 from hati.engine.local import LocalEngine, say_nothing
-from hati.subject import Warden
+from hati.subject import Trees, Warden
 
 
 class DuetEngine(LocalEngine):
@@ -27,8 +27,9 @@ class DuetEngine(LocalEngine):
         cores: tuple[int, int],
         waiting: Callable[[str], None] = say_nothing,
         lock: Path | None = None,
+        trees: Trees | None = None,
     ) -> None:
-        super().__init__(root, benchmarks, machine, waiting, lock)
+        super().__init__(root, benchmarks, machine, waiting, lock, trees)
         self._cores = cores
         self._second: Warden | None = None
 

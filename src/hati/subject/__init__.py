@@ -12,10 +12,11 @@ from hati.subject.local import LocalSubject
 from hati.subject.outputs import remember_output
 from hati.subject.programs import Ending, Program, Warden
 from hati.subject.revision import directory_revision, modified_since
-from hati.subject.revisions import Revisions, Trees
+from hati.subject.revisions import InPlace, Revisions, Trees
 
 __all__ = [
     "Ending",
+    "InPlace",
     "LocalSubject",
     "Program",
     "Revisions",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hati.core import Benchmark, InputError, Machine, Pairing
 from hati.project import FILE, Project, parse_project, read_project
 from hati.store import SqlStore, find_store, open_store, read_store
-from hati.subject import directory_revision, duet_cores, machine, make_own
+from hati.subject import InPlace, duet_cores, machine, make_own
 
 if TYPE_CHECKING:
     from hati.engine import LocalEngine, TableEngine
@@ -30,13 +30,17 @@ def mute(_: str) -> None:
 
 @dataclass(frozen=True)
 class Workplace:
-    """A project on this machine, its store and its present revision; or a ``table`` in the place of its program."""
+    """A project on this machine, its store and its present revision; or a ``table`` in the place of its program.
+
+    ``folder`` has the files of the present revision; a table has none.
+    """
 
     project: Project
     store: SqlStore
     machine: Machine
     revision: str
     table: MeasuredTable | None = None
+    folder: InPlace | None = None
 
     @property
     def repetitions(self) -> float:
@@ -49,7 +53,7 @@ class Workplace:
 
         if self.table is not None:
             return engine.TableEngine(self.table, self.machine)
-        return engine.LocalEngine(self.project.root, (benchmark,), self.machine, announce)
+        return engine.LocalEngine(self.project.root, (benchmark,), self.machine, announce, trees=self.folder)
 
     def engine_of_revisions(
         self, benchmarks: tuple[Benchmark, ...], trees: Trees, announce: Announce = mute
@@ -66,8 +70,9 @@ class Workplace:
         from hati import engine
 
         if pairing is Pairing.DUET:
-            return engine.DuetEngine(self.project.root, benchmarks, self.machine, duet_cores(benchmarks), announce)
-        return engine.LocalEngine(self.project.root, benchmarks, self.machine, announce)
+            cores = duet_cores(benchmarks)
+            return engine.DuetEngine(self.project.root, benchmarks, self.machine, cores, announce, trees=self.folder)
+        return engine.LocalEngine(self.project.root, benchmarks, self.machine, announce, trees=self.folder)
 
 
 def existing_store(path: Path, place: str | None) -> SqlStore:
@@ -115,9 +120,7 @@ def workplace(path: Path, place: str | None) -> Workplace:
     project = read_project(path)
     if place is None:
         _make_folder(project.root)
-    return Workplace(
-        project, open_store(place or _default_store(project.root)), machine(), directory_revision(project.root)
-    )
+    return _in_place(project, open_store(place or _default_store(project.root)))
 
 
 def workplace_around(root: Path, place: str | None) -> Workplace:
@@ -131,7 +134,12 @@ def workplace_around(root: Path, place: str | None) -> Workplace:
     if place is None:
         _make_folder(root)
     project = parse_project("", root / FILE)
-    return Workplace(project, open_store(place or _default_store(root)), machine(), directory_revision(root))
+    return _in_place(project, open_store(place or _default_store(root)))
+
+
+def _in_place(project: Project, store: SqlStore) -> Workplace:
+    folder = InPlace(project.root)
+    return Workplace(project, store, machine(), folder.revision, folder=folder)
 
 
 def _refuse_table(path: Path) -> None:

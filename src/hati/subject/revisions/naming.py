@@ -9,6 +9,7 @@ from hati.core import InputError, Revision, RevisionKind
 from hati.subject.revisions.directory import Folder
 from hati.subject.revisions.git import GitHistory
 from hati.subject.revisions.history import History
+from hati.subject.revisions.in_place import NAME
 from hati.subject.revisions.package import Package, package_revision
 from hati.subject.revisions.svn import SvnHistory
 from hati.subject.revisions.trees import Origin, Source, Trees
@@ -52,7 +53,7 @@ class Revisions:
             return self._known(release, Package(self.top))
         if text == _HERE:
             folder = Folder(self.top)
-            return self._known(folder.revision("what is here"), folder)
+            return self._known(folder.revision(NAME), folder)
         if text.startswith(("/", "./", "../", "~/")):
             return self._folder(Path(text).expanduser())
         if self.history is None:
