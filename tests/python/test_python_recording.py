@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 import hati
 from hati.python import Formula, Performance
 from hati.python.injected import recording
-from hati.python.injected.calls import Calls, Parameters, is_lazy, signature, supply
+from hati.python.injected.calls import Calls, is_lazy, supply
 from hati.python.injected.controller import Controller
+from hati.python.injected.parameters import Parameters, signature
 from hati.python.injected.recording import Order
 from hati.python.injected.timing import Cost, batch_size
 from hati.python.injected.trouble import Trouble
@@ -133,8 +134,9 @@ def test_what_is_computed_as_it_is_asked_for_is_known() -> None:
 def test_signatures_are_read_without_inspect() -> None:
     def many(a: int, b: int = 1, *c: int, d: int, e: int = 2, **f: int) -> None: ...
 
-    assert signature(many) == {"a": True, "b": False, "d": True, "e": False}
-    assert signature(lambda: None) == {}
+    assert signature(many).names == {"a": True, "b": False, "d": True, "e": False}
+    assert signature(many).told == "a, b, d, e, any others"
+    assert signature(lambda: None) == ({}, False, False)
 
 
 @given(

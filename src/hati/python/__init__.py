@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     )
     from hati.python.injected.performance import SELF, Formula, Performance, exists, for_all
     from hati.python.injection import recorder
-    from hati.python.interpreter import Environment, Interpreter
+    from hati.python.interpreter import Environment, Interpreter, Network
     from hati.python.method import PythonMethod
     from hati.python.recording import Collector, Recording
     from hati.python.sources import WorkingTree
@@ -40,6 +40,7 @@ __all__ = [
     "Environment",
     "Formula",
     "Interpreter",
+    "Network",
     "Once",
     "Performance",
     "PythonMethod",
@@ -74,7 +75,7 @@ _MODULES = {
     ),
     "injected.performance": ("SELF", "Formula", "Performance", "exists", "for_all"),
     "injection": ("recorder",),
-    "interpreter": ("Environment", "Interpreter"),
+    "interpreter": ("Environment", "Interpreter", "Network"),
     "method": ("PythonMethod",),
     "recording": ("Collector", "Recording"),
     "sources": ("WorkingTree",),

@@ -75,11 +75,14 @@ def _of_project(benchmark: Benchmark, method: Method) -> Benchmark:
         )
     given = dict(benchmark.workload)
     names = list(given)
+    known, seen = ", ".join(names) or "none", set[str]()
     for place, argument in enumerate(method.arguments):
         name = argument.name or (names[place] if place < len(names) else "")
         if name not in given:
-            told = ", ".join(names) or "none"
-            raise InputError(f"{benchmark.name} has no parameter for {argument}", fix=f"its workload has: {told}")
+            raise InputError(f"{benchmark.name} has no parameter for {argument}", fix=f"its workload has: {known}")
+        if name in seen:
+            raise InputError(f"{method} has parameter {name} twice", fix=f"give it once; its workload has: {known}")
+        seen.add(name)
         given[name] = _setting(argument.value)
     told = f"({', '.join(repr(value) for value in given.values())})" if given else ""
     return replace(benchmark, name=f"{benchmark.name}{told}", workload=Workload(given))
@@ -89,7 +92,11 @@ def _of_python(place: Workplace, method: Method, metrics: Set[str]) -> Benchmark
     named = {argument.name: _setting(argument.value) for argument in method.arguments if argument.name}
     listed = [_setting(argument.value) for argument in method.arguments if not argument.name]
     if named and listed:
-        raise InputError(f"{method} has parameters with and without names", fix="write all in one way")
+        raise InputError(
+            f"{method} has parameters with names ({', '.join(named)}) and without", fix="write all in one way"
+        )
+    if twice := [name for name in named if sum(argument.name == name for argument in method.arguments) > 1]:
+        raise InputError(f"{method} has parameter {twice[0]} twice", fix="give it once")
     wanted = {_WALL, *(metrics - {""})}
     recording = Recording()
     recording = replace(recording, metrics=tuple(name for name in recording.metrics if name in wanted))

@@ -2,48 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from typing import Any
 
 from .trouble import Trouble
 
-_RNG = "rng"
 _LAZY = ("builtins", "itertools")
-
-
-class Parameters:
-    """The formula's parameters in order, and the source of randomness of this run."""
-
-    def __init__(self, values: Sequence[tuple[str, Any]], seed: str) -> None:
-        self.values = list(values)
-        self._seed = seed
-
-    def bound(self, function: Callable[..., Any], skipped: int = 0) -> Callable[..., Any]:
-        """The function with its parameters: by name where it has all these names, else the first ones in order.
-
-        ``skipped`` leading parameters are left for the caller to give.
-
-        Raises:
-            Trouble: where it needs more than there are.
-        """
-        wanted = dict(list(signature(function).items())[skipped:])
-        given = {_RNG: self._randomness(function.__qualname__)} if wanted.pop(_RNG, None) is not None else {}
-        named, names = dict(self.values), list(wanted)
-        needed = [name for name in names if wanted[name]]
-        if all(name in named for name in needed):
-            given.update({name: named[name] for name in names if name in named})
-        else:
-            given.update(zip(names, (value for _, value in self.values)))
-        missing = [name for name in needed if name not in given]
-        if missing:
-            raise Trouble(f"{function.__qualname__} needs {', '.join(missing)}: give it as a parameter")
-        return lambda *first: function(*first, **given)
-
-    def _randomness(self, whose: str) -> object:
-        from random import Random
-
-        return Random(f"{self._seed} {whose}")  # noqa: S311 - inputs, no secrets
 
 
 class Calls:
@@ -128,20 +93,6 @@ def supply(generator: Callable[[], Any]) -> Iterator[tuple[Any, ...]]:
             yield item if type(item) is tuple else (item,)
         if none:
             raise Trouble("the workload's iterator has nothing in it")
-
-
-def signature(function: Any) -> dict[str, bool]:
-    """The names of a function's parameters, each with whether it has to be given.
-
-    Read from its code: ``inspect`` would take longer to load than most runs need otherwise.
-    """
-    while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
-    code = function.__code__
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    last = code.co_argcount - len(function.__defaults__ or ())
-    optional = {*names[last : code.co_argcount], *(function.__kwdefaults__ or {})}
-    return {name: name not in optional for name in names}
 
 
 def is_lazy(result: object) -> bool:
