@@ -72,6 +72,26 @@ def test_what_no_measurement_decides_is_refused_before_there_is_one(
     assert caught.value.place.column == column
 
 
+@pytest.mark.parametrize(
+    ("formula", "calls"),
+    [
+        ("m:f(1) <= 1 s", "batched"),
+        ("m:f(1) <= 1.05 * m:f@v1(1) + 2 us", "batched"),
+        ("throughput(m:f(1)) >= 10 Hz", "batched"),
+        ("p99(memory(m:f(1))) <= 1 GB", "batched"),
+        ("p99(m:f(1)) <= 1 s", "single"),
+        ("m:f(1) <= 1 s & median(m:f@v1(1)) <= 1 s", "single"),
+        ("median(cpu(m:f(1))) <= 1 s", "single"),
+        ("m:f(1) <=(x: x * x / (1 s + x), x: x) m:f@v1(1)", "single"),
+    ],
+)
+def test_calls_are_timed_singly_where_the_mean_will_not_do(project: Path, formula: str, calls: str) -> None:
+    points = prepared(project, formula).study.points
+    assert {word for point in points.values() for word in point.benchmark.command if word.startswith("calls=")} == {
+        f"calls={calls}"
+    }
+
+
 def test_the_working_tree_is_looked_at_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that all methods are of the same, were it edited meanwhile."""
     found: list[str] = []

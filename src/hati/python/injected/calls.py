@@ -6,13 +6,20 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from typing import Any
 
-from .trouble import Trouble
+from .memory import resident
+from .trouble import Full, Trouble
 
 _LAZY = ("builtins", "itertools")
 
 
+MOST = 2**28
+"""Bytes that the arguments of a batch may take."""
+
+_LOOK = 16
+
+
 class Calls:
-    """Makes batches of calls.
+    """Makes batches of calls, whose arguments take about ``most`` bytes at most.
 
     ``shape`` is that of ``timing.loop``; ``call`` is what is called where it is the same for all of a batch.
     """
@@ -22,9 +29,10 @@ class Calls:
         call: Callable[..., Any] | None,
         arguments: Callable[[], Any] | None,
         receiver: Receiver | None = None,
+        most: int = MOST,
     ) -> None:
         self.call: Callable[..., Any] = call if call is not None else _never
-        self._receiver = receiver
+        self._receiver, self._most = receiver, most
         self._supply = None if arguments is None else supply(arguments)
         if receiver is not None and receiver.fresh == "call":
             self.shape = "each"
@@ -36,18 +44,37 @@ class Calls:
             self._width = len(first)
 
     def batch(self, size: int) -> Iterable[Any]:
-        """So many calls, all that they need made anew."""
+        """So many calls, all that they need made anew.
+
+        Raises:
+            Full: where that takes too much memory.
+            Trouble: where the workload makes another number of arguments.
+        """
         if self._receiver is not None and self.shape != "each":
             self.call = self._receiver.method()
         if self.shape == "none":
             return repeat(None, size)
-        items = repeat((), size) if self._supply is None else [next(self._supply) for _ in range(size)]
-        if self.shape == "each":
-            assert self._receiver is not None
-            return [(self._receiver.method(), item) for item in items]
-        if any(len(item) != self._width for item in items):
+        make = self._own if self.shape == "each" else self._one if self.shape == "one" else self._many
+        before, made = resident(), []
+        for number in range(size):
+            if (number & (number - 1) == 0 or number % _LOOK == 0) and resident() - before > self._most:
+                raise Full(number, self._most)
+            made.append(make())
+        return made
+
+    def _own(self) -> Any:
+        assert self._receiver is not None
+        return self._receiver.method(), () if self._supply is None else next(self._supply)
+
+    def _one(self) -> Any:
+        return self._many()[0]
+
+    def _many(self) -> tuple[Any, ...]:
+        assert self._supply is not None
+        item = next(self._supply)
+        if len(item) != self._width:
             raise Trouble("the workload makes arguments of different numbers for different calls")
-        return [item[0] for item in items] if self.shape == "one" else list(items)
+        return item
 
 
 class Receiver:

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from . import marks
-from .calls import Calls, Receiver
+from .calls import MOST, Calls, Receiver
 from .memory import peak
 from .parameters import Parameters, signature
 from .places import Places
@@ -49,7 +49,13 @@ class Request:
             float(self["overhead"]),
             self["collector"],
             self["cpu"] == "true",
+            self["calls"] or "batched",
         )
+
+    @property
+    def most(self) -> int:
+        """Bytes that the arguments of a batch may take."""
+        return int(self["memory"] or MOST)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -153,7 +159,7 @@ def _calls(places: Places, request: Request, parameters: Parameters, owner: Any,
     given = arguments is None and receiver is None and parameters.values
     calls = _given(method, parameters) if given else None
     parameters.see_used(request["method"])
-    return calls or Calls(method, arguments, receiver)
+    return calls or Calls(method, arguments, receiver, request.most)
 
 
 def _given(method: Any, parameters: Parameters) -> Calls:
