@@ -30,9 +30,9 @@ def test_parameters_without_generators_are_given_by_name(project: Path) -> None:
         words = "method=powers:power", "parameter=int:exp=3", "parameter=int:base=10"
         assert recorded(project, project, *words).stderr.splitlines()[-1] == "10 to the 3"
     written(project / "src", {"powers.py": body.format("def power(base, exp):")})
-    inorder = recorded(project, project, "method=powers:power", "parameter=int:p1=3", "parameter=int:p2=10")
+    inorder = recorded(project, project, "method=powers:power", "parameter=int:=3", "parameter=int:=10")
     assert inorder.stderr.splitlines()[-1] == "3 to the 10"
-    values(recorded(project, project, "method=math:pow", "parameter=int:p1=3", "parameter=int:p2=10"), "wall_time")
+    values(recorded(project, project, "method=math:pow", "parameter=int:=3", "parameter=int:=10"), "wall_time")
 
 
 def test_the_peak_is_that_of_the_calls(project: Path) -> None:
@@ -60,7 +60,7 @@ def test_the_collector_is_as_configured(project: Path) -> None:
 
 
 def test_a_receiver_can_be_fresh_for_every_call(project: Path) -> None:
-    words = ("method=lists:Bag.take", "workload=work:none", "parameter=int:n=1")
+    words = ("method=lists:Bag.take", "workload=work:none", "parameter=int:=1")
     values(recorded(project, project, *words, "instance=work:new_bag"), "wall_time")
     kept = recorded(project, project, *words, "instance=work:bag")
     assert "IndexError: pop from empty list" in kept.stderr
@@ -171,6 +171,63 @@ def parsing(spl):
         {"pkg/__init__.py": "", "pkg/parser.py": new, "pkg/more.py": "def only_here(): pass\n"},
     )
     assert values(recorded(working, tree, "method=pkg.parser:parsing"), "wall_time")
+
+
+MEASURING = """
+import functools
+import hati
+
+def plain(): return {own}
+@functools.lru_cache(maxsize=None)
+def cached(n): return {own}
+def called(text): return {own} + text
+part = functools.partial(called, "")
+def unnamed(function): return lambda: function()
+@unnamed
+def decorated(): return {own}
+class Thing:
+    def __call__(self): return {own}
+thing = Thing()
+TABLE = {{"plain": plain}}
+SIZE = {size}
+"""
+MEASURED = """
+@hati.measured
+def measuring(spl, n):
+    told = [plain(), cached(1), part(), decorated(), Thing()(), thing(), TABLE["plain"]()]
+    assert told == ["old"] * 7, told
+    assert SIZE == 2
+    while spl.needs_more():
+        with spl.measure():
+            sum(range(n))
+"""
+
+
+def test_a_measuring_function_has_all_that_is_called_from_the_revision(tmp_path: Path) -> None:
+    old, new = (MEASURING.format(own=repr(own), size=size) for own, size in (("old", 1), ("new", 2)))
+    tree = written(tmp_path / "tree", {"m.py": old})
+    working = written(tmp_path / "working", {"m.py": new + MEASURED})
+    assert values(recorded(working, tree, "method=m:measuring", "parameter=int:n=1000"), "wall_time")
+    assert "['new', 'new'" in recorded(working, working, "method=m:measuring", "parameter=int:n=9").stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "held"),
+    [
+        ("ready = functools.partial(called, 'x')\n", "ready of the working tree's m holds called"),
+        ("again = {'of': [cached]}\n", "again of the working tree's m holds cached"),
+        ("class More(Thing): pass\n", "More of the working tree's m holds Thing"),
+        ("def late(what=decorated): return what()\n", "late of the working tree's m holds decorated"),
+        ("def outer(what):\n    return lambda: what()\nmade = outer(cached.__wrapped__)\n", "made .* holds cached"),
+    ],
+)
+def test_what_would_hold_the_working_trees_functions_is_refused(more: str, held: str, tmp_path: Path) -> None:
+    tree = written(tmp_path / "tree", {"m.py": MEASURING.format(own="'old'", size=1)})
+    new = MEASURING.format(own="'new'", size=2) + more + MEASURED
+    done = recorded(written(tmp_path / "working", {"m.py": new}), tree, "method=m:measuring", "parameter=int:n=1000")
+    assert done.returncode == 1
+    said = f"^hati: {held} as it is there, not the revision's: name .* where it is called$"
+    assert re.search(said, done.stderr, re.M)
 
 
 def test_code_of_the_working_tree_is_never_taken_for_a_revisions(tmp_path: Path) -> None:

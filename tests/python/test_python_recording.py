@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import gc
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 import hati
 from hati.python import Formula, Performance
-from hati.python.injected import recording
-from hati.python.injected.calls import Calls, Parameters, is_lazy, signature, supply
+from hati.python.injected import recording, timing
+from hati.python.injected.calls import Calls, Receiver, is_lazy, supply
 from hati.python.injected.controller import Controller
+from hati.python.injected.parameters import Parameters, signature
 from hati.python.injected.recording import Order
-from hati.python.injected.timing import Cost, batch_size
-from hati.python.injected.trouble import Trouble
+from hati.python.injected.timing import Cost, batch_size, timer_cost
+from hati.python.injected.trouble import Full, Trouble
 
 ORDER = Order(observations=7, seconds=10.0, warmup=3, overhead=0.5, collector="on", with_cpu=True)
 
@@ -41,6 +42,84 @@ def test_one_long_call_is_enough_to_know_that_it_is_long() -> None:
 def test_a_disturbed_batch_is_no_reason_to_stop_looking() -> None:
     disturbed = iter([10**6])
     assert batch_size(lambda size: next(disturbed, 100 * size), Cost(50, 50), 0.01) >= 50
+
+
+def test_single_calls_are_timed_where_they_are_long_enough() -> None:
+    def long() -> None:
+        sum(range(20_000))
+
+    def turns(spl: Controller) -> None:
+        while spl.needs_more():
+            with spl.measure():
+                long()
+
+    def rounds(spl: Controller) -> None:
+        while spl.needs_more():
+            long()
+
+    single = ORDER._replace(calls="single")
+    found = [recording.record_calls(Calls(long, None), single)]
+    found += [recording.record_loop(loop, single) for loop in (turns, rounds)]
+    assert [each.batch for each in found] == [1, 1, 1]
+    assert all(each.overhead < 0.5 for each in found)
+
+
+def test_single_calls_that_are_too_short_are_refused_with_the_reason() -> None:
+    def turns(spl: Controller) -> None:
+        while spl.needs_more():
+            with spl.measure():
+                pass
+
+    def rounds(spl: Controller) -> None:
+        while spl.needs_more():
+            pass
+
+    hard = ORDER._replace(calls="single", overhead=1e-6)
+    said = (
+        r"a call takes \d+ ns, and reading the clocks \d+ ns: quantiles of single calls are not known; ask for the mean"
+    )
+    with pytest.raises(Trouble, match=said):
+        recording.record_calls(Calls(lambda: None, None), hard)
+    for loop in (turns, rounds):
+        with pytest.raises(Trouble, match=said):
+            recording.record_loop(loop, hard)
+
+
+def blocks(size: int) -> Callable[[], tuple[bytes]]:
+    return lambda: (b"x" * size,)
+
+
+def test_a_batch_is_of_no_more_calls_than_its_arguments_leave_memory_for() -> None:
+    block, most = 2**20, 2**23
+    with pytest.raises(Full) as caught:
+        Calls(len, blocks(block), most=most).batch(10_000)
+    assert 8 <= caught.value.fits <= 2 * 16 + 8
+    assert str(caught.value).endswith("calls take the 8 MiB of memory that a batch may")
+    with pytest.raises(Full):
+        Calls(len, None, Receiver(lambda: bytearray(b"x" * block), "call", bytearray, "clear"), most).batch(10_000)
+    assert len(list(Calls(len, blocks(100), most=most).batch(1000))) == 1000
+
+
+def test_calls_with_large_arguments_are_recorded_within_bounds_or_refused() -> None:
+    def work(block: bytes) -> int:
+        return sum(block[:50_000])
+
+    calls = Calls(work, blocks(2**20), most=2**24)
+    cost = timer_cost(timing.loop("one", with_cpu=True, drained=False))
+    longest = timing_of(work, b"x" * 2**20)
+    share = max(cost) / (3 * longest)  # about three calls for an observation
+    found = recording.record_calls(calls, ORDER._replace(overhead=min(0.5, share)))
+    assert 1 <= found.batch <= 40
+    with pytest.raises(
+        Trouble, match=r"MiB of memory that a batch may, and these calls are too short for the clocks: let"
+    ):
+        recording.record_calls(Calls(len, blocks(2**20), most=2**24), ORDER._replace(overhead=1e-4))
+
+
+def timing_of(function: Callable[[bytes], object], argument: bytes) -> int:
+    """Nanoseconds of a call: the shortest of some."""
+    timed = timing.loop("one", with_cpu=True, drained=False)
+    return min(timed(function, [argument])[0] for _ in range(20))
 
 
 def test_as_many_are_recorded_as_were_ordered_in_every_way() -> None:
@@ -133,8 +212,9 @@ def test_what_is_computed_as_it_is_asked_for_is_known() -> None:
 def test_signatures_are_read_without_inspect() -> None:
     def many(a: int, b: int = 1, *c: int, d: int, e: int = 2, **f: int) -> None: ...
 
-    assert signature(many) == {"a": True, "b": False, "d": True, "e": False}
-    assert signature(lambda: None) == {}
+    assert signature(many).names == {"a": True, "b": False, "d": True, "e": False}
+    assert signature(many).told == "a, b, d, e, any others"
+    assert signature(lambda: None) == ({}, False, False)
 
 
 @given(

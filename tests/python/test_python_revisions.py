@@ -8,7 +8,7 @@ import pytest
 from measuring import BASE, QUICK, Measure
 
 from hati.core import InputError, Outcome
-from hati.python import Environment, Interpreter, python_benchmark
+from hati.python import Environment, Interpreter, Network, python_benchmark
 from hati.python.installing import InstallationError, Wishes, requirements
 
 GIT = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
@@ -178,7 +178,7 @@ def test_a_project_is_installed_with_what_its_lock_names(
         parameters=(1,),
         root=project,
         recording=QUICK,
-        interpreter=Interpreter(environment=Environment()),
+        interpreter=Interpreter(environment=Environment(network=Network.ALLOWED)),
     )
     runs = measure(project, benchmark, revisions=("v1.0", "v2.0"))
     assert [run.outcome for run in runs] == [Outcome.DONE] * 2, [run.detail + run.output for run in runs]
@@ -190,7 +190,7 @@ def test_a_project_is_installed_with_what_its_lock_names(
 def test_releases_come_from_the_index(tmp_path: Path, measure: Measure) -> None:
     work = "import hati\n\n@hati.workload\ndef one(): return 'x', '[a]\\nb=1\\n'\n"
     (tmp_path / "work.py").write_text(work)
-    interpreter = Interpreter(environment=Environment())
+    interpreter = Interpreter(environment=Environment(network=Network.ALLOWED))
     shared = {"workload": "work:one", "root": tmp_path, "recording": QUICK, "interpreter": interpreter}
     benchmark = python_benchmark("iniconfig:IniConfig", **shared)
     runs = measure(tmp_path, benchmark, revisions=("iniconfig==1.1.1", "iniconfig==2.0.0"))
@@ -289,9 +289,14 @@ def test_a_lock_constrains_what_pip_installs(tmp_path: Path) -> None:
 
 
 def test_wishes_reach_the_installation() -> None:
-    environment = Environment("python3.12", ("numpy>=2",), ("--no-index", "--x={y}"))
-    assert "option=--x={{y}}" in environment.build
-    read = Wishes.parse([word.replace("{{", "{").replace("}}", "}") for word in environment.build[3:]])
-    assert read == Wishes("python3.12", ("numpy>=2",), ("--no-index", "--x={y}"))
+    environment = Environment(("numpy>=2",), ("--pre", "--x={y}"))
+    build = environment.build("cpython-3.12.1")
+    assert "option=--x={{y}}" in build
+    read = Wishes.parse([word.replace("{{", "{").replace("}}", "}") for word in build[3:]])
+    assert read == Wishes("{program:python}", ("numpy>=2",), ("--pre", "--x={y}"), offline=True)
+    assert read.uv == ("--pre", "--x={y}", "--offline")
+    assert read.pip == ("--pre", "--x={y}", "--no-index")
+    allowed = Wishes.parse(Environment(network=Network.ALLOWED).build("")[3:])
+    assert not (*allowed.uv, *allowed.pip)
     with pytest.raises(InputError, match="empty requirement"):
         Environment(extra=("",))

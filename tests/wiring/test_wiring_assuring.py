@@ -13,6 +13,17 @@ from hati.subject import Revisions
 from hati.wiring import formulas_of, prepare_assertion, workplace_around
 from hati.wiring.assuring import PreparedAssertion
 
+BENCHMARK = """
+[[benchmark]]
+name = "b"
+command = ["true", "{n}", "{m}"]
+reader = "process"
+workload = { n = 1, m = 2 }
+[[benchmark.metric]]
+name = "wall_time"
+unit = "s"
+"""
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
@@ -22,6 +33,7 @@ def project(tmp_path: Path) -> Path:
     for words in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "before"], ["tag", "v1"]):
         subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
     (tmp_path / "m.py").write_text("def f(n):\n    return -n\n")
+    (tmp_path / "hati.toml").write_text(BENCHMARK)
     return tmp_path
 
 
@@ -45,6 +57,10 @@ def test_all_revisions_of_a_method_record_what_is_asked_of_any(project: Path) ->
         ("m:f(1) <= 1 s & m:f(2) <= m:f(1) within 2 MB", "the margin is memory, the sides time", 41),
         ("m:f(1) <= 1 s & m:f(2) <= m:f(1) within 120%", "a margin is at least 0 and below 1", 17),
         ("m:f(1) <= 1 s & time of m:f(2) <= 1 s", "has no metric 'time'", 17),
+        ("m:f(1) <= 1 s & m:f(n = 2, n = 3) <= 1 s", "m:f.* has parameter n twice; give it once", 17),
+        ("m:f(1) <= 1 s & m:f(3, n = 4) <= 1 s", r"has parameters with names \(n\) and without; write all", 17),
+        ("m:f(1) <= 1 s & b(3, m = 4) <= 1 s", "has parameter m twice; give it once; its workload has: m, n", 17),
+        ("m:f(1) <= 1 s & b(3, 4, 5) <= 1 s", "b has no parameter for 5; its workload has: m, n", 17),
     ],
 )
 def test_what_no_measurement_decides_is_refused_before_there_is_one(
@@ -54,6 +70,26 @@ def test_what_no_measurement_decides_is_refused_before_there_is_one(
         prepared(project, formula)
     assert caught.value.place is not None
     assert caught.value.place.column == column
+
+
+@pytest.mark.parametrize(
+    ("formula", "calls"),
+    [
+        ("m:f(1) <= 1 s", "batched"),
+        ("m:f(1) <= 1.05 * m:f@v1(1) + 2 us", "batched"),
+        ("throughput(m:f(1)) >= 10 Hz", "batched"),
+        ("p99(memory(m:f(1))) <= 1 GB", "batched"),
+        ("p99(m:f(1)) <= 1 s", "single"),
+        ("m:f(1) <= 1 s & median(m:f@v1(1)) <= 1 s", "single"),
+        ("median(cpu(m:f(1))) <= 1 s", "single"),
+        ("m:f(1) <=(x: x * x / (1 s + x), x: x) m:f@v1(1)", "single"),
+    ],
+)
+def test_calls_are_timed_singly_where_the_mean_will_not_do(project: Path, formula: str, calls: str) -> None:
+    points = prepared(project, formula).study.points
+    assert {word for point in points.values() for word in point.benchmark.command if word.startswith("calls=")} == {
+        f"calls={calls}"
+    }
 
 
 def test_the_working_tree_is_looked_at_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,7 +102,9 @@ class Benchmark:
 
     ``timeout`` in seconds; ``warmup`` is the number of leading observations of a run that are warm-up, or
     ``AUTO`` where it is found in each run. ``output`` is a template of the file, in the run's work folder, that the
-    command writes and that is read; None: its standard output is.
+    command writes and that is read; None: its standard output is. ``programs`` are the files on this machine that
+    ``{program:NAME}`` in commands stands for: their paths are no part of the definition, so what they are has to be
+    told otherwise.
     """
 
     name: str
@@ -120,6 +122,7 @@ class Benchmark:
     workload: Workload = field(default_factory=Workload)
     bindings: tuple[Binding, ...] = ()
     output: str | None = None
+    programs: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.command:
@@ -140,6 +143,11 @@ class Benchmark:
                 return metric
         names = ", ".join(m.name for m in self.metrics)
         raise InputError(f"benchmark {self.name!r} has no metric {name!r}", fix=f"it has: {names}")
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """The values of the placeholders of its programs."""
+        return {f"program:{name}": path for name, path in self.programs}
 
     @property
     def definition(self) -> str:

@@ -8,11 +8,14 @@ and templates, each error with file, line, column and the fix.
 from hati.project.models import read_feature_model
 from hati.project.pipelines import Service, pipeline
 from hati.project.project import FILE, Project, parse_project, read_project
+from hati.project.python import Past, PythonTable
 from hati.project.writing import skeleton, write_project
 
 __all__ = [
     "FILE",
+    "Past",
     "Project",
+    "PythonTable",
     "Service",
     "parse_project",
     "pipeline",

@@ -11,6 +11,7 @@ from hati.project.benchmarks import Surroundings, read_benchmarks
 from hati.project.check import Check, read_check
 from hati.project.document import Table, parse_document
 from hati.project.files import read_text
+from hati.project.python import PythonTable, read_python
 from hati.project.spaces import read_bindings, read_space
 from hati.space import Space
 
@@ -27,6 +28,7 @@ class Project:
     space: Space
     benchmarks: tuple[Benchmark, ...]
     check: Check = field(default_factory=Check)
+    python: PythonTable = field(default_factory=PythonTable)
 
     def benchmark(self, name: str | None = None) -> Benchmark:
         """The benchmark of that name, or the only one.
@@ -71,7 +73,7 @@ def parse_project(text: str, file: Path) -> Project:
     """
     root = file.parent
     document = parse_document(text, str(file))
-    document.only("subject", "benchmark", "options", "space", "check")
+    document.only("subject", "benchmark", "options", "space", "check", "python")
     space = read_space(document)
     around = Surroundings(root, space, read_bindings(document))
     benchmarks = document.get("benchmark")
@@ -82,6 +84,7 @@ def parse_project(text: str, file: Path) -> Project:
         space,
         read_benchmarks(benchmarks.tables() if benchmarks else [], around),
         read_check(document, space),
+        read_python(document),
     )
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from hati.core import InputError
-from hati.project.document import Table, Value
+from hati.project.document import Table
+from hati.project.numbers import number, positive, share
 
 if TYPE_CHECKING:
     from hati.studies.recalibration import Policy
-
-_Number = TypeVar("_Number", int, float)
 
 
 def read_policy(check: Table) -> Policy | None:
@@ -36,37 +35,13 @@ def read_policy(check: Table) -> Policy | None:
         raise tolerance.error("tolerance: of what is not tested", fix='add residuals = "1%"')
     try:
         return Policy(
-            None if checks is None else _positive(checks, checks.natural()),
-            None if days is None else _positive(days, _number(days)),
-            None if residuals is None else _share(residuals),
+            None if checks is None else positive(checks, checks.natural()),
+            None if days is None else positive(days, number(days)),
+            None if residuals is None else share(residuals),
             options is not None and options.truth(),
-            TOLERANCE if tolerance is None else _share(tolerance),
+            TOLERANCE if tolerance is None else share(tolerance),
         )
     except InputError as error:
         if error.place is not None:
             raise
         raise table.error(error.message, fix=error.fix) from None
-
-
-def _number(value: Value) -> float:
-    if isinstance(value.data, bool) or not isinstance(value.data, int | float):
-        raise value.error(f"{value.name}: expected a number", fix="write a number above 0")
-    return float(value.data)
-
-
-def _positive(value: Value, number: _Number) -> _Number:
-    if not 0 < number < float("inf"):
-        raise value.error(f"{value.name}: expected a number above 0, found {number:g}")
-    return number
-
-
-def _share(value: Value) -> float:
-    """A share such as ``"1%"`` or 0.01."""
-    text = value.data.strip() if isinstance(value.data, str) else ""
-    try:
-        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1) if text else _number(value)
-    except ValueError:
-        share = -1.0
-    if not 0.0 < share < 1.0:
-        raise value.error(f"{value.name}: expected a share between 0 and 100 %", fix='write it as "1%" or 0.01')
-    return share

@@ -28,18 +28,21 @@ if TYPE_CHECKING:
     )
     from hati.python.injected.performance import SELF, Formula, Performance, exists, for_all
     from hati.python.injection import recorder
-    from hati.python.interpreter import Environment, Interpreter
+    from hati.python.interpreter import Environment, Interpreter, Network
     from hati.python.method import PythonMethod
-    from hati.python.recording import Collector, Recording
+    from hati.python.needs import declared
+    from hati.python.recording import Calls, Collector, Recording
     from hati.python.sources import WorkingTree
     from hati.python.stating import StatedFunction, has_statements, read_statements
 
 __all__ = [
     "SELF",
+    "Calls",
     "Collector",
     "Environment",
     "Formula",
     "Interpreter",
+    "Network",
     "Once",
     "Performance",
     "PythonMethod",
@@ -47,6 +50,7 @@ __all__ = [
     "StatedFunction",
     "Statement",
     "WorkingTree",
+    "declared",
     "exists",
     "for_all",
     "freshness",
@@ -67,6 +71,7 @@ __all__ = [
 
 _MODULES = {
     "benchmark": ("python_benchmark",),
+    "needs": ("declared",),
     "injected.controller": ("Once",),
     "injected.marks": (
         *("Statement", "freshness", "instance", "kind", "measured"),
@@ -74,9 +79,9 @@ _MODULES = {
     ),
     "injected.performance": ("SELF", "Formula", "Performance", "exists", "for_all"),
     "injection": ("recorder",),
-    "interpreter": ("Environment", "Interpreter"),
+    "interpreter": ("Environment", "Interpreter", "Network"),
     "method": ("PythonMethod",),
-    "recording": ("Collector", "Recording"),
+    "recording": ("Calls", "Collector", "Recording"),
     "sources": ("WorkingTree",),
     "stating": ("StatedFunction", "has_statements", "read_statements"),
 }

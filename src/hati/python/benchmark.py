@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hati.core import Benchmark, ConfigurationFile, InputError, Reader, ReaderKind, Setting, Workload
+from hati.python.imports import imported_files
 from hati.python.injection import recorder
 from hati.python.interpreter import Interpreter
 from hati.python.method import PythonMethod
 from hati.python.recording import Recording
 from hati.python.sources import WorkingTree
 
-_FILE = "recorder.py"
+_FILE, _IMPORTS = "recorder.py", "imports.txt"
 _TYPES = {bool: "bool", int: "int", float: "real", str: "text"}
 _OWN = {"work", "revision", "repetition", "port"}
 _PATIENCE = 60.0
@@ -34,8 +35,9 @@ def python_benchmark(
     """The benchmark of ``method`` on what ``workload`` and ``instance`` make of the ``parameters``.
 
     All three are ``module:function`` or ``module:Class.method``. The method is that of the revision a task is for;
-    workload and instance are those of the working tree ``root``, whichever that revision is, and their files'
-    contents are part of the benchmark. Parameters in order get the names that the workload's have (else the
+    workload and instance, and a method that measures itself, are those of the working tree ``root``, whichever that
+    revision is; their files' contents, and those of what they import from there, are part of the benchmark, and so is
+    which Python measures. Parameters in order get the names that the workload's have (else the
     instance's, else the method's own). The name is that of the method and its generators unless one is given;
     ``timeout``, in seconds, is a minute and ten times what is to be recorded.
 
@@ -44,29 +46,37 @@ def python_benchmark(
             with a name that commands have a use for.
     """
     recording, interpreter = recording or Recording(), interpreter or Interpreter()
-    tree = WorkingTree(root.resolve(), interpreter.roots)
+    root = root.resolve()
+    tree, version = WorkingTree(root, interpreter.roots), interpreter.version(root)
     target = PythonMethod.parse(method)
     generators = {
         kind: PythonMethod.parse(text) for kind, text in (("workload", workload), ("instance", instance)) if text
     }
-    marks = _marks(tree, [*generators.values()])
+    taken = [*generators.values(), *([target] if tree.measures(target) else [])]
+    marks, imported = _marks(tree, taken), _imported(tree, taken)
     given = _named(parameters, tree, [*generators.values()] or [target])
+    _see_taken(parameters, tree, method, [*generators.values()])
     names = [f"{kind}={generator}" for kind, generator in generators.items()]
     return Benchmark(
         name or _called(target, [*generators.values()]),
         (
             *(interpreter.program, "-S", "-E", f"{{file:{_FILE}}}", f"method={target}", *names),
             *("working={work}/../../..", *interpreter.arguments, *recording.arguments),
-            *(f"parameter={_TYPES[type(value)]}:{key}={{{key}}}" for key, value in given.items()),
+            *(_word(key, value, parameters) for key, value in given.items()),
             *(f"source={_literal(mark)}" for mark in marks),
+            *(f"imports={{file:{_IMPORTS}}}", f"version={_literal(version)}"),
         ),
         Reader(ReaderKind.HATI),
         recording.read,
-        build=None if interpreter.environment is None else interpreter.environment.build,
-        files=(ConfigurationFile(_FILE, _as_it_is(recorder()), "hati's recorder"),),
+        build=None if interpreter.environment is None else interpreter.environment.build(version),
+        files=(
+            ConfigurationFile(_FILE, _as_it_is(recorder()), "hati's recorder"),
+            ConfigurationFile(_IMPORTS, _as_it_is("\n".join(imported)), "what workloads import"),
+        ),
         timeout=_PATIENCE + 10 * recording.seconds if timeout is None else timeout,
         cpus=cpus,
         workload=Workload(given),
+        programs=interpreter.programs(root),
     )
 
 
@@ -85,20 +95,58 @@ def _named(
     return given
 
 
+def _word(key: str, value: Setting, parameters: Mapping[str, Setting] | Sequence[Setting]) -> str:
+    """What the recorder is told of a parameter: no name where it was given by its place."""
+    name = key if isinstance(parameters, Mapping) else ""
+    return f"parameter={_TYPES[type(value)]}:{name}={{{key}}}"
+
+
+def _see_taken(
+    parameters: Mapping[str, Setting] | Sequence[Setting],
+    tree: WorkingTree,
+    method: str,
+    generators: Sequence[PythonMethod],
+) -> None:
+    """See that generators have a use for each parameter, where the working tree tells what they take.
+
+    What a method takes itself is another thing in each revision: the recorder sees to it.
+
+    Raises:
+        InputError: naming one that none takes.
+    """
+    taken = {each: tree.taken(each) for each in generators}
+    if not taken or any(one is None or one.others for one in taken.values()):
+        return
+    known = {each.path: one.names for each, one in taken.items() if one is not None}
+    every = {name for names in known.values() for name in names}
+    most = max(len(names) for names in known.values())
+    for place, key in enumerate(parameters):
+        if (key not in every) if isinstance(parameters, Mapping) else place >= most:
+            which = key if isinstance(parameters, Mapping) else f"{place + 1} ({key!r})"
+            told = "; ".join(f"{path} takes {', '.join(names) or 'none'}" for path, names in known.items())
+            raise InputError(f"{method} has no use for parameter {which}: {told}", fix="leave it out, or rename it")
+
+
 def _known(taker: PythonMethod, tree: WorkingTree) -> tuple[str, ...]:
     """The names of a function's parameters, as far as the working tree has it: an old revision may have another."""
     try:
-        return tree.parameters(taker) or ()
+        found = tree.taken(taker)
     except InputError:
         return ()
+    return () if found is None else found.names
 
 
-def _marks(tree: WorkingTree, generators: Sequence[PythonMethod]) -> list[str]:
-    """The files of the generators, with their contents' hashes."""
-    for generator in generators:
-        tree.parameters(generator)
-    files = {file for generator in generators if (file := tree.file(generator.module)) is not None}
+def _marks(tree: WorkingTree, taken: Sequence[PythonMethod]) -> list[str]:
+    """The files of the working tree's functions, with their contents' hashes."""
+    for each in taken:
+        tree.taken(each)
+    files = {file for each in taken if (file := tree.file(each.module)) is not None}
     return sorted(map(tree.mark, files))
+
+
+def _imported(tree: WorkingTree, taken: Sequence[PythonMethod]) -> list[str]:
+    """The same with the files of all that they import."""
+    return sorted(map(tree.mark, imported_files(tree, {each.module for each in taken})))
 
 
 def _called(method: PythonMethod, generators: Sequence[PythonMethod]) -> str:

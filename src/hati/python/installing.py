@@ -24,6 +24,7 @@ VENV = ".hati-venv"
 _RELEASE = ".packages"
 _CONSTRAINTS = Path(VENV, "constraints.txt")
 _OLDEST_PIP = (22, 3)  # the first that installs into another interpreter's environment
+_OFFLINE = "; nothing may be downloaded here: network = true below [python.environment] of hati.toml allows it"
 _BRANCHES = "×╰├─▶│ "
 
 
@@ -38,13 +39,25 @@ class Wishes:
     python: str
     extra: tuple[str, ...]
     options: tuple[str, ...]
+    offline: bool
 
     @classmethod
     def parse(cls, words: Sequence[str]) -> Wishes:
         """Read ``key=value`` arguments."""
         pairs = [word.partition("=")[::2] for word in words]
         listed = {key: tuple(value for name, value in pairs if name == key) for key in ("extra", "option")}
-        return cls(dict(pairs).get("python", "python3"), listed["extra"], listed["option"])
+        told = dict(pairs)
+        return cls(told.get("python", "python3"), listed["extra"], listed["option"], told.get("network") != "allowed")
+
+    @property
+    def uv(self) -> tuple[str, ...]:
+        """What every uv is told."""
+        return (*self.options, *(["--offline"] if self.offline else []))
+
+    @property
+    def pip(self) -> tuple[str, ...]:
+        """What every pip is told."""
+        return (*self.options, *(["--no-index"] if self.offline else []))
 
 
 def main(words: Sequence[str]) -> int:
@@ -54,7 +67,7 @@ def main(words: Sequence[str]) -> int:
     try:
         install(Path(), wishes, shutil.which("uv"), is_release)
     except InstallationError as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(f"{error}{_OFFLINE if wishes.offline else ''}\n")
         return 1
     return 0
 
@@ -66,14 +79,16 @@ def install(tree: Path, wishes: Wishes, uv: str | None, is_release: bool) -> Non
         InstallationError: naming the program that failed, with what it said.
     """
     if uv and not is_release and (tree / "uv.lock").is_file():
-        words = [uv, "sync", "--frozen", "--no-dev", "--quiet", "--python", wishes.python, *wishes.options]
+        words = [uv, "sync", "--frozen", "--no-dev", "--quiet", "--python", wishes.python, *wishes.uv]
         _run(words, tree, {"UV_PROJECT_ENVIRONMENT": VENV})
         wanted = list(wishes.extra)
     else:
-        _run([uv, "venv", "--quiet", "--python", wishes.python, VENV] if uv else _venv(wishes.python), tree)
+        offline = ["--offline"] if wishes.offline else []
+        made = [uv, "venv", "--quiet", *offline, "--python", wishes.python, VENV] if uv else _venv(wishes.python)
+        _run(made, tree)
         wanted = [*([] if is_release else requirements(tree)), *wishes.extra]
     if wanted:
-        _run([*_installer(wishes.python, uv, tree), *wishes.options, *wanted], tree)
+        _run([*_installer(wishes.python, uv, tree), *(wishes.uv if uv else wishes.pip), *wanted], tree)
 
 
 def requirements(tree: Path) -> list[str]:

@@ -4,46 +4,59 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
 from pathlib import Path
 
-from hati.core import InputError
+from hati.core import InputError, digest
 from hati.python.installing import VENV
+from hati.python.programs import located, version_of
 
 _FROZEN = ("", "on", "off")
 _INSTALLING = Path(__file__).with_name("installing.py")
+_PYTHON, _OWN, _INSTALLER = "python", "hati", "installer"
+_DIGITS = 16
+
+
+class Network(StrEnum):
+    """Whether packages may be downloaded where an environment is made."""
+
+    REFUSED = "refused"
+    ALLOWED = "allowed"
 
 
 @dataclass(frozen=True)
 class Environment:
     """A virtual environment of each revision's own, made from its own lock or project file, once.
 
-    ``python`` is the interpreter that it is of; ``extra`` are requirements that workloads have besides, in every
-    revision; ``options`` are handed to pip or uv, such as ``--no-index``.
+    ``extra`` are requirements that workloads have besides, in every revision; ``options`` are handed to pip or uv, such
+    as ``--find-links``. Without ``Network.ALLOWED`` what is installed has to be on this machine.
 
     Raises:
         InputError: for an empty requirement or option.
     """
 
-    python: str = "python3"
     extra: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    network: Network = Network.REFUSED
 
     def __post_init__(self) -> None:
-        if not all((self.python, *self.extra, *self.options)):
+        if not all((*self.extra, *self.options)):
             raise InputError("an environment has an empty requirement or option")
 
-    @property
-    def build(self) -> tuple[str, ...]:
-        """The command that makes it in a revision's tree."""
+    def build(self, version: str) -> tuple[str, ...]:
+        """The command that makes it in a revision's tree, of the interpreter of that version."""
         told = [f"extra={text}" for text in self.extra] + [f"option={text}" for text in self.options]
-        words = (sys.executable, "-I", str(_INSTALLING), f"python={self.python}", *told)
-        return tuple(word.replace("{", "{{").replace("}", "}}") for word in words)
+        told += [f"network={self.network}", f"version={version}", f"installer={_installer()}"]
+        escaped = [word.replace("{", "{{").replace("}", "}}") for word in told]
+        return (f"{{program:{_OWN}}}", "-I", f"{{program:{_INSTALLER}}}", f"python={{program:{_PYTHON}}}", *escaped)
 
 
 @dataclass(frozen=True)
 class Interpreter:
-    """``command`` starts it, unless each revision has an ``environment`` of its own; ``roots`` are the folders of a
-    tree from which modules are imported, those that are there.
+    """``command`` starts it, or is what the ``environment`` of each revision is made of: a name to be looked for, or a
+    path from the project's folder; empty: the one that runs Hati. ``roots`` are the folders of a tree from which
+    modules are imported, those that are there.
 
     ``frozen_modules`` is Python's option of that name (``on``, ``off``, or ``""`` for its own default); ``hash_seed``
     that of all runs, or None for another random one in each, which is recorded.
@@ -52,7 +65,7 @@ class Interpreter:
         InputError: for another ``frozen_modules``, or a root that is not below the tree.
     """
 
-    command: str = "python3"
+    command: str = ""
     roots: tuple[str, ...] = ("src", ".")
     frozen_modules: str = ""
     hash_seed: int | None = None
@@ -68,8 +81,25 @@ class Interpreter:
 
     @property
     def program(self) -> str:
-        """What starts it in a tree."""
-        return self.command if self.environment is None else f"./{VENV}/bin/python"
+        """What starts it in a tree, for a command of a benchmark that has its ``programs``."""
+        return f"{{program:{_PYTHON}}}" if self.environment is None else f"./{VENV}/bin/python"
+
+    def programs(self, root: Path) -> tuple[tuple[str, str], ...]:
+        """The files on this machine that commands name.
+
+        Raises:
+            InputError: where there is no such interpreter.
+        """
+        own = ((_OWN, sys.executable), (_INSTALLER, str(_INSTALLING))) if self.environment else ()
+        return ((_PYTHON, located(self.command, root)), *own)
+
+    def version(self, root: Path) -> str:
+        """Which Python it is, by no path.
+
+        Raises:
+            InputError: where there is no such interpreter.
+        """
+        return version_of(located(self.command, root))
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -80,3 +110,9 @@ class Interpreter:
         if self.hash_seed is not None:
             told.append(f"hash_seed={self.hash_seed}")
         return tuple(told)
+
+
+@cache
+def _installer() -> str:
+    """What makes environments, by its content: another one makes them anew."""
+    return digest(_INSTALLING.read_text(encoding="utf-8"), _DIGITS)

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from hati.core import InputError, Metric
+from hati.python.injected.calls import MOST
 
 UNITS: Final = {"wall_time": "s", "cpu_time": "s", "peak_memory": "B"}
 """What can be measured of a function: real and processor time of a call, and the process's peak after warm-up."""
@@ -23,12 +24,24 @@ class Collector(StrEnum):
     BETWEEN = "between"
 
 
+class Calls(StrEnum):
+    """What an observation is of.
+
+    ``BATCHED``: of as many calls as the clocks need, each with an equal share; their mean is that of the calls, and no
+    quantile is. ``SINGLE``: of one call, which has to be long enough.
+    """
+
+    BATCHED = "batched"
+    SINGLE = "single"
+
+
 @dataclass(frozen=True)
 class Recording:
     """How much a run records: ``observations``, or what ``seconds`` allow, whichever is less; at least one.
 
     Before them come ``warmup`` observations, again within ``seconds``. A batch of calls is as large as it takes for
-    reading the clocks to be at most ``overhead`` of an observation. ``seed``, with the run's repetition, makes the
+    reading the clocks to be at most ``overhead`` of an observation, or one call, as ``calls`` says; its arguments, made
+    beforehand, take about ``memory`` bytes at most. ``seed``, with the run's repetition, makes the
     workloads' random inputs.
 
     Raises:
@@ -42,6 +55,8 @@ class Recording:
     collector: Collector = Collector.ON
     metrics: tuple[str, ...] = tuple(UNITS)
     seed: int = 0
+    calls: Calls = Calls.BATCHED
+    memory: int = MOST
 
     def __post_init__(self) -> None:
         if self.observations < 1 or self.warmup < 0 or not self.seconds > 0:
@@ -50,6 +65,8 @@ class Recording:
             )
         if not 0 < self.overhead < 1:
             raise InputError(f"overhead is {self.overhead:g}", fix="give a share above 0 and below 1, such as 0.01")
+        if self.memory < 1:
+            raise InputError("a batch has no memory for its arguments", fix=f"give it bytes, such as {MOST}")
         for name in self.metrics:
             if name not in UNITS:
                 raise InputError(f"a function has no metric {name!r}", fix=f"it has: {', '.join(UNITS)}")
@@ -70,4 +87,6 @@ class Recording:
             f"collector={self.collector}",
             f"cpu={'true' if 'cpu_time' in self.metrics else 'false'}",
             f"seed={self.seed}-{{repetition}}",
+            f"calls={self.calls}",
+            f"memory={self.memory}",
         )

@@ -8,13 +8,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from hati.core import InputError, Place
 from hati.core.nearest import suggestion
 from hati.python.method import PythonMethod
 
+INITIAL: Final = "__init__.py"
+"""The source of a package itself."""
+
 _DIGITS = 16
 _GIVEN = {"rng"}
+_COMPILED = {".so", ".pyd"}
+
+
+class Taken(NamedTuple):
+    """The names of a function's parameters, without ``rng``, and whether it takes others besides."""
+
+    names: tuple[str, ...]
+    others: bool
 
 
 @dataclass(frozen=True)
@@ -25,35 +37,69 @@ class WorkingTree:
     roots: tuple[str, ...]
 
     def file(self, module: str) -> Path | None:
-        """The file of a module, relative to the project's folder; None for one from elsewhere."""
+        """The source of a module, relative to the project's folder; None for one from elsewhere."""
+        return next((file for file in self.files(module) if file.suffix == ".py"), None)
+
+    def files(self, module: str) -> tuple[Path, ...]:
+        """A module's source, else what it is compiled to, for whichever Pythons; none for one from elsewhere."""
         parts = Path(*module.split("."))
         for root in self.roots:
-            for candidate in (Path(root) / parts / "__init__.py", Path(root) / parts.with_suffix(".py")):
+            for candidate in (Path(root) / parts / INITIAL, Path(root) / parts.with_suffix(".py")):
                 if (self.root / candidate).is_file():
-                    return candidate
-        return None
+                    return (candidate,)
+            compiled = (self.root / root / parts).parent.glob(f"{parts.name}.*")
+            if found := sorted(each.relative_to(self.root) for each in compiled if each.suffix in _COMPILED):
+                return tuple(found)
+        return ()
 
     def mark(self, file: Path) -> str:
         """A file's path with the start of the SHA-256 of its content."""
         return f"{file.as_posix()}={hashlib.sha256((self.root / file).read_bytes()).hexdigest()[:_DIGITS]}"
 
-    def parameters(self, method: PythonMethod) -> tuple[str, ...] | None:
-        """The names of a function's parameters, without ``rng``; None where it, or its module, is from elsewhere.
+    def taken(self, method: PythonMethod) -> Taken | None:
+        """What a function takes; None where it, or its module, is from elsewhere.
 
         Raises:
             InputError: where the module has no such function, or is no Python.
         """
-        file = self.file(method.module)
-        if file is None:
+        defined = self._definition(method)
+        if defined is None:
             return None
-        module = parsed_file(self.root / file)
-        found = dict(_functions(module))
-        if method.path not in found:
-            if not {method.path.partition(".")[0], "*"}.isdisjoint(_others(module)):
-                return None
-            raise InputError(f"{file} has no function {method.path!r}", fix=suggestion(method.path, found))
-        taken = found[method.path].args
-        return tuple(one.arg for one in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs) if one.arg not in _GIVEN)
+        every = defined.args
+        names = (one.arg for one in (*every.posonlyargs, *every.args, *every.kwonlyargs) if one.arg not in _GIVEN)
+        return Taken(tuple(names), others=every.vararg is not None or every.kwarg is not None)
+
+    def measures(self, method: PythonMethod) -> bool:
+        """Whether a function measures by itself, as far as the working tree tells."""
+        try:
+            defined = self._definition(method)
+        except InputError:
+            return False
+        return defined is not None and any(_measures(decorator) for decorator in defined.decorator_list)
+
+    def _definition(self, method: PythonMethod) -> Function | None:
+        """Where a function is defined, looked for through modules that import it from one another.
+
+        Raises:
+            InputError: where the module has no such function, or is no Python.
+        """
+        seen: set[PythonMethod] = set()
+        while method not in seen and (file := self.file(method.module)) is not None:
+            seen.add(method)
+            module = parsed_file(self.root / file)
+            found = dict(_functions(module))
+            if method.path in found:
+                return found[method.path]
+            first, _, rest = method.path.partition(".")
+            if (origin := dict(_origins(module, method.module, file)).get(first)) is None:
+                if not {first, "*"}.isdisjoint(_others(module)):
+                    return None
+                raise InputError(f"{file} has no function {method.path!r}", fix=suggestion(method.path, found))
+            method = PythonMethod(origin.module, f"{origin.path}.{rest}" if rest else origin.path)
+        return None
+
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def parsed_file(path: Path) -> ast.Module:
@@ -76,7 +122,7 @@ def _parse(path: Path, _time: int, _size: int) -> ast.Module:
         raise InputError(f"it is no Python: {error}", place=Place(str(path))) from None
 
 
-def _functions(body: ast.AST, within: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+def _functions(body: ast.AST, within: str = "") -> Iterator[tuple[str, Function]]:
     """Functions by their paths: those of the module, and of its classes."""
     for node in ast.iter_child_nodes(body):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -85,6 +131,26 @@ def _functions(body: ast.AST, within: str = "") -> Iterator[tuple[str, ast.Funct
             yield from _functions(node, f"{within}{node.name}.")
         elif isinstance(node, ast.If | ast.Try):
             yield from _functions(node, within)
+
+
+def absolute(node: ast.ImportFrom, module: str, file: Path) -> str:
+    """The module that ``from ... import`` in a module names; ``file`` tells whether that is a package."""
+    if not node.level:
+        return node.module or ""
+    package = module.split(".") if file.name == INITIAL else module.split(".")[:-1]
+    return ".".join([*package[: len(package) - node.level + 1], *([node.module] if node.module else [])])
+
+
+def _origins(body: ast.Module, module: str, file: Path) -> Iterator[tuple[str, PythonMethod]]:
+    """Names that are imported from another module, with what they are called there."""
+    for node in ast.walk(body):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                yield alias.asname or alias.name, PythonMethod(absolute(node, module, file), alias.name)
+
+
+def _measures(decorator: ast.expr) -> bool:
+    return getattr(decorator, "attr", getattr(decorator, "id", "")) == "measured"
 
 
 def _others(module: ast.Module) -> Iterator[str]:

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from hati.core import InputError
 from hati.python.injection import recorder
 from hati.python.interpreter import Interpreter
+from hati.python.programs import located
 from hati.python.sources import parsed_file
 
 _PATIENCE = 60.0
@@ -58,15 +59,16 @@ def read_statements(file: Path, root: Path, interpreter: Interpreter | None = No
         InputError: for a file that no root of the interpreter has, and one that cannot be imported.
     """
     interpreter = interpreter or Interpreter()
+    program = located(interpreter.command, root)
     module = module_of(file, root, interpreter.roots)
     with TemporaryDirectory(prefix="hati-") as folder:
         script = Path(folder, "recorder.py")
         script.write_text(recorder(), encoding="utf-8")
-        words = [interpreter.command, str(script), f"tell={module}", f"working={root.resolve()}"]
+        words = [program, str(script), f"tell={module}", f"working={root.resolve()}"]
         done = _ended([*words, *interpreter.arguments], root, file)
     if done.returncode:
         why = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1].removeprefix("hati: ")
-        raise InputError(f"{file} cannot be imported: {why}", fix=f"see: {interpreter.command} -c 'import {module}'")
+        raise InputError(f"{file} cannot be imported: {why}", fix=f"see: {program} -c 'import {module}'")
     return tuple(_statement(each) for each in json.loads(done.stdout))
 
 

@@ -50,7 +50,7 @@ class Builds:
         if known is not None:
             return known
         values = {name: setting_text(setting) for name, setting in {**settings, **parameters}.items()}
-        values["revision"] = task.revision
+        values |= {"revision": task.revision, **benchmark.paths}
         argv = (*(fill(a, values) for a in benchmark.build), *arguments(bindings, settings, values))
         build = partial(self._build, task.revision, argv, variables(bindings, settings), warden)
         try:

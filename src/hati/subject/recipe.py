@@ -29,7 +29,7 @@ class Recipe:
     @cached_property
     def values(self) -> dict[str, str]:
         """The placeholders' values: settings, the workload's parameters, and those of the run."""
-        values = {**_texts(self.task.configuration), **_texts(self.task.workload), **self._own}
+        values = {**_texts(self.task.configuration), **_texts(self.task.workload), **self._own, **self.benchmark.paths}
         for file in self.benchmark.files:
             values[f"file:{file.path}"] = str(self.work / fill(file.path, values))
         return values

@@ -14,7 +14,8 @@ from hati.logic.syntax import Method, Performance, Relation, Side
 from hati.studies.assertion import Assertion, Assured, Book, Point, Requirement, Standard, assertion_id, check_relation
 from hati.subject import Revisions
 from hati.wiring.campaigns import campaign_of, never
-from hati.wiring.methods import point_of, without_revision
+from hati.wiring.methods import Asked, point_of, without_revision
+from hati.wiring.pythons import environments_of
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.workplace import Announce, Workplace, mute
 
@@ -107,21 +108,21 @@ def rehearse_assertion(prepared: PreparedAssertion) -> Rehearsal:
 def _points(place: Workplace, revisions: Revisions, requirements: Sequence[Requirement]) -> dict[str, Point]:
     """Each method of the formulas once, by its text; all revisions of a method record what is asked of any."""
     metrics: dict[str, set[str]] = defaultdict(set)
+    asked: dict[str, Asked] = defaultdict(Asked)
     where: dict[str, tuple[Method, Requirement, Relation]] = {}
     for requirement, relation in _relations(requirements):
         for side in (relation.left, relation.right):
             if isinstance(side, Performance):
                 key = str(side.measured.method)
                 metrics[key].add(side.measured.metric)
+                asked[str(without_revision(side.measured.method))] |= Asked.of(side)
                 where.setdefault(key, (side.measured.method, requirement, relation))
-    recorded: dict[str, set[str]] = defaultdict(set)
-    for key, (method, _, _) in where.items():
-        recorded[str(without_revision(method))] |= metrics[key]
-    find = cache(revisions.find)
+    find, environments = cache(revisions.find), environments_of(place.project, revisions)
     points = {}
     for key, (method, requirement, relation) in where.items():
         with requirement.placing(relation):
-            points[key] = point_of(place, find, method, metrics[key], recorded[str(without_revision(method))])
+            wanted = asked[str(without_revision(method))]
+            points[key] = point_of(place, find, environments, method, metrics[key], wanted)
     return points
 
 

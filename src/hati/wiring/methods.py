@@ -3,25 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from hati.core import Benchmark, InputError, Revision, Setting, Workload
 from hati.core.nearest import suggestion
-from hati.logic.syntax import Callee, Expression, Generator, Method, Number, Text
-from hati.python import Interpreter, Recording, python_benchmark
+from hati.logic.syntax import (
+    Callee,
+    Expression,
+    Generator,
+    Method,
+    Number,
+    Performance,
+    StatisticKind,
+    Text,
+    affine,
+)
+from hati.python import Calls, Environment, python_benchmark
 from hati.studies.assertion import Point
+from hati.wiring.pythons import Environments, interpreter_of, recording_of
 from hati.wiring.workplace import Workplace
 
 _WALL = "wall_time"
+_OF_CALLS = {"", _WALL, "cpu_time"}
 _SEPARATOR = ":"
+_HERE = {"", "."}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The metrics that formulas ask of a method, ``""`` for its own, and what they have to know of its calls."""
+
+    metrics: frozenset[str] = frozenset()
+    calls: Calls = Calls.BATCHED
+
+    @classmethod
+    def of(cls, side: Performance) -> Asked:
+        """What a side asks: of batches only means and what is linear in them are known."""
+        measured = side.measured
+        quantile = measured.statistic.kind is StatisticKind.QUANTILE
+        single = measured.metric in _OF_CALLS and (quantile or affine(side.transformation) is None)
+        return cls(frozenset({measured.metric}), Calls.SINGLE if single else Calls.BATCHED)
+
+    def __or__(self, other: Asked) -> Asked:
+        """What both ask together."""
+        single = Calls.SINGLE in {self.calls, other.calls}
+        return Asked(self.metrics | other.metrics, Calls.SINGLE if single else Calls.BATCHED)
 
 
 def point_of(
-    place: Workplace, find: Callable[[str], Revision], method: Method, metrics: Set[str], recorded: Set[str]
+    place: Workplace,
+    find: Callable[[str], Revision],
+    environments: Environments,
+    method: Method,
+    metrics: Set[str],
+    asked: Asked,
 ) -> Point:
     """What is measured of a method: one of hati.toml by its name, else a Python function; ``metrics`` are asked of it.
 
-    ``find`` gives a revision by what people call it; ``recorded`` is what is asked of the method in any revision.
+    ``find`` gives a revision by what people call it, ``environments`` what it runs in if it is not the working tree's;
+    ``asked`` is what is asked of the method in any revision.
 
     Raises:
         InputError: where there is none that is called so, or it has no such parameters, metrics or revision.
@@ -32,7 +72,9 @@ def point_of(
     if method.name in known:
         benchmark, own = _of_project(known[method.name], method), _own(known[method.name])
     elif _SEPARATOR in method.name:
-        benchmark, own = _of_python(place, method, recorded), _WALL
+        past = method.revision not in _HERE
+        environment = environments(find(method.revision)) if past else None
+        benchmark, own = _of_python(place, method, asked, environment), _WALL
     else:
         raise InputError(
             f"there is no method {method.name!r}",
@@ -75,24 +117,32 @@ def _of_project(benchmark: Benchmark, method: Method) -> Benchmark:
         )
     given = dict(benchmark.workload)
     names = list(given)
+    known, seen = ", ".join(names) or "none", set[str]()
     for place, argument in enumerate(method.arguments):
         name = argument.name or (names[place] if place < len(names) else "")
         if name not in given:
-            told = ", ".join(names) or "none"
-            raise InputError(f"{benchmark.name} has no parameter for {argument}", fix=f"its workload has: {told}")
+            raise InputError(f"{benchmark.name} has no parameter for {argument}", fix=f"its workload has: {known}")
+        if name in seen:
+            raise InputError(f"{method} has parameter {name} twice", fix=f"give it once; its workload has: {known}")
+        seen.add(name)
         given[name] = _setting(argument.value)
     told = f"({', '.join(repr(value) for value in given.values())})" if given else ""
     return replace(benchmark, name=f"{benchmark.name}{told}", workload=Workload(given))
 
 
-def _of_python(place: Workplace, method: Method, metrics: Set[str]) -> Benchmark:
+def _of_python(place: Workplace, method: Method, asked: Asked, environment: Environment | None) -> Benchmark:
     named = {argument.name: _setting(argument.value) for argument in method.arguments if argument.name}
     listed = [_setting(argument.value) for argument in method.arguments if not argument.name]
     if named and listed:
-        raise InputError(f"{method} has parameters with and without names", fix="write all in one way")
-    wanted = {_WALL, *(metrics - {""})}
-    recording = Recording()
-    recording = replace(recording, metrics=tuple(name for name in recording.metrics if name in wanted))
+        raise InputError(
+            f"{method} has parameters with names ({', '.join(named)}) and without", fix="write all in one way"
+        )
+    if twice := [name for name in named if sum(argument.name == name for argument in method.arguments) > 1]:
+        raise InputError(f"{method} has parameter {twice[0]} twice", fix="give it once")
+    wanted = {_WALL, *asked.metrics}
+    recording, interpreter = recording_of(place.project.python), interpreter_of(place.project.python)
+    metrics = tuple(name for name in recording.metrics if name in wanted)
+    recording = replace(recording, metrics=metrics, calls=asked.calls)
     parameters: Mapping[str, Setting] | list[Setting] = named or listed
     return python_benchmark(
         method.name,
@@ -101,8 +151,8 @@ def _of_python(place: Workplace, method: Method, metrics: Set[str]) -> Benchmark
         parameters=parameters,
         root=place.project.root,
         recording=recording,
-        interpreter=Interpreter(),
-        name=str(without_revision(method)),
+        interpreter=replace(interpreter, environment=environment),
+        name=f"{without_revision(method)}{' in its own environment' if environment else ''}",
     )
 
 

@@ -20,6 +20,7 @@ from hati.logic.syntax import (
 )
 from hati.python import SELF, StatedFunction, read_statements
 from hati.studies.assertion import Requirement
+from hati.wiring.pythons import interpreter_around
 
 PYTHON = ".py"
 
@@ -30,7 +31,12 @@ def requirements_of(file: Path, root: Path) -> tuple[Requirement, ...]:
     Raises:
         InputError: where the file cannot be imported, or a formula is none.
     """
-    return tuple(_requirement(text, each, str(file)) for each in read_statements(file, root) for text in each.formulas)
+    interpreter = interpreter_around(root)
+    return tuple(
+        _requirement(text, each, str(file))
+        for each in read_statements(file, root, interpreter)
+        for text in each.formulas
+    )
 
 
 def _requirement(text: str, stated: StatedFunction, file: str) -> Requirement:

@@ -2,52 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from typing import Any
 
-from .trouble import Trouble
+from .memory import resident
+from .trouble import Full, Trouble
 
-_RNG = "rng"
 _LAZY = ("builtins", "itertools")
 
 
-class Parameters:
-    """The formula's parameters in order, and the source of randomness of this run."""
+MOST = 2**28
+"""Bytes that the arguments of a batch may take."""
 
-    def __init__(self, values: Sequence[tuple[str, Any]], seed: str) -> None:
-        self.values = list(values)
-        self._seed = seed
-
-    def bound(self, function: Callable[..., Any], skipped: int = 0) -> Callable[..., Any]:
-        """The function with its parameters: by name where it has all these names, else the first ones in order.
-
-        ``skipped`` leading parameters are left for the caller to give.
-
-        Raises:
-            Trouble: where it needs more than there are.
-        """
-        wanted = dict(list(signature(function).items())[skipped:])
-        given = {_RNG: self._randomness(function.__qualname__)} if wanted.pop(_RNG, None) is not None else {}
-        named, names = dict(self.values), list(wanted)
-        needed = [name for name in names if wanted[name]]
-        if all(name in named for name in needed):
-            given.update({name: named[name] for name in names if name in named})
-        else:
-            given.update(zip(names, (value for _, value in self.values)))
-        missing = [name for name in needed if name not in given]
-        if missing:
-            raise Trouble(f"{function.__qualname__} needs {', '.join(missing)}: give it as a parameter")
-        return lambda *first: function(*first, **given)
-
-    def _randomness(self, whose: str) -> object:
-        from random import Random
-
-        return Random(f"{self._seed} {whose}")  # noqa: S311 - inputs, no secrets
+_LOOK = 16
 
 
 class Calls:
-    """Makes batches of calls.
+    """Makes batches of calls, whose arguments take about ``most`` bytes at most.
 
     ``shape`` is that of ``timing.loop``; ``call`` is what is called where it is the same for all of a batch.
     """
@@ -57,9 +29,10 @@ class Calls:
         call: Callable[..., Any] | None,
         arguments: Callable[[], Any] | None,
         receiver: Receiver | None = None,
+        most: int = MOST,
     ) -> None:
         self.call: Callable[..., Any] = call if call is not None else _never
-        self._receiver = receiver
+        self._receiver, self._most = receiver, most
         self._supply = None if arguments is None else supply(arguments)
         if receiver is not None and receiver.fresh == "call":
             self.shape = "each"
@@ -71,18 +44,37 @@ class Calls:
             self._width = len(first)
 
     def batch(self, size: int) -> Iterable[Any]:
-        """So many calls, all that they need made anew."""
+        """So many calls, all that they need made anew.
+
+        Raises:
+            Full: where that takes too much memory.
+            Trouble: where the workload makes another number of arguments.
+        """
         if self._receiver is not None and self.shape != "each":
             self.call = self._receiver.method()
         if self.shape == "none":
             return repeat(None, size)
-        items = repeat((), size) if self._supply is None else [next(self._supply) for _ in range(size)]
-        if self.shape == "each":
-            assert self._receiver is not None
-            return [(self._receiver.method(), item) for item in items]
-        if any(len(item) != self._width for item in items):
+        make = self._own if self.shape == "each" else self._one if self.shape == "one" else self._many
+        before, made = resident(), []
+        for number in range(size):
+            if (number & (number - 1) == 0 or number % _LOOK == 0) and resident() - before > self._most:
+                raise Full(number, self._most)
+            made.append(make())
+        return made
+
+    def _own(self) -> Any:
+        assert self._receiver is not None
+        return self._receiver.method(), () if self._supply is None else next(self._supply)
+
+    def _one(self) -> Any:
+        return self._many()[0]
+
+    def _many(self) -> tuple[Any, ...]:
+        assert self._supply is not None
+        item = next(self._supply)
+        if len(item) != self._width:
             raise Trouble("the workload makes arguments of different numbers for different calls")
-        return [item[0] for item in items] if self.shape == "one" else list(items)
+        return item
 
 
 class Receiver:
@@ -128,20 +120,6 @@ def supply(generator: Callable[[], Any]) -> Iterator[tuple[Any, ...]]:
             yield item if type(item) is tuple else (item,)
         if none:
             raise Trouble("the workload's iterator has nothing in it")
-
-
-def signature(function: Any) -> dict[str, bool]:
-    """The names of a function's parameters, each with whether it has to be given.
-
-    Read from its code: ``inspect`` would take longer to load than most runs need otherwise.
-    """
-    while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
-    code = function.__code__
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    last = code.co_argcount - len(function.__defaults__ or ())
-    optional = {*names[last : code.co_argcount], *(function.__kwdefaults__ or {})}
-    return {name: name not in optional for name in names}
 
 
 def is_lazy(result: object) -> bool:

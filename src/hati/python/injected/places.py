@@ -8,13 +8,14 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
-from . import marks
+from .replacing import Replace, classes_replaced
 from .trouble import Trouble
 
 PRIVATE = "_hati_working_"
+_HATI, _OURS = "hati", ".hati/"
 
 
 class WorkingFinder:
@@ -81,11 +82,11 @@ class Places:
             raise Trouble(f"{name} was found in the working tree ({file}), not in the revision")
         return module
 
-    def generators(self, name: str, replaced: tuple[type, ...] = (type,)) -> ModuleType:
+    def generators(self, name: str, replace: Replace = classes_replaced) -> ModuleType:
         """A module with workloads or instances: the working tree's own, also where the revision has one of that name.
 
-        In such a one, classes that both define are the revision's (``replaced``: functions too), so that an instance
-        is of the class that is measured.
+        In such a one, ``replace`` puts the revision's in the place of what both have: classes, so that an instance is
+        of the class that is measured; all that is called, for a function that measures by itself.
         """
         self._finder.awake = True
         own = None if self.same else self._finder.search(name)
@@ -94,34 +95,42 @@ class Places:
         usual = importlib.util.find_spec(name)
         if usual is not None and usual.origin == own.origin:
             return importlib.import_module(name)
-        return self._private(name, own.origin, replaced)
+        return self._private(name, own.origin, replace)
 
-    def _private(self, name: str, file: str, replaced: tuple[type, ...]) -> ModuleType:
+    def _private(self, name: str, file: str, replace: Replace) -> ModuleType:
         parent, _, leaf = name.rpartition(".")
         if os.path.basename(file) == "__init__.py":
             parent, leaf = name, "__init__"
         private = f"{parent}.{PRIVATE}{leaf}" if parent else f"{PRIVATE}{leaf}"
-        if private in sys.modules:
-            return sys.modules[private]
-        spec = importlib.util.spec_from_file_location(private, file)
+        module = sys.modules.get(private) or self._loaded(private, file)
+        replace(module, self.subject(name))
+        return module
+
+    def _loaded(self, name: str, file: str) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(name, file)
         if spec is None or spec.loader is None:
             raise Trouble(f"{file} cannot be loaded")
-        module = sys.modules[private] = importlib.util.module_from_spec(spec)
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        subject = self.subject(name)
-        for key, value in list(vars(module).items()):
-            mine = isinstance(value, replaced) and getattr(value, "__module__", "") == private
-            if mine and not marks.kind(value) and hasattr(subject, key):
-                setattr(module, key, getattr(subject, key))
         return module
+
+    def loaded(self) -> list[tuple[str, str]]:
+        """Modules from the working tree's files, and their paths in it; none where the subject's tree is the same."""
+        found = []
+        for name, module in [] if self.same else sorted(sys.modules.items()):
+            told = getattr(module, "__file__", None)
+            if not told:
+                continue
+            file = os.path.realpath(told)
+            path = os.path.relpath(file, self.working).replace(os.sep, "/")
+            if self._is_working(file) and name.partition(".")[0] != _HATI and not path.startswith(_OURS):
+                found.append((name, path))
+        return found
 
     def _is_working(self, file: str) -> bool:
         mine = any(file.startswith(root + os.sep) for root in self._finder.roots)
         theirs = [self.tree, os.path.realpath(sys.prefix), os.path.realpath(sys.base_prefix)]
         return mine and not any(file.startswith(top + os.sep) for top in theirs if top != self.working)
-
-
-FUNCTIONS_TOO = (type, FunctionType)
 
 
 def _folders(top: str, roots: Sequence[str]) -> list[str]:

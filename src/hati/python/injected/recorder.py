@@ -9,11 +9,14 @@ from types import ModuleType
 from typing import Any
 
 from . import marks
-from .calls import Calls, Parameters, Receiver, signature
+from .calls import MOST, Calls, Receiver
 from .memory import peak
-from .places import FUNCTIONS_TOO, Places
+from .parameters import Parameters, signature
+from .places import Places
 from .recording import Order, Recorded, record_calls, record_loop
+from .replacing import all_replaced, as_it_is
 from .trouble import Trouble, nearest
+from .version import version
 
 _TYPES: dict[str, Callable[[str], Any]] = {"int": int, "real": float, "text": str, "bool": lambda text: text == "true"}
 _RELEASE = ".packages"
@@ -33,6 +36,9 @@ class Request:
     def __getitem__(self, key: str) -> str:
         return self._values.get(key, "")
 
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
     @property
     def order(self) -> Order:
         """How much to take."""
@@ -43,7 +49,13 @@ class Request:
             float(self["overhead"]),
             self["collector"],
             self["cpu"] == "true",
+            self["calls"] or "batched",
         )
+
+    @property
+    def most(self) -> int:
+        """Bytes that the arguments of a batch may take."""
+        return int(self["memory"] or MOST)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -52,6 +64,7 @@ def main(arguments: Sequence[str]) -> int:
         os.dup2(2, 1)  # what the subject prints must not be taken for a reading
         request = Request(arguments)
         try:
+            _see_version(request["version"])
             if request["tell"]:
                 out.write(tell(request))
                 return 0
@@ -89,10 +102,17 @@ def record(request: Request) -> Recorded:
         _see_unchanged(places.working, source)
     places.open()
     offer()
+    recorded = _recorded(places, request)
+    if "imports" in request:
+        _see_planned(places, request["imports"])
+    return recorded
+
+
+def _recorded(places: Places, request: Request) -> Recorded:
     parameters = Parameters(request.parameters, request["seed"])
     owner, method = _method(places, request["method"])
     if marks.kind(method) == "measured":
-        return record_loop(parameters.bound(method, 1), request.order)
+        return record_loop(_loop(request, parameters, method), request.order)
     if getattr(getattr(method, "__code__", None), "co_flags", 0) & _COROUTINE:
         raise Trouble(f"{request['method']} is a coroutine function: measure one that runs it, as by asyncio.run")
     return record_calls(_calls(places, request, parameters, owner, method), request.order)
@@ -117,6 +137,15 @@ def write(recorded: Recorded, put: Callable[[str], object]) -> None:
         put(f'{{"metric": "{name}", "unit": "{unit}", "value": {value!r}}}\n')
 
 
+def _loop(request: Request, parameters: Parameters, method: Any) -> Callable[..., Any]:
+    for kind in ("workload", "instance"):
+        if request[kind]:
+            raise Trouble(f"{request['method']} measures by itself, and takes no {kind}: leave {request[kind]} out")
+    loop = parameters.bound(method, 1)
+    parameters.see_used(request["method"])
+    return loop
+
+
 def _calls(places: Places, request: Request, parameters: Parameters, owner: Any, method: Any) -> Calls:
     arguments = receiver = None
     if request["workload"]:
@@ -127,25 +156,32 @@ def _calls(places: Places, request: Request, parameters: Parameters, owner: Any,
             raise Trouble(f"{request['method']} is no method of a class, and takes no instance")
         name = request["method"].rpartition(".")[2]
         receiver = Receiver(parameters.bound(generator), marks.freshness(generator), owner, name)
-    if arguments is None and receiver is None and parameters.values:
-        return _given(method, parameters)
-    return Calls(method, arguments, receiver)
+    given = arguments is None and receiver is None and parameters.values
+    calls = _given(method, parameters) if given else None
+    parameters.see_used(request["method"])
+    return calls or Calls(method, arguments, receiver, request.most)
 
 
 def _given(method: Any, parameters: Parameters) -> Calls:
-    """Calls with the parameters: by name where the method has all these names, else in their order.
+    """Calls with the parameters: those with names by these, the others in their order.
 
     By place in its own order where that is the same, as a call by name takes longer.
     """
-    named = dict(parameters.values)
-    code = getattr(method, "__code__", None)  # there is none of what is written in C
-    names = list(signature(method)) if code is not None else []
-    if code is not None and all(name in names for name in named):
-        first = names[: len(named)]
+    named, code = dict(parameters.values), getattr(method, "__code__", None)
+    if code is None:  # of what is written in C nobody knows what it takes
+        parameters.take_all()
+        given = tuple(value for _, value in parameters.values)
+    elif "" in named:
+        given = parameters.by_place(method)
+        if code.co_kwonlyargcount:
+            pairs = dict(zip(signature(method).names, given))
+            return Calls(lambda: method(**pairs), None)
+    else:
+        named = parameters.by_name(method)
+        first = list(signature(method).names)[: len(named)]
         if any(name not in named for name in first) or code.co_kwonlyargcount:
             return Calls(lambda: method(**named), None)
-        named = {name: named[name] for name in first}
-    given = tuple(named.values())
+        given = tuple(named[name] for name in first)
     return Calls(method, lambda: given)
 
 
@@ -159,13 +195,13 @@ def _method(places: Places, text: str) -> tuple[Any, Any]:
             raise
         why = error if isinstance(error, Trouble) else Trouble(f"there is no module {module} in the revision")
         try:
-            found = _member(places.generators(module, FUNCTIONS_TOO), path)
+            found = _member(places.generators(module, as_it_is), path)
         except (ModuleNotFoundError, Trouble):
             raise why from None
         if marks.kind(found[1]) != "measured":
             raise why from None
     if marks.kind(found[1]) == "measured":
-        return _member(places.generators(module, FUNCTIONS_TOO), path)
+        return _member(places.generators(module, all_replaced), path)
     if not callable(found[1]):
         raise Trouble(f"{text} is a {type(found[1]).__name__}, nothing that can be called")
     return found
@@ -205,6 +241,25 @@ def _see_unchanged(working: str, source: str) -> None:
         raise Trouble(f"{path} cannot be read: {error.strerror}") from None
     if _sha256(content).hexdigest()[: len(expected)] != expected:
         raise Trouble(f"{path} was edited since the measurement was planned; start it again")
+
+
+def _see_planned(places: Places, listed: str) -> None:
+    """See that what was loaded from the working tree is what the measurement was planned with."""
+    with open(listed, encoding="utf-8") as file:
+        planned = dict(line.rstrip("\n").rpartition("=")[::2] for line in file)
+    for name, path in places.loaded():
+        if path not in planned:
+            raise Trouble(
+                f"{path} of the working tree was loaded, as {name}, which no import in the workload's module tells: "
+                "import it there, so that an edit of it counts"
+            )
+        _see_unchanged(places.working, f"{path}={planned[path]}")
+
+
+def _see_version(planned: str) -> None:
+    """See that this is the Python that the measurement was planned for."""
+    if planned and planned != version():
+        raise Trouble(f"this Python is {version()}, and the measurement was planned for {planned}; start it again")
 
 
 def offer() -> None:

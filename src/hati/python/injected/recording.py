@@ -12,7 +12,7 @@ from .calls import Calls, is_lazy
 from .controller import Controller
 from .memory import restart_peak
 from .timing import Spent
-from .trouble import Trouble
+from .trouble import Full, Trouble
 
 
 class Order(NamedTuple):
@@ -20,6 +20,7 @@ class Order(NamedTuple):
 
     ``warmup`` observations come before, or as many as ``seconds`` allow; ``overhead`` is the largest share of reading
     the clocks; ``collector`` is ``on``, ``off`` or ``between`` (off while timing, and run before each observation).
+    ``calls`` are ``batched`` as the clocks need, or ``single``: each is an observation.
     """
 
     observations: int
@@ -28,6 +29,7 @@ class Order(NamedTuple):
     overhead: float
     collector: str
     with_cpu: bool
+    calls: str = "batched"
 
 
 class Recorded(NamedTuple):
@@ -78,7 +80,11 @@ class Patience:
 
 
 def record_calls(calls: Calls, order: Order) -> Recorded:
-    """Time batches of calls."""
+    """Time batches of calls.
+
+    Raises:
+        Trouble: where calls are too short for the clocks, as many as there may be at once.
+    """
     ready = collector(order.collector)
     lazy = is_lazy(_first(calls))
     timed = timing.loop(calls.shape, order.with_cpu, lazy)
@@ -89,7 +95,7 @@ def record_calls(calls: Calls, order: Order) -> Recorded:
         return timed(calls.call, batch)
 
     cost = timing.timer_cost(timed)
-    size = timing.batch_size(lambda number: take(number)[0], cost, order.overhead)
+    size = _size(lambda number: take(number)[0], cost, order)
     spent: list[Spent] = []
     patience = Patience(order)
     while not patience.over:
@@ -103,13 +109,46 @@ def record_loop(loop: Callable[[Controller], Any], order: Order) -> Recorded:
     """Let a function measure by itself.
 
     Raises:
-        Trouble: where it ends before it was told to.
+        Trouble: where it ends before it was told to, or its turns are too short for the clocks and each is to be known.
     """
     judge = _Judge(order)
     loop(judge.controller)
     if not judge.over:
         raise Trouble("the measuring function ended while its controller needed more: loop `while spl.needs_more():`")
-    return judge.recorded()
+    recorded = judge.recorded()
+    if order.calls == "single":
+        _see_long_enough(judge.cost / recorded.overhead, order, judge.cost)
+    return recorded
+
+
+def _size(take: Callable[[int], int], cost: timing.Cost, order: Order) -> int:
+    """How many calls an observation is of.
+
+    Raises:
+        Trouble: where one is too short, and there may be no more; or as many as fit into memory are.
+    """
+    enough = max(cost) / order.overhead
+    if order.calls == "single":
+        _see_long_enough(timing.confirmed(take, 1, enough), order, max(cost))
+        return 1
+    try:
+        return timing.batch_size(take, cost, order.overhead)
+    except Full as full:
+        size = max(1, full.fits // 2)  # those of other batches may be larger
+        if timing.confirmed(take, size, enough) >= enough:
+            return size
+        raise Trouble(
+            f"{full}, and these calls are too short for the clocks: let the workload give the same to all, as by "
+            "itertools.repeat, or raise `memory` of [python.recording]"
+        ) from None
+
+
+def _see_long_enough(taken: float, order: Order, cost: int) -> None:
+    if taken * order.overhead < cost:
+        raise Trouble(
+            f"a call takes {taken:.0f} ns, and reading the clocks {cost} ns: quantiles of single calls are not known; "
+            "ask for the mean, or measure a function that does more"
+        )
 
 
 class _Judge:
@@ -121,7 +160,7 @@ class _Judge:
         self._ready = collector(order.collector)
         self._rounds: list[Spent] = []
         self._size, self._warmup = 1, 0
-        self._cost = self._price()
+        self.cost = self._price()
         self._patience: Patience | None = None
 
     @property
@@ -143,7 +182,7 @@ class _Judge:
         assert self._patience is not None
         of_loop = not self.controller.timed
         wall, cpu = _columns(self._rounds, self._order.with_cpu) if of_loop else self.controller.spent()
-        return _recorded(wall, cpu, self._patience.warmup, self._size if of_loop else 1, self._cost)
+        return _recorded(wall, cpu, self._patience.warmup, self._size if of_loop else 1, self.cost)
 
     def _price(self) -> int:
         """What timing nothing takes."""
@@ -165,9 +204,11 @@ class _Judge:
         elif self._patience is not None:
             self._rounds.append(spent)
             self._patience.count(1)
-        elif spent[0] * self._order.overhead >= self._cost:
+        elif spent[0] * self._order.overhead >= self.cost:
             self._patience = Patience(self._order)
         else:
+            if self._order.calls == "single":
+                _see_long_enough(spent[0], self._order, self.cost)
             self._size *= 2
 
 

@@ -70,16 +70,22 @@ def batch_size(take: Callable[[int], int], cost: Cost, share: float) -> int:
     enough = max(cost) / share
     size = 1
     while size < _LARGEST:
-        shortest = math.inf
-        for _ in range(_CONFIRMED):
-            shortest = min(shortest, take(size))
-            if shortest < enough or shortest > _BEYOND_DOUBT * enough:
-                break
+        shortest = confirmed(take, size, enough)
         if shortest >= enough:
             break
         wanted = size * enough / max(shortest, 1.0)
         size = max(2 * size, min(math.ceil(1.2 * wanted), 16 * size))
     return min(size, _LARGEST)
+
+
+def confirmed(take: Callable[[int], int], size: int, enough: float) -> float:
+    """What a batch takes: the shortest of three, or the first that is too short, or is so long that one will do."""
+    shortest = math.inf
+    for _ in range(_CONFIRMED):
+        shortest = min(shortest, take(size))
+        if shortest < enough or shortest > _BEYOND_DOUBT * enough:
+            break
+    return shortest
 
 
 def _nothing() -> None:

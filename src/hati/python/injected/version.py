@@ -1,0 +1,24 @@
+"""Which Python this is, as far as it decides how fast code is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from binascii import crc32
+
+_VARIABLES = ("PYTHONMALLOC", "PYTHON_FROZEN_MODULES", "PYTHON_GIL", "PYTHON_JIT")
+
+
+def version() -> str:
+    """Its implementation, version and build, with the options and variables that change what it does; no path.
+
+    >>> version().startswith(sys.implementation.name)
+    True
+    """
+    number = ".".join(map(str, sys.version_info[:3])) + getattr(sys, "abiflags", "")
+    parts = [sys.implementation.name, number, format(crc32(sys.version.encode()), "08x")]
+    if sys.flags.optimize:
+        parts.append("O" * sys.flags.optimize)
+    if sys.flags.dev_mode:
+        parts.append("dev")
+    return "-".join(parts) + "".join(f";{name}={os.environ[name]}" for name in _VARIABLES if os.environ.get(name))

@@ -1,0 +1,158 @@
+"""What is measured is known by its content: of the working tree's files, and of the interpreter."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from measuring import QUICK, Measure, recorded, values
+
+from hati.core import Benchmark, InputError, Outcome
+from hati.python import Environment, Interpreter, python_benchmark
+from hati.python.imports import imported_files
+from hati.python.sources import WorkingTree
+
+WORK = """
+import hati
+import sys, helpers.numbers
+from helpers import texts
+from math import pi
+
+
+@hati.workload
+def some(n):
+    from late import more
+    return more(n),
+
+
+@hati.measured
+def loop(spl, n):
+    while spl.needs_more():
+        with spl.measure():
+            sum(range(n))
+"""
+FILES = {
+    "src/work.py": WORK,
+    "src/helpers/__init__.py": "from importlib import import_module\nimport_module('named')\n",
+    "src/helpers/numbers.py": "from .deep import one\n",
+    "src/helpers/deep.py": "try:\n    from .. import nothing\nexcept ImportError:\n    one = 1\n",
+    "src/helpers/texts.py": "",
+    "src/helpers/unused.py": "",
+    "src/late.py": "def more(n): return n\n",
+    "src/named.py": "if not __file__:\n    import broken\n",
+    "src/broken.py": "this is no Python",
+    "src/subject.py": "def get(n): return n\n",
+    "src/elsewhere.py": "from work import loop, some\n",
+}
+TAKEN = {"work", "helpers/__init__", "helpers/numbers", "helpers/deep", "helpers/texts", "late", "named", "broken"}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def by_workload(root: Path) -> Benchmark:
+    return python_benchmark("subject:get", workload="work:some", parameters=(1,), root=root, recording=QUICK)
+
+
+def by_itself(root: Path) -> Benchmark:
+    return python_benchmark("work:loop", parameters=(10,), root=root, recording=QUICK)
+
+
+def from_elsewhere(root: Path) -> Benchmark:
+    return python_benchmark("elsewhere:loop", parameters=(10,), root=root, recording=QUICK)
+
+
+def test_what_is_imported_is_found_wherever_the_statement_stands(project: Path) -> None:
+    found = imported_files(WorkingTree(project, ("src", ".")), ["work"])
+    assert found == {Path("src", f"{name}.py") for name in TAKEN}
+    (project / "src" / "helpers" / "deep.py").rename(project / "src" / "helpers" / "deep.cpython-311.so")
+    assert Path("src/helpers/deep.cpython-311.so") in imported_files(WorkingTree(project, ("src",)), ["work"])
+
+
+@pytest.mark.parametrize("make", [by_workload, by_itself, from_elsewhere])
+def test_an_edit_of_what_is_taken_from_the_working_tree_is_another_benchmark(make: Measure, project: Path) -> None:
+    before = make(project).definition
+    assert make(project).definition == before
+    for name in TAKEN:
+        file = project / "src" / f"{name}.py"
+        content = file.read_text()
+        file.write_text(f"{content}\n# edited\n")
+        assert make(project).definition != before, name
+        file.write_text(content)
+    for name in ("subject", "helpers/unused"):
+        (project / "src" / f"{name}.py").write_text("# edited\n")
+    assert make(project).definition == before
+
+
+def test_what_is_measured_holds_no_path_of_this_machine(project: Path) -> None:
+    own = Interpreter(environment=Environment())
+    for benchmark in (by_itself(project), python_benchmark("work:loop", root=project, interpreter=own)):
+        for path in (project, Path(sys.executable), Path(sys.executable).parent, Path.cwd()):
+            assert str(path) not in benchmark.definition
+        assert f"version={sys.implementation.name}-{sys.version.split()[0]}" in benchmark.definition
+
+
+def test_another_python_is_another_benchmark(project: Path) -> None:
+    program = project / "optimised"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -O "$@"\n')
+    program.chmod(0o755)
+    usual, same, other = (
+        python_benchmark("work:loop", root=project, interpreter=Interpreter(command)).definition
+        for command in ("", sys.executable, "./optimised")
+    )
+    assert usual == same
+    assert other != usual
+    with pytest.raises(InputError, match="there is no interpreter 'python9'; correct `interpreter`"):
+        python_benchmark("work:loop", root=project, interpreter=Interpreter("python9"))
+    (project / "optimised").write_text("#!/bin/sh\nexit 3\n")
+    with pytest.raises(InputError, match="is no Python that measures: it said nothing"):
+        python_benchmark("work:loop", root=project, interpreter=Interpreter("./optimised"))
+
+
+def test_the_interpreter_that_runs_hati_measures_whatever_the_search_path_has(
+    project: Path, measure: Measure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = project / "bin" / "python3"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nexit 3\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    runs = measure(project, by_itself(project), by_workload(project))
+    assert [run.outcome for run in runs] == [Outcome.DONE] * 2, [run.detail for run in runs]
+
+
+def test_a_python_that_was_not_planned_with_does_not_measure(project: Path) -> None:
+    done = recorded(project, project, "method=work:loop", "parameter=int:n=10", "version=cpython-2.0")
+    assert done.returncode == 1
+    assert done.stderr.endswith(", and the measurement was planned for cpython-2.0; start it again\n")
+
+
+def listed(benchmark: Benchmark, folder: Path) -> str:
+    """The file of what a benchmark was planned with, as a word."""
+    [file] = [file for file in benchmark.files if file.path == "imports.txt"]
+    path = folder / "imports.txt"
+    path.write_text(file.template.removeprefix("{% raw %}").removesuffix("{% endraw %}"))
+    return f"imports={path}"
+
+
+def test_what_is_loaded_from_the_working_tree_is_what_was_planned_with(project: Path, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "src").mkdir(parents=True)
+    (tree / "src" / "subject.py").write_text("def get(n): return n\n")
+    words = ("method=subject:get", "workload=work:some", "parameter=int:n=1")
+    planned = listed(by_workload(project), tmp_path)
+    assert values(recorded(project, tree, *words, planned), "wall_time")
+    (project / "src" / "late.py").write_text("def more(n): return n + 1\n")
+    edited = recorded(project, tree, *words, planned)
+    assert edited.stderr.endswith("hati: src/late.py was edited since the measurement was planned; start it again\n")
+    (project / "src" / "late.py").write_text("more = __import__('un' + 'seen').more\n")
+    (project / "src" / "unseen.py").write_text("def more(n): return n\n")
+    hidden = recorded(project, tree, *words, listed(by_workload(project), tmp_path))
+    assert "hati: src/unseen.py of the working tree was loaded, as unseen, which no import in" in hidden.stderr
+    assert not hidden.stdout
