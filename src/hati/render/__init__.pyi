@@ -1,4 +1,5 @@
 from .annotations import to_annotations as to_annotations
+from .assertion import assertion_html as assertion_html
 from .audit import audit_markdown as audit_markdown
 from .audit import audit_text as audit_text
 from .audit import print_audit as print_audit

@@ -4,6 +4,7 @@ from .asserting import formulas_in as formulas_in
 from .asserting import formulas_of as formulas_of
 from .asserting import split_samples as split_samples
 from .assuring import PreparedAssertion as PreparedAssertion
+from .assuring import RehearsedAssertion as RehearsedAssertion
 from .assuring import assure as assure
 from .assuring import prepare_assertion as prepare_assertion
 from .assuring import project_around as project_around

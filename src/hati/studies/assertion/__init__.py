@@ -2,10 +2,12 @@
 
 from hati.studies.assertion.atoms import Atom, check_relation, judge
 from hati.studies.assertion.book import Book
+from hati.studies.assertion.costs import Cost, costs_of
+from hati.studies.assertion.foreseen import Foreseen, foreseen
 from hati.studies.assertion.formulas import Answer, Settled, answer, judged_formula
 from hati.studies.assertion.point import Point
 from hati.studies.assertion.requirement import Requirement, methods_of
-from hati.studies.assertion.sides import run_means
+from hati.studies.assertion.sides import run_means, side_of
 from hati.studies.assertion.standard import Standard
 from hati.studies.assertion.study import Assertion, Assured, assertion_id
 
@@ -15,6 +17,8 @@ __all__ = [
     "Assured",
     "Atom",
     "Book",
+    "Cost",
+    "Foreseen",
     "Point",
     "Requirement",
     "Settled",
@@ -22,8 +26,11 @@ __all__ = [
     "answer",
     "assertion_id",
     "check_relation",
+    "costs_of",
+    "foreseen",
     "judge",
     "judged_formula",
     "methods_of",
     "run_means",
+    "side_of",
 ]
