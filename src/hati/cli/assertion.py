@@ -12,6 +12,7 @@ import typer
 from hati.cli.asserted import AssertionFormat, write_assured, write_explanation
 from hati.cli.compare import UNDECIDED, WORSE
 from hati.cli.dry_run import write_foreseen
+from hati.cli.machines import refuse_others, write_portability
 from hati.cli.output import STDOUT, check_output, parse_target, say, whether_read_or_not
 from hati.cli.parameters import HERE, DryRun, Fresh, Output, Seed, StorePlace
 from hati.cli.progress import progress
@@ -21,7 +22,7 @@ from hati.core import InputError
 if TYPE_CHECKING:
     from hati.core import Evidence
     from hati.logic.interpret import Verdict
-    from hati.studies.assertion import Answer, Assertion, Assured, Requirement, Standard
+    from hati.studies.assertion import Answer, Assertion, Assured, Portability, Requirement, Standard
     from hati.wiring import NamedFile
 
 
@@ -69,6 +70,14 @@ _Budget = Annotated[
 _Explain = Annotated[
     int | None, typer.Option("--explain", metavar="N", min=1, help="Tell in words how the N-th formula was decided.")
 ]
+_Machines = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--machines",
+        metavar="A B",
+        help="How far two machines agree, by what was measured on both: names or fingerprints.",
+    ),
+]
 _Reports = Annotated[
     list[str] | None,
     typer.Option(
@@ -88,6 +97,7 @@ def assert_(
     alpha: _Alpha = "1%",
     fail_on: _FailOn = "violated,inconclusive",
     explain: _Explain = None,
+    machines: _Machines = None,
     project: _Project = None,
     budget: _Budget = "5m",
     seed: Seed = 1,
@@ -108,8 +118,17 @@ def assert_(
     if explain is not None and explain > len(requirements):
         raise InputError(f"--explain {explain}: there are {len(requirements)}", fix="count them from 1")
     reports = [parse_target(text, AssertionFormat) for text in report or ()]
+    formats = [chosen, *(kind for kind, _ in reports)]
     for file in (output, *(file for _, file in reports)):
         check_output(file, *(paths or ()))
+    if machines is not None:
+        refuse_others({"--explain": explain, "--history": history, "--dry-run": dry_run, "--fresh": fresh}, formats)
+        ported = (
+            _ported_by_samples(requirements, machines, samples)
+            if samples
+            else _ported(requirements, machines, project_of(project, paths or []), store)
+        )
+        return _failed(write_portability(ported, [*reports, (chosen, output)]))
     if samples:
         found = _by_samples(requirements, standard, samples, history or [])
     else:
@@ -124,9 +143,17 @@ def assert_(
         with whether_read_or_not():
             write_explanation(found.answers[explain - 1], found.standard, output)
     errors = write_assured(found, standard, [*reports, *([(chosen, output)] if explain is None else [])])
+    failed = _failed(errors)
+    return _status(found.answers, failing) or failed
+
+
+def _failed(errors: list[str]) -> int:
+    """Say them; the exit status where there is nothing worse."""
+    from hati.cli.program import BAD_INPUT
+
     for error in errors:
         say(f"error: {error}")
-    return _status(found.answers, failing, errors)
+    return BAD_INPUT if errors else 0
 
 
 @dataclass(frozen=True)
@@ -154,6 +181,22 @@ def project_of(project: Path | None, paths: list[Path]) -> Path:
     if len(found) > 1:
         raise InputError(f"the formulas are of {len(found)} projects: {found[0]}, {found[1]}", fix="say --project")
     return found[0]
+
+
+def _ported_by_samples(
+    requirements: tuple[Requirement, ...], machines: tuple[str, str], samples: list[str]
+) -> Portability:
+    from hati.wiring import book_of, sampled_portability
+
+    return sampled_portability(book_of(_named_files(samples)), requirements, machines)
+
+
+def _ported(
+    requirements: tuple[Requirement, ...], machines: tuple[str, str], around: Path, store: str | None
+) -> Portability:
+    from hati.wiring import stored_portability, workplace_around
+
+    return stored_portability(workplace_around(around, store), requirements, machines)
 
 
 def _by_samples(
@@ -222,12 +265,10 @@ def _parse_failing(text: str) -> frozenset[Verdict]:
     return frozenset(able[word] for word in words)
 
 
-def _status(answers: tuple[Answer, ...], failing: frozenset[Verdict], errors: list[str]) -> int:
-    """That of the verdicts; a report that cannot be written counts where it is 0."""
-    from hati.cli.program import BAD_INPUT
+def _status(answers: tuple[Answer, ...], failing: frozenset[Verdict]) -> int:
     from hati.logic.interpret import Verdict
 
     found = {each.verdict for each in answers} & failing
     if Verdict.VIOLATED in found:
         return WORSE
-    return UNDECIDED if found else BAD_INPUT if errors else 0
+    return UNDECIDED if found else 0

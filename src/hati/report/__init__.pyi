@@ -74,6 +74,12 @@ from .paired import paired_table as paired_table
 from .paired import variant_names as variant_names
 from .plain import Plain as Plain
 from .plans import plan_table as plan_table
+from .portability import PortabilityBin as PortabilityBin
+from .portability import portability_answer as portability_answer
+from .portability import portability_bins as portability_bins
+from .portability import portability_facts as portability_facts
+from .portability import portability_json as portability_json
+from .portability import portability_tables as portability_tables
 from .promises import promise as promise
 from .promises import promise_in_deviations as promise_in_deviations
 from .quantities import change as change

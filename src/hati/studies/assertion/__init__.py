@@ -5,13 +5,16 @@ from hati.studies.assertion.book import Book
 from hati.studies.assertion.costs import Cost, costs_of
 from hati.studies.assertion.foreseen import Foreseen, foreseen
 from hati.studies.assertion.formulas import Answer, Settled, answer, judged_formula
-from hati.studies.assertion.point import Point
+from hati.studies.assertion.point import STAGE, Point
+from hati.studies.assertion.portability import EDGES, KnownMachine, Portability, Ported, portability
 from hati.studies.assertion.requirement import Requirement, methods_of
 from hati.studies.assertion.sides import run_means, side_of
 from hati.studies.assertion.standard import Standard
 from hati.studies.assertion.study import Assertion, Assured, assertion_id
 
 __all__ = [
+    "EDGES",
+    "STAGE",
     "Answer",
     "Assertion",
     "Assured",
@@ -19,7 +22,10 @@ __all__ = [
     "Book",
     "Cost",
     "Foreseen",
+    "KnownMachine",
     "Point",
+    "Portability",
+    "Ported",
     "Requirement",
     "Settled",
     "Standard",
@@ -31,6 +37,7 @@ __all__ = [
     "judge",
     "judged_formula",
     "methods_of",
+    "portability",
     "run_means",
     "side_of",
 ]
