@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import pytest
+
+from hati.studies.assertion import answer
 
 if TYPE_CHECKING:
     from conftest import Hati
@@ -29,6 +32,24 @@ metric = [{{ name = "steps", unit = "1" }}]
 """
     for name, each in (("fast", 10), ("slow", 12))
 )
+STATED = """
+import hati
+
+
+def work(n):
+    for _ in range(n):
+        sum(range(100))
+
+
+@hati.spl("cpu(SELF(20)) <= cpu(perf:slow(20))")
+def quick(n):
+    work(n)
+
+
+@hati.spl("cpu(SELF(20)) <= 2 * cpu(perf:quick(20))")
+def slow(n):
+    work(20 * n)
+"""
 SAMPLES = "a=a.json,b=b.json,c=c.json,few=few.json"
 
 
@@ -97,6 +118,63 @@ def test_junit_and_markdown_tell_the_same(hati_here: Hati) -> None:
 
 
 @pytest.mark.usefixtures("files")
+def test_one_decision_is_told_in_several_formats(hati_here: Hati, tmp_path: Path) -> None:
+    done = hati_here("assert", "r.spl", "--samples", SAMPLES, "--report", "html=r.html", "--report", "json=r.json")
+    assert done.status == 1
+    assert "3 formulas: 1 hold, 1 violated, 1 inconclusive" in done.out
+    page = (tmp_path / "r.html").read_text()
+    assert page.startswith("<!DOCTYPE html>")
+    assert "2. VIOLATED: bad: c &lt;= b" in page
+    assert len(json.loads((tmp_path / "r.json").read_text())["formulas"]) == 3
+    alone = hati_here("assert", "r.spl", "--samples", SAMPLES, "--format", "html", "--output", "same.html")
+    assert (alone.status, alone.out) == (1, "")
+    assert (tmp_path / "same.html").read_text() == page
+
+
+@pytest.mark.parametrize("report", ["html", "pdf=x", "html=", "html=no/such/folder.html"])
+@pytest.mark.usefixtures("files")
+def test_a_report_that_cannot_be_is_refused_before_anything_is_done(hati_here: Hati, report: str) -> None:
+    done = hati_here("assert", "--formula", "c <= b", "--samples", SAMPLES, "--report", report)
+    assert (done.status, done.out) == (2, "")
+    assert "FORMAT=FILE" in done.err or "cannot be written" in done.err
+
+
+@pytest.mark.usefixtures("files")
+def test_a_report_that_is_lost_does_not_hide_the_verdict(
+    hati_here: Hati, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder goes while the formulas are decided."""
+    (tmp_path / "out").mkdir()
+    monkeypatch.setattr("hati.studies.assertion.answer", _without(tmp_path / "out", answer))
+    for formula, status in (("c <= b", 1), ("a <= b", 2)):
+        (tmp_path / "out").mkdir(exist_ok=True)
+        done = hati_here("assert", "--formula", formula, "--samples", SAMPLES, "--report", "html=out/r.html")
+        assert (done.status, formula in done.out) == (status, True)
+        assert "error: out/r.html cannot be written" in done.err
+
+
+def _without(folder: Path, call: Callable[..., object]) -> Callable[..., object]:
+    def gone(*arguments: object) -> object:
+        folder.rmdir()
+        return call(*arguments)
+
+    return gone
+
+
+@pytest.mark.usefixtures("files")
+def test_json_has_the_p_values_of_whole_formulas(hati_here: Hati) -> None:
+    """Of a conjunction the larger p-value that it is violated, and twice the smaller that it holds, of two."""
+    (told,) = hati_here("assert", "--formula", "c <= b & a <= b", "--samples", SAMPLES, "--format", "json").json[
+        "formulas"
+    ]
+    atoms = told["atoms"]
+    assert told["p_holds"] == max(atom["p_holds"] for atom in atoms)
+    assert told["p_violated"] == pytest.approx(2 * min(atom["p_violated"] for atom in atoms), rel=1e-9)
+    assert told["p_violated"] < 0.01 < told["p_holds"]
+    assert told["cost"] is None
+
+
+@pytest.mark.usefixtures("files")
 def test_the_text_says_only_what_bears_on_the_formulas(hati_here: Hati) -> None:
     limit = hati_here("assert", "--formula", "a < 20 ms", "--samples", SAMPLES).out
     assert "room" not in limit
@@ -106,6 +184,10 @@ def test_the_text_says_only_what_bears_on_the_formulas(hati_here: Hati) -> None:
     assert "fewer than 5 runs of a side" in ratio
     same = hati_here("assert", "--formula", "a <= a strictly", "--samples", SAMPLES).out
     assert "both sides are the same" in same
+    twice = hati_here("assert", "--formula", "a <= again strictly", "--samples", f"{SAMPLES},again=a.json").out
+    assert "both sides are the same, which no number of runs tells apart." in " ".join(twice.split())
+    other = hati_here("assert", "--formula", "few <= b strictly", "--samples", SAMPLES).out
+    assert "both sides are the same" not in other
 
 
 @pytest.mark.usefixtures("files")
@@ -183,9 +265,66 @@ def test_methods_of_a_project_are_measured_until_all_is_decided(counted: Path, h
     assert (dry.status, "8 runs" in dry.out) == (0, True)
     done = hati("assert", "r.spl", "--format", "json")
     assert (done.status, done.json["runs"]) == (0, 8)
+    assert "formulas: 8 of 8 runs, 1 of 1 decided" in done.err
+    (cost,) = [each["cost"] for each in done.json["formulas"]]
+    assert (cost["runs"], cost["shared"], cost["seconds"]) == (8, 0, pytest.approx(done.json["seconds"]))
+    known = hati("assert", "r.spl", "--dry-run", "--budget", "20", "--format", "json")
+    (method,) = known.json["methods"]
+    assert (method["methods"], method["least"], method["most"]) == (["fast(10)", "fast(n = 10)"], 8, 20)
+    assert method["seconds"] == known.json["seconds"] > 0
     again = hati("assert", "r.spl", "--format", "json")
     assert (again.status, again.json["study"]) == (0, done.json["study"])
     assert "was measured before; --fresh measures again" in again.err
+
+
+def test_a_plan_says_how_often_each_method_is_run(counted: Path, hati_here: Hati) -> None:
+    (counted / "r.spl").write_text("fast(10) <= slow(10)\nfast(10) <= 120\n")
+    words = "assert", "r.spl", "--dry-run", "--budget", "20"
+    told = [" ".join(line.split()) for line in hati_here(*words).out.splitlines()]
+    assert told[:5] == [
+        "Methods",
+        "",
+        "method runs at least at most time at least",
+        "-" * len("method    runs at least  at most  time at least"),
+        "fast(10) 8 12 not known yet",
+    ]
+    assert "16 runs: how long they take is not known yet." in told
+    plan = hati_here(*words, "--format", "json").json
+    assert [(each["methods"], each["least"], each["most"], each["seconds"]) for each in plan["methods"]] == [
+        (["fast(10)"], 8, 12, None),
+        (["slow(10)"], 8, 10, None),
+    ]
+    assert (plan["runs"], len(plan["tasks"]), plan["seconds"]) == (16, 16, None)
+    assert "### Methods" in hati_here(*words, "--format", "markdown").out
+    assert not counted.joinpath(".hati", "store.sqlite-journal").exists()
+
+
+def test_a_file_of_functions_is_decided_by_measuring_them(tmp_path: Path, hati: Hati) -> None:
+    """``slow`` does twenty times the work of ``quick``: the first formula holds, the second is violated."""
+    (tmp_path / "perf.py").write_text(STATED)
+    done = hati("assert", "perf.py", "--format", "json", "--report", "html=r.html", "--budget", "200")
+    assert done.status == 1
+    told = [(each["name"], each["file"], each["line"], each["verdict"]) for each in done.json["formulas"]]
+    assert told == [("quick", "perf.py", 10, "HOLDS"), ("slow", "perf.py", 15, "VIOLATED")]
+    assert [each["atoms"][0]["text"] for each in done.json["formulas"]] == [
+        "cpu(SELF(20)) <= cpu(perf:slow(20))",
+        "cpu(SELF(20)) <= 2 * cpu(perf:quick(20))",
+    ]
+    first, second = (each["cost"] for each in done.json["formulas"])
+    assert first == second
+    assert first["shared"] == first["runs"] == done.json["runs"]
+    assert "cpu(SELF(20)) &lt;= cpu(perf:slow(20)): HOLDS" in (tmp_path / "r.html").read_text()
+    text = " ".join(hati("assert", "perf.py", "--budget", "200").out.split())
+    assert "Shared runs are those of several formulas, and count for each of them." in text
+
+
+def test_what_has_two_names_is_told_to_be_the_same(counted: Path, hati: Hati) -> None:
+    """The parameter in order and by name; a revision that the working tree is."""
+    done = hati("assert", "--formula", "fast(10) <= fast(n = 10) strictly", "--budget", "20")
+    assert done.status == 3
+    assert "both sides are the same, which no number of runs tells apart." in " ".join(done.out.split())
+    assert "7 runs" in done.out
+    assert counted.exists()
 
 
 @pytest.mark.acceptance

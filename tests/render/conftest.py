@@ -1,8 +1,10 @@
-"""The conclusions that tests/report makes serve here too."""
+"""The conclusions that tests/report makes serve here too, and the samples of tests/studies."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "report"))
+TESTS = Path(__file__).resolve().parent.parent
+
+sys.path[:0] = [str(TESTS / "report"), str(TESTS / "studies")]

@@ -9,29 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hati.cli.asserted import AssertionFormat, write_assured, write_explanation
 from hati.cli.compare import UNDECIDED, WORSE
-from hati.cli.dry_run import write_rehearsal
-from hati.cli.output import STDOUT, Format, check_output, console, say, whether_read_or_not, write
+from hati.cli.dry_run import write_foreseen
+from hati.cli.machines import refuse_others, write_portability
+from hati.cli.output import STDOUT, check_output, parse_target, say, whether_read_or_not
 from hati.cli.parameters import HERE, DryRun, Fresh, Output, Seed, StorePlace
 from hati.cli.progress import progress
 from hati.cli.screen import parse_share
 from hati.core import InputError
 
 if TYPE_CHECKING:
+    from hati.core import Evidence
     from hati.logic.interpret import Verdict
-    from hati.studies.assertion import Answer, Assured, Requirement, Standard
+    from hati.studies.assertion import Answer, Assertion, Assured, Portability, Requirement, Standard
     from hati.wiring import NamedFile
-
-_TITLE = "hati assert"
-
-
-class AssertionFormat(StrEnum):
-    """How judged formulas are written."""
-
-    TEXT = "text"
-    JSON = "json"
-    MARKDOWN = "markdown"
-    JUNIT = "junit"
 
 
 class InterpretationName(StrEnum):
@@ -78,6 +70,20 @@ _Budget = Annotated[
 _Explain = Annotated[
     int | None, typer.Option("--explain", metavar="N", min=1, help="Tell in words how the N-th formula was decided.")
 ]
+_Machines = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--machines",
+        metavar="A B",
+        help="How far two machines agree, by what was measured on both: names or fingerprints.",
+    ),
+]
+_Reports = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--report", metavar="FORMAT=FILE", help="Write it so too, such as html=formulas.html; may be repeated."
+    ),
+]
 _Chosen = Annotated[AssertionFormat, typer.Option("--format", help="How the result is written.")]
 
 
@@ -91,6 +97,7 @@ def assert_(
     alpha: _Alpha = "1%",
     fail_on: _FailOn = "violated,inconclusive",
     explain: _Explain = None,
+    machines: _Machines = None,
     project: _Project = None,
     budget: _Budget = "5m",
     seed: Seed = 1,
@@ -98,6 +105,7 @@ def assert_(
     dry_run: DryRun = False,
     store: StorePlace = None,
     output: Output = STDOUT,
+    report: _Reports = None,
     chosen: _Chosen = AssertionFormat.TEXT,
 ) -> int:
     """Decide formulas: each HOLDS, is VIOLATED or INCONCLUSIVE. What they are about is measured, or is in --samples."""
@@ -109,9 +117,20 @@ def assert_(
     requirements = _requirements(paths or [], formula or [], project)
     if explain is not None and explain > len(requirements):
         raise InputError(f"--explain {explain}: there are {len(requirements)}", fix="count them from 1")
-    check_output(output, *(paths or ()))
+    reports = [parse_target(text, AssertionFormat) for text in report or ()]
+    formats = [chosen, *(kind for kind, _ in reports)]
+    for file in (output, *(file for _, file in reports)):
+        check_output(file, *(paths or ()))
+    if machines is not None:
+        refuse_others({"--explain": explain, "--history": history, "--dry-run": dry_run, "--fresh": fresh}, formats)
+        ported = (
+            _ported_by_samples(requirements, machines, samples)
+            if samples
+            else _ported(requirements, machines, project_of(project, paths or []), store)
+        )
+        return _failed(write_portability(ported, [*reports, (chosen, output)]))
     if samples:
-        found = _decided(requirements, standard, samples, history or [])
+        found = _by_samples(requirements, standard, samples, history or [])
     else:
         if history:
             raise InputError("--history is for --samples", fix="leave it out, or give samples of all methods")
@@ -120,12 +139,21 @@ def assert_(
         if measured is None:
             return 0
         found = measured
-    with whether_read_or_not():
-        if explain is None:
-            _write(found, standard, chosen, output)
-        else:
-            _explain(found.answers[explain - 1], found.standard, output)
-    return _status(found.answers, failing)
+    if explain is not None:
+        with whether_read_or_not():
+            write_explanation(found.answers[explain - 1], found.standard, output)
+    errors = write_assured(found, standard, [*reports, *([(chosen, output)] if explain is None else [])])
+    failed = _failed(errors)
+    return _status(found.answers, failing) or failed
+
+
+def _failed(errors: list[str]) -> int:
+    """Say them; the exit status where there is nothing worse."""
+    from hati.cli.program import BAD_INPUT
+
+    for error in errors:
+        say(f"error: {error}")
+    return BAD_INPUT if errors else 0
 
 
 @dataclass(frozen=True)
@@ -155,14 +183,30 @@ def project_of(project: Path | None, paths: list[Path]) -> Path:
     return found[0]
 
 
-def _decided(
+def _ported_by_samples(
+    requirements: tuple[Requirement, ...], machines: tuple[str, str], samples: list[str]
+) -> Portability:
+    from hati.wiring import book_of, sampled_portability
+
+    return sampled_portability(book_of(_named_files(samples)), requirements, machines)
+
+
+def _ported(
+    requirements: tuple[Requirement, ...], machines: tuple[str, str], around: Path, store: str | None
+) -> Portability:
+    from hati.wiring import stored_portability, workplace_around
+
+    return stored_portability(workplace_around(around, store), requirements, machines)
+
+
+def _by_samples(
     requirements: tuple[Requirement, ...], standard: Standard, samples: list[str], history: list[str]
 ) -> Assured:
     from hati.studies.assertion import Assured, answer
     from hati.wiring import book_of
 
     book = book_of(_named_files(samples), _named_files(history))
-    return Assured("", answer(requirements, book, standard), standard, (), 0, 0.0)
+    return Assured("", answer(requirements, book, standard), standard, (), 0, 0.0, book=book)
 
 
 def _measured(
@@ -178,13 +222,21 @@ def _measured(
     place = workplace_around(measuring.project, measuring.store)
     prepared = prepare_assertion(place, requirements, standard, measuring.budget, fresh=measuring.fresh)
     if measuring.dry_run:
-        plain = Format.TEXT if chosen is AssertionFormat.JUNIT else Format(chosen.value)
-        write_rehearsal(rehearse_assertion(prepared), plain, output)
+        write_foreseen(rehearse_assertion(prepared), chosen.plain, output)
         return None
     if prepared.finished:
         say(f"{prepared.study.id.key} was measured before; --fresh measures again")
-    with progress("formulas") as observe:
+    with progress("formulas", lambda known: _decided(prepared.study, known)) as observe:
         return assure(prepared, say, observe)
+
+
+def _decided(study: Assertion, known: Evidence) -> str:
+    """How many formulas are, where that is known before the budget is spent."""
+    from hati.logic.interpret import Interpretation
+
+    if study.standard.interpretation is not Interpretation.DEFAULT:
+        return ""
+    return f"{study.decided(known)} of {len(study.requirements)} decided"
 
 
 def _requirements(paths: list[Path], formulas: list[str], project: Path | None) -> tuple[Requirement, ...]:
@@ -220,26 +272,3 @@ def _status(answers: tuple[Answer, ...], failing: frozenset[Verdict]) -> int:
     if Verdict.VIOLATED in found:
         return WORSE
     return UNDECIDED if found else 0
-
-
-def _write(found: Assured, standard: Standard, chosen: AssertionFormat, output: str) -> None:
-    from hati import render
-    from hati.report import assertion_cases, assertion_json, assertion_table
-
-    table = assertion_table(found, standard)
-    if chosen is AssertionFormat.JSON:
-        write(render.to_json(assertion_json(found)), output)
-    elif chosen is AssertionFormat.JUNIT:
-        write(render.to_junit(_TITLE, assertion_cases(found.answers)), output)
-    elif chosen is AssertionFormat.MARKDOWN:
-        write(render.table_markdown(table), output)
-    elif output == STDOUT:
-        render.print_table(table, console())
-    else:
-        write(render.table_text(table), output)
-
-
-def _explain(found: Answer, standard: Standard, output: str) -> None:
-    from hati.report import explanation
-
-    write(explanation(found, standard), output)

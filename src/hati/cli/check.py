@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,15 +18,14 @@ from hati.cli.output import (
     Format,
     check_output,
     console,
-    discard_output,
+    parse_target,
     say,
-    whether_read_or_not,
     write,
+    write_targets,
 )
 from hati.cli.parameters import HERE, BenchmarkName, DryRun, Fresh, Output, Seed, StorePlace
 from hati.cli.progress import progress
 from hati.cli.screen import parse_share
-from hati.core import InputError
 
 if TYPE_CHECKING:
     from hati.report import Table
@@ -113,7 +111,7 @@ def check(
 
     question = Question(parse_share(alpha), parse_share(margin))
     failing = parse_verdicts(fail_on)
-    targets = [(chosen, output), *map(_parse_report, report or ())]
+    targets = [(chosen, output), *(parse_target(text, CheckFormat) for text in report or ())]
     for _, file in targets:
         check_output(file)
     place = workplace(project, store)
@@ -131,14 +129,6 @@ def check(
     for error in errors:
         say(f"error: {error}")
     return _status(ruling, errors)
-
-
-def _parse_report(text: str) -> tuple[CheckFormat, str]:
-    name, equals, file = text.partition("=")
-    known = [one.value for one in CheckFormat]
-    if not equals or not file or name not in known:
-        raise InputError(f"--report {text!r} is not FORMAT=FILE", fix=f"the formats are {', '.join(known)}")
-    return CheckFormat(name), file
 
 
 def _status(ruling: Ruling, errors: Sequence[str] = ()) -> int:
@@ -164,19 +154,10 @@ def _write_all(
     """
     from hati.report import gate_answer, report_sentence
 
-    errors, shown = [], False
-    for kind, file in sorted(targets, key=lambda target: target[1] == STDOUT):  # files first: a pipe may be closed
-        try:
-            with whether_read_or_not():
-                _write(ruling, advice, within, kind, file)
-                sys.stdout.flush()
-        except InputError as error:
-            errors.append(str(error))
-        except OSError as error:
-            discard_output()
-            errors.append(f"standard output cannot be written: {error.strerror}")
-        else:
-            shown = shown or file == STDOUT
+    def writer(kind: CheckFormat, file: str) -> None:
+        _write(ruling, advice, within, kind, file)
+
+    errors, shown = write_targets(targets, writer)
     if errors and not shown:
         for sentence in (gate_answer(ruling), *map(report_sentence, ruling.reports)):
             say(sentence)

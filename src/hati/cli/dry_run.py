@@ -4,17 +4,43 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hati.cli.output import Format, TableFormat, write
+from hati.cli.output import STDOUT, Format, TableFormat, console, write
 from hati.cli.tables import write_table
 
 if TYPE_CHECKING:
     from hati.report import Table
-    from hati.wiring import Rehearsal
+    from hati.wiring import Rehearsal, RehearsedAssertion
 
 
 def write_rehearsal(rehearsal: Rehearsal, chosen: Format, output: str) -> None:
     """Write the tasks in the order in which they would be run."""
     write_table(_table(rehearsal), TableFormat(chosen.value), output)
+
+
+def write_foreseen(rehearsed: RehearsedAssertion, chosen: Format, output: str) -> None:
+    """The same of formulas: first how often each of their methods is run."""
+    from hati import render
+    from hati.report import foreseen_json, foreseen_table
+
+    whole = rehearsed.whole
+    tables = (foreseen_table(rehearsed.methods), _table(whole))
+    if chosen is Format.JSON:
+        told = {
+            "reason": whole.reason,
+            "methods": foreseen_json(rehearsed.methods),
+            "runs": len(whole.plan),
+            "seconds": whole.seconds,
+            "tasks": render.table_rows(tables[1]),
+        }
+        write(render.to_json(told), output)
+    elif chosen is Format.MARKDOWN:
+        write("\n".join(map(render.table_markdown, tables)), output)
+    elif output == STDOUT:
+        for table in tables:
+            render.print_table(table, console())
+            console().print()
+    else:
+        write("\n".join(map(render.table_text, tables)), output)
 
 
 def write_planned(rehearsal: Rehearsal, chosen: Format, output: str) -> None:

@@ -6,11 +6,11 @@ import errno
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hati.core import InputError
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 STDOUT = "-"
+
+Kind = TypeVar("Kind", bound=StrEnum)
 
 
 class Format(StrEnum):
@@ -64,6 +66,37 @@ def write_pieces(pieces: Iterable[str | bytes], output: str = STDOUT) -> None:
     except OSError as error:
         raise _unwritable(path, error.strerror) from error
     _disown(path)
+
+
+def parse_target(text: str, kinds: type[Kind]) -> tuple[Kind, str]:
+    """Read ``FORMAT=FILE``.
+
+    Raises:
+        InputError: for anything else, and another format.
+    """
+    name, equals, file = text.partition("=")
+    known = [one.value for one in kinds]
+    if not equals or not file or name not in known:
+        raise InputError(f"--report {text!r} is not FORMAT=FILE", fix=f"the formats are {', '.join(known)}")
+    return kinds(name), file
+
+
+def write_targets(targets: Sequence[tuple[Kind, str]], writer: Callable[[Kind, str], None]) -> tuple[list[str], bool]:
+    """Write every report that can be written; what is wrong with the others, and whether standard output has one."""
+    errors, shown = [], False
+    for kind, file in sorted(targets, key=lambda target: target[1] == STDOUT):  # files first: a pipe may be closed
+        try:
+            with whether_read_or_not():
+                writer(kind, file)
+                sys.stdout.flush()
+        except InputError as error:
+            errors.append(str(error))
+        except OSError as error:
+            discard_output()
+            errors.append(f"standard output cannot be written: {error.strerror}")
+        else:
+            shown = shown or file == STDOUT
+    return errors, shown
 
 
 @contextmanager

@@ -15,15 +15,26 @@ from hati.core import Evidence, Outcome, Plan, Run
 _SECONDS_BETWEEN_LINES = 5.0
 _SHARE_BETWEEN_LINES = 0.2
 """Of what has passed: an hour takes some thirty lines."""
+_TIMES_LONGER = 20.0
+"""As what is told besides took to find out: so long it stays as it is."""
 
 
 @dataclass(frozen=True)
 class Position:
-    """Where a campaign stands: runs made, of how many, and how many of those that were seen failed."""
+    """Where a campaign stands: runs made, of how many, and how many of those that were seen failed; what is known."""
 
     made: int
     total: int
     failed: int
+    evidence: Callable[[], Evidence]
+
+
+Tell = Callable[[Evidence], str]
+"""What is told besides of what is known; nothing where it is empty."""
+
+
+def _nothing(_: Evidence) -> str:
+    return ""
 
 
 class _Counter:
@@ -32,22 +43,26 @@ class _Counter:
     def __init__(self, show: Callable[[Position], None]) -> None:
         self._show = show
         self._plan: Plan | None = None
-        self._done = self._failed = 0
+        self._made: list[Run] = []
+        self._failed = 0
 
     def __call__(self, run: Run, evidence: Evidence, plan: Plan) -> None:
         if plan is not self._plan:
-            self._plan, self._done = plan, 0
-        self._done += 1
+            self._plan, self._made = plan, []
+        self._made.append(run)
         self._failed += run.outcome is not Outcome.DONE
-        before = len(evidence.runs)
-        self._show(Position(before + self._done, before + plan.foreseen, self._failed))
+        before, made = evidence.runs, self._made
+        position = Position(
+            len(before) + len(made), len(before) + plan.foreseen, self._failed, lambda: Evidence((*before, *made))
+        )
+        self._show(position)
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Observer]:
+def progress(title: str, tell: Tell = _nothing) -> Iterator[Observer]:
     """Show a campaign's progress on standard error."""
     if not sys.stderr.isatty():
-        lines = _Lines(title)
+        lines = _Lines(title, tell)
         yield _Counter(lines)
         lines.end()
         return
@@ -56,19 +71,43 @@ def progress(title: str) -> Iterator[Observer]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console(stderr=True)) as bar:
         task = bar.add_task(title, total=None)
+        told = _Seldom(tell)
 
         def show(position: Position) -> None:
-            failed = f", {position.failed} failed" if position.failed else ""
-            bar.update(task, completed=position.made, total=position.total, description=f"{title}{failed}")
+            aside = _aside(position, told(position))
+            bar.update(task, completed=position.made, total=position.total, description=f"{title}{aside}")
 
         yield _Counter(show)
+
+
+def _aside(position: Position, told: str) -> str:
+    failed = f", {position.failed} failed" if position.failed else ""
+    return f"{failed}, {told}" if told else failed
+
+
+class _Seldom:
+    """Tells anew when that has become cheap beside the time since."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._again = 0.0
+        self._told = ""
+
+    def __call__(self, position: Position) -> str:
+        began = time.monotonic()
+        if began >= self._again:
+            self._told = self._tell(position.evidence())
+            now = time.monotonic()
+            self._again = now + _TIMES_LONGER * (now - began)
+        return self._told
 
 
 class _Lines:
     """Says a line now and then, and one at the end."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, tell: Tell) -> None:
         self._title = title
+        self._tell = tell
         self._said = self._began = time.monotonic()
         self._last: Position | None = None
 
@@ -84,8 +123,8 @@ class _Lines:
             self._say(self._last)
 
     def _say(self, position: Position) -> None:
-        failed = f", {position.failed} failed" if position.failed else ""
-        say(f"{self._title}: {position.made} of {position.total} runs{failed}")
+        aside = _aside(position, self._tell(position.evidence()))
+        say(f"{self._title}: {position.made} of {position.total} runs{aside}")
 
 
 _MEGABYTE = 1_000_000

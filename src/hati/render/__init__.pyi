@@ -1,4 +1,5 @@
 from .annotations import to_annotations as to_annotations
+from .assertion import assertion_html as assertion_html
 from .audit import audit_markdown as audit_markdown
 from .audit import audit_text as audit_text
 from .audit import print_audit as print_audit
@@ -19,6 +20,7 @@ from .junit import to_junit as to_junit
 from .markdown import screening_markdown as screening_markdown
 from .markdown import table_markdown as table_markdown
 from .parquet import table_parquet as table_parquet
+from .portability import portability_html as portability_html
 from .recommendation import print_recommendation as print_recommendation
 from .recommendation import recommendation_markdown as recommendation_markdown
 from .recommendation import recommendation_text as recommendation_text

@@ -2,8 +2,11 @@ from .assertion import assertion_answer as assertion_answer
 from .assertion import assertion_cases as assertion_cases
 from .assertion import assertion_json as assertion_json
 from .assertion import assertion_table as assertion_table
-from .assertion import explanation as explanation
 from .assertion_evidence import assertion_evidence as assertion_evidence
+from .assertion_sections import FormulaSection as FormulaSection
+from .assertion_sections import RelationSection as RelationSection
+from .assertion_sections import figures_left_out as figures_left_out
+from .assertion_sections import formula_sections as formula_sections
 from .audit import audit_answer as audit_answer
 from .audit import audit_facts as audit_facts
 from .audit import audit_json as audit_json
@@ -24,6 +27,9 @@ from .consequences import consequences as consequences
 from .designs import design_table as design_table
 from .drift import drift_json as drift_json
 from .drift import drift_table as drift_table
+from .explanation import Explained as Explained
+from .explanation import explained as explained
+from .explanation import explanation as explanation
 from .figures import EffectFigure as EffectFigure
 from .figures import EffectPoint as EffectPoint
 from .figures import half_normal as half_normal
@@ -32,6 +38,8 @@ from .findings import finding_json as finding_json
 from .findings import findings_table as findings_table
 from .findings import report_json as report_json
 from .findings import report_sentence as report_sentence
+from .foreseen import foreseen_json as foreseen_json
+from .foreseen import foreseen_table as foreseen_table
 from .gate import gate_json as gate_json
 from .gate import gate_table as gate_table
 from .gate import gate_tables as gate_tables
@@ -66,6 +74,12 @@ from .paired import paired_table as paired_table
 from .paired import variant_names as variant_names
 from .plain import Plain as Plain
 from .plans import plan_table as plan_table
+from .portability import PortabilityBin as PortabilityBin
+from .portability import portability_answer as portability_answer
+from .portability import portability_bins as portability_bins
+from .portability import portability_facts as portability_facts
+from .portability import portability_json as portability_json
+from .portability import portability_tables as portability_tables
 from .promises import promise as promise
 from .promises import promise_in_deviations as promise_in_deviations
 from .quantities import change as change
@@ -81,6 +95,9 @@ from .recalibration import recalibration_sentence as recalibration_sentence
 from .recommendation import recommendation_answer as recommendation_answer
 from .recommendation import recommendation_json as recommendation_json
 from .recommendation import recommendation_table as recommendation_table
+from .relation_figures import RelationFigure as RelationFigure
+from .relation_figures import SideFigure as SideFigure
+from .relation_figures import relation_figure as relation_figure
 from .replay import replay_json as replay_json
 from .replay import spread_tables as spread_tables
 from .runs import disturbed_runs as disturbed_runs

@@ -9,10 +9,11 @@ from hati.logic.interpret import Combined, Evidence, Interpretation, Judged, Sca
 from hati.logic.syntax import Comparator, Relation
 from hati.report.cases import Case
 from hati.report.changes import p_text
+from hati.report.foreseen import cost_json, cost_text, sharing
 from hati.report.plain import Plain
-from hati.report.quantities import change, change_number, duration, general, percent, quantity
+from hati.report.quantities import change, change_number, duration, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
-from hati.studies.assertion import Answer, Assured, Atom, Standard
+from hati.studies.assertion import Answer, Assured, Atom, Cost, Standard
 
 _SUITE = "hati assert"
 
@@ -20,7 +21,7 @@ _SUITE = "hati assert"
 def assertion_json(found: Assured) -> Plain:
     """The formulas with their relations; ``seconds`` are those that measuring took."""
     return {
-        "formulas": [_formula(each) for each in found.answers],
+        "formulas": [_formula(each, cost) for each, cost in _with_costs(found)],
         "seconds": found.seconds,
         "runs": found.runs,
         "failures": list(found.failures),
@@ -28,7 +29,12 @@ def assertion_json(found: Assured) -> Plain:
     }
 
 
-def _formula(each: Answer) -> Plain:
+def _with_costs(found: Assured) -> Iterator[tuple[Answer, Cost | None]]:
+    """None where nothing was measured."""
+    return zip(found.answers, found.costs or (None,) * len(found.answers), strict=True)
+
+
+def _formula(each: Answer, cost: Cost | None) -> Plain:
     place = each.requirement.place
     return {
         "formula": str(each.requirement.formula),
@@ -39,6 +45,7 @@ def _formula(each: Answer) -> Plain:
         "alone": each.judged.verdict.value,
         "p_holds": each.judged.p_holds,
         "p_violated": each.judged.p_violated,
+        "cost": None if cost is None else cost_json(cost),
         "atoms": [_atom(atom) for atom in each.atoms],
     }
 
@@ -63,16 +70,19 @@ def _atom(atom: Atom) -> Plain:
 
 
 def assertion_table(found: Assured, standard: Standard) -> Table:
-    """A row for each formula, and below one of several relations a row for each of these."""
+    """A row for each formula, and below one of several relations one for each of these, with costs if any."""
+    costs = (Column("cost", align=Align.RIGHT),) if found.costs else ()
     columns = (
         Column("verdict"),
         Column("formula"),
         Column("estimate", align=Align.RIGHT),
         Column("interval", align=Align.RIGHT),
         Column("runs", align=Align.RIGHT),
+        *costs,
     )
-    rows = tuple(row for each in found.answers for row in _rows(each))
-    return Table(assertion_answer(found.answers), columns, rows, (*_notes(found.answers, standard), *_cost(found)))
+    rows = tuple(row for each, cost in _with_costs(found) for row in _rows(each, cost))
+    notes = (*_notes(found.answers, standard), *sharing(found.costs), *_cost(found))
+    return Table(assertion_answer(found.answers), columns, rows, notes)
 
 
 def assertion_answer(answers: Sequence[Answer]) -> str:
@@ -91,12 +101,14 @@ def _cost(found: Assured) -> tuple[str, ...]:
     return (runs, *(f"Failed: {why}" for why in found.failures))
 
 
-def _rows(each: Answer) -> list[tuple[Cell, ...]]:
+def _rows(each: Answer, cost: Cost | None) -> list[tuple[Cell, ...]]:
+    told: tuple[Cell, ...] = () if cost is None else (Shown(cost_text(cost), cost.seconds),)
     if len(each.atoms) == 1 and str(each.requirement.formula) == each.atoms[0].text:
-        return [(each.verdict.value, named_formula(each), *_cells(each.atoms[0]))]
+        return [(each.verdict.value, named_formula(each), *_cells(each.atoms[0]), *told)]
     name = each.requirement.name or str(each.requirement.formula)
-    whole: tuple[Cell, ...] = (each.verdict.value, name, None, None, None)
-    return [whole, *((f"  {atom.verdict}", f"  {atom.text}", *_cells(atom)) for atom in each.atoms)]
+    whole: tuple[Cell, ...] = (each.verdict.value, name, None, None, None, *told)
+    none = (None,) * len(told)
+    return [whole, *((f"  {atom.verdict}", f"  {atom.text}", *_cells(atom), *none) for atom in each.atoms)]
 
 
 def named_formula(each: Answer) -> str:
@@ -187,7 +199,7 @@ def undecided_text(atom: Atom) -> str:
     found = atom.evidence
     if found.verdict is not Verdict.INCONCLUSIVE:
         return ""
-    if atom.resolved.left == atom.resolved.right:
+    if atom.same or atom.resolved.left == atom.resolved.right:
         return "both sides are the same, which no number of runs tells apart."
     told = [found.remark] if found.remark else []
     if found.detectable:
@@ -227,30 +239,3 @@ def _why(each: Answer) -> str:
         if atom.verdict is not Verdict.HOLDS
     ]
     return "; ".join(told) or f"{each.verdict}: {named_formula(each)}"
-
-
-def explanation(each: Answer, standard: Standard) -> str:
-    """In words: how the verdict of a formula arose; ``standard`` is what each relation was judged by."""
-    lines = [f"{each.requirement.place}: {named_formula(each)}", ""]
-    for number, atom in enumerate(each.atoms, start=1):
-        found = atom.evidence
-        sides = " and ".join(f"{size} runs" for size in found.runs if size) or "no runs"
-        lines.append(f"{number}. {atom.text}: {found.verdict}")
-        lines.append(f"   Estimate {estimate_text(atom)}, interval {interval_text(atom)}, from {sides}.")
-        if found.remembered:
-            lines.append(f"   How runs vary is known from {found.remembered} earlier runs besides.")
-        lines.append(f"   {_probabilities(found, standard)}")
-        if sentence := undecided_text(atom):
-            lines.append(f"   {sentence[0].upper()}{sentence[1:]}")
-    lines += ["", f"The formula by itself: {each.judged.verdict}; among all formulas of this call: {each.verdict}."]
-    return "\n".join(lines) + "\n"
-
-
-def _probabilities(found: Evidence, standard: Standard) -> str:
-    holds, violated, level = p_text(found.p_holds), p_text(found.p_violated), general(standard.alpha)
-    if standard.interpretation is not Interpretation.DEFAULT:
-        return f"Were it to hold, what was seen would have a probability of {violated}; {level} or below rejects it."
-    return (
-        f"Were it violated, what was seen would have a probability of {holds} at most; "
-        f"were it to hold, of {violated}. One at {level} or below decides."
-    )

@@ -4,6 +4,7 @@ from .asserting import formulas_in as formulas_in
 from .asserting import formulas_of as formulas_of
 from .asserting import split_samples as split_samples
 from .assuring import PreparedAssertion as PreparedAssertion
+from .assuring import RehearsedAssertion as RehearsedAssertion
 from .assuring import assure as assure
 from .assuring import prepare_assertion as prepare_assertion
 from .assuring import project_around as project_around
@@ -37,6 +38,8 @@ from .pairing import PreparedPairs as PreparedPairs
 from .pairing import compare_pairs as compare_pairs
 from .pairing import prepare_pairs as prepare_pairs
 from .pairing import rehearse_pairs as rehearse_pairs
+from .porting import sampled_portability as sampled_portability
+from .porting import stored_portability as stored_portability
 from .recalibrating import changes_of as changes_of
 from .recalibrating import prepare_recalibration as prepare_recalibration
 from .recalibrating import recalibration_of as recalibration_of

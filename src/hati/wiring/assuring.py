@@ -11,7 +11,18 @@ from pathlib import Path
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId
 from hati.logic.syntax import Method, Performance, Relation, Side
-from hati.studies.assertion import Assertion, Assured, Book, Point, Requirement, Standard, assertion_id, check_relation
+from hati.studies.assertion import (
+    Assertion,
+    Assured,
+    Book,
+    Foreseen,
+    Point,
+    Requirement,
+    Standard,
+    assertion_id,
+    check_relation,
+    foreseen,
+)
 from hati.subject import Revisions
 from hati.wiring.campaigns import campaign_of, never
 from hati.wiring.methods import Asked, point_of, without_revision
@@ -39,6 +50,14 @@ class PreparedAssertion:
     def evidence(self) -> Evidence:
         """What the campaign has measured so far."""
         return self.place.store.evidence(self.study.id)
+
+
+@dataclass(frozen=True)
+class RehearsedAssertion:
+    """What would be done for formulas, and how often the same is run."""
+
+    whole: Rehearsal
+    methods: tuple[Foreseen, ...]
 
 
 def project_around(path: Path) -> Path:
@@ -94,15 +113,16 @@ def assure(prepared: PreparedAssertion, announce: Announce = mute, observe: Obse
         return campaign(study, engine, place.store, study.budget, observe)
 
 
-def rehearse_assertion(prepared: PreparedAssertion) -> Rehearsal:
-    """The rounds that decide at the earliest, without making or storing anything."""
+def rehearse_assertion(prepared: PreparedAssertion) -> RehearsedAssertion:
+    """The rounds that decide at the earliest, and how often each method may be run, without making or storing any."""
     study, place = prepared.study, prepared.place
-    plan = Plan(study.rehearsed(study.fewest))
-    known = [estimate(place.store, point.benchmark, study.fewest) for point in study.points.values()]
-    costs = [each for each in known if each is not None]
-    seconds = sum(costs) if len(costs) == len(known) else None
+    known = {each.name: estimate(place.store, each, 1) for each in _benchmarks(study)}
+    methods = foreseen(study, {name: seconds for name, seconds in known.items() if seconds is not None})
+    plan = Plan(study.rehearsed(max((each.least for each in methods), default=0)))
+    costs = [None if each.seconds is None else each.least * each.seconds for each in methods]
+    seconds = None if None in costs else sum(cost for cost in costs if cost is not None)
     reason = f"{len(study.points)} methods in rounds, until {len(study.requirements)} formulas are decided"
-    return Rehearsal(reason, plan, seconds, place.project.space.names)
+    return RehearsedAssertion(Rehearsal(reason, plan, seconds, place.project.space.names), methods)
 
 
 def _points(place: Workplace, revisions: Revisions, requirements: Sequence[Requirement]) -> dict[str, Point]:

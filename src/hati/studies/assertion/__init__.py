@@ -2,28 +2,42 @@
 
 from hati.studies.assertion.atoms import Atom, check_relation, judge
 from hati.studies.assertion.book import Book
+from hati.studies.assertion.costs import Cost, costs_of
+from hati.studies.assertion.foreseen import Foreseen, foreseen
 from hati.studies.assertion.formulas import Answer, Settled, answer, judged_formula
-from hati.studies.assertion.point import Point
+from hati.studies.assertion.point import STAGE, Point
+from hati.studies.assertion.portability import EDGES, KnownMachine, Portability, Ported, portability
 from hati.studies.assertion.requirement import Requirement, methods_of
-from hati.studies.assertion.sides import run_means
+from hati.studies.assertion.sides import run_means, side_of
 from hati.studies.assertion.standard import Standard
 from hati.studies.assertion.study import Assertion, Assured, assertion_id
 
 __all__ = [
+    "EDGES",
+    "STAGE",
     "Answer",
     "Assertion",
     "Assured",
     "Atom",
     "Book",
+    "Cost",
+    "Foreseen",
+    "KnownMachine",
     "Point",
+    "Portability",
+    "Ported",
     "Requirement",
     "Settled",
     "Standard",
     "answer",
     "assertion_id",
     "check_relation",
+    "costs_of",
+    "foreseen",
     "judge",
     "judged_formula",
     "methods_of",
+    "portability",
     "run_means",
+    "side_of",
 ]

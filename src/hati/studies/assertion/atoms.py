@@ -11,7 +11,7 @@ from hati.logic.interpret import Evidence, Scale, Sign, Verdict
 from hati.logic.syntax import Comparator
 from hati.studies.assertion.book import Book
 from hati.studies.assertion.requirement import methods_of
-from hati.studies.assertion.sides import rounds_of, side_of, unit_of
+from hati.studies.assertion.sides import rounds_of, same_sides, side_of, unit_of
 from hati.studies.assertion.standard import Standard
 
 Pair = tuple[interpret.Measured, interpret.Measured | interpret.Limit]
@@ -36,7 +36,8 @@ _TURNED = {
 class Atom:
     """A relation and what is known of it; ``unit`` is that of an estimate that is no ratio.
 
-    ``resolved`` is the relation with the methods that its declared names stand for.
+    ``resolved`` is the relation with the methods that its declared names stand for; ``same`` whether both its sides are
+    the same of the same runs, whatever they are called.
 
     Fills ``hati.logic.interpret.Judged``.
     """
@@ -45,6 +46,7 @@ class Atom:
     resolved: syntax.Relation
     evidence: Evidence
     unit: str
+    same: bool = False
 
     @property
     def text(self) -> str:
@@ -88,7 +90,7 @@ def judge(relation: syntax.Relation, book: Book, standard: Standard) -> Atom:
         return Atom(relation, relation, _unmeasured("no round has runs of both sides"), "")
     asked = _Asked(turned, standard)
     evidence = asked.by_share(pair) if asked.amount is None else asked.by_amount(pair, asked.amount)
-    return Atom(relation, relation, evidence, _own_unit(turned, book))
+    return Atom(relation, relation, evidence, _own_unit(turned, book), same_sides(relation, book))
 
 
 def check_relation(relation: syntax.Relation, left: str | None, right: str | None, standard: Standard) -> None:

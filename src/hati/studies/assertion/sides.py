@@ -47,6 +47,17 @@ def _means(side: interpret.Measured | interpret.Limit) -> FloatArray:
     return side.means if isinstance(side, interpret.Measured) else np.array([side.value])
 
 
+def same_sides(relation: syntax.Relation, book: Book) -> bool:
+    """Whether both sides are the same of the same runs, as where a method has two names."""
+    left, right = relation.left, relation.right
+    if not (isinstance(left, syntax.Performance) and isinstance(right, syntax.Performance)):
+        return False
+    if (left.measured.statistic, left.transformation) != (right.measured.statistic, right.transformation):
+        return False
+    samples = book.sample(left.measured), book.sample(right.measured)
+    return samples[0].metric == samples[1].metric and samples[0].runs == samples[1].runs
+
+
 def unit_of(side: syntax.Side, book: Book) -> str | None:
     """The unit of a side's metric; None of a limit."""
     return _of_a_call(book.sample(side.measured)) if isinstance(side, syntax.Performance) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from hati.core import Budget, Evidence, MeasurementError, Outcome, Plan, Stopping, StudyId, Task, generator
@@ -12,6 +12,7 @@ from hati.logic.interpret import Interpretation, Verdict
 from hati.stats import fewest_signs
 from hati.studies.assertion.atoms import Atom
 from hati.studies.assertion.book import Book, MeasuredBook
+from hati.studies.assertion.costs import Cost, costs_of
 from hati.studies.assertion.formulas import Answer, answer
 from hati.studies.assertion.point import STAGE, Point
 from hati.studies.assertion.requirement import Requirement, methods_of
@@ -21,7 +22,10 @@ from hati.studies.failures import GIVE_UP_AFTER, failure_reasons
 
 @dataclass(frozen=True)
 class Assured:
-    """What came of the formulas and by which standard, what could not be measured and why, and what it cost."""
+    """What came of the formulas and by which standard, what could not be measured and why, and what it cost.
+
+    ``costs`` are of each formula, none where nothing was measured for them; ``book`` is what they were judged by.
+    """
 
     study: str
     answers: tuple[Answer, ...]
@@ -29,6 +33,8 @@ class Assured:
     failures: tuple[str, ...]
     runs: int
     seconds: float
+    costs: tuple[Cost, ...] = ()
+    book: Book = field(default_factory=Book)
 
 
 def assertion_id(
@@ -84,8 +90,14 @@ class Assertion:
         if self.points and not evidence.done:
             why = next(iter(reasons), "there was no run")
             raise MeasurementError(f"nothing could be measured: {why}", fix="see `hati runs` for what was printed")
-        answers, cost = self._answers(evidence), (len(evidence.runs), evidence.seconds)
-        return Assured(self.id.key, answers, self._shared, tuple(reasons), *cost)
+        book, cost = self.book(evidence), (len(evidence.runs), evidence.seconds)
+        answers = answer(self.requirements, book, self._shared)
+        costs = costs_of(self.requirements, self.points, evidence)
+        return Assured(self.id.key, answers, self._shared, tuple(reasons), *cost, costs, book)
+
+    def decided(self, evidence: Evidence) -> int:
+        """How many formulas are decided so far, of those that are looked at after each round."""
+        return sum(each.judged.verdict is not Verdict.INCONCLUSIVE for each in self._answers(evidence))
 
     def rehearsed(self, rounds: int) -> tuple[Task, ...]:
         """The tasks of so many rounds of all methods."""

@@ -1,0 +1,57 @@
+"""How the verdict of a formula arose, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hati.logic.interpret import Evidence, Interpretation
+from hati.report.assertion import estimate_text, interval_text, named_formula, undecided_text
+from hati.report.changes import p_text
+from hati.report.quantities import general
+from hati.studies.assertion import Answer, Atom, Standard
+
+
+@dataclass(frozen=True)
+class Explained:
+    """How the verdict of a formula arose: sentences on each of its relations by their texts, and on the whole."""
+
+    relations: tuple[tuple[str, tuple[str, ...]], ...]
+    whole: str
+
+
+def explained(each: Answer, standard: Standard) -> Explained:
+    """In words; ``standard`` is what each relation was judged by."""
+    relations = tuple((f"{atom.text}: {atom.verdict}", tuple(_sentences(atom, standard))) for atom in each.atoms)
+    whole = f"The formula by itself: {each.judged.verdict}; among all formulas of this call: {each.verdict}."
+    return Explained(relations, whole)
+
+
+def _sentences(atom: Atom, standard: Standard) -> Iterator[str]:
+    found = atom.evidence
+    sides = " and ".join(f"{size} runs" for size in found.runs if size) or "no runs"
+    yield f"Estimate {estimate_text(atom)}, interval {interval_text(atom)}, from {sides}."
+    if found.remembered:
+        yield f"How runs vary is known from {found.remembered} earlier runs besides."
+    yield _probabilities(found, standard)
+    if sentence := undecided_text(atom):
+        yield f"{sentence[0].upper()}{sentence[1:]}"
+
+
+def explanation(each: Answer, standard: Standard) -> str:
+    """The same as text, with where the formula is written."""
+    told = explained(each, standard)
+    lines = [f"{each.requirement.place}: {named_formula(each)}", ""]
+    for number, (relation, sentences) in enumerate(told.relations, start=1):
+        lines += [f"{number}. {relation}", *(f"   {sentence}" for sentence in sentences)]
+    return "\n".join([*lines, "", told.whole]) + "\n"
+
+
+def _probabilities(found: Evidence, standard: Standard) -> str:
+    holds, violated, level = p_text(found.p_holds), p_text(found.p_violated), general(standard.alpha)
+    if standard.interpretation is not Interpretation.DEFAULT:
+        return f"Were it to hold, what was seen would have a probability of {violated}; {level} or below rejects it."
+    return (
+        f"Were it violated, what was seen would have a probability of {holds} at most; "
+        f"were it to hold, of {violated}. One at {level} or below decides."
+    )

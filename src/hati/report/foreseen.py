@@ -1,0 +1,63 @@
+"""What formulas will cost, and what they have cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hati.report.plain import Plain
+from hati.report.quantities import duration
+from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.studies.assertion import Cost, Foreseen
+
+_NAMES = ", also "
+_MEANT = "At least: all is decided at the earliest. At most: what the method is in is decided last."
+
+
+def foreseen_table(methods: Sequence[Foreseen]) -> Table:
+    """A row for each thing that is run, by all its names."""
+    columns = (
+        Column("method"),
+        Column("runs at least", align=Align.RIGHT),
+        Column("at most", align=Align.RIGHT),
+        Column("time at least", align=Align.RIGHT),
+    )
+    rows = tuple((_NAMES.join(each.methods), each.least, _most(each), _time(each)) for each in methods)
+    return Table("Methods", columns, rows, (_MEANT,))
+
+
+def foreseen_json(methods: Sequence[Foreseen]) -> list[Plain]:
+    """The same as plain values; ``seconds`` are those of the fewest runs."""
+    return [
+        {"methods": list(each.methods), "least": each.least, "most": each.most, "seconds": _seconds(each)}
+        for each in methods
+    ]
+
+
+def _most(each: Foreseen) -> Cell:
+    return Shown("not known yet", None) if each.most is None else each.most
+
+
+def _time(each: Foreseen) -> Cell:
+    seconds = _seconds(each)
+    return Shown("not known yet" if seconds is None else f"about {duration(seconds)}", seconds)
+
+
+def _seconds(each: Foreseen) -> float | None:
+    return None if each.seconds is None else each.least * each.seconds
+
+
+def cost_text(cost: Cost) -> str:
+    """``14 runs (7 shared), 2.1 s``."""
+    shared = f" ({cost.shared:,} shared)" if cost.shared else ""
+    return f"{cost.runs:,} runs{shared}, {duration(cost.seconds)}"
+
+
+def cost_json(cost: Cost) -> Plain:
+    """The same as plain values."""
+    return {"runs": cost.runs, "shared": cost.shared, "seconds": cost.seconds}
+
+
+def sharing(costs: Sequence[Cost]) -> tuple[str, ...]:
+    """What is meant by shared, where anything is."""
+    shared = any(cost.shared for cost in costs)
+    return ("Shared runs are those of several formulas, and count for each of them.",) if shared else ()

@@ -1,0 +1,139 @@
+"""How portable formulas are between two machines: as plain values, as tables, and as figure data."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import NamedTuple
+
+from hati.report.plain import Plain
+from hati.report.quantities import general
+from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.studies.assertion import EDGES, KnownMachine, Portability, Ported
+
+_SMALL = 2.0
+"""Below which 96 % of the metric's values are in seed 004, section 6.5."""
+_BARS = 30
+_LARGE = 10.0
+_MEANT = (
+    "Portability: by what factor the left mean over the right one differs between the machines, 1 where it does not "
+    "(seed 004, section 6.5). Noise alone makes it larger than 1, never smaller."
+)
+
+
+class PortabilityBin(NamedTuple):
+    """A bar of the histogram: how many tests have a metric from ``low`` on and below ``high``."""
+
+    label: str
+    low: float
+    high: float
+    tests: int
+
+
+def portability_bins(found: Portability) -> tuple[PortabilityBin, ...]:
+    """The histogram up to the last bin that is not empty."""
+    counts = found.histogram
+    last = max(place for place, count in enumerate(counts) if count)
+    ends = itertools.pairwise(EDGES)
+    bins = [
+        PortabilityBin(_between(low, high), low, high, count) for (low, high), count in zip(ends, counts, strict=True)
+    ]
+    return tuple(bins[: last + 1])
+
+
+def _between(low: float, high: float) -> str:
+    return f"{low:g} or more" if math.isinf(high) else f"{low:g} to {high:g}"
+
+
+def portability_answer(found: Portability) -> str:
+    """In a line: the median, the largest, and how many are small."""
+    first, second = found.names
+    count = len(found.tests)
+    below = sum(test.metric < _SMALL for test in found.tests)
+    tests = f"{count:,} test{'' if count == 1 else 's'} on {first} and {second}"
+    sizes = f"{metric_text(found.median)} in the median, {metric_text(found.largest)} at most"
+    return f"{tests}: portability {sizes}; {below:,} below {_SMALL:g}"
+
+
+def metric_text(metric: float) -> str:
+    """With three decimal places, as what is beyond 1 counts; of large ones four digits."""
+    return f"{metric:.3f}" if metric < _LARGE else general(metric)
+
+
+def portability_tables(found: Portability) -> tuple[Table, ...]:
+    """The tests, the least portable first, and the histogram."""
+    return _tests(found), _histogram(found)
+
+
+def _tests(found: Portability) -> Table:
+    right = Align.RIGHT
+    first, second = found.names
+    columns = (
+        Column("portability", align=right),
+        Column("test"),
+        Column(f"ratio on {first}", align=right),
+        Column("runs", align=right),
+        Column(f"ratio on {second}", align=right),
+        Column("runs", align=right),
+    )
+    rows = tuple(_row(test) for test in sorted(found.tests, key=lambda test: -test.metric))
+    notes = (_MEANT, *(f"{text}: left out, {why}." for text, why in found.left_out))
+    return Table(portability_answer(found), columns, rows, notes)
+
+
+def _row(test: Ported) -> tuple[Cell, ...]:
+    known = zip(test.ratios, test.runs, strict=True)
+    cells: list[Cell] = [cell for ratio, (m, n) in known for cell in (Shown(general(ratio), ratio), f"{m} + {n}")]
+    return (Shown(metric_text(test.metric), test.metric), test.text, *cells)
+
+
+def _histogram(found: Portability) -> Table:
+    bins = portability_bins(found)
+    most = max(each.tests for each in bins)
+    rows = tuple((each.label, each.tests, "#" * -(-_BARS * each.tests // most)) for each in bins)
+    return Table("Histogram", (Column("portability"), Column("tests", align=Align.RIGHT), Column("")), rows)
+
+
+def portability_json(found: Portability) -> Plain:
+    """Every test in the order of the formulas, and the histogram with all its bins; ``to`` is null of the last."""
+    return {
+        "machines": [_machine(machine) for machine in found.machines],
+        "tests": [
+            {
+                "text": test.text,
+                "portability": test.metric,
+                "ratios": list(test.ratios),
+                "runs": [list(runs) for runs in test.runs],
+            }
+            for test in found.tests
+        ],
+        "median": found.median,
+        "largest": found.largest,
+        "histogram": [
+            {"from": low, "to": None if math.isinf(high) else high, "tests": count}
+            for low, high, count in zip(EDGES[:-1], EDGES[1:], found.histogram, strict=True)
+        ],
+        "left_out": [{"text": text, "reason": why} for text, why in found.left_out],
+    }
+
+
+def _machine(machine: KnownMachine) -> Plain:
+    return {"name": machine.name, "fingerprint": machine.fingerprint, "properties": dict(machine.properties)}
+
+
+def portability_facts(found: Portability) -> tuple[tuple[str, str], ...]:
+    """What is known of both machines."""
+    return tuple(
+        (name, ", ".join(_properties(machine))) for name, machine in zip(found.names, found.machines, strict=True)
+    )
+
+
+def _properties(machine: KnownMachine) -> list[str]:
+    told = [
+        f"{key} {machine.properties[key]}" for key in ("processor", "cpus", "memory", "system") if _has(machine, key)
+    ]
+    return [*told, f"fingerprint {machine.fingerprint}"]
+
+
+def _has(machine: KnownMachine, key: str) -> bool:
+    return bool(machine.properties.get(key))

@@ -1,0 +1,42 @@
+"""What each formula cost: the runs of its methods, which other formulas may share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hati.core import Evidence, Run
+from hati.studies.assertion.book import Book
+from hati.studies.assertion.point import Point
+from hati.studies.assertion.requirement import Requirement, methods_of
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The runs of a formula's methods, whatever became of them, and their seconds.
+
+    ``shared`` of the runs are of methods that other formulas are about too: they are among the runs of each.
+    """
+
+    runs: int
+    shared: int
+    seconds: float
+
+
+def costs_of(requirements: Sequence[Requirement], points: Mapping[str, Point], evidence: Evidence) -> tuple[Cost, ...]:
+    """One of each formula, in order."""
+    made = {key: {run.task.id: run for run in point.runs(evidence)} for key, point in points.items()}
+    each = [_runs(requirement, made) for requirement in requirements]
+    formulas = Counter(task for runs in each for task in runs)
+    return tuple(
+        Cost(len(runs), sum(formulas[task] > 1 for task in runs), sum(run.seconds for run in runs.values()))
+        for runs in each
+    )
+
+
+def _runs(requirement: Requirement, made: Mapping[str, Mapping[str, Run]]) -> dict[str, Run]:
+    """Those of a formula's methods by their tasks, each once."""
+    relations = (requirement.resolved(relation, Book()) for relation in requirement.ground.relations)
+    methods = dict.fromkeys(method for relation in relations for method in methods_of(relation))
+    return {task: run for method in methods for task, run in made[method].items()}

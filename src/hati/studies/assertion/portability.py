@@ -1,0 +1,169 @@
+"""Whether what formulas compare is the same on two machines (seed 004, section 6.5)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from hati.core import InputError
+from hati.logic import syntax
+from hati.logic.interpret import Measured
+from hati.studies.assertion.book import Book
+from hati.studies.assertion.requirement import Requirement, methods_of
+from hati.studies.assertion.sides import side_of
+
+EDGES = (1.0, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, math.inf)
+"""Of the histogram's bins, each from its first value on up to below its second."""
+
+_NAME = "name"
+_SHORTEST = 4
+"""Of the beginnings of a fingerprint that name it."""
+
+Books = tuple[Book, Book]
+"""What was measured on the first machine, and on the second."""
+
+
+@dataclass(frozen=True)
+class KnownMachine:
+    """A machine that something was measured on, by its fingerprint, and what is known of it."""
+
+    fingerprint: str
+    properties: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.properties.get(_NAME) or self.fingerprint
+
+    def is_called(self, text: str) -> bool:
+        """Whether that is its name, its fingerprint, or the beginning of it."""
+        begins = len(text) >= _SHORTEST and self.fingerprint.startswith(text)
+        return text in {self.name, self.fingerprint} or begins
+
+
+@dataclass(frozen=True)
+class Ported:
+    """A comparison of two methods M and N on two machines.
+
+    ``ratios`` are mean of M / mean of N on each, the means those of runs; ``runs`` those of M and N on each.
+
+    Raises:
+        InputError: for ratios that are none.
+    """
+
+    text: str
+    ratios: tuple[float, float]
+    runs: tuple[tuple[int, int], tuple[int, int]]
+
+    def __post_init__(self) -> None:
+        if not all(0.0 < ratio < math.inf for ratio in self.ratios):
+            raise InputError(f"{self.text}: no ratios of times: {self.ratios}")
+
+    @property
+    def metric(self) -> float:
+        """The quotient of the ratios or its reciprocal, whichever is greater: 1 where both machines agree.
+
+        Seed 004, section 6.5: (M1 / N1) / (M2 / N2).
+        """
+        quotient = self.ratios[0] / self.ratios[1]
+        return max(quotient, 1.0 / quotient)
+
+
+@dataclass(frozen=True)
+class Portability:
+    """The comparisons of formulas on two machines; ``left_out`` are relations that are none, and why.
+
+    Raises:
+        InputError: where nothing can be compared.
+    """
+
+    machines: tuple[KnownMachine, KnownMachine]
+    tests: tuple[Ported, ...]
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.tests:
+            why = "; ".join(f"{text}: {reason}" for text, reason in self.left_out[:2]) or "there is no relation"
+            raise InputError(
+                f"nothing can be compared on {' and '.join(self.names)}: {why}",
+                fix="run hati assert on both machines at one revision, and put the stores together by hati import",
+            )
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Of both machines, with their fingerprints where they are called alike."""
+        first, second = self.machines
+        if first.name != second.name:
+            return first.name, second.name
+        return f"{first.name} {first.fingerprint}", f"{second.name} {second.fingerprint}"
+
+    @property
+    def median(self) -> float:
+        """Of the metric of all tests."""
+        return median(test.metric for test in self.tests)
+
+    @property
+    def largest(self) -> float:
+        """That of the test that is the least portable."""
+        return max(test.metric for test in self.tests)
+
+    @property
+    def histogram(self) -> tuple[int, ...]:
+        """How many tests are in each of the bins between ``EDGES``."""
+        return tuple(sum(low <= test.metric < high for test in self.tests) for low, high in itertools.pairwise(EDGES))
+
+
+def portability(
+    requirements: Sequence[Requirement], machines: tuple[KnownMachine, KnownMachine], books: Books
+) -> Portability:
+    """The relations of all formulas, each once.
+
+    The statistics that a relation compares are taken of what was observed, without its transformations: of factors
+    the metric does not depend.
+
+    Raises:
+        InputError: where nothing can be compared, or something was not measured at all.
+    """
+    found: dict[str, Ported | str] = {}
+    for requirement, relation in _relations(requirements, books[0]):
+        with requirement.placing(relation):
+            found.setdefault(str(relation), _ported(relation, books))
+    return Portability(
+        machines,
+        tuple(each for each in found.values() if isinstance(each, Ported)),
+        tuple((text, each) for text, each in found.items() if isinstance(each, str)),
+    )
+
+
+def _relations(requirements: Sequence[Requirement], book: Book) -> Iterator[tuple[Requirement, syntax.Relation]]:
+    for requirement in requirements:
+        for relation in requirement.ground.relations:
+            yield requirement, requirement.resolved(relation, book)
+
+
+def _ported(relation: syntax.Relation, books: Books) -> Ported | str:
+    """What is known of a relation on both machines, or why it is left out."""
+    left, right = relation.left, relation.right
+    if not (isinstance(left, syntax.Performance) and isinstance(right, syntax.Performance)):
+        return "a limit is not of two methods"
+    for which, book in zip(("first", "second"), books, strict=True):
+        for method in methods_of(relation):
+            if method in book.missing:
+                return f"there is no run of {method} on the {which} machine"
+    measured = [[_plain(side, book) for side in (left, right)] for book in books]
+    means = [[float(side.means.mean()) for side in sides] for sides in measured]
+    if min(mean for pair in means for mean in pair) <= 0.0:
+        return "a mean is not above zero"
+    (m1, n1), (m2, n2) = means
+    sizes = [(len(sides[0].runs), len(sides[1].runs)) for sides in measured]
+    return Ported(str(relation), (m1 / n1, m2 / n2), (sizes[0], sizes[1]))
+
+
+def _plain(side: syntax.Performance, book: Book) -> Measured:
+    """Without its transformation."""
+    taken = side_of(replace(side, transformation=syntax.Observed()), book)
+    assert isinstance(taken, Measured)
+    return taken

@@ -1,0 +1,113 @@
+"""Formulas on two machines: what the store, or files, hold of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from hati.core import Evidence, InputError, Run
+from hati.store import Selection
+from hati.studies.assertion import STAGE, Assertion, Book, KnownMachine, Portability, Requirement, Standard, portability
+from hati.wiring.assuring import prepare_assertion
+from hati.wiring.workplace import Workplace
+
+_ANY_BUDGET = "1000000"
+_MOST_LISTED = 5
+
+
+def stored_portability(place: Workplace, requirements: Sequence[Requirement], names: tuple[str, str]) -> Portability:
+    """By what ``hati assert`` measured on both, of the revisions that formulas name, in any of its campaigns.
+
+    Raises:
+        InputError: where the store knows no such machines, or has nothing of both.
+    """
+    study = prepare_assertion(place, requirements, Standard(), _ANY_BUDGET, fresh=False).study
+    named = _named(place, study)
+    runs = _of_study(named, study)
+    if named and not runs:
+        raise InputError(
+            f"{place.store.name} has runs of these formulas, but none of the revisions that they name now",
+            fix=f"bring the files back, or write method@REVISION; there is {_revisions(named)}",
+        )
+    known = [_known(place, fingerprint) for fingerprint in dict.fromkeys(run.machine for run in runs)]
+    first, second = chosen_machines(names, known, place.store.name)
+    of_first, of_second = (
+        study.book(Evidence(tuple(run for run in runs if run.machine == machine.fingerprint)))
+        for machine in (first, second)
+    )
+    return portability(requirements, (first, second), (of_first, of_second))
+
+
+def sampled_portability(book: Book, requirements: Sequence[Requirement], names: tuple[str, str]) -> Portability:
+    """By samples of files, which say of which machine they are.
+
+    Raises:
+        InputError: where there are no such machines among the samples, or nothing is of both.
+    """
+    samples = [sample for each in book.samples.values() for sample in each]
+    known = [KnownMachine(name, {}) for name in dict.fromkeys(sample.machine for sample in samples) if name]
+    first, second = chosen_machines(names, known, "the samples")
+    books = (_of_machine(book, first.fingerprint), _of_machine(book, second.fingerprint))
+    return portability(requirements, (first, second), books)
+
+
+def chosen_machines(
+    names: tuple[str, str], known: Sequence[KnownMachine], where: str
+) -> tuple[KnownMachine, KnownMachine]:
+    """The two that are called so.
+
+    Raises:
+        InputError: where none is, or several are, or both are the same.
+    """
+    first, second = (_chosen(name, known, where) for name in names)
+    if first == second:
+        raise InputError(f"--machines {' '.join(names)}: both are {first.name}", fix=f"there are {_listed(known)}")
+    return first, second
+
+
+def _chosen(text: str, known: Sequence[KnownMachine], where: str) -> KnownMachine:
+    found = [machine for machine in known if machine.is_called(text)]
+    if not found:
+        fix = f"there are {_listed(known)}" if known else "nothing was measured of these formulas"
+        raise InputError(f"--machines {text}: there is no run of these formulas on it in {where}", fix=fix)
+    if len(found) > 1:
+        raise InputError(f"--machines {text}: {len(found)} machines are called so", fix=f"write {_listed(found)}")
+    return found[0]
+
+
+def _listed(known: Iterable[KnownMachine]) -> str:
+    names = [each.name if each.name == each.fingerprint else f"{each.fingerprint} ({each.name})" for each in known]
+    return ", ".join(names)
+
+
+def _known(place: Workplace, fingerprint: str) -> KnownMachine:
+    machine = place.store.machine(fingerprint)
+    return KnownMachine(fingerprint, dict(machine.properties) if machine else {})
+
+
+def _named(place: Workplace, study: Assertion) -> list[Run]:
+    """What ``hati assert`` ran of the study's benchmarks, on any machine and of any revision."""
+    names = dict.fromkeys(point.benchmark.name for point in study.points.values())
+    runs = [run for name in names for run in place.store.runs(Selection(benchmark=name))]
+    return [run for run in runs if run.task.stage == STAGE]
+
+
+def _of_study(runs: Iterable[Run], study: Assertion) -> tuple[Run, ...]:
+    points = study.points.values()
+    wanted = {(p.benchmark.name, p.revision.id, p.configuration.key, p.benchmark.workload.key) for p in points}
+    return tuple(run for run in runs if _what(run) in wanted)
+
+
+def _revisions(runs: Iterable[Run]) -> str:
+    return ", ".join(list(dict.fromkeys(run.task.revision for run in runs))[-_MOST_LISTED:])
+
+
+def _what(run: Run) -> tuple[str, str, str, str]:
+    task = run.task
+    return task.benchmark, task.revision, task.configuration.key, task.workload.key
+
+
+def _of_machine(book: Book, machine: str) -> Book:
+    found = {key: tuple(each for each in samples if each.machine == machine) for key, samples in book.samples.items()}
+    missing = {key: f"there is no sample of {machine}" for key, samples in found.items() if not samples}
+    return replace(book, samples={key: samples for key, samples in found.items() if samples}, missing=missing)

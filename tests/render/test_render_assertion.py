@@ -1,0 +1,124 @@
+"""The page of judged formulas."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+from assertion_samples import answers, atom, of_means
+from html_page import Page, assert_alone, assert_described
+
+from hati.logic.syntax import Source, parse_file
+from hati.render import assertion_html, chart_svg
+from hati.render.charts import specification
+from hati.render.relation_charts import relation_chart
+from hati.report import relation_figure
+from hati.studies.assertion import Assured, Book, Cost, Requirement, Standard, answer
+
+HOSTILE = "<img src=x onerror=alert(1)>\u202e </script><b>"
+TEXT = f"""\
+fast: a <= b & a <= 20 ms
+{json.dumps(HOSTILE, ensure_ascii=False)}: c <= b
+open: a <= b strictly
+"""
+BOOK = of_means(a=0.0100, b=0.0100, c=0.0120)
+
+
+def judged() -> Assured:
+    file = parse_file(TEXT, "r.spl")
+    source = Source(TEXT, "r.spl")
+    asked = [Requirement(each.formula, source, file.declarations, each.name) for each in file.formulas]
+    return Assured("", answer(asked, BOOK, Standard()), Standard(), (), 0, 0.0, book=BOOK)
+
+
+def measured() -> Assured:
+    """As if it had been measured, with a failure."""
+    whole = judged()
+    costs = (Cost(20, 10, 2.0), Cost(20, 10, 1.5), Cost(20, 20, 2.0))
+    return Assured("assertion-1", whole.answers, Standard(), ("b: <b>died</b>",), 30, 3.0, costs, BOOK)
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return assertion_html(measured(), Standard())
+
+
+@pytest.fixture(scope="module")
+def page(text: str) -> Page:
+    return Page(text)
+
+
+def test_the_page_is_alone_and_its_drawings_are_described(page: Page) -> None:
+    assert_alone(page)
+    assert_described(page)
+    assert page.count("svg") == 4
+    ((_, data),) = [script for script in page.scripts if script[0].get("type") == "application/json"]
+    assert not set("<>&") & set(data)
+    assert list(json.loads(data)) == ["relation-1-1", "relation-1-2", "relation-2-1", "relation-3-1"]
+
+
+def test_names_are_shown_and_do_nothing(page: Page) -> None:
+    assert not [tag for tag, _ in page.elements if tag in {"b", "img"}]
+    assert HOSTILE.replace("\u202e", "\\u202e") in page.words
+    assert "\u202e" not in page.text
+
+
+def test_the_page_says_how_each_verdict_arose(page: Page) -> None:
+    words = " ".join(page.words.split())
+    for phrase in (
+        "3 formulas: 1 hold, 1 violated, 1 inconclusive",
+        "b: <b>died</b>",
+        "Runs30, 3 s in all",
+        "Studyassertion-1",
+        "20 runs (10 shared), 2 s",
+        "Shared runs are those of several formulas, and count for each of them.",
+        "1. HOLDS: fast: a <= b & a <= 20 ms",
+        "r.spl:1:7",
+        "a <= 20 ms: HOLDS",
+        "Estimate 10 ms, interval 9.9",
+        "c <= b: VIOLATED",
+        "Estimate +20.0 %, interval",
+        "a <= b strictly: INCONCLUSIVE",
+        "The formula by itself: INCONCLUSIVE; among all formulas of this call: INCONCLUSIVE.",
+        "a 10 20 10 ms 9.98 ms 10.02 ms 0.135 %",
+        "How to read this",
+    ):
+        assert phrase in words, phrase
+
+
+def test_the_page_is_small_and_the_same_each_time(text: str) -> None:
+    assert len(text.encode()) < 2_000_000
+    assert assertion_html(measured(), Standard()) == text
+
+
+def test_what_was_not_measured_for_it_has_no_cost() -> None:
+    words = Page(assertion_html(judged(), Standard())).words
+    assert "cost" not in words
+    assert "Study" not in words
+
+
+def test_without_samples_there_is_no_drawing_and_no_script() -> None:
+    book = Book(missing={"a": "it was not measured yet", "b": "it was not measured yet"})
+    found = Assured("", answers(book, "a <= b"), Standard(), (), 0, 0.0, book=book)
+    page = Page(assertion_html(found, Standard()))
+    assert_alone(page)
+    assert (page.count("svg"), page.scripts) == (0, [])
+    assert "it was not measured yet" in page.words
+
+
+@pytest.mark.parametrize("formula", ["a <= b", "a <= 10.05 ms", "a <= 1 s", "a <= 100 * b", "a = a +- 2%"])
+def test_charts_are_valid_vega_lite(formula: str) -> None:
+    figure = relation_figure(atom(BOOK, formula), BOOK)
+    assert figure is not None
+    chart = relation_chart(figure)
+    assert chart.to_dict(validate=True) == specification(chart)
+
+
+def test_a_chart_names_its_sides_and_their_unit() -> None:
+    figure = relation_figure(atom(BOOK, "a <= 10.05 ms"), BOOK)
+    assert figure is not None
+    drawn = ElementTree.fromstring(chart_svg(relation_chart(figure)))
+    texts = {"".join(each.itertext()) for each in drawn.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"What was measured for a <= 10.05 ms", "a", "mean of a run (ms)"} <= texts
+    assert any("Points: the means of runs. The dashed line is the limit." in each for each in texts)
