@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: all of them, one after the other, as Markdown on standard output; about an hour."""
+"""``python -m benchmarks``: all of them, one after the other, as Markdown on standard output; about two hours."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from benchmarks import (
     accuracy_releases,
     change_points,
     comparing,
+    deciding,
     designs,
     gating,
     importing,
@@ -16,6 +17,7 @@ from benchmarks import (
     launching,
     nested,
     optimal_designs,
+    powers,
     recording,
     sensitivity,
     starting,
@@ -43,6 +45,8 @@ ALL = (
     gating,
     recording,
     interpretations,
+    powers,
+    deciding,
     sensitivity,
 )
 

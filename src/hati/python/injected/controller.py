@@ -8,10 +8,11 @@ from itertools import chain, repeat, starmap
 from operator import sub
 from time import perf_counter_ns, process_time_ns
 from types import TracebackType
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from .timing import Spent
 
+Leave = Callable[[object, object, Optional[TracebackType]], None]
 Turns = Callable[[Optional[Spent]], int]
 """How often the loop is to turn next, from what it took just now (None before the first turn); 0 ends it."""
 
@@ -47,32 +48,55 @@ class Once:
 
 
 class Controller:
-    """The loop turns as often as ``turns`` says; ``stamps`` are nanoseconds of when what is timed began and ended.
+    """The loop turns as often as ``turns`` says.
 
     What a turn needs is an iterator's own method wherever that will do: a function in Python takes longer.
     """
 
+    __slots__ = ("_clock", "_processor", "_timer", "end", "needs_more", "start")
+
     def __init__(self, turns: Turns, with_cpu: bool) -> None:
-        self.stamps: list[int] = []
-        self.cpu_stamps: list[int] = []
-        tick, tock = _stamping(perf_counter_ns, self.stamps), _stamping(process_time_ns, self.cpu_stamps)
-        self.start, self.end = _both(tick, tock) if with_cpu else (tick, tick)
-        self.measure: Callable[[], Timer] = repeat(_timer(self.start, self.end)).__next__
+        self._clock, self._processor = Stamps([], []), Stamps([], [])
+        tick, tock = _stamping(perf_counter_ns, self._clock.began), _stamping(perf_counter_ns, self._clock.ended)
+        self.start: Callable[[], object] = tick
+        self.end: Callable[[], object] = tock
+        leave = _stamping_as_it_leaves(self._clock.ended)
+        if with_cpu:
+            cpu_tick = _stamping(process_time_ns, self._processor.began)
+            cpu_tock = _stamping(process_time_ns, self._processor.ended)
+            self.start, self.end = _after(cpu_tick, tick), _after(tock, cpu_tock)
+            leave = _leaving(self.end)
+        self._timer = _timer(self.start, leave)
         self.needs_more: Callable[[], bool] = chain.from_iterable(_rounds(turns)).__next__
+
+    def measure(self) -> Timer:
+        """What times the block below ``with``."""
+        return self._timer
 
     @property
     def timed(self) -> int:
         """How often something was timed."""
-        return len(self.stamps) // 2
+        return len(self._clock.ended)
 
     def spent(self) -> tuple[list[int], list[int]]:
         """Nanoseconds that each of them took, of both clocks; of processor time none where it is not asked for."""
-        return _apart(self.stamps), _apart(self.cpu_stamps)
+        return self._clock.apart(), self._processor.apart()
 
     def forget(self) -> None:
         """Drop all that was timed."""
-        self.stamps.clear()
-        self.cpu_stamps.clear()
+        for stamps in (*self._clock, *self._processor):
+            stamps.clear()
+
+
+class Stamps(NamedTuple):
+    """Nanoseconds of when what is timed began, and of when it ended."""
+
+    began: list[int]
+    ended: list[int]
+
+    def apart(self) -> list[int]:
+        """How long each took."""
+        return list(map(sub, self.ended, self.began))
 
 
 def _rounds(turns: Turns) -> Iterator[Iterator[bool]]:
@@ -85,30 +109,41 @@ def _rounds(turns: Turns) -> Iterator[Iterator[bool]]:
     yield repeat(False)
 
 
-def _apart(stamps: list[int]) -> list[int]:
-    return list(map(sub, stamps[1::2], stamps[::2]))
-
-
 def _stamping(clock: Callable[[], int], stamps: list[int]) -> Callable[[], object]:
     """Appends the time to a list, without a function in Python: half the cost."""
     return partial(next, map(stamps.append, starmap(clock, repeat(()))))
 
 
-def _both(wall: Callable[[], object], cpu: Callable[[], object]) -> tuple[Callable[[], None], Callable[[], None]]:
-    def start() -> None:
-        cpu()
-        wall()
+def _after(first: Callable[[], object], second: Callable[[], object]) -> Callable[[], None]:
+    def both() -> None:
+        first()
+        second()
 
-    def end() -> None:
-        wall()
-        cpu()
-
-    return start, end
+    return both
 
 
-def _timer(start: Callable[[], object], end: Callable[[], object]) -> Timer:
-    def leave(_kind: object, _error: object, _traceback: TracebackType | None, end: Callable[[], object] = end) -> None:
+def _leaving(end: Callable[[], object]) -> Leave:
+    def leave(_kind: object, _error: object, _traceback: TracebackType | None) -> None:
         end()
 
+    return leave
+
+
+def _stamping_as_it_leaves(stamps: list[int]) -> Leave:
+    """A function in Python has to be here; the quickest is one that calls nothing but the clock and the list."""
+
+    def leave(
+        _kind: object,
+        _error: object,
+        _traceback: TracebackType | None,
+        keep: Callable[[int], None] = stamps.append,
+        clock: Callable[[], int] = perf_counter_ns,
+    ) -> None:
+        keep(clock())
+
+    return leave
+
+
+def _timer(start: Callable[[], object], leave: Leave) -> Timer:
     timed: Timer = type("Timed", (Timer,), {"__enter__": staticmethod(start), "__exit__": staticmethod(leave)})()
     return timed
