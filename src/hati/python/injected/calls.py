@@ -32,7 +32,7 @@ class Calls:
         most: int = MOST,
     ) -> None:
         self.call: Callable[..., Any] = call if call is not None else _never
-        self._receiver, self._most = receiver, most
+        self._receiver, self._most, self._limit = receiver, most, most
         self._supply = None if arguments is None else supply(arguments)
         if receiver is not None and receiver.fresh == "call":
             self.shape = "each"
@@ -57,10 +57,17 @@ class Calls:
         make = self._own if self.shape == "each" else self._one if self.shape == "one" else self._many
         before, made = resident(), []
         for number in range(size):
-            if (number & (number - 1) == 0 or number % _LOOK == 0) and resident() - before > self._most:
+            if (number & (number - 1) == 0 or number % _LOOK == 0) and resident() - before > self._limit:
                 raise Full(number, self._most)
             made.append(make())
         return made
+
+    def settle(self) -> None:
+        """Say that batches are as large as they will be: these may seem to take twice as much.
+
+        What a batch reuses of the memory of those before it is not seen, and the next one may reuse less.
+        """
+        self._limit = 2 * self._most
 
     def _own(self) -> Any:
         assert self._receiver is not None

@@ -95,7 +95,8 @@ def record_calls(calls: Calls, order: Order) -> Recorded:
         return timed(calls.call, batch)
 
     cost = timing.timer_cost(timed)
-    size = _size(lambda number: take(number)[0], cost, order)
+    size = _size(calls, lambda number: take(number)[0], cost, order)
+    calls.settle()
     spent: list[Spent] = []
     patience = Patience(order)
     while not patience.over:
@@ -121,7 +122,7 @@ def record_loop(loop: Callable[[Controller], Any], order: Order) -> Recorded:
     return recorded
 
 
-def _size(take: Callable[[int], int], cost: timing.Cost, order: Order) -> int:
+def _size(calls: Calls, take: Callable[[int], int], cost: timing.Cost, order: Order) -> int:
     """How many calls an observation is of.
 
     Raises:
@@ -134,7 +135,8 @@ def _size(take: Callable[[int], int], cost: timing.Cost, order: Order) -> int:
     try:
         return timing.batch_size(take, cost, order.overhead)
     except Full as full:
-        size = max(1, full.fits // 2)  # those of other batches may be larger
+        calls.settle()
+        size = max(1, full.fits // 2)
         if timing.confirmed(take, size, enough) >= enough:
             return size
         raise Trouble(
