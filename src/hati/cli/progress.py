@@ -7,10 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hati.campaign import Observer
 from hati.cli.output import console, say
 from hati.core import Evidence, Outcome, Plan, Run
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _SECONDS_BETWEEN_LINES = 5.0
 _SHARE_BETWEEN_LINES = 0.2
@@ -70,14 +74,33 @@ def progress(title: str, tell: Tell = _nothing) -> Iterator[Observer]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console(stderr=True)) as bar:
-        task = bar.add_task(title, total=None)
-        told = _Seldom(tell)
+        drawn = _Bar(bar, title, tell)
+        yield _Counter(drawn)
+        drawn.end()
 
-        def show(position: Position) -> None:
-            aside = _aside(position, told(position))
-            bar.update(task, completed=position.made, total=position.total, description=f"{title}{aside}")
 
-        yield _Counter(show)
+class _Bar:
+    """Draws where a campaign stands; what is told besides is of the end at the end, and seldom found out before."""
+
+    def __init__(self, bar: Progress, title: str, tell: Tell) -> None:
+        self._bar = bar
+        self._task = bar.add_task(title, total=None)
+        self._title = title
+        self._tell = tell
+        self._told = _Seldom(tell)
+        self._last: Position | None = None
+
+    def __call__(self, position: Position) -> None:
+        self._last = position
+        self._draw(position, self._told(position))
+
+    def end(self) -> None:
+        if self._last is not None:
+            self._draw(self._last, self._tell(self._last.evidence()))
+
+    def _draw(self, position: Position, told: str) -> None:
+        description = f"{self._title}{_aside(position, told)}"
+        self._bar.update(self._task, completed=position.made, total=position.total, description=description)
 
 
 def _aside(position: Position, told: str) -> str:
