@@ -17,6 +17,7 @@ from benchmarks import (
     launching,
     nested,
     optimal_designs,
+    parsing,
     powers,
     recording,
     sensitivity,
@@ -48,6 +49,7 @@ ALL = (
     powers,
     deciding,
     sensitivity,
+    parsing,
 )
 
 
