@@ -18,6 +18,7 @@ from benchmarks import (
     launching,
     nested,
     optimal_designs,
+    parsing,
     powers,
     recording,
     sensitivity,
@@ -50,6 +51,7 @@ ALL = (
     powers,
     deciding,
     sensitivity,
+    parsing,
 )
 
 

@@ -1,16 +1,17 @@
 """``python -m benchmarks.sensitivity``: what interpretations tell apart on real forks of JMH benchmarks.
 
 Forks of 60 benchmarks (``jmh-forks`` in ``HATI_DATA``, else in ``../shared/data``), of each fork the last 1,000
-iterations. As seed 004, section 6.1: so many forks are drawn for either side, none for both, the iterations of the
-left side are scaled, and both ``>=`` and ``<=`` are decided at alpha = 1 %. The forks that are left are the history of
-Definition 4.10. And as section 4.1: Welch's test on iterations drawn from the halves of all iterations.
+iterations. The curves are those of seed 004, section 4.1 and Fig. 2: Welch's test on iterations drawn with replacement
+from the halves of all iterations of a benchmark, one half slowed down. The matrix is that of section 6.1 and Fig. 6,
+with slowed forks for larger inputs: so many forks are drawn for either side, none for both, and ``>=`` and ``<=`` are
+decided at alpha = 1 %. The forks that are left are the history of Definition 4.10. ``--quick`` makes fewer draws.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,38 +22,69 @@ from hati.logic.interpret import Evidence, Measured, Relation, Sign, decide, non
 
 FOLDER = Path(os.environ.get("HATI_DATA", Path(__file__).parents[2] / "shared" / "data")) / "jmh-forks"
 LAST = 1_000
-DRAWS = 5
+DRAWS, DRAWS_OF_ALL, OF_FORKS = 200, 5, 3
 CHANGES = (0.0, 0.01, 0.02, 0.05, 0.1)
+SIZES = (10, 100, 1_000, 10_000, 100_000)
+EXAMPLES = (1 / 8, 3 / 8, 5 / 8, 7 / 8)
 ALPHA = 0.01
 AT_MOST = Relation(Sign.AT_MOST, alpha=ALPHA)
 
 Decide = Callable[[Measured, Measured, Relation, np.random.Generator], Evidence]
 
+
+def by_welch(left: Measured, right: Measured, relation: Relation, _: np.random.Generator) -> Evidence:
+    return welch(left, right, relation)
+
+
+def by_parametric(left: Measured, right: Measured, relation: Relation, _: np.random.Generator) -> Evidence:
+    return parametric(left, right, relation)
+
+
+def by_nonparametric(left: Measured, right: Measured, relation: Relation, rng: np.random.Generator) -> Evidence:
+    return nonparametric(left, right, relation, rng, 1_000)
+
+
+def by_default(left: Measured, right: Measured, relation: Relation, rng: np.random.Generator) -> Evidence:
+    return decide(Measured(left.runs), Measured(right.runs), relation, rng)
+
+
 INTERPRETATIONS: dict[str, tuple[Decide, tuple[int, ...]]] = {
-    "Welch": (lambda left, right, relation, _: welch(left, right, relation), (1, 2, 5)),
-    "Definition 4.8": (lambda left, right, relation, _: parametric(left, right, relation), (2, 3, 5)),
-    "Definition 4.10": (lambda left, right, relation, rng: nonparametric(left, right, relation, rng, 1_000), (1, 2)),
-    "default": (decide, (5,)),
+    "Welch": (by_welch, (1, 2, 5)),
+    "Definition 4.8": (by_parametric, (2, 3, 5)),
+    "Definition 4.10, the other forks": (by_nonparametric, (1, 2)),
+    "default": (by_default, (5,)),
 }
+"""Each with the numbers of forks of a side."""
 
 
-def load() -> list[FloatArray]:
+def load() -> dict[str, FloatArray]:
     """Of each benchmark its forks, shape (10, 1000)."""
     with np.load(FOLDER / "forks.npz") as data:
-        return [data[name][:, -LAST:].astype(np.float64) for name in data.files]
+        return {name: data[name][:, -LAST:].astype(np.float64) for name in data.files}
 
 
-def rejected(forks: FloatArray, by: Decide, runs: int, change: float, rng: np.random.Generator) -> tuple[bool, bool]:
-    """Whether it is that the left side is at least, and at most, as large as the right one."""
+def rejected(
+    by: Decide, left: Measured, right: Measured, rng: np.random.Generator, alpha: float = ALPHA
+) -> tuple[bool, bool]:
+    """Whether ``left >= right`` is rejected, and ``left <= right``."""
+    found = by(left, right, AT_MOST, rng)
+    return found.p_holds <= alpha, found.p_violated <= alpha
+
+
+def written(found: Sequence[tuple[bool, bool]]) -> str:
+    """The shares in which each is rejected."""
+    return " / ".join(f"{share:.0%}" for share in np.mean(found, axis=0))
+
+
+def of_forks(forks: FloatArray, by: Decide, runs: int, change: float, rng: np.random.Generator) -> tuple[bool, bool]:
+    """Of disjoint forks, the left ones slowed down."""
     order = rng.permutation(len(forks))
     history = tuple(forks[order[2 * runs :]])
     left = Measured(tuple(forks[order[:runs]] * (1.0 + change)), tuple((1.0 + change) * run for run in history))
-    right = Measured(tuple(forks[order[runs : 2 * runs]]), history)
-    found = by(left, right, AT_MOST, rng)
-    return found.p_holds <= ALPHA, found.p_violated <= ALPHA
+    return rejected(by, left, Measured(tuple(forks[order[runs : 2 * runs]]), history), rng)
 
 
-def matrix(benchmarks: list[FloatArray]) -> str:
+def matrix(benchmarks: list[FloatArray], draws: int = OF_FORKS) -> str:
     """Seed 004, Fig. 6: how often ``>=`` and ``<=`` are rejected."""
     rows = []
     for name, (by, sizes) in INTERPRETATIONS.items():
@@ -60,41 +92,74 @@ def matrix(benchmarks: list[FloatArray]) -> str:
             cells = []
             for change in CHANGES:
                 rng = np.random.default_rng(2026)
-                found = [rejected(forks, by, runs, change, rng) for forks in benchmarks for _ in range(DRAWS)]
-                cells.append(" / ".join(f"{share:.1%}" for share in np.mean(found, axis=0)))
+                cells.append(
+                    written([of_forks(forks, by, runs, change, rng) for forks in benchmarks for _ in range(draws)])
+                )
             rows.append([name, runs, *cells])
-    note = f"{len(benchmarks)} benchmarks, {DRAWS} draws each."
+    note = f"{len(benchmarks)} benchmarks, {draws} draws each."
     head = ["interpretation", "forks of a side", *(f"{change:+.0%}" for change in CHANGES)]
     return table("left >= right / left <= right is rejected, by how much slower left is", head, rows, note)
 
 
-def curves(benchmarks: list[FloatArray], change: float = 0.01) -> str:
-    """Seed 004, Fig. 2: what Welch's test says of a change, by the number of iterations."""
+def variation(forks: FloatArray) -> float:
+    """The coefficient of variation of all iterations."""
+    return float(forks.std() / forks.mean())
+
+
+def examples(benchmarks: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    """Four benchmarks: those in the middle of the quarters by how much their iterations vary."""
+    ordered = sorted(benchmarks, key=lambda name: variation(benchmarks[name]))
+    return {name: benchmarks[name] for name in (ordered[int(place * len(ordered))] for place in EXAMPLES)}
+
+
+def slowed(
+    forks: FloatArray, size: int, change: float, draws: int, rng: np.random.Generator
+) -> list[tuple[bool, bool]]:
+    """Seed 004, section 4.1, steps 1 to 4: whether the slower half is called slower, and whether faster."""
+    found = []
+    for _ in range(draws):
+        first, second = (rng.choice(half, size) for half in np.array_split(rng.permutation(forks.ravel()), 2))
+        faster, slower = rejected(by_welch, Measured((second * (1.0 + change),)), Measured((first,)), rng)
+        found.append((slower, faster))
+    return found
+
+
+def curves(benchmarks: dict[str, FloatArray], draws: int = DRAWS, of_all: int = DRAWS_OF_ALL) -> str:
+    """Seed 004, Fig. 2, with its changes beside that of 1 %, of which it gives no curves."""
+    four = examples(benchmarks)
     rows = []
-    for size in (10, 100, 1_000, 10_000, 100_000):
-        rng = np.random.default_rng(2026)
-        rightly = wrongly = 0
-        for forks in benchmarks:
-            every = rng.permutation(forks.ravel())
-            for _ in range(DRAWS):
-                first, second = (rng.choice(half, size) for half in np.array_split(every, 2))
-                right, left = Measured((first,)), Measured((second * (1.0 + change),))
-                found = welch(left, right, AT_MOST)
-                rightly += found.p_violated <= ALPHA
-                wrongly += found.p_holds <= ALPHA
-        trials = len(benchmarks) * DRAWS
-        rows.append([f"{size:,}", f"{rightly / trials:.1%}", f"{wrongly / trials:.1%}"])
-    head = ["iterations", "found", "the other way round"]
-    return table(f"A change of {change:+.0%} by Welch's test, iterations of all forks mixed", head, rows)
+    for change in (0.001, 0.01, 0.1):
+        for size in SIZES:
+            cells = [written(slowed(one, size, change, draws, np.random.default_rng(2026))) for one in four.values()]
+            rng = np.random.default_rng(2026)
+            every = [each for one in benchmarks.values() for each in slowed(one, size, change, of_all, rng)]
+            rows.append([f"{change:+.1%}", f"{size:,}", *cells, written(every)])
+    heads = [f"{place} ({100.0 * variation(one):.1f} %)" for place, one in zip("ABCD", four.values(), strict=True)]
+    names = "; ".join(f"{place} is {name}" for place, name in zip("ABCD", four, strict=True))
+    note = (
+        f"{draws} draws of each of four benchmarks, {of_all} of all {len(benchmarks)}; in brackets the coefficient of "
+        f"variation of the iterations. {names}."
+    )
+    head = ["change", "iterations of a side", *heads, "all"]
+    return table(
+        "The slower side is called slower / faster by Welch's test, iterations of all forks mixed", head, rows, note
+    )
 
 
 def result() -> tuple[str, bool]:
     """Both tables; nothing is promised."""
+    if not FOLDER.is_dir():
+        return "## Sensitivity\n\nSkipped: set HATI_DATA to the folder with the measured data sets.\n", True
     benchmarks = load()
-    return matrix(benchmarks) + "\n" + curves(benchmarks), True
+    return curves(benchmarks) + "\n" + matrix(list(benchmarks.values())), True
 
 
 def main() -> int:
+    if "--quick" in sys.argv[1:] and FOLDER.is_dir():
+        benchmarks = load()
+        print(curves(benchmarks, 20, 1))
+        print(matrix(list(benchmarks.values()), 1))
+        return 0
     print(result()[0])
     return 0
 
