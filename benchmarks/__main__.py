@@ -14,6 +14,7 @@ from benchmarks import (
     importing,
     interpretations,
     launching,
+    limits,
     nested,
     optimal_designs,
     recording,
@@ -43,6 +44,7 @@ ALL = (
     gating,
     recording,
     interpretations,
+    limits,
     sensitivity,
 )
 

@@ -68,10 +68,11 @@ def prepare_assertion(
         return PreparedAssertion(place, asked, revisions)
 
     found = campaign_of(place, first, prepared, never, fresh=fresh)
-    least = found.study.fewest * len(points)
+    each = len(found.study.rehearsed(1))
+    least = found.study.fewest * each
     if found.study.budget.runs < least:
         raise InputError(
-            f"{found.study.budget.runs:g} runs cannot decide: {len(points)} methods, {found.study.fewest} runs of each",
+            f"{found.study.budget.runs:g} runs cannot decide: {each} methods, {found.study.fewest} runs of each",
             fix=f"give --budget {least} or more, or a time such as 2m",
         )
     return found
@@ -97,10 +98,11 @@ def rehearse_assertion(prepared: PreparedAssertion) -> Rehearsal:
     """The rounds that decide at the earliest, without making or storing anything."""
     study, place = prepared.study, prepared.place
     plan = Plan(study.rehearsed(study.fewest))
-    known = [estimate(place.store, point.benchmark, study.fewest) for point in study.points.values()]
+    apart = {point.key: point.benchmark for point in study.points.values()}
+    known = [estimate(place.store, benchmark, study.fewest) for benchmark in apart.values()]
     costs = [each for each in known if each is not None]
     seconds = sum(costs) if len(costs) == len(known) else None
-    reason = f"{len(study.points)} methods in rounds, until {len(study.requirements)} formulas are decided"
+    reason = f"{len(apart)} methods in rounds, until {len(study.requirements)} formulas are decided"
     return Rehearsal(reason, plan, seconds, place.project.space.names)
 
 
