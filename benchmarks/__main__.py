@@ -16,6 +16,7 @@ from benchmarks import (
     importing,
     interpretations,
     launching,
+    limits,
     nested,
     optimal_designs,
     parsing,
@@ -50,6 +51,7 @@ ALL = (
     interpretations,
     powers,
     deciding,
+    limits,
     sensitivity,
     parsing,
 )

@@ -262,15 +262,15 @@ def test_methods_of_a_project_are_measured_until_all_is_decided(counted: Path, h
     """By two names of one parameter, which are run once."""
     (counted / "r.spl").write_text("fast(10) <= 120 & fast(n = 10) >= 90\n")
     dry = hati("assert", "r.spl", "--dry-run")
-    assert (dry.status, "8 runs" in dry.out) == (0, True)
+    assert (dry.status, "15 runs" in dry.out) == (0, True)
     done = hati("assert", "r.spl", "--format", "json")
-    assert (done.status, done.json["runs"]) == (0, 8)
-    assert "formulas: 8 of 8 runs, 1 of 1 decided" in done.err
+    assert (done.status, done.json["runs"]) == (0, 15)
+    assert "formulas: 15 of 15 runs, 1 of 1 decided" in done.err
     (cost,) = [each["cost"] for each in done.json["formulas"]]
-    assert (cost["runs"], cost["shared"], cost["seconds"]) == (8, 0, pytest.approx(done.json["seconds"]))
+    assert (cost["runs"], cost["shared"], cost["seconds"]) == (15, 0, pytest.approx(done.json["seconds"]))
     known = hati("assert", "r.spl", "--dry-run", "--budget", "20", "--format", "json")
     (method,) = known.json["methods"]
-    assert (method["methods"], method["least"], method["most"]) == (["fast(10)", "fast(n = 10)"], 8, 20)
+    assert (method["methods"], method["least"], method["most"]) == (["fast(10)", "fast(n = 10)"], 15, 20)
     assert method["seconds"] == known.json["seconds"] > 0
     again = hati("assert", "r.spl", "--format", "json")
     assert (again.status, again.json["study"]) == (0, done.json["study"])
@@ -341,8 +341,8 @@ def test_a_larger_budget_goes_on(counted: Path, hati: Hati) -> None:
     words = "assert", "--formula", "fast(10) <= 100.05 strictly", "--format", "json"
     small = hati(*words, "--budget", "6")
     assert (small.status, "6 runs cannot decide" in small.err) == (2, True)
-    assert hati(*words, "--budget", "8").json["runs"] == 8
-    assert hati(*words, "--budget", "10").json["runs"] == 10
+    assert hati(*words, "--budget", "13").json["runs"] == 13
+    assert hati(*words, "--budget", "15").json["runs"] == 15
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hati.core import FloatArray, InputError
-from hati.logic.interpret import Limit, Measured, Relation, Scale, Sign, Verdict, decide_early, pairs_to_decide
-from hati.stats import anytime_critical, anytime_e_values
+from hati.logic.interpret import (
+    Limit,
+    Measured,
+    Relation,
+    Scale,
+    Sign,
+    Verdict,
+    decide,
+    decide_early,
+    pairs_to_decide,
+)
+from hati.stats import anytime_critical, anytime_e_values, skewed_e_values
 
 AT_MOST = Relation(Sign.AT_MOST, 0.02)
 
@@ -85,8 +95,54 @@ def test_on_the_bound_no_number_of_pairs_decides() -> None:
 
 
 def test_a_limit() -> None:
-    found = decide_early(of(normal(1, 10)), Limit(11.0), Relation(Sign.AT_MOST))
-    assert (found.verdict, found.scale, found.runs) == (Verdict.HOLDS, Scale.MEAN, (10, 0))
+    found = decide_early(of(normal(1, 13)), Limit(11.0), Relation(Sign.AT_MOST))
+    assert (found.verdict, found.scale, found.runs) == (Verdict.HOLDS, Scale.MEAN, (13, 0))
+    few = decide_early(of(normal(1, 12)), Limit(11.0), Relation(Sign.AT_MOST))
+    assert (few.verdict, few.runs_needed, few.remark) == (Verdict.INCONCLUSIVE, 13, "fewer than 13 runs")
+
+
+@pytest.mark.parametrize("sign", [Sign.BELOW, Sign.ABOVE])
+def test_beside_a_limit_a_tail_toward_it_is_allowed_for(sign: Sign) -> None:
+    """As far from it as a tail away from it, and as long; two sides see no difference."""
+    drawn = np.random.default_rng(1).exponential(1.0, 20)
+    tail = drawn - drawn.mean()
+    beyond = -1.5 if sign is Sign.BELOW else 1.5
+    toward, fled = (of(10.0 + 0.1 * (beyond - way * np.sign(beyond) * tail)) for way in (1.0, -1.0))
+    p_values = [decide_early(side, Limit(10.0), Relation(sign)).p_holds for side in (toward, fled)]
+    assert p_values[0] > 5.0 * p_values[1]
+    fixed = [decide(side, Limit(10.0), Relation(sign), np.random.default_rng(1)).p_holds for side in (toward, fled)]
+    assert fixed[0] == pytest.approx(fixed[1])
+    rightly = [decide_early(side, of(np.full(20, 10.0)), Relation(sign)).p_holds for side in (toward, fled)]
+    assert rightly[0] == pytest.approx(rightly[1], rel=0.5)
+
+
+@pytest.mark.parametrize("skew", [1.0, -1.0])
+def test_the_interval_beside_a_limit_is_of_all_that_the_last_look_does_not_refute(skew: float) -> None:
+    values = 10.0 + skew * np.random.default_rng(3).exponential(0.1, 20)
+    found = decide_early(of(values), Limit(10.0), Relation(Sign.EQUAL, 0.02))
+    assert found.interval is not None
+    for end, direction in zip(found.interval, (1.0, -1.0), strict=True):
+        for way, refuted in ((-1e-3, direction > 0.0), (1e-3, direction < 0.0)):
+            beyond = direction * (values - end - way * 0.1)
+            told = [np.array([each]) for each in (20.0, beyond.sum(), np.sum(beyond**2), beyond.max())]
+            assert (skewed_e_values(*told)[0] >= 100.0) == refuted
+    below, above = (abs(end - values.mean()) for end in found.interval)
+    assert (above > below) == (skew > 0.0)
+
+
+def test_runs_needed_beside_a_limit_decide() -> None:
+    values = normal(4, 14, 10.2)
+    found = decide_early(of(values), Limit(10.16), Relation(Sign.AT_MOST))
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.runs_needed is not None
+    assert found.detectable is not None
+    beyond = values - 10.16
+
+    def decides(runs: int) -> bool:
+        told = (runs, runs * beyond.mean(), runs * np.mean(beyond**2), beyond.max())
+        return bool(skewed_e_values(*(np.array([float(each)]) for each in told))[0] >= 100.0)
+
+    assert found.runs_needed == next(runs for runs in range(15, 10_000) if decides(runs))
 
 
 @pytest.mark.parametrize("relation", [AT_MOST, Relation(Sign.EQUAL)])

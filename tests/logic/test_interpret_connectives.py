@@ -77,6 +77,16 @@ def test_what_decides() -> None:
     assert implication(told(U), told(H)).deciding == (1,)
 
 
+def test_what_is_certain_is_no_chance_to_err() -> None:
+    true, false = told(H, 0.0, 1.0), told(V, 1.0, 0.0)
+    part = told(U, 0.3, 0.02)
+    assert conjunction((true, part, true)).p_violated == disjunction((false, part)).p_violated == 0.02
+    assert exists((false, part, false)).p_holds == implication(true, part).p_holds == 0.3
+    assert (conjunction((true, true)).p_holds, conjunction((true, true)).p_violated) == (0.0, 1.0)
+    assert (disjunction((false, false)).p_holds, disjunction((false, false)).p_violated) == (1.0, 0.0)
+    assert (conjunction((true, false)).p_violated, disjunction((true, false)).p_holds) == (0.0, 0.0)
+
+
 def test_p_values() -> None:
     parts = [told(H, 0.001, 0.9), told(H, 0.004, 0.8), told(V, 0.9, 0.002)]
     assert (for_all(parts).p_holds, for_all(parts).p_violated) == (0.9, pytest.approx(0.006))

@@ -166,6 +166,32 @@ def test_few_runs_are_not_enough_without_a_history() -> None:
     assert told.evidence.remembered >= 40
 
 
+@pytest.mark.parametrize("text", ["a <= b within 8 ms", "b = a +- 8 ms", "a >= b within 8 ms", "a <= b within 80%"])
+def test_whose_the_only_history_is_is_of_no_account(text: str) -> None:
+    """A margin is known, whatever it is in: it makes no noise of either side larger."""
+    rng = np.random.default_rng(4)
+    runs = {name: (sample(name, (0.010 * (1.0 + 0.01 * rng.standard_normal((3, 1)))).tolist()),) for name in "ab"}
+    runs["a"] = (sample("a", (0.018 * (1.0 + 0.01 * rng.standard_normal((3, 1)))).tolist()),)
+    past = (0.010 * (1.0 + 0.01 * rng.standard_normal((40, 1)))).tolist()
+    told = [
+        atom(Book(runs, {name: (sample(name, past),) for name in names}), text).evidence for names in ("a", "b", "ab")
+    ]
+    assert told[0] == told[1] == told[2]
+    assert told[0].remembered == 40
+
+
+def test_a_margin_in_a_unit_makes_no_noise_larger_that_is_remembered() -> None:
+    """Beside one history a difference of means has the error that 1 % of each of them makes."""
+    rng = np.random.default_rng(5)
+    past = (sample("b", (0.010 * (1.0 + 0.01 * rng.standard_normal((200, 1)))).tolist()),)
+    runs = {name: (sample(name, [[0.010]] * 4),) for name in "ab"}
+    beyond = 0.010 + 2.7 * 0.010 * 0.01 * np.sqrt(2.0 / 4.0)
+    runs["a"] = (sample("a", [[beyond + 0.090]] * 4),)
+    found = atom(Book(runs, {"b": past}), "a <= b within 90 ms")
+    wide = np.hypot(10.0, 1.0) / np.sqrt(2.0)  # the left side's share is of its own mean, ten times the right one's
+    assert found.p_violated == pytest.approx(stats.norm.sf(2.7 / wide), rel=0.1)
+
+
 def test_a_history_of_another_metric_tells_nothing() -> None:
     other = sample("a", levels(5.0, 40), Metric("size", "B"))
     book = Book({"a": (sample("a", levels(0.010, 2)),)}, {"a": (other,)})

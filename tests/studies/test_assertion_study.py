@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -22,11 +22,21 @@ from hati.core import (
     ReaderKind,
     Revision,
     RevisionKind,
+    Run,
     Task,
 )
-from hati.logic.interpret import Interpretation, Verdict
+from hati.logic import interpret
+from hati.logic.interpret import Interpretation, Limit, Measured, Verdict, glance_early
 from hati.logic.syntax import Source, parse_file, parse_formula
-from hati.studies.assertion import Assertion, Assured, Point, Requirement, Standard, assertion_id, methods_of
+from hati.studies.assertion import (
+    Assertion,
+    Assured,
+    Point,
+    Requirement,
+    Standard,
+    assertion_id,
+    methods_of,
+)
 from hati.testing import FakeEngine, MemoryStore
 
 TIME = Metric("time", "s")
@@ -87,7 +97,7 @@ def test_it_ends_when_it_is_decided_whatever_drifts(formula: str, verdict: Verdi
     asked, engine = study(formula), FakeEngine(means(a=1.0, b=1.0, c=1.2))
     found = concluded(asked, engine)
     assert found.answers[0].verdict is verdict
-    assert asked.fewest == 6 + len(asked.requirements[0].ground.relations)
+    assert asked.fewest == (13 if "3 s" in formula else 6 + len(asked.requirements[0].ground.relations))
     assert asked.fewest <= max(counts(engine).values()) < 40
     assert found.runs == len(engine.tasks)
     assert found.seconds == pytest.approx(0.01 * found.runs)
@@ -182,6 +192,98 @@ def test_what_fails_again_and_again_is_given_up() -> None:
     assert any("broken is broken" in why for why in found.failures)
     assert counts(engine)["broken"] <= 5
     assert len(engine.tasks) < 60
+
+
+def test_a_metric_that_no_run_has_is_given_up() -> None:
+    """Whether the runs tell another one or none."""
+
+    def without(task: Task) -> Mapping[str, list[float]]:
+        return {"other": [1.0]} if task.benchmark == "a" else {"time": [1.0 + 0.001 * (task.repetition * 7 % 5)]}
+
+    engine = FakeEngine(without)
+    found = concluded(study("a <= b", "b <= c"), engine)
+    assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
+    assert "yielded no values of time" in found.answers[0].atoms[0].evidence.remark
+    assert counts(engine)["a"] == 5
+    of_two = study("size of a <= 5 B", "b <= c")
+    size = replace(of_two.points["a"].benchmark, metrics=(TIME, Metric("size", "B")))
+    engine = FakeEngine(means(a=1.0, b=1.0, c=1.0))
+    points = {**of_two.points, "a": replace(of_two.points["a"], benchmark=size)}
+    found = concluded(replace(of_two, points=points), engine)
+    assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
+    assert found.answers[0].atoms[0].evidence.remark == "a has no metric 'size'"
+    assert counts(engine)["a"] == of_two.fewest
+
+
+@pytest.mark.parametrize(
+    ("formula", "remark"),
+    [
+        ("a <=(x: sqrt(x - 2 s), x: sqrt(x)) b", "no finite value for what was observed"),
+        ("throughput(a) >= 1 /s", "there is no throughput of what takes no time"),
+    ],
+)
+def test_what_turns_out_to_be_unfit_leaves_the_others_alone(formula: str, remark: str) -> None:
+    engine = FakeEngine(lambda task: {"time": [0.0 if task.benchmark == "a" else 1.0 + 0.001 * (task.repetition % 3)]})
+    found = concluded(study(formula, "b <= c"), engine)
+    assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
+    assert remark in found.answers[0].atoms[0].evidence.remark
+    assert len(engine.tasks) < 40
+
+
+def test_runs_in_unlike_units_leave_the_others_alone() -> None:
+    asked = study("a <= b", "b <= c")
+    engine = FakeEngine(means(a=1.0, b=1.0, c=1.0))
+    other = Metric("time", "B")
+    points = {
+        **asked.points,
+        "a": replace(asked.points["a"], benchmark=replace(asked.points["a"].benchmark, metrics=(other,))),
+    }
+    found = concluded(replace(asked, points=points), engine)
+    assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
+    assert "in 'B'" in found.answers[0].atoms[0].evidence.remark
+    assert counts(engine)["a"] == 5
+
+
+def test_what_is_known_is_judged_once_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And each relation once in it."""
+    judged: list[interpret.Sign] = []
+
+    def counting(left: Measured, right: Measured | Limit, relation: interpret.Relation) -> interpret.Evidence:
+        judged.append(relation.sign)
+        return glance_early(left, right, relation)
+
+    monkeypatch.setattr("hati.studies.assertion.study.glance_early", counting)
+    engine = FakeEngine(means(a=1.0, b=1.0, c=1.2))
+    asked = study("a <= b strictly", "b <= a & a <= b strictly", "c <= b strictly", budget=Budget(runs=60))
+    concluded(asked, engine)
+    looks = 1 + max(task.repetition for task in engine.tasks) - asked.fewest
+    assert len(judged) in {3 * looks, 3 * (looks + 1)}
+
+
+def test_a_plan_reads_each_run_as_often_however_many_methods_there_are() -> None:
+    """Accesses to a run's task grow with the runs, not with runs times methods."""
+    reads = {size: _reads(size) for size in (10, 40)}
+    assert reads[40] <= 5 * reads[10]
+
+
+class _Read(Run):
+    """A run that counts how often what it is of is looked at."""
+
+    count = 0
+
+    def __getattribute__(self, name: str) -> object:
+        if name == "task":
+            _Read.count += 1
+        return super().__getattribute__(name)
+
+
+def _reads(methods: int) -> int:
+    asked = study(*(f"m{number} <= m{number + 1}" for number in range(methods)))
+    made = FakeEngine(lambda _: {"time": [1.0]}).run(Plan(asked.rehearsed(3)))
+    runs = tuple(_Read(**{each.name: getattr(run, each.name) for each in fields(run)}) for run in made)
+    _Read.count = 0
+    asked.plan(Evidence(runs))
+    return _Read.count
 
 
 def test_a_run_that_failed_leaves_its_round_out() -> None:

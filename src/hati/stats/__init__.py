@@ -17,6 +17,7 @@ from hati.stats.agreement import (
     range_covered,
 )
 from hati.stats.anova import Anova, AnovaRow, SumOfSquares, anova
+from hati.stats.anytime_skewed import fewest_of_a_share, skewed_e_values
 from hati.stats.anytime_t import anytime_critical, anytime_e_value, anytime_e_values, fewest_signs
 from hati.stats.autocorrelation import Dependence, lag_one
 from hati.stats.bootstrap import bootstrap_interval
@@ -79,6 +80,7 @@ from hati.stats.power import (
 )
 from hati.stats.proportions import Proportion, clustered_proportion, proportion, sign_test
 from hati.stats.segments import Segments, segments
+from hati.stats.skewed_t import skewed_t_above, skewed_t_critical
 from hati.stats.stability import stability
 from hati.stats.step_down import StepDown, step_down
 from hati.stats.stratified import MeanEstimate, StratumMean, assisted_mean, stratified_mean, stratum_means
@@ -162,6 +164,7 @@ __all__ = [
     "explained",
     "f_above",
     "f_quantile",
+    "fewest_of_a_share",
     "fewest_signs",
     "forward_selection",
     "half_normal",
@@ -197,6 +200,9 @@ __all__ = [
     "side_means",
     "sign_test",
     "simultaneous_margin_of_error",
+    "skewed_e_values",
+    "skewed_t_above",
+    "skewed_t_critical",
     "stability",
     "step_critical",
     "step_down",

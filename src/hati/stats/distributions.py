@@ -78,6 +78,44 @@ def beta_quantile(probability: float, a: float, b: float) -> float:
     return float(special.betaincinv(a, b, probability))
 
 
+def beta_quantiles(probabilities: FloatArray, a: float, b: float) -> FloatArray:
+    """The quantiles of probabilities in (0, 1) of a beta distribution with parameters a, b > 0."""
+    from scipy import special
+
+    return np.asarray(special.betaincinv(a, b, probabilities), dtype=np.float64)
+
+
+def gamma_cdf(values: FloatArray, shape: float) -> FloatArray:
+    """P(X <= value) of the gamma distribution of scale 1, for values of at least 0."""
+    from scipy import special
+
+    return np.asarray(special.gammainc(shape, values), dtype=np.float64)
+
+
+def log_gamma(values: FloatArray) -> FloatArray:
+    """The logarithm of the gamma function of values above 0."""
+    from scipy import special
+
+    return np.asarray(special.gammaln(values), dtype=np.float64)
+
+
+def log_confluent(sizes: FloatArray, values: FloatArray) -> FloatArray:
+    """The logarithm of 1F1(1; size + 1; -value), values of at least 0.
+
+    By Kummer's transformation that is exp(-value) times the mean of exp(value u), u being a beta variate (size, 1).
+    """
+    from scipy import special
+
+    return np.asarray(np.log(special.hyp1f1(1.0, sizes + 1.0, -values)), dtype=np.float64)
+
+
+def log_sum_of_exponentials(logs: FloatArray) -> FloatArray:
+    """The logarithm of the sum of exponentials, over the first axis."""
+    from scipy import special
+
+    return np.asarray(special.logsumexp(logs, axis=0), dtype=np.float64)
+
+
 def noncentrality(p_value: float, power: float, dimensions: int, df: float) -> float:
     """Of the F distribution that is beyond its ``p_value`` critical value with that probability."""
     from scipy import special
@@ -97,6 +135,13 @@ def t_cdf(statistic: float, df: float) -> float:
     from scipy import special
 
     return float(special.stdtr(df, statistic))
+
+
+def t_cdfs(statistics: FloatArray, df: FloatArray) -> FloatArray:
+    """P(T <= statistic) of Student's t, each with its own degrees of freedom."""
+    from scipy import special
+
+    return np.asarray(special.stdtr(df, statistics), dtype=np.float64)
 
 
 def f_above(statistics: FloatArray, df: float, residual_df: float) -> FloatArray:

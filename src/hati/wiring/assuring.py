@@ -88,10 +88,11 @@ def prepare_assertion(
         return PreparedAssertion(place, asked, revisions)
 
     found = campaign_of(place, first, prepared, never, fresh=fresh)
-    least = found.study.fewest * len(points)
+    each = len(found.study.rehearsed(1))
+    least = found.study.fewest * each
     if found.study.budget.runs < least:
         raise InputError(
-            f"{found.study.budget.runs:g} runs cannot decide: {len(points)} methods, {found.study.fewest} runs of each",
+            f"{found.study.budget.runs:g} runs cannot decide: {each} methods, {found.study.fewest} runs of each",
             fix=f"give --budget {least} or more, or a time such as 2m",
         )
     return found
@@ -121,7 +122,7 @@ def rehearse_assertion(prepared: PreparedAssertion) -> RehearsedAssertion:
     plan = Plan(study.rehearsed(max((each.least for each in methods), default=0)))
     costs = [None if each.seconds is None else each.least * each.seconds for each in methods]
     seconds = None if None in costs else sum(cost for cost in costs if cost is not None)
-    reason = f"{len(study.points)} methods in rounds, until {len(study.requirements)} formulas are decided"
+    reason = f"{len(methods)} methods in rounds, until {len(study.requirements)} formulas are decided"
     return RehearsedAssertion(Rehearsal(reason, plan, seconds, place.project.space.names), methods)
 
 

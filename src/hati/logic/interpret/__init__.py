@@ -4,7 +4,7 @@ The default interpretation is three-valued, with the run as the unit; those that
 """
 
 from hati.logic.interpret.alarms import alarms
-from hati.logic.interpret.anytime import decide_early, pairs_to_decide
+from hati.logic.interpret.anytime import decide_early, fewest_alone, fewest_pairs, glance_early, pairs_to_decide
 from hati.logic.interpret.connectives import (
     Combined,
     Connective,
@@ -47,7 +47,10 @@ __all__ = [
     "decide_early",
     "disjunction",
     "exists",
+    "fewest_alone",
+    "fewest_pairs",
     "for_all",
+    "glance_early",
     "implication",
     "interpret",
     "negation",

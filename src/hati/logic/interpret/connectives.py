@@ -30,7 +30,7 @@ class Combined:
 
     p-values are those of all parts together, so that they may stand beside those of other formulas: that all hold is
     shown where each is (intersection-union: Berger 1982, Technometrics 24, 295-300), that any does with its p-value
-    times their number (Bonferroni).
+    times the number of those that may, which leaves out what is certain (Bonferroni).
     """
 
     connective: Connective
@@ -61,7 +61,7 @@ def conjunction(parts: Sequence[Judged], connective: Connective = Connective.AND
         tuple(parts),
         verdict,
         max(part.p_holds for part in parts),
-        min(1.0, len(parts) * min(part.p_violated for part in parts)),
+        _any([part.p_violated for part in parts], [part.p_holds for part in parts]),
         _places(verdicts, verdict),
     )
 
@@ -78,7 +78,7 @@ def disjunction(parts: Sequence[Judged], connective: Connective = Connective.OR)
         connective,
         tuple(parts),
         verdict,
-        min(1.0, len(parts) * min(part.p_holds for part in parts)),
+        _any([part.p_holds for part in parts], [part.p_violated for part in parts]),
         max(part.p_violated for part in parts),
         _places(verdicts, verdict),
     )
@@ -130,6 +130,11 @@ def _verdicts(parts: Sequence[Judged]) -> list[Verdict]:
     if not parts:
         raise InputError("there is nothing to combine", fix="give the quantifier a set that is not empty")
     return [part.verdict for part in parts]
+
+
+def _any(p_values: Sequence[float], opposite: Sequence[float]) -> float:
+    """The p-value of any, of as many as are not certain to be none: what needs no measurement is no chance to err."""
+    return min(1.0, max(1, sum(p_value > 0.0 for p_value in opposite)) * min(p_values))
 
 
 def _places(verdicts: Sequence[Verdict], verdict: Verdict) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from hati.core import FloatArray
-from hati.stats import POWER, noncentrality_of_t, t_cdf, t_quantile
+from hati.stats import POWER, noncentrality_of_t, skewed_t_above, skewed_t_critical, t_cdf, t_quantile
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,15 @@ class Contrast:
     def reach(self, bound: float, alpha: float) -> tuple[float, float]:
         """The quantiles alpha and 1 - alpha of the difference about the true one."""
         error = self.standard_error(bound)
-        half = t_quantile(1.0 - alpha, self.df(bound)) * error if error > 0.0 else 0.0
+        half = self._critical(bound, alpha) * error if error > 0.0 else 0.0
         return -half, half
 
     def detectable(self, bound: float, alpha: float) -> float:
         """How far beyond the bound the difference must be to be told at alpha in 80 % of cases."""
         error = self.standard_error(bound)
-        return _noncentrality(round(self.df(bound), 2), alpha) * error if error > 0.0 else 0.0
+        if not error > 0.0:
+            return 0.0
+        return _noncentrality(round(self.df(bound), 2), round(self._critical(bound, alpha), 9)) * error
 
     def standard_error(self, bound: float) -> float:
         """Of the difference."""
@@ -85,7 +87,7 @@ class Contrast:
 
     def of(self, size: int) -> Contrast:
         """The same with so many values of each side."""
-        return Contrast(self.left.of(size), self.right.of(size))
+        return replace(self, left=self.left.of(size), right=self.right.of(size))
 
     def _difference(self, bound: float) -> float:
         return self.left.mean - bound * self.right.mean
@@ -94,14 +96,35 @@ class Contrast:
         """Where nothing varies, the share of orders, or of signs beside a limit, in which all of a side are beyond."""
         error = self.standard_error(bound)
         if error > 0.0:
-            return t_cdf(-size / error, self.df(bound))
+            return self._above(size / error, bound)
         if size <= 0.0:
             return 1.0
         left, right = self.left.size, self.right.size
         orders = math.lgamma(left + right + 1) - math.lgamma(left + 1) - math.lgamma(right + 1)
         return math.exp(-orders) if right else 0.5**left
 
+    def _above(self, statistic: float, bound: float) -> float:
+        """The probability of a larger statistic with the truth on the bound."""
+        return t_cdf(-statistic, self.df(bound))
+
+    def _critical(self, bound: float, alpha: float) -> float:
+        """The statistic of which that is alpha."""
+        return t_quantile(1.0 - alpha, self.df(bound))
+
+
+class BesideLimit(Contrast):
+    """One mean and a limit, so that skewness does not cancel: p-values are of runs that may be skewed as exponential.
+
+    The larger of those of normal runs and of exponential ones, the tail toward the bound.
+    """
+
+    def _above(self, statistic: float, bound: float) -> float:  # noqa: ARG002  # of any bound it is the same
+        return skewed_t_above(statistic, self.left.size)
+
+    def _critical(self, bound: float, alpha: float) -> float:  # noqa: ARG002  # of any bound it is the same
+        return skewed_t_critical(self.left.size, alpha)
+
 
 @lru_cache(maxsize=1024)
-def _noncentrality(df: float, alpha: float) -> float:
-    return noncentrality_of_t(t_quantile(1.0 - alpha, df), df, POWER)
+def _noncentrality(df: float, critical: float) -> float:
+    return noncentrality_of_t(critical, df, POWER)

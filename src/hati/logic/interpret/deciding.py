@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hati.core import InputError
-from hati.logic.interpret.contrast import Contrast, SideMean, limit_mean, side_mean
+from hati.logic.interpret.contrast import BesideLimit, Contrast, limit_mean, side_mean
 from hati.logic.interpret.evidence import Evidence
 from hati.logic.interpret.judging import (
     Test,
@@ -40,9 +40,9 @@ def decide(left: Measured, right: Measured | Limit, relation: Relation, rng: np.
     the sides exchanged. ``=`` HOLDS where both are shown (Schuirmann 1987), and is VIOLATED where it is shown at alpha
     that either is violated. ``<`` and ``>`` have their bound at 1.
 
-    By Student's t with Welch's degrees of freedom, and from ten earlier runs on by ``remembering``. Fewer than five
-    runs of a side show nothing; with a history two suffice, and one from 100 earlier runs on. The generator is for what
-    is drawn with a history.
+    By Student's t with Welch's degrees of freedom, beside a limit as of runs that may be skewed, and from ten earlier
+    runs on by ``remembering``. Fewer than five runs of a side show nothing; with a history two suffice, and one from
+    100 earlier runs on. The generator is for what is drawn with a history.
 
     Raises:
         InputError: for ``=`` without a margin.
@@ -72,7 +72,7 @@ def tested(left: Measured, right: Measured | Limit, alpha: float, rng: np.random
         return Tested(*remembering(left, right, alpha, rng), least, remembered)
     if fewest < FEWEST_RUNS:
         return None
-    contrast = Contrast(side_mean(left.means), _right(right))
+    contrast = _contrast(left, right)
     return Tested(contrast, contrast, FEWEST_RUNS, 0)
 
 
@@ -98,8 +98,10 @@ def _told(found: Tested, relation: Relation) -> Evidence:
     )
 
 
-def _right(right: Measured | Limit) -> SideMean:
-    return limit_mean(right.value) if isinstance(right, Limit) else side_mean(right.means)
+def _contrast(left: Measured, right: Measured | Limit) -> Contrast:
+    if isinstance(right, Limit):
+        return BesideLimit(side_mean(left.means), limit_mean(right.value))
+    return Contrast(side_mean(left.means), side_mean(right.means))
 
 
 def _too_few(left: Measured, right: Measured | Limit) -> Evidence:

@@ -16,7 +16,8 @@ class Measured:
 
     ``history`` are earlier runs of the same method, or of one that behaves like it from run to run, transformed alike;
     a run of which only the mean is known is one of one observation. They tell how runs vary, and nothing of the mean:
-    between them all they are of one level.
+    between them all they are of one level. ``offset`` is added to what is compared: it is known, and changes nothing of
+    how runs vary.
 
     Raises:
         InputError: without runs, for a run without observations, and for values that are not finite.
@@ -24,6 +25,7 @@ class Measured:
 
     runs: tuple[FloatArray, ...]
     history: tuple[FloatArray, ...] = ()
+    offset: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.runs:
@@ -36,7 +38,12 @@ class Measured:
 
     @cached_property
     def means(self) -> FloatArray:
-        """Of the runs, shape (runs,)."""
+        """What is compared of the runs, shape (runs,)."""
+        return self.own_means + self.offset
+
+    @cached_property
+    def own_means(self) -> FloatArray:
+        """Of the runs as they were measured, shape (runs,)."""
         return _means(self.runs)
 
     @cached_property

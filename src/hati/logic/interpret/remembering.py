@@ -154,19 +154,20 @@ class Remembered:
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """A side's mean, of how many runs, and how they vary; None of a limit."""
+    """A side's mean as it is compared and as it was measured, of how many runs, and how they vary; None of a limit."""
 
     mean: float
+    own_mean: float
     runs: int
     varying: Deviations | None
 
     def draws(self, rng: np.random.Generator) -> FloatArray:
-        return np.zeros(DRAWS) if self.varying is None else self.varying.draws(self.mean, self.runs, rng)
+        return np.zeros(DRAWS) if self.varying is None else self.varying.draws(self.own_mean, self.runs, rng)
 
     def known(self) -> SideMean:
         if self.varying is None:
             return limit_mean(self.mean)
-        variance = self.varying.variance * self.varying.unit(self.mean) ** 2
+        variance = self.varying.variance * self.varying.unit(self.own_mean) ** 2
         return SideMean(self.mean, variance, self.runs, self.varying.variance_df)
 
 
@@ -195,12 +196,12 @@ def history_of(left: Measured, right: Measured | Limit) -> int:
 
 def _varying(left: Measured, right: Measured | Limit) -> tuple[Deviations, Deviations | None]:
     if isinstance(right, Limit):
-        return Deviations.of([left.history_means, left.means]), None
+        return Deviations.of([left.history_means, left.own_means]), None
     histories = [side.history_means for side in (left, right)]
     if _shared(histories):
-        both = Deviations.of([max(histories, key=len), left.means, right.means])
+        both = Deviations.of([max(histories, key=len), left.own_means, right.own_means])
         return both, both
-    first, second = (Deviations.of([side.history_means, side.means]) for side in (left, right))
+    first, second = (Deviations.of([side.history_means, side.own_means]) for side in (left, right))
     return first, second
 
 
@@ -211,5 +212,5 @@ def _shared(histories: Sequence[FloatArray]) -> bool:
 
 def _side(side: Measured | Limit, varying: Deviations | None) -> _Side:
     if isinstance(side, Limit):
-        return _Side(side.value, 0, None)
-    return _Side(float(side.means.mean()), len(side.runs), varying)
+        return _Side(side.value, side.value, 0, None)
+    return _Side(float(side.means.mean()), float(side.own_means.mean()), len(side.runs), varying)

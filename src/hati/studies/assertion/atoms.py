@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hati.core import InputError, Stopping, generator, parse_unit
@@ -15,6 +16,8 @@ from hati.studies.assertion.sides import rounds_of, same_sides, side_of, unit_of
 from hati.studies.assertion.standard import Standard
 
 Pair = tuple[interpret.Measured, interpret.Measured | interpret.Limit]
+Early = Callable[[interpret.Measured, interpret.Measured | interpret.Limit, interpret.Relation], Evidence]
+"""``decide_early``, or what tells less of the same."""
 
 _SIGNS = {
     Comparator.AT_MOST: Sign.AT_MOST,
@@ -37,7 +40,8 @@ class Atom:
     """A relation and what is known of it; ``unit`` is that of an estimate that is no ratio.
 
     ``resolved`` is the relation with the methods that its declared names stand for; ``same`` whether both its sides are
-    the same of the same runs, whatever they are called.
+    the same of the same runs, whatever they are called; ``unfit`` whether what was measured cannot be judged, however
+    much more there is of it.
 
     Fills ``hati.logic.interpret.Judged``.
     """
@@ -47,6 +51,7 @@ class Atom:
     evidence: Evidence
     unit: str
     same: bool = False
+    unfit: bool = False
 
     @property
     def text(self) -> str:
@@ -69,15 +74,22 @@ class Atom:
         return self.evidence.p_violated
 
 
-def judge(relation: syntax.Relation, book: Book, standard: Standard) -> Atom:
-    """Decide a relation without variables.
+def judge(relation: syntax.Relation, book: Book, standard: Standard, early: Early = interpret.decide_early) -> Atom:
+    """Decide a relation without variables; ``early`` is how where it is looked at after each round.
 
     A limit on the left is put on the right. A margin in the metric's unit is that of a difference. Where a method is
-    missing the relation is INCONCLUSIVE.
+    missing the relation is INCONCLUSIVE, and where what was measured of one is unfit.
 
     Raises:
-        InputError: where a side was not measured, or the sides are of unlike dimension.
+        InputError: where what was given of a side is unfit, or nothing was, or the sides are of unlike dimension.
     """
+    try:
+        return _judged(relation, book, standard, early)
+    except InputError as error:
+        return Atom(relation, relation, _unmeasured(book.unfit(error)), "", unfit=True)
+
+
+def _judged(relation: syntax.Relation, book: Book, standard: Standard, early: Early) -> Atom:
     missing = [f"{method}: {book.missing[method]}" for method in methods_of(relation) if method in book.missing]
     if missing:
         return Atom(relation, relation, _unmeasured("; ".join(missing)), "")
@@ -88,7 +100,7 @@ def judge(relation: syntax.Relation, book: Book, standard: Standard) -> Atom:
     pair = _pair(turned, book, standard)
     if pair is None:
         return Atom(relation, relation, _unmeasured("no round has runs of both sides"), "")
-    asked = _Asked(turned, standard)
+    asked = _Asked(turned, standard, early)
     evidence = asked.by_share(pair) if asked.amount is None else asked.by_amount(pair, asked.amount)
     return Atom(relation, relation, evidence, _own_unit(turned, book), same_sides(relation, book))
 
@@ -136,6 +148,7 @@ class _Asked:
 
     relation: syntax.Relation
     standard: Standard
+    early: Early = interpret.decide_early
 
     @property
     def amount(self) -> float | None:
@@ -190,7 +203,7 @@ class _Asked:
 
     def _told(self, pair: Pair, relation: interpret.Relation) -> Evidence:
         if self.standard.stopping is Stopping.ANYTIME:
-            return interpret.decide_early(*pair, relation)
+            return self.early(*pair, relation)
         rng = generator(self.standard.seed, "assertion", str(self.relation))
         return interpret.interpret(self.standard.interpretation, *pair, relation, rng)
 
@@ -198,7 +211,7 @@ class _Asked:
 def _shifted(side: interpret.Measured | interpret.Limit, shift: float) -> interpret.Measured | interpret.Limit:
     if isinstance(side, interpret.Limit):
         return interpret.Limit(side.value + shift)
-    return interpret.Measured(tuple(run + shift for run in side.runs), tuple(run + shift for run in side.history))
+    return replace(side, offset=side.offset + shift)
 
 
 def _own_unit(relation: syntax.Relation, book: Book) -> str:

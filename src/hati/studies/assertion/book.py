@@ -52,14 +52,29 @@ class Book:
         known = self.history.get(str(measured.method), ())
         return tuple(run for sample in known if sample.metric == metric for run in sample.runs)
 
+    def unfit(self, error: InputError) -> str:
+        """Why a relation cannot be judged by what is here: what was given must be fit for it.
+
+        Raises:
+            InputError: always, the error itself.
+        """
+        raise error
+
 
 @dataclass(frozen=True)
 class MeasuredBook(Book):
-    """What was measured of methods as they are called with all that is declared; no name is given by itself."""
+    """What was measured of methods as they are called with all that is declared; no name is given by itself.
+
+    What turns out to be unfit leaves its relation undecided; the others are told all the same.
+    """
 
     def has(self, method: Method) -> bool:  # noqa: ARG002  # as those of all books
         """Never: what a formula's names mean is what it declares."""
         return False
+
+    def unfit(self, error: InputError) -> str:
+        """What is wrong."""
+        return error.message
 
 
 def _of_metric(key: str, samples: tuple[Sample, ...], metric: str, whole: Set[str]) -> list[Sample]:

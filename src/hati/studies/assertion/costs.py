@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hati.core import Evidence, Run
+from hati.core import Run
 from hati.studies.assertion.book import Book
-from hati.studies.assertion.point import Point
+from hati.studies.assertion.point import Made, Point
 from hati.studies.assertion.requirement import Requirement, methods_of
 
 
@@ -24,9 +24,9 @@ class Cost:
     seconds: float
 
 
-def costs_of(requirements: Sequence[Requirement], points: Mapping[str, Point], evidence: Evidence) -> tuple[Cost, ...]:
+def costs_of(requirements: Sequence[Requirement], points: Mapping[str, Point], runs: Made) -> tuple[Cost, ...]:
     """One of each formula, in order."""
-    made = {key: {run.task.id: run for run in point.runs(evidence)} for key, point in points.items()}
+    made = {key: {run.task.id: run for run in point.runs(runs)} for key, point in points.items()}
     each = [_runs(requirement, made) for requirement in requirements]
     formulas = Counter(task for runs in each for task in runs)
     return tuple(

@@ -35,7 +35,7 @@ def foreseen(study: Assertion, seconds: Mapping[str, float]) -> tuple[Foreseen, 
     """What would be run, in the order in which formulas name it; ``seconds`` of a run by the names of benchmarks."""
     named: dict[_Same, list[str]] = {}
     for key, point in study.points.items():
-        named.setdefault((point.benchmark.name, point.revision.id), []).append(key)
+        named.setdefault(point.key, []).append(key)
     costs = {same: seconds.get(same[0]) for same in named}
     pairs = list(_measured_together(study))
     return tuple(
@@ -49,7 +49,7 @@ def _measured_together(study: Assertion) -> Iterator[frozenset[_Same]]:
         for relation in requirement.ground.relations:
             methods = methods_of(requirement.resolved(relation, Book()))
             points = [study.points[method] for method in methods]
-            found = frozenset((point.benchmark.name, point.revision.id) for point in points)
+            found = frozenset(point.key for point in points)
             if len(found) == len(methods):
                 yield found
 

@@ -9,7 +9,7 @@ from functools import partial
 from hati.core import Stopping
 from hati.logic import interpret, syntax
 from hati.logic.interpret import Combined, Connective, Judged, Verdict
-from hati.studies.assertion.atoms import Atom, judge
+from hati.studies.assertion.atoms import Atom, Early, judge
 from hati.studies.assertion.book import Book
 from hati.studies.assertion.requirement import Requirement
 from hati.studies.assertion.standard import Standard
@@ -47,8 +47,10 @@ class Settled:
         return 1.0 - self.p_holds
 
 
-def answer(requirements: Sequence[Requirement], book: Book, standard: Standard) -> tuple[Answer, ...]:
-    """Judge formulas; a relation that several have is judged once.
+def answer(
+    requirements: Sequence[Requirement], book: Book, standard: Standard, early: Early = interpret.decide_early
+) -> tuple[Answer, ...]:
+    """Judge formulas; a relation that several have is judged once, by ``early`` where it is looked at after each round.
 
     By the default interpretation, of runs whose number was given, a formula of several relations is decided where the
     p-value of all of them suffices, and the alarms are those of all formulas together (Benjamini and Hochberg 1995).
@@ -57,7 +59,8 @@ def answer(requirements: Sequence[Requirement], book: Book, standard: Standard) 
         InputError: where something was not measured that a relation needs, placed where its formula is.
     """
     known: dict[str, Atom] = {}
-    judged = [judged_formula(each.ground, partial(_known, each, book, standard, known)) for each in requirements]
+    by = partial(judge, book=book, standard=standard, early=early)
+    judged = [judged_formula(each.ground, partial(_known, each, book, by, known)) for each in requirements]
     verdicts = [each.verdict for each in judged]
     if standard.interpretation is interpret.Interpretation.DEFAULT and standard.stopping is Stopping.FIXED:
         judged = [interpret.confirmed(each, standard.alpha) for each in judged]
@@ -88,13 +91,17 @@ def judged_formula(formula: syntax.Formula, atom: Callable[[syntax.Relation], Ju
 
 
 def _known(
-    requirement: Requirement, book: Book, standard: Standard, known: dict[str, Atom], relation: syntax.Relation
+    requirement: Requirement,
+    book: Book,
+    by: Callable[[syntax.Relation], Atom],
+    known: dict[str, Atom],
+    relation: syntax.Relation,
 ) -> Atom:
     resolved = requirement.resolved(relation, book)
     key = str(resolved)
     if key not in known:
         with requirement.placing(relation):
-            known[key] = judge(resolved, book, standard)
+            known[key] = by(resolved)
     return replace(known[key], relation=relation)
 
 

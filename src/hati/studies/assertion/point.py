@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hati.core import Benchmark, Configuration, Evidence, Metric, Revision, Run, Sample, sampled
+from hati.core import Benchmark, Configuration, Metric, Revision, Run, Sample, sampled
 
 STAGE = "assert"
+
+
+@dataclass(frozen=True)
+class Made:
+    """Runs in the order of their rounds, by their benchmark and revision."""
+
+    runs: Mapping[tuple[str, str], tuple[Run, ...]]
+
+    @classmethod
+    def of(cls, runs: Sequence[Run]) -> Made:
+        """Of runs in any order."""
+        found: dict[tuple[str, str], list[Run]] = defaultdict(list)
+        for run in sorted(runs, key=lambda run: run.task.repetition):
+            found[run.task.benchmark, run.task.revision].append(run)
+        return cls({key: tuple(each) for key, each in found.items()})
 
 
 @dataclass(frozen=True)
@@ -33,14 +49,22 @@ class Point:
         units = {each.name: each.unit.removesuffix("/op") for each in self.benchmark.metrics}
         return units.get(metric or self.own)
 
-    def runs(self, evidence: Evidence) -> tuple[Run, ...]:
-        """Its runs, whatever became of them."""
-        name, revision = self.benchmark.name, self.revision.id
-        return tuple(run for run in evidence.runs if (run.task.benchmark, run.task.revision) == (name, revision))
+    @property
+    def key(self) -> tuple[str, str]:
+        """What is run: methods of which that is the same have the same runs."""
+        return self.benchmark.name, self.revision.id
 
-    def samples(self, evidence: Evidence) -> tuple[Sample, ...]:
-        """One of each metric that a run has, runs in the order of their rounds."""
-        runs = sorted(self.runs(evidence), key=lambda run: run.task.repetition)
+    def runs(self, made: Made) -> tuple[Run, ...]:
+        """Its runs, whatever became of them."""
+        return made.runs.get(self.key, ())
+
+    def samples(self, made: Made) -> tuple[Sample, ...]:
+        """One of each metric that a run has, runs in the order of their rounds.
+
+        Raises:
+            InputError: where runs are of unlike units.
+        """
+        runs = self.runs(made)
         return tuple(sample for metric in self.benchmark.metrics if (sample := self._sample(metric, runs)))
 
     def _sample(self, metric: Metric, runs: Sequence[Run]) -> Sample | None:

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from hati.core import Budget, Evidence, MeasurementError, Outcome, Plan, Stopping, StudyId, Task, generator
+from hati.core import (
+    Budget,
+    Evidence,
+    InputError,
+    MeasurementError,
+    Plan,
+    Run,
+    Sample,
+    Stopping,
+    StudyId,
+    Task,
+    generator,
+)
 from hati.logic import syntax
-from hati.logic.interpret import Interpretation, Verdict
-from hati.stats import fewest_signs
+from hati.logic.interpret import Interpretation, Verdict, fewest_alone, fewest_pairs, glance_early
 from hati.studies.assertion.atoms import Atom
 from hati.studies.assertion.book import Book, MeasuredBook
 from hati.studies.assertion.costs import Cost, costs_of
 from hati.studies.assertion.formulas import Answer, answer
-from hati.studies.assertion.point import STAGE, Point
+from hati.studies.assertion.point import STAGE, Made, Point
 from hati.studies.assertion.requirement import Requirement, methods_of
 from hati.studies.assertion.standard import Standard
 from hati.studies.failures import GIVE_UP_AFTER, failure_reasons
@@ -68,9 +79,8 @@ class Assertion:
         """What is left of the last round that was begun, else the next one; none where all is decided."""
         last = max((run.task.repetition for run in evidence.runs), default=-1)
         for number in range(max(last, 0), last + 2):
-            before = Evidence(tuple(run for run in evidence.runs if run.task.repetition < number))
-            tasks = self._round(number, self._wanted(before, number))
-            left = tuple(task for task in tasks if task.id not in evidence.known)
+            before = tuple(run for run in evidence.runs if run.task.repetition < number)
+            left = tuple(task for task in self._round(number, self._wanted(before)) if task.id not in evidence.known)
             if left:
                 return Plan(left).within(self.budget.left(evidence))
         return Plan()
@@ -81,32 +91,33 @@ class Assertion:
         Raises:
             MeasurementError: where nothing could be measured.
         """
-        reasons = dict.fromkeys(
-            why
-            for point in self.points.values()
-            for metric in point.benchmark.metrics
-            for why in failure_reasons(point.runs(evidence), metric)
-        )
+        made = Made.of(evidence.runs)
+        reasons = dict.fromkeys(why for point in self.points.values() for why in _failures(point, made))
         if self.points and not evidence.done:
             why = next(iter(reasons), "there was no run")
             raise MeasurementError(f"nothing could be measured: {why}", fix="see `hati runs` for what was printed")
-        book, cost = self.book(evidence), (len(evidence.runs), evidence.seconds)
+        book, cost = self._book(made), (len(evidence.runs), evidence.seconds)
         answers = answer(self.requirements, book, self._shared)
-        costs = costs_of(self.requirements, self.points, evidence)
+        costs = costs_of(self.requirements, self.points, made)
         return Assured(self.id.key, answers, self._shared, tuple(reasons), *cost, costs, book)
 
     def decided(self, evidence: Evidence) -> int:
         """How many formulas are decided so far, of those that are looked at after each round."""
-        return sum(each.judged.verdict is not Verdict.INCONCLUSIVE for each in self._answers(evidence))
+        found = answer(self.requirements, self.book(evidence), self._shared, glance_early)
+        return sum(each.judged.verdict is not Verdict.INCONCLUSIVE for each in found)
 
     def rehearsed(self, rounds: int) -> tuple[Task, ...]:
         """The tasks of so many rounds of all methods."""
-        return tuple(task for number in range(rounds) for task in self._round(number, list(self.points)))
+        return tuple(task for number in range(rounds) for task in self._round(number, self.points.keys()))
 
     @property
     def fewest(self) -> int:
         """Rounds before anything can be told."""
-        return fewest_signs(2.0 * self._shared.alpha) if self._early else 1
+        if not self._early:
+            return 1
+        alpha = self._shared.alpha
+        rounds = {fewest_alone(alpha) if _has_limit(each) else fewest_pairs(alpha) for each in self._relations}
+        return min(rounds, default=fewest_pairs(alpha))
 
     @property
     def _early(self) -> bool:
@@ -121,44 +132,67 @@ class Assertion:
         """
         if not self._early:
             return self.standard
-        return replace(self.standard, alpha=self.standard.alpha / self._relations, stopping=Stopping.ANYTIME)
+        return replace(
+            self.standard, alpha=self.standard.alpha / (len(self._relations) or 1), stopping=Stopping.ANYTIME
+        )
 
     @cached_property
-    def _relations(self) -> int:
-        """How many relations there are, each once; 1 at least."""
+    def _relations(self) -> tuple[syntax.Relation, ...]:
+        """Those of all formulas, each once."""
         every = ((each, relation) for each in self.requirements for relation in each.ground.relations)
-        return len({str(each.resolved(relation, Book())) for each, relation in every}) or 1
-
-    def _answers(self, evidence: Evidence) -> tuple[Answer, ...]:
-        return answer(self.requirements, self.book(evidence), self._shared)
+        resolved = (each.resolved(relation, Book()) for each, relation in every)
+        return tuple({str(relation): relation for relation in resolved}.values())
 
     def book(self, evidence: Evidence) -> Book:
         """What was measured, and why nothing was of what is missing."""
-        samples = {key: found for key, point in self.points.items() if (found := point.samples(evidence))}
-        missing = {key: self._why(point, evidence) for key, point in self.points.items() if key not in samples}
+        return self._book(Made.of(evidence.runs))
+
+    def _book(self, made: Made) -> Book:
+        samples: dict[str, tuple[Sample, ...]] = {}
+        missing: dict[str, str] = {}
+        for key, point in self.points.items():
+            try:
+                found = point.samples(made)
+            except InputError as error:
+                missing[key] = error.message
+                continue
+            if found:
+                samples[key] = found
+            else:
+                missing[key] = next(_failures(point, made), "it was not measured yet")
         own = {key: point.own for key, point in self.points.items()}
         told = {key: frozenset(each.name for each in point.benchmark.metrics) for key, point in self.points.items()}
         return MeasuredBook(samples, own=own, missing=missing, told=told)
 
-    @staticmethod
-    def _why(point: Point, evidence: Evidence) -> str:
-        reasons = [why for metric in point.benchmark.metrics for why in failure_reasons(point.runs(evidence), metric)]
-        return reasons[0] if reasons else "it was not measured yet"
+    def _wanted(self, before: tuple[Run, ...]) -> Set[str]:
+        """The methods that are measured once more after whole rounds; what is known is looked at but once."""
+        look = tuple(run.task.id for run in before)
+        if look not in self._looks:
+            self._looks.clear()
+            self._looks[look] = self._undecided(Made.of(before))
+        return self._looks[look]
 
-    def _wanted(self, evidence: Evidence, number: int) -> list[str]:
-        """The methods that a round is made of."""
-        alive = [key for key, point in self.points.items() if not _hopeless(point, evidence)]
-        if number < self.fewest or not self._early:
+    @cached_property
+    def _looks(self) -> dict[tuple[str, ...], Set[str]]:
+        """What the last look wanted, by the runs that it saw."""
+        return {}
+
+    def _undecided(self, made: Made) -> Set[str]:
+        """Of rounds that are too few to decide all that there is hope for."""
+        book = self._book(made)
+        given_up = {key for key in book.missing if len(self.points[key].runs(made)) >= GIVE_UP_AFTER}
+        alive = self.points.keys() - given_up
+        if not self._early or 1 + max(_rounds(made), default=-1) < self.fewest:
             return alive
-        open_ = [each for each in self._answers(evidence) if each.judged.verdict is Verdict.INCONCLUSIVE]
+        found = answer(self.requirements, book, self._shared, glance_early)
+        open_ = [each for each in found if each.judged.verdict is Verdict.INCONCLUSIVE]
         asked = [self._undecided_methods(atom) for each in open_ for atom in each.atoms]
-        needed = {method for methods in asked if set(methods) <= set(alive) for method in methods}
-        return [key for key in alive if key in needed]
+        return {method for methods in asked if alive.issuperset(methods) for method in methods}
 
     def _undecided_methods(self, atom: Atom) -> tuple[str, ...]:
-        """None of a relation of the same with itself: its sides never differ."""
+        """None of a relation of the same with itself, of which the sides never differ, and of what cannot be judged."""
         sides = (self._measured(atom.resolved.left), self._measured(atom.resolved.right))
-        settled = atom.verdict is not Verdict.INCONCLUSIVE or sides[0] == sides[1]
+        settled = atom.verdict is not Verdict.INCONCLUSIVE or atom.unfit or sides[0] == sides[1]
         return () if settled else methods_of(atom.resolved)
 
     def _measured(self, side: syntax.Side) -> tuple[object, ...]:
@@ -169,7 +203,7 @@ class Assertion:
         metric = measured.metric or point.own
         return (point.benchmark.name, point.revision.id, metric, measured.statistic, side.transformation)
 
-    def _round(self, number: int, keys: Sequence[str]) -> Iterator[Task]:
+    def _round(self, number: int, keys: Set[str]) -> Iterator[Task]:
         """The tasks of a round, in an order that is random, and the same for what is wanted of it.
 
         Methods of which the same is run, as of a revision that is the working tree's, have one task.
@@ -191,7 +225,14 @@ class Assertion:
         )
 
 
-def _hopeless(point: Point, evidence: Evidence) -> bool:
-    """Whether run after run of it failed."""
-    runs = point.runs(evidence)
-    return len(runs) >= GIVE_UP_AFTER and not any(run.outcome is Outcome.DONE for run in runs)
+def _has_limit(relation: syntax.Relation) -> bool:
+    return any(isinstance(side, syntax.Limit) for side in (relation.left, relation.right))
+
+
+def _rounds(made: Made) -> Iterator[int]:
+    return (run.task.repetition for runs in made.runs.values() for run in runs)
+
+
+def _failures(point: Point, made: Made) -> Iterator[str]:
+    """Why runs have no values, reasons of one metric after those of the other."""
+    return (why for metric in point.benchmark.metrics for why in failure_reasons(point.runs(made), metric))

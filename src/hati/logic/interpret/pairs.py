@@ -1,0 +1,125 @@
+"""Pairs of runs, looked at after each."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hati.core import FloatArray
+from hati.logic.interpret.judging import OneSided
+from hati.stats import POWER, anytime_critical, anytime_e_value, anytime_e_values, noncentrality_of_t
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Run means in the order of their pairs, shape (pairs,) each; looks are taken from ``fewest`` pairs on.
+
+    What a pair says of a bound is left - bound right. With the truth on the bound the e-value of its mean ever reaches
+    1 / (2 alpha) with a probability of at most 2 alpha, and so of at most alpha with the mean on either side, where
+    differences are as likely to lie as far above as below.
+    """
+
+    left: FloatArray
+    right: FloatArray
+    fewest: int
+
+    def above(self, bound: float) -> float:
+        """The p-value of left <= bound right, of all looks together."""
+        return self.at(len(self.left)).above(bound)
+
+    def below(self, bound: float) -> float:
+        """The p-value of left >= bound right, of all looks together."""
+        return self.at(len(self.left)).below(bound)
+
+    def reach(self, bound: float, alpha: float) -> tuple[float, float]:
+        """The ends of the confidence sequence after the last pair."""
+        critical = anytime_critical(len(self.left), 2.0 * alpha)
+        half = critical * self.error(bound) if math.isfinite(critical) else math.inf
+        return -half, half
+
+    def detectable(self, bound: float, alpha: float) -> float:
+        """At the last look alone."""
+        critical = anytime_critical(len(self.left), 2.0 * alpha)
+        if math.isinf(critical):
+            return math.inf
+        return noncentrality_of_t(critical, len(self.left) - 1.0, POWER) * self.error(bound)
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.left)
+
+    def error(self, bound: float) -> float:
+        """The standard error of the mean difference."""
+        return float(np.std(self._differences(bound), ddof=1)) / math.sqrt(len(self.left))
+
+    def mean(self, bound: float) -> float:
+        """Of the differences."""
+        return float(self._differences(bound).mean())
+
+    def at(self, size: int) -> OneSided:
+        """The tests of all looks up to that many pairs."""
+        return _Look(self, size)
+
+    def projected(self, size: int) -> OneSided:
+        """What a look after so many pairs would say, means and deviations being as they are."""
+        return _Projected(self, size)
+
+    @cached_property
+    def _paths(self) -> dict[tuple[float, int], FloatArray]:
+        """The p-values up to each look, by bound and direction, as far as they have been asked for."""
+        return {}
+
+    def path(self, bound: float, direction: int) -> FloatArray:
+        """Those of a mean difference of at most zero (1), or at least (-1): of the largest e-value beyond it so far."""
+        if (bound, direction) not in self._paths:
+            differences = direction * self._differences(bound)
+            beyond = np.cumsum(differences)[self.fewest - 1 :] > 0.0
+            e_values = np.where(beyond, anytime_e_values(differences)[self.fewest - 1 :], 0.5)
+            self._paths[bound, direction] = 0.5 / np.maximum.accumulate(np.maximum(e_values, 0.5))
+        return self._paths[bound, direction]
+
+    def _differences(self, bound: float) -> FloatArray:
+        return self.left - bound * self.right
+
+
+@dataclass(frozen=True)
+class _Look:
+    """After ``size`` pairs."""
+
+    pairs: Pairs
+    size: int
+
+    def above(self, bound: float) -> float:
+        return self._p_value(bound, 1)
+
+    def below(self, bound: float) -> float:
+        return self._p_value(bound, -1)
+
+    def _p_value(self, bound: float, direction: int) -> float:
+        look = self.size - self.pairs.fewest
+        return float(self.pairs.path(bound, direction)[look]) if look >= 0 else 1.0
+
+
+@dataclass(frozen=True)
+class _Projected:
+    """What a look after ``size`` pairs would say, means and deviations being as they are."""
+
+    pairs: Pairs
+    size: int
+
+    def above(self, bound: float) -> float:
+        return self._p_value(self.pairs.mean(bound), bound)
+
+    def below(self, bound: float) -> float:
+        return self._p_value(-self.pairs.mean(bound), bound)
+
+    def _p_value(self, mean: float, bound: float) -> float:
+        error = self.pairs.error(bound) * math.sqrt(len(self.pairs.left) / self.size)
+        if mean <= 0.0:
+            return 1.0
+        statistic = mean / error if error > 0.0 else math.inf
+        return min(1.0, 0.5 / anytime_e_value(statistic, self.size))
