@@ -10,6 +10,7 @@ from benchmarks import (
     change_points,
     comparing,
     designs,
+    formulas,
     gating,
     importing,
     interpretations,
@@ -44,6 +45,7 @@ ALL = (
     gating,
     recording,
     interpretations,
+    formulas,
     limits,
     sensitivity,
 )
