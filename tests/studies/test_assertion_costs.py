@@ -63,12 +63,13 @@ def names(found: tuple[Foreseen, ...]) -> dict[str, tuple[int, int | None]]:
         # 1 % of one relation: 7 rounds. Of 20 runs 6 are left for rounds of both: 3 more of each.
         (["a <= b"], Budget(runs=20), {"a": (7, 10), "b": (7, 10)}),
         (["a <= b"], Budget(runs=21), {"a": (7, 11), "b": (7, 11)}),
-        (["a <= 2 s"], Budget(runs=20), {"a": (7, 20)}),
+        # A limit allows for skewness: 13 rounds.
+        (["a <= 2 s"], Budget(runs=20), {"a": (13, 20)}),
         # Two relations share the level: 8 rounds. Of 30 runs 6 are left: c alone may have them all.
         (["a <= b", "c <= 2 s"], Budget(runs=30), {"a": (8, 11), "b": (8, 11), "c": (8, 14)}),
         (["a <= a"], Budget(runs=20), {"a": (7, 7)}),
         (["a <= b"], Budget(seconds=60.0), {"a": (7, 15), "b": (7, 15)}),
-        (["a <= 60 s"], Budget(seconds=60.0), {"a": (7, 30)}),
+        (["a <= 60 s"], Budget(seconds=60.0), {"a": (13, 30)}),
         (["a <= b", "c <= 2 s"], Budget(seconds=60.0), {"a": (8, None), "b": (8, None), "c": (8, None)}),
     ],
 )
