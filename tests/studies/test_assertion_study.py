@@ -194,6 +194,19 @@ def test_what_fails_again_and_again_is_given_up() -> None:
     assert len(engine.tasks) < 60
 
 
+def test_what_fails_from_some_run_on_is_given_up() -> None:
+    """However little of the budget failures take."""
+
+    def breaking(task: Task) -> Mapping[str, list[float]] | str:
+        broken = task.benchmark == "a" and task.repetition > 3
+        return "a is broken" if broken else {"time": [1.0 + 0.001 * (task.repetition * 7 % 5)]}
+
+    engine = FakeEngine(breaking)
+    found = concluded(study("a <= b strictly", "b <= c"), engine)
+    assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
+    assert counts(engine)["a"] == 4 + 10
+
+
 def test_a_metric_that_no_run_has_is_given_up() -> None:
     """Whether the runs tell another one or none."""
 

@@ -11,6 +11,7 @@ from hati.core import (
     Evidence,
     InputError,
     MeasurementError,
+    Outcome,
     Plan,
     Run,
     Sample,
@@ -29,6 +30,8 @@ from hati.studies.assertion.point import STAGE, Made, Point
 from hati.studies.assertion.requirement import Requirement, methods_of
 from hati.studies.assertion.standard import Standard
 from hati.studies.failures import GIVE_UP_AFTER, failure_reasons
+
+_FAILED_IN_A_ROW = 2 * GIVE_UP_AFTER
 
 
 @dataclass(frozen=True)
@@ -180,8 +183,10 @@ class Assertion:
     def _undecided(self, made: Made) -> Set[str]:
         """Of rounds that are too few to decide all that there is hope for."""
         book = self._book(made)
-        given_up = {key for key in book.missing if len(self.points[key].runs(made)) >= GIVE_UP_AFTER}
-        alive = self.points.keys() - given_up
+        made_of = {key: point.runs(made) for key, point in self.points.items()}
+        fruitless = {key for key in book.missing if len(made_of[key]) >= GIVE_UP_AFTER}
+        broken = {key for key, runs in made_of.items() if _only_fails(runs[-_FAILED_IN_A_ROW:])}
+        alive = self.points.keys() - fruitless - broken
         if not self._early or 1 + max(_rounds(made), default=-1) < self.fewest:
             return alive
         found = answer(self.requirements, book, self._shared, glance_early)
@@ -227,6 +232,11 @@ class Assertion:
 
 def _has_limit(relation: syntax.Relation) -> bool:
     return any(isinstance(side, syntax.Limit) for side in (relation.left, relation.right))
+
+
+def _only_fails(last: Sequence[Run]) -> bool:
+    """Whether none of the last runs was done: what fails at once would go on for long within a budget of time."""
+    return len(last) == _FAILED_IN_A_ROW and all(run.outcome is not Outcome.DONE for run in last)
 
 
 def _rounds(made: Made) -> Iterator[int]:
