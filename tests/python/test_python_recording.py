@@ -3,6 +3,8 @@ from __future__ import annotations
 import gc
 import itertools
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import pytest
 from hypothesis import given
@@ -89,7 +91,13 @@ def blocks(size: int) -> Callable[[], tuple[bytes]]:
     return lambda: (b"x" * size,)
 
 
-def test_a_batch_is_of_no_more_calls_than_its_arguments_leave_memory_for() -> None:
+def in_a_fresh_process(function: Callable[[], object]) -> None:
+    """There is little memory there that was freed, and whose use again would not be seen."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        pool.submit(function).result()
+
+
+def batches_of_large_arguments() -> None:
     block, most = 2**20, 2**23
     with pytest.raises(Full) as caught:
         Calls(len, blocks(block), most=most).batch(10_000)
@@ -100,7 +108,11 @@ def test_a_batch_is_of_no_more_calls_than_its_arguments_leave_memory_for() -> No
     assert len(list(Calls(len, blocks(100), most=most).batch(1000))) == 1000
 
 
-def test_calls_with_large_arguments_are_recorded_within_bounds_or_refused() -> None:
+def test_a_batch_is_of_no_more_calls_than_its_arguments_leave_memory_for() -> None:
+    in_a_fresh_process(batches_of_large_arguments)
+
+
+def recordings_with_large_arguments() -> None:
     def work(block: bytes) -> int:
         return sum(block[:50_000])
 
@@ -114,6 +126,10 @@ def test_calls_with_large_arguments_are_recorded_within_bounds_or_refused() -> N
         Trouble, match=r"MiB of memory that a batch may, and these calls are too short for the clocks: let"
     ):
         recording.record_calls(Calls(len, blocks(2**20), most=2**24), ORDER._replace(overhead=1e-4))
+
+
+def test_calls_with_large_arguments_are_recorded_within_bounds_or_refused() -> None:
+    in_a_fresh_process(recordings_with_large_arguments)
 
 
 def timing_of(function: Callable[[bytes], object], argument: bytes) -> int:
