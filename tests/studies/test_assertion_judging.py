@@ -166,9 +166,20 @@ def test_few_runs_are_not_enough_without_a_history() -> None:
     assert told.evidence.remembered >= 40
 
 
-@pytest.mark.parametrize("text", ["a <= b within 8 ms", "b = a +- 8 ms", "a >= b within 8 ms", "a <= b within 80%"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a <= b within 8 ms",
+        "b = a +- 8 ms",
+        "a >= b within 8 ms",
+        "a <= b within 80%",
+        "a <= b + 8 ms strictly",
+        "a - 8 ms <= b",
+        "2 * a <= (b + 8 ms) * 2",
+    ],
+)
 def test_whose_the_only_history_is_is_of_no_account(text: str) -> None:
-    """A margin is known, whatever it is in: it makes no noise of either side larger."""
+    """A margin is known, whatever it is in, and so is what is added: they make no noise of either side larger."""
     rng = np.random.default_rng(4)
     runs = {name: (sample(name, (0.010 * (1.0 + 0.01 * rng.standard_normal((3, 1)))).tolist()),) for name in "ab"}
     runs["a"] = (sample("a", (0.018 * (1.0 + 0.01 * rng.standard_normal((3, 1)))).tolist()),)
@@ -190,6 +201,14 @@ def test_a_margin_in_a_unit_makes_no_noise_larger_that_is_remembered() -> None:
     found = atom(Book(runs, {"b": past}), "a <= b within 90 ms")
     wide = np.hypot(10.0, 1.0) / np.sqrt(2.0)  # the left side's share is of its own mean, ten times the right one's
     assert found.p_violated == pytest.approx(stats.norm.sf(2.7 / wide), rel=0.1)
+
+
+def test_what_is_added_is_compared_by_each_interpretation() -> None:
+    """Of c that is 12 ms, and a that is 10 ms."""
+    for interpretation in Interpretation:
+        standard = Standard(interpretation=interpretation, margin=0.0)
+        assert atom(MEANS, "c <= a + 3 ms", standard).verdict is Verdict.HOLDS
+        assert atom(MEANS, "c <= a + 1 ms", standard).verdict is Verdict.VIOLATED
 
 
 def test_a_history_of_another_metric_tells_nothing() -> None:
