@@ -6,128 +6,191 @@ Run means with the mean 1, deviations of 1 %, beside a limit that is the truth i
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Callable
 
 import numpy as np
 
 from benchmarks.interpretations import HARDER, SHAPES, Effects, most_within, of_means
 from benchmarks.markdown import table
 from hati.core import FloatArray
-from hati.logic.interpret import Limit, Measured, Relation, Sign, Verdict, decide_early, pairs_to_decide
+from hati.logic.interpret import Limit, Relation, Sign, Verdict, fewest_alone, pairs_to_decide
+from hati.logic.interpret.alone import Alone
+from hati.logic.interpret.bootstrap import Resampled
 from hati.logic.interpret.deciding import tested
 from hati.logic.interpret.judging import p_values, verdict_of
+from hati.logic.interpret.remembering import DRAWS, Deviations, Remembered
 
 BETWEEN = 0.01
 RUNS = 64
-TRIALS = 2_000
-SIZES = (5, 10, 20)
+MOST_RUNS = 128
+TRIALS = 4_000
+LEVELS = (0.01, 0.001)
+SIZES = (13, 20, 30)
 AWAY = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
-TWO_MODES = "bimodal (70 and 30 %)"
-ALL = {**SHAPES, **HARDER}
+HISTORIES = (10, 20, 30, 100)
+RECENT = (2, 10)
+AT_MOST = Relation(Sign.AT_MOST)
 
 
-def at_the_limit(effects: Effects, trials: int, alpha: float, seed: int = 2026) -> dict[Verdict, int]:
-    """How many campaigns of up to 64 runs, looked at after each, end with a verdict, the truth being the limit."""
+def _gamma(shape: float) -> Effects:
+    return lambda rng, number: (rng.gamma(shape, 1.0, number) - shape) / math.sqrt(shape)
+
+
+def _log_normal(deviation: float) -> Effects:
+    square = math.exp(deviation**2)
+    return lambda rng, n: (rng.lognormal(0.0, deviation, n) / math.sqrt(square) - 1.0) / math.sqrt(square - 1.0)
+
+
+def _clear_modes(rng: np.random.Generator, number: int) -> FloatArray:
+    """70 and 30 %, each as wide as a twentieth of what parts them."""
+    values = (rng.random(number) < 0.3) - 0.3 + 0.05 * rng.standard_normal(number)
+    return np.asarray(values / math.sqrt(0.3 * 0.7 + 0.05**2))
+
+
+ASSUMED: dict[str, Effects] = {
+    **SHAPES,
+    "clear modes (70 and 30 %)": _clear_modes,
+    "gamma, shape 4": _gamma(4.0),
+    "gamma, shape 2": _gamma(2.0),
+}
+"""Those for which limits keep their level."""
+BEYOND: dict[str, Effects] = {
+    "log-normal, .25": _log_normal(0.25),
+    "log-normal, .5": _log_normal(0.5),
+    "log-normal, 1": _log_normal(1.0),
+    "two values (90 and 10 %)": HARDER["two values (90 and 10 %)"],
+}
+"""With a longer tail, or a kind of run that is rarer."""
+Told = dict[Verdict, int]
+
+
+def at_the_limit(effects: Effects, trials: int, seed: int = 2026) -> dict[float, Told]:
+    """How many campaigns of up to 64 runs, looked at after each, tell each verdict at each level, the limit being true.
+
+    The p-values of all looks are the same at every level, so that one path tells of all of them.
+    """
     rng = np.random.default_rng(seed)
-    counts = dict.fromkeys(Verdict, 0)
+    counts = {alpha: dict.fromkeys(Verdict, 0) for alpha in LEVELS}
     for _ in range(trials):
-        means = 1.0 + BETWEEN * effects(rng, RUNS)
-        size, told = ended(means, 1.0, alpha)
-        found = decide_early(of_means(means[:size]), Limit(1.0), _at_most(alpha)).verdict if told else None
-        counts[found or Verdict.INCONCLUSIVE] += 1
+        runs = Alone(1.0 + BETWEEN * effects(rng, RUNS), 1.0, fewest_alone(max(LEVELS)))
+        holds, violated = p_values(runs, AT_MOST.bounds(1.0))
+        for alpha, told in counts.items():
+            told[verdict_of(holds, violated, alpha)] += 1
     return counts
 
 
 def ended(means: FloatArray, limit: float, alpha: float) -> tuple[int, bool]:
     """After how many runs a campaign ends, and whether it ends with a verdict."""
-    size = pairs_to_decide(of_means(means), Limit(limit), _at_most(alpha))
+    size = pairs_to_decide(of_means(means), Limit(limit), Relation(Sign.AT_MOST, alpha=alpha))
     return size or len(means), size is not None
 
 
-def of_fixed_size(effects: Effects, runs: int, trials: int, alpha: float, away: float = 0.0) -> dict[Verdict, int]:
+def of_fixed_size(effects: Effects, runs: int, trials: int, alpha: float, away: float = 0.0) -> Told:
     """The same of so many runs, the limit so many deviations above the truth."""
     rng = np.random.default_rng(2026)
     counts = dict.fromkeys(Verdict, 0)
+    limit = Limit(1.0 + BETWEEN * away)
     for _ in range(trials):
-        means = 1.0 + BETWEEN * effects(rng, runs)
-        counts[verdict_by_default(of_means(means), Limit(1.0 + BETWEEN * away), _at_most(alpha), rng)] += 1
+        found = tested(of_means(1.0 + BETWEEN * effects(rng, runs)), limit, alpha, rng)
+        told = (1.0, 1.0) if found is None else p_values(found.test, AT_MOST.bounds(limit.value))
+        counts[verdict_of(*told, alpha)] += 1
     return counts
 
 
-def verdict_by_default(left: Measured, right: Limit, relation: Relation, rng: np.random.Generator) -> Verdict:
-    """That of ``decide``, without the rest of the evidence, which takes longer."""
-    found = tested(left, right, relation.alpha, rng)
-    assert found is not None
-    return verdict_of(*p_values(found.test, relation.bounds(right.value)), relation.alpha)
-
-
-def _at_most(alpha: float) -> Relation:
-    return Relation(Sign.AT_MOST, alpha=alpha)
-
-
-def _told(counts: dict[Verdict, int]) -> str:
-    trials = sum(counts.values())
-    return f"{counts[Verdict.HOLDS] / trials:.3f} / {counts[Verdict.VIOLATED] / trials:.3f}"
+def with_a_history(effects: Effects, earlier: int, runs: int, trials: int) -> Told:
+    """What would be told at 1 % beside the truth if a limit were a side without noise, and a history were used."""
+    rng = np.random.default_rng(2026)
+    counts = dict.fromkeys(Verdict, 0)
+    for _ in range(trials):
+        history, means = (1.0 + BETWEEN * effects(rng, number) for number in (earlier, runs))
+        varying, mean = Deviations.of([history, means]), float(means.mean())
+        drawn = Resampled(mean, 1.0, varying.draws(mean, runs, rng), np.zeros(DRAWS))
+        test = Remembered(drawn, varying.variance_df, 0.01, len(varying.values))
+        counts[verdict_of(*p_values(test, AT_MOST.bounds(1.0)), 0.01)] += 1
+    return counts
 
 
 def levels_table(trials: int) -> tuple[str, bool]:
-    rows, held = [], True
-    for name, effects in ALL.items():
-        early = {alpha: at_the_limit(effects, trials, alpha) for alpha in (0.01, 0.05)}
-        fixed = [of_fixed_size(effects, runs, trials, 0.01) for runs in SIZES]
-        rows.append([name, *(_told(counts) for counts in (*early.values(), *fixed))])
-        if name in SHAPES:
-            held = held and all(_most(counts) <= most_within(trials, alpha, 10) for alpha, counts in early.items())
-            held = held and all(_most(each) <= most_within(trials, _fixed_level(name), 15) for each in fixed)
-    head = ["run effects", "looks, 1 %", "looks, 5 %", *(f"{runs} runs, 1 %" for runs in SIZES)]
-    note = f"Of {trials:,} trials each; looks after every run up to {RUNS}; 99 % bounds {_bounds(trials)}."
-    return table("f <= limit, the truth being the limit: told to hold / to be violated", head, rows, note), held
+    rows, kept = [], True
+    fixed = [(runs, alpha) for alpha in LEVELS for runs in SIZES if runs >= fewest_alone(alpha)]
+    for name, effects in {**ASSUMED, **BEYOND}.items():
+        early = at_the_limit(effects, trials)
+        cells = [*early.items(), *((alpha, of_fixed_size(effects, runs, trials, alpha)) for runs, alpha in fixed)]
+        rows.append([name, *(_shares(told) for _, told in cells)])
+        most = (_most(told) <= most_within(trials, alpha, len(ASSUMED) * len(cells)) for alpha, told in cells)
+        kept = (all(most) or name not in ASSUMED) and kept
+    head = ["run effects", *(f"looks, {_percent(alpha)}" for alpha in LEVELS)]
+    head += [f"{runs} runs, {_percent(alpha)}" for runs, alpha in fixed]
+    bounds = " and ".join(f"{most_within(trials, alpha) / trials:.4f}" for alpha in LEVELS)
+    note = f"Of {trials:,} trials each; looks after every run up to {RUNS}; 99 % bounds {bounds}."
+    return table("f <= limit, the truth being the limit: told to hold / to be violated", head, rows, note), kept
 
 
-def _bounds(trials: int) -> str:
-    return " and ".join(f"{most_within(trials, alpha) / trials:.4f}" for alpha in (0.01, 0.05))
+def history_table(trials: int) -> tuple[str, bool]:
+    shapes = {name: {**ASSUMED, **BEYOND}[name] for name in ("normal", "skewed (exponential)", "log-normal, 1")}
+    rows = [
+        [earlier, runs, *(_shares(with_a_history(effects, earlier, runs, trials)) for effects in shapes.values())]
+        for earlier in HISTORIES
+        for runs in RECENT
+    ]
+    note = f"Of {trials:,} trials each, at 1 %; 99 % bound {most_within(trials, 0.01) / trials:.4f}."
+    title = "The same if a history were used, as it is between two sides"
+    return table(title, ["earlier runs", "runs", *shapes], rows, note), True
 
 
-def _most(counts: dict[Verdict, int]) -> int:
-    return max(counts[Verdict.HOLDS], counts[Verdict.VIOLATED])
-
-
-def _fixed_level(name: str) -> float:
-    """Of few runs with two unlike modes all may be of the larger one."""
-    return 0.02 if name == TWO_MODES else 0.01
-
-
-def costs_table(trials: int) -> str:
+def costs_table(trials: int) -> tuple[str, bool]:
     rows = []
     for away in AWAY:
         rng = np.random.default_rng(2026)
         limit = 1.0 + BETWEEN * away
-        ends = [ended(1.0 + BETWEEN * rng.standard_normal(RUNS), limit, 0.01) for _ in range(trials)]
-        sizes, decided = [size for size, _ in ends], sum(told for _, told in ends)
-        found = [of_fixed_size(SHAPES["normal"], runs, trials, 0.01, away)[Verdict.HOLDS] for runs in SIZES]
-        cells = [f"{np.mean(sizes):.1f}", f"{np.quantile(sizes, 0.9):.0f}", f"{decided / trials:.2f}"]
-        rows.append([f"{away:g}", *cells, *(f"{number / trials:.2f}" for number in found)])
+        ends = [ended(1.0 + BETWEEN * rng.standard_normal(MOST_RUNS), limit, 0.01) for _ in range(trials)]
+        sizes = [size if told else math.inf for size, told in ends]
+        half, most = np.quantile(sizes, (0.5, 0.9), method="higher").tolist()
+        within = sum(size <= RUNS for size in sizes) / trials
+        found = [of_fixed_size(SHAPES["normal"], runs, 4 * trials, 0.01, away)[Verdict.HOLDS] for runs in SIZES]
+        rows.append([f"{away:g}", f"{half:g}", f"{most:g}", f"{within:.2f}", *(f"{n / 4 / trials:.2f}" for n in found)])
     head = [
-        "deviations below",
-        "runs, mean",
-        "90 % of campaigns",
-        "decided",
-        *(f"{runs} runs, fixed" for runs in SIZES),
+        "deviations below the limit",
+        "runs until half of campaigns are decided",
+        "until 90 %",
+        f"decided by {RUNS}",
+        *(f"of {runs} given runs" for runs in SIZES),
     ]
-    note = f"Of {trials:,} trials each, normal runs, alpha 1 %; looks after every run up to {RUNS}."
-    return table("f <= limit, the truth being below the limit: told to hold", head, rows, note)
+    note = f"Of {trials:,} campaigns of up to {MOST_RUNS} normal runs, and {4 * trials:,} samples; alpha 1 %."
+    return table("f <= limit, the truth being below the limit: told to hold", head, rows, note), True
+
+
+def _percent(alpha: float) -> str:
+    return f"{100.0 * alpha:g} %"
+
+
+def _shares(counts: Told) -> str:
+    trials = sum(counts.values())
+    return f"{counts[Verdict.HOLDS] / trials:.4f} / {counts[Verdict.VIOLATED] / trials:.4f}"
+
+
+def _most(counts: Told) -> int:
+    return max(counts[Verdict.HOLDS], counts[Verdict.VIOLATED])
 
 
 def result(share: int = 1) -> tuple[str, bool]:
     """All, and whether levels are kept."""
-    levels, held = levels_table(TRIALS // share)
-    return f"{levels}\n{costs_table(TRIALS // share // 4)}", held
+    made: list[tuple[Callable[[int], tuple[str, bool]], int]] = [
+        (levels_table, 1),
+        (history_table, 2),
+        (costs_table, 8),
+    ]
+    found = [table_of(TRIALS // share // part) for table_of, part in made]
+    return "\n".join(text for text, _ in found), all(kept for _, kept in found)
 
 
 def main() -> int:
-    text, held = result(10 if "--quick" in sys.argv[1:] else 1)
+    text, kept = result(10 if "--quick" in sys.argv[1:] else 1)
     print(text)
-    return 0 if held else 1
+    print("Levels kept." if kept else "LEVELS NOT KEPT.")
+    return 0 if kept else 1
 
 
 if __name__ == "__main__":

@@ -19,7 +19,9 @@ from hati.logic.interpret import (
     decide_early,
     pairs_to_decide,
 )
-from hati.stats import anytime_critical, anytime_e_values, skewed_e_values
+from hati.logic.interpret.alone import Alone
+from hati.logic.interpret.pairs import Pairs
+from hati.stats import anytime_critical, anytime_e_values, skewed_e_value, skewed_e_values
 
 AT_MOST = Relation(Sign.AT_MOST, 0.02)
 
@@ -97,8 +99,25 @@ def test_on_the_bound_no_number_of_pairs_decides() -> None:
 def test_a_limit() -> None:
     found = decide_early(of(normal(1, 13)), Limit(11.0), Relation(Sign.AT_MOST))
     assert (found.verdict, found.scale, found.runs) == (Verdict.HOLDS, Scale.MEAN, (13, 0))
+    assert found.p_holds == pytest.approx(0.7**13)
+    assert found.interval is not None
     few = decide_early(of(normal(1, 12)), Limit(11.0), Relation(Sign.AT_MOST))
     assert (few.verdict, few.runs_needed, few.remark) == (Verdict.INCONCLUSIVE, 13, "fewer than 13 runs")
+    assert (few.interval, few.detectable) == (None, None)
+
+
+def test_a_p_value_beside_a_limit_is_of_one_look() -> None:
+    """Of e-values that are large at once it is not less than what so few runs can show, until they are so later."""
+    values = np.concatenate((np.full(15, 10.0), np.full(15, 30.0)))
+    found = [decide_early(of(values[:size]), Limit(20.0), Relation(Sign.BELOW)).p_holds for size in (13, 15, 30)]
+    assert found == pytest.approx([0.7**13] * 3)  # of the first look that decides
+    assert Alone(values, 20.0, 13).at(30).below(1.0) == pytest.approx(0.7**15)
+    assert 1.0 / skewed_e_values(20.0 - values)[14] < 1e-6
+
+
+def test_looks_before_the_first_show_nothing() -> None:
+    values = np.full(20, 10.0)
+    assert Alone(values, 20.0, 13).at(12).below(1.0) == Pairs(values, 2.0 * values, 7).at(6).below(1.0) == 1.0
 
 
 @pytest.mark.parametrize("sign", [Sign.BELOW, Sign.ABOVE])
@@ -124,8 +143,7 @@ def test_the_interval_beside_a_limit_is_of_all_that_the_last_look_does_not_refut
     for end, direction in zip(found.interval, (1.0, -1.0), strict=True):
         for way, refuted in ((-1e-3, direction > 0.0), (1e-3, direction < 0.0)):
             beyond = direction * (values - end - way * 0.1)
-            told = [np.array([each]) for each in (20.0, beyond.sum(), np.sum(beyond**2), beyond.max())]
-            assert (skewed_e_values(*told)[0] >= 100.0) == refuted
+            assert (skewed_e_value(beyond, 20) >= 100.0) == refuted
     below, above = (abs(end - values.mean()) for end in found.interval)
     assert (above > below) == (skew > 0.0)
 
@@ -139,8 +157,7 @@ def test_runs_needed_beside_a_limit_decide() -> None:
     beyond = values - 10.16
 
     def decides(runs: int) -> bool:
-        told = (runs, runs * beyond.mean(), runs * np.mean(beyond**2), beyond.max())
-        return bool(skewed_e_values(*(np.array([float(each)]) for each in told))[0] >= 100.0)
+        return skewed_e_value(-beyond, runs) >= 100.0 or skewed_e_value(beyond, runs) >= 100.0
 
     assert found.runs_needed == next(runs for runs in range(15, 10_000) if decides(runs))
 

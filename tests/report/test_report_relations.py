@@ -34,7 +34,7 @@ def test_every_run_counts_alike_however_many_observations_it_has() -> None:
 def test_sides_are_drawn_as_they_are_judged() -> None:
     found = figure(of_means(a=0.010, b=0.020), "2 * a <= b")
     assert found.sides[0].name == "2 * a"
-    assert sum(found.sides[0].means) / 10 == pytest.approx(20.0)
+    assert sum(found.sides[0].means) / 16 == pytest.approx(20.0)
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ def levels(mean: float, runs: int = 10, spread: float = 0.002) -> list[list[floa
 
 
 def of_means(**means: float) -> Book:
-    """Ten runs of each."""
-    return Book({name: (sample(name, levels(mean)),) for name, mean in means.items()})
+    """Sixteen runs of each: as many as a limit takes to be told on either side."""
+    return Book({name: (sample(name, levels(mean, 16)),) for name, mean in means.items()})
 
 
 def book_of(**runs: Sequence[Sequence[float]]) -> Book:

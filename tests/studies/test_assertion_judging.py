@@ -7,7 +7,7 @@ import pytest
 from assertion_samples import FIXED, answers, atom, book_of, levels, of_means, requirement, sample, verdicts
 from scipy import stats
 
-from hati.core import InputError, Metric, Usage
+from hati.core import InputError, Metric, Stopping, Usage
 from hati.logic.interpret import Interpretation, Scale, Verdict
 from hati.report import assertion_table
 from hati.studies.assertion import Assured, Book, Standard, answer
@@ -84,7 +84,7 @@ def test_a_formula_has_the_verdict_that_its_means_suggest(formula: str, verdict:
 
 def test_equality_is_shown_by_two_tests_and_refuted_by_either() -> None:
     """Two one-sided t-tests of scipy, of means that are shifted by the margin."""
-    left, right = ([np.mean(run) for run in levels(mean)] for mean in (0.010, 0.0101))
+    left, right = ([np.mean(run) for run in levels(mean, 16)] for mean in (0.010, 0.0101))
     found = atom(of_means(a=0.010, b=0.0101), "a = b +- 0.15 ms")
     sides = [
         stats.ttest_ind(left, np.array(right) + shift, equal_var=False, alternative=way).pvalue
@@ -120,7 +120,7 @@ def test_an_estimate_is_a_ratio_or_in_the_dimensions_own_unit(
 def test_a_quantile_is_taken_of_each_run() -> None:
     runs = [[1.0, 2.0, 3.0 + place] for place in range(6)]
     found = atom(book_of(a=runs), "median(a) <= 2.5 s")
-    assert (found.evidence.estimate, found.verdict) == (2.0, Verdict.INCONCLUSIVE)  # of six signs none is enough
+    assert (found.evidence.estimate, found.verdict) == (2.0, Verdict.INCONCLUSIVE)
     assert atom(book_of(a=runs), "p100(a) <= 2.5 s").evidence.estimate == 5.5
 
 
@@ -132,9 +132,9 @@ def test_units_of_samples_are_converted() -> None:
 
 
 def test_what_runs_used_stands_where_a_benchmark_tells_nothing_of_it() -> None:
-    used = [Usage(cpu_time=0.5 + 0.001 * place, peak_memory=1_000_000 + place) for place in range(8)]
-    book = Book({"a": (sample("a", levels(0.01, 8), usage=used),)})
-    assert atom(book, "cpu(a) <= 0.6 s").evidence.estimate == pytest.approx(0.5035)
+    used = [Usage(cpu_time=0.5 + 0.001 * place, peak_memory=1_000_000 + place) for place in range(13)]
+    book = Book({"a": (sample("a", levels(0.01, 13), usage=used),)})
+    assert atom(book, "cpu(a) <= 0.6 s").evidence.estimate == pytest.approx(0.506)
     assert atom(book, "memory(a) <= 2 MB").verdict is Verdict.HOLDS
     with pytest.raises(InputError, match="has no metric 'peak_memory'"):
         atom(MEANS, "memory(a) <= 2 MB")
@@ -147,7 +147,7 @@ def test_what_runs_used_never_stands_for_what_a_benchmark_tells_itself() -> None
 
 
 def test_of_several_metrics_the_formula_says_which() -> None:
-    own = [sample("a", levels(0.01), Metric(name, "s")) for name in ("latency", "start")]
+    own = [sample("a", levels(0.01, 13), Metric(name, "s")) for name in ("latency", "start")]
     book = Book({"a": tuple(own)})
     assert atom(book, "latency of a <= 1 s").verdict is Verdict.HOLDS
     with pytest.raises(InputError, match="a has several metrics: latency, start"):
@@ -166,9 +166,20 @@ def test_few_runs_are_not_enough_without_a_history() -> None:
     assert told.evidence.remembered >= 40
 
 
-@pytest.mark.parametrize("text", ["a <= b within 8 ms", "b = a +- 8 ms", "a >= b within 8 ms", "a <= b within 80%"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a <= b within 8 ms",
+        "b = a +- 8 ms",
+        "a >= b within 8 ms",
+        "a <= b within 80%",
+        "a <= b + 8 ms strictly",
+        "a - 8 ms <= b",
+        "2 * a <= (b + 8 ms) * 2",
+    ],
+)
 def test_whose_the_only_history_is_is_of_no_account(text: str) -> None:
-    """A margin is known, whatever it is in: it makes no noise of either side larger."""
+    """A margin is known, whatever it is in, and so is what is added: they make no noise of either side larger."""
     rng = np.random.default_rng(4)
     runs = {name: (sample(name, (0.010 * (1.0 + 0.01 * rng.standard_normal((3, 1)))).tolist()),) for name in "ab"}
     runs["a"] = (sample("a", (0.018 * (1.0 + 0.01 * rng.standard_normal((3, 1)))).tolist()),)
@@ -192,10 +203,36 @@ def test_a_margin_in_a_unit_makes_no_noise_larger_that_is_remembered() -> None:
     assert found.p_violated == pytest.approx(stats.norm.sf(2.7 / wide), rel=0.1)
 
 
+def test_what_is_added_is_compared_by_each_interpretation() -> None:
+    """Of c that is 12 ms, and a that is 10 ms."""
+    for interpretation in Interpretation:
+        standard = Standard(interpretation=interpretation, margin=0.0)
+        assert atom(MEANS, "c <= a + 3 ms", standard).verdict is Verdict.HOLDS
+        assert atom(MEANS, "c <= a + 1 ms", standard).verdict is Verdict.VIOLATED
+
+
 def test_a_history_of_another_metric_tells_nothing() -> None:
     other = sample("a", levels(5.0, 40), Metric("size", "B"))
-    book = Book({"a": (sample("a", levels(0.010, 2)),)}, {"a": (other,)})
-    assert atom(book, "a <= 20 ms").verdict is Verdict.INCONCLUSIVE
+    book = Book({name: (sample(name, levels(0.010, 2)),) for name in "ab"}, {"a": (other,)})
+    assert atom(book, "a <= 2 * b").verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_limit_takes_thirteen_runs_whatever_is_remembered() -> None:
+    """They are as many as early stopping takes; of counts that never vary, too."""
+    past = {"a": (sample("a", levels(0.010, 400)),)}
+    for runs in (levels(0.010, 12), [[0.010]] * 12):
+        found = atom(Book({"a": (sample("a", runs),)}, past), "a <= 1 s").evidence
+        assert (found.verdict, found.runs_needed, found.remembered) == (Verdict.INCONCLUSIVE, 13, 0)
+        assert (found.interval, found.detectable) == (None, None)
+        assert found.remark == "fewer than 13 runs, and beside a limit a history is not used"
+    near = atom(Book({"a": (sample("a", levels(0.010, 12)),)}), "a <= 10.001 ms strictly").evidence
+    early = Standard(stopping=Stopping.ANYTIME)
+    looked = atom(Book({"a": (sample("a", levels(0.010, 12)),)}), "a <= 10.001 ms strictly", early).evidence
+    assert near.runs_needed is not None
+    assert looked.runs_needed is not None
+    assert 100 < near.runs_needed < looked.runs_needed
+    for runs in (levels(0.010, 13), [[0.010]] * 13):
+        assert atom(Book({"a": (sample("a", runs),)}), "a <= 1 s").verdict is Verdict.HOLDS
 
 
 def test_what_could_not_be_measured_is_inconclusive_and_says_why() -> None:

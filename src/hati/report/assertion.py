@@ -178,11 +178,16 @@ def _rules(atoms: Sequence[Atom], standard: Standard) -> Iterator[str]:
     if standard.interpretation is not Interpretation.DEFAULT:
         yield f"By seed 004's {standard.interpretation} interpretation: what is not rejected holds, without margins."
     else:
-        yield f"HOLDS and VIOLATED are each wrong in at most {percent(standard.alpha)} of cases."
+        assumed = ", beside a limit if run means vary like normal to exponential values" if _limited(atoms) else ""
+        yield f"HOLDS and VIOLATED are each wrong in at most {percent(standard.alpha)} of cases{assumed}."
         if standard.margin and any(_has_room(atom.relation) for atom in atoms):
             yield f"Relations that are not strict have {percent(standard.margin)} of room."
     if any(atom.evidence.scale is Scale.RATIO and math.isfinite(atom.evidence.estimate) for atom in atoms):
         yield "An estimate in % is how much larger the left side is than the right one."
+
+
+def _limited(atoms: Sequence[Atom]) -> bool:
+    return any(atom.evidence.scale is Scale.MEAN for atom in atoms)
 
 
 def _has_room(relation: Relation) -> bool:

@@ -17,7 +17,7 @@ from hati.stats.agreement import (
     range_covered,
 )
 from hati.stats.anova import Anova, AnovaRow, SumOfSquares, anova
-from hati.stats.anytime_skewed import fewest_of_a_share, skewed_e_values
+from hati.stats.anytime_skewed import fewest_of_a_share, skewed_e_value, skewed_e_values
 from hati.stats.anytime_t import anytime_critical, anytime_e_value, anytime_e_values, fewest_signs
 from hati.stats.autocorrelation import Dependence, lag_one
 from hati.stats.bootstrap import bootstrap_interval
@@ -200,6 +200,7 @@ __all__ = [
     "side_means",
     "sign_test",
     "simultaneous_margin_of_error",
+    "skewed_e_value",
     "skewed_e_values",
     "skewed_t_above",
     "skewed_t_critical",

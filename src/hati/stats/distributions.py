@@ -110,10 +110,9 @@ def log_confluent(sizes: FloatArray, values: FloatArray) -> FloatArray:
 
 
 def log_sum_of_exponentials(logs: FloatArray) -> FloatArray:
-    """The logarithm of the sum of exponentials, over the first axis."""
-    from scipy import special
-
-    return np.asarray(special.logsumexp(logs, axis=0), dtype=np.float64)
+    """The logarithm of the sum of exponentials, over the first axis, of which one at least is above zero."""
+    largest = logs.max(axis=0)
+    return np.asarray(largest + np.log(np.exp(logs - largest).sum(axis=0)), dtype=np.float64)
 
 
 def noncentrality(p_value: float, power: float, dimensions: int, df: float) -> float:

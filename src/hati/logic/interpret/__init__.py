@@ -4,7 +4,7 @@ The default interpretation is three-valued, with the run as the unit; those that
 """
 
 from hati.logic.interpret.alarms import alarms
-from hati.logic.interpret.anytime import decide_early, fewest_alone, fewest_pairs, glance_early, pairs_to_decide
+from hati.logic.interpret.anytime import decide_early, fewest_pairs, glance_early, pairs_to_decide
 from hati.logic.interpret.connectives import (
     Combined,
     Connective,
@@ -23,6 +23,7 @@ from hati.logic.interpret.judging import verdict_of
 from hati.logic.interpret.measured import Measured
 from hati.logic.interpret.printed import nonparametric, parametric, welch
 from hati.logic.interpret.relation import ALPHA, MARGIN, Limit, Relation, Sign
+from hati.logic.interpret.unseen import fewest_alone
 from hati.logic.interpret.verdict import Verdict
 
 __all__ = [

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from hati.core import InputError
-from hati.logic.interpret.alone import UNSEEN, Alone
+from hati.logic.interpret.alone import Alone
 from hati.logic.interpret.evidence import Evidence
 from hati.logic.interpret.judging import (
     OneSided,
@@ -22,7 +22,8 @@ from hati.logic.interpret.judging import (
 from hati.logic.interpret.measured import Measured
 from hati.logic.interpret.pairs import Pairs
 from hati.logic.interpret.relation import Limit, Relation, Sign
-from hati.stats import fewest_of_a_share, fewest_signs
+from hati.logic.interpret.unseen import fewest_alone
+from hati.stats import fewest_signs
 
 
 class Looked(Test, Protocol):
@@ -106,11 +107,6 @@ def pairs_to_decide(left: Measured, right: Measured | Limit, relation: Relation)
 def fewest_pairs(alpha: float) -> int:
     """Pairs before the first look: as many as that their signs alone can be significant, 7 at 1 %."""
     return fewest_signs(2.0 * alpha)
-
-
-def fewest_alone(alpha: float) -> int:
-    """Runs beside a limit before the first look, 13 at 1 %: that none of three in ten is seen is as improbable."""
-    return fewest_of_a_share(alpha, 1.0 - UNSEEN)
 
 
 def _first_decided(looked: Looked, relation: Relation, right: float) -> int | None:

@@ -73,7 +73,7 @@ def _side(side: Measured | Limit, rng: np.random.Generator, draws: int) -> Float
     """
     if isinstance(side, Limit):
         return np.zeros(draws)
-    runs, means = (side.history, side.history_means) if side.history else (side.runs, side.means)
+    runs, means = (side.history, side.history_means) if side.history else (side.runs, side.own_means)
     observations = len(side.runs) / sum(1.0 / len(run) for run in side.runs)
     return resampled_means(runs, len(side.runs), max(1, round(observations)), draws, rng) - float(means.mean())
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from hati.core import FloatArray
+from hati.logic.interpret.unseen import unseen
 from hati.stats import POWER, noncentrality_of_t, skewed_t_above, skewed_t_critical, t_cdf, t_quantile
 
 
@@ -93,7 +94,7 @@ class Contrast:
         return self.left.mean - bound * self.right.mean
 
     def _beyond(self, size: float, bound: float) -> float:
-        """Where nothing varies, the share of orders, or of signs beside a limit, in which all of a side are beyond."""
+        """Where nothing varies, the share of orders in which all of a side are beyond; beside a limit ``unseen``."""
         error = self.standard_error(bound)
         if error > 0.0:
             return self._above(size / error, bound)
@@ -101,7 +102,7 @@ class Contrast:
             return 1.0
         left, right = self.left.size, self.right.size
         orders = math.lgamma(left + right + 1) - math.lgamma(left + 1) - math.lgamma(right + 1)
-        return math.exp(-orders) if right else 0.5**left
+        return math.exp(-orders) if right else unseen(left)
 
     def _above(self, statistic: float, bound: float) -> float:
         """The probability of a larger statistic with the truth on the bound."""
@@ -115,8 +116,19 @@ class Contrast:
 class BesideLimit(Contrast):
     """One mean and a limit, so that skewness does not cancel: p-values are of runs that may be skewed as exponential.
 
-    The larger of those of normal runs and of exponential ones, the tail toward the bound.
+    The larger of those of normal runs and of exponential ones, the tail toward the bound, and no less than ``unseen``.
     """
+
+    def reach(self, bound: float, alpha: float) -> tuple[float, float]:
+        """The quantiles alpha and 1 - alpha; infinite where so few runs show nothing at alpha."""
+        return (-math.inf, math.inf) if unseen(self.left.size) > alpha else super().reach(bound, alpha)
+
+    def detectable(self, bound: float, alpha: float) -> float:
+        """How far beyond the bound the mean must be; infinite where so few runs show nothing at alpha."""
+        return math.inf if unseen(self.left.size) > alpha else super().detectable(bound, alpha)
+
+    def _beyond(self, size: float, bound: float) -> float:
+        return max(super()._beyond(size, bound), unseen(self.left.size))
 
     def _above(self, statistic: float, bound: float) -> float:  # noqa: ARG002  # of any bound it is the same
         return skewed_t_above(statistic, self.left.size)

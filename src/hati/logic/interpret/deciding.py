@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from hati.logic.interpret.judging import (
 from hati.logic.interpret.measured import Measured
 from hati.logic.interpret.relation import Limit, Relation, Sign
 from hati.logic.interpret.remembering import history_of, remembering
+from hati.logic.interpret.unseen import fewest_alone
 from hati.logic.interpret.verdict import Verdict
 
 FEWEST_RUNS = 5
@@ -40,9 +41,10 @@ def decide(left: Measured, right: Measured | Limit, relation: Relation, rng: np.
     the sides exchanged. ``=`` HOLDS where both are shown (Schuirmann 1987), and is VIOLATED where it is shown at alpha
     that either is violated. ``<`` and ``>`` have their bound at 1.
 
-    By Student's t with Welch's degrees of freedom, beside a limit as of runs that may be skewed, and from ten earlier
-    runs on by ``remembering``. Fewer than five runs of a side show nothing; with a history two suffice, and one from
-    100 earlier runs on. The generator is for what is drawn with a history.
+    By Student's t with Welch's degrees of freedom, and from ten earlier runs on by ``remembering``. Fewer than five
+    runs of a side show nothing; with a history two suffice, and one from 100 earlier runs on. The generator is for what
+    is drawn with a history. Beside a limit runs may be skewed, fewer than ``fewest_alone`` show nothing, and a history
+    is not used: it tells nothing of what is rarer than one of its runs, and skewness cancels only between two sides.
 
     Raises:
         InputError: for ``=`` without a margin.
@@ -50,7 +52,10 @@ def decide(left: Measured, right: Measured | Limit, relation: Relation, rng: np.
     if relation.sign is Sign.EQUAL and not relation.margin:
         raise InputError("equality can be shown only with a margin", fix="write a = b +- 2%")
     found = tested(left, right, relation.alpha, rng)
-    return _too_few(left, right) if found is None else _told(found, relation)
+    if found is None:
+        return _too_few(left, right, relation.alpha)
+    remark = _why(found.fewest, left, right) if len(left.runs) < found.fewest else ""
+    return replace(_told(found, relation), remark=remark)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,15 +70,25 @@ class Tested:
 
 def tested(left: Measured, right: Measured | Limit, alpha: float, rng: np.random.Generator) -> Tested | None:
     """What the default interpretation rests on; None where there are too few runs."""
-    fewest = min(len(side.runs) for side in (left, right) if isinstance(side, Measured))
+    if isinstance(right, Limit):
+        return _beside_limit(left, right, alpha)
+    fewest = min(len(left.runs), len(right.runs))
     remembered = history_of(left, right)
     least = 1 if remembered >= ALONE else 2
     if remembered >= SHORTEST_HISTORY and fewest >= least:
         return Tested(*remembering(left, right, alpha, rng), least, remembered)
     if fewest < FEWEST_RUNS:
         return None
-    contrast = _contrast(left, right)
+    contrast = Contrast(side_mean(left.means), side_mean(right.means))
     return Tested(contrast, contrast, FEWEST_RUNS, 0)
+
+
+def _beside_limit(left: Measured, right: Limit, alpha: float) -> Tested | None:
+    """Of fewer runs than decide anything, too: what they tell is how many more it takes."""
+    if len(left.runs) == 1:
+        return None
+    contrast = BesideLimit(side_mean(left.means), limit_mean(right.value))
+    return Tested(contrast, contrast, fewest_alone(alpha), 0)
 
 
 def _told(found: Tested, relation: Relation) -> Evidence:
@@ -98,22 +113,23 @@ def _told(found: Tested, relation: Relation) -> Evidence:
     )
 
 
-def _contrast(left: Measured, right: Measured | Limit) -> Contrast:
-    if isinstance(right, Limit):
-        return BesideLimit(side_mean(left.means), limit_mean(right.value))
-    return Contrast(side_mean(left.means), side_mean(right.means))
-
-
-def _too_few(left: Measured, right: Measured | Limit) -> Evidence:
+def _too_few(left: Measured, right: Measured | Limit, alpha: float) -> Evidence:
     """The runs needed are then the fewest that decide anything: little is known of how runs vary."""
     sizes = len(left.runs), 0 if isinstance(right, Limit) else len(right.runs)
     means = float(left.means.mean()), right.value if isinstance(right, Limit) else float(right.means.mean())
     scale = scale_of(*means, sizes)
+    needed = fewest_alone(alpha) if isinstance(right, Limit) else FEWEST_RUNS
     return Evidence(
         verdict=Verdict.INCONCLUSIVE,
         scale=scale,
         estimate=estimate_of(*means, scale),
         runs=sizes,
-        runs_needed=FEWEST_RUNS,
-        remark=f"fewer than {FEWEST_RUNS} runs of a side, and no history of {SHORTEST_HISTORY} runs that would do",
+        runs_needed=needed,
+        remark=_why(needed, left, right),
     )
+
+
+def _why(needed: int, left: Measured, right: Measured | Limit) -> str:
+    if isinstance(right, Limit):
+        return f"fewer than {needed} runs{', and beside a limit a history is not used' if left.history else ''}"
+    return f"fewer than {needed} runs of a side, and no history of {SHORTEST_HISTORY} runs that would do"

@@ -10,6 +10,7 @@ import numpy as np
 
 from hati.core import FloatArray
 from hati.logic.interpret.judging import OneSided
+from hati.logic.interpret.look import Look
 from hati.stats import POWER, anytime_critical, anytime_e_value, anytime_e_values, noncentrality_of_t
 
 
@@ -62,7 +63,7 @@ class Pairs:
 
     def at(self, size: int) -> OneSided:
         """The tests of all looks up to that many pairs."""
-        return _Look(self, size)
+        return Look(self, size)
 
     def projected(self, size: int) -> OneSided:
         """What a look after so many pairs would say, means and deviations being as they are."""
@@ -84,24 +85,6 @@ class Pairs:
 
     def _differences(self, bound: float) -> FloatArray:
         return self.left - bound * self.right
-
-
-@dataclass(frozen=True)
-class _Look:
-    """After ``size`` pairs."""
-
-    pairs: Pairs
-    size: int
-
-    def above(self, bound: float) -> float:
-        return self._p_value(bound, 1)
-
-    def below(self, bound: float) -> float:
-        return self._p_value(bound, -1)
-
-    def _p_value(self, bound: float, direction: int) -> float:
-        look = self.size - self.pairs.fewest
-        return float(self.pairs.path(bound, direction)[look]) if look >= 0 else 1.0
 
 
 @dataclass(frozen=True)

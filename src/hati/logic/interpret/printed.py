@@ -89,7 +89,7 @@ def _observed(side: Measured | Limit) -> SideMean:
         return limit_mean(side.value)
     values: FloatArray = np.concatenate(side.runs)
     variance = float(values.var(ddof=1)) if len(values) > 1 else 0.0
-    return SideMean(float(values.mean()), variance, len(values), len(values) - 1.0)
+    return SideMean(float(values.mean()) + side.offset, variance, len(values), len(values) - 1.0)
 
 
 def _two_level(side: Measured | Limit) -> SideMean:

@@ -11,9 +11,8 @@ import numpy as np
 
 from hati.core import FloatArray
 from hati.logic.interpret.bootstrap import Resampled, upper_quantile
-from hati.logic.interpret.contrast import Contrast, SideMean, limit_mean
+from hati.logic.interpret.contrast import Contrast, SideMean
 from hati.logic.interpret.measured import Measured
-from hati.logic.interpret.relation import Limit
 from hati.stats import chi_square_cdf, normal_quantile, t_quantile
 
 DRAWS = 2_000
@@ -154,26 +153,22 @@ class Remembered:
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """A side's mean as it is compared and as it was measured, of how many runs, and how they vary; None of a limit."""
+    """A side's mean as it is compared and as it was measured, of how many runs, and how they vary."""
 
     mean: float
     own_mean: float
     runs: int
-    varying: Deviations | None
+    varying: Deviations
 
     def draws(self, rng: np.random.Generator) -> FloatArray:
-        return np.zeros(DRAWS) if self.varying is None else self.varying.draws(self.own_mean, self.runs, rng)
+        return self.varying.draws(self.own_mean, self.runs, rng)
 
     def known(self) -> SideMean:
-        if self.varying is None:
-            return limit_mean(self.mean)
         variance = self.varying.variance * self.varying.unit(self.own_mean) ** 2
         return SideMean(self.mean, variance, self.runs, self.varying.variance_df)
 
 
-def remembering(
-    left: Measured, right: Measured | Limit, alpha: float, rng: np.random.Generator
-) -> tuple[Remembered, Contrast]:
+def remembering(left: Measured, right: Measured, alpha: float, rng: np.random.Generator) -> tuple[Remembered, Contrast]:
     """The test of two sides of which one has a history at least, and what more runs would make of it.
 
     A history that only one side has, or both have alike, tells of both, with the runs of both. Of two histories each
@@ -181,22 +176,20 @@ def remembering(
     """
     sides = [_side(side, varying) for side, varying in zip((left, right), _varying(left, right), strict=True)]
     drawn = Resampled(sides[0].mean, sides[1].mean, *(side.draws(rng) for side in sides))
-    told = [side.varying for side in sides if side.varying is not None]
-    df, known = min(each.variance_df for each in told), min(len(each.values) for each in told)
+    df = min(side.varying.variance_df for side in sides)
+    known = min(len(side.varying.values) for side in sides)
     return Remembered(drawn, df, alpha, known), Contrast(*(side.known() for side in sides))
 
 
-def history_of(left: Measured, right: Measured | Limit) -> int:
+def history_of(left: Measured, right: Measured) -> int:
     """How many earlier runs tell of the noise of the side of which fewer do."""
-    own = [side.history_means for side in (left, right) if isinstance(side, Measured)]
+    own = [side.history_means for side in (left, right)]
     if _shared(own):
         return max(len(means) for means in own)
     return min(len(means) for means in own)
 
 
-def _varying(left: Measured, right: Measured | Limit) -> tuple[Deviations, Deviations | None]:
-    if isinstance(right, Limit):
-        return Deviations.of([left.history_means, left.own_means]), None
+def _varying(left: Measured, right: Measured) -> tuple[Deviations, Deviations]:
     histories = [side.history_means for side in (left, right)]
     if _shared(histories):
         both = Deviations.of([max(histories, key=len), left.own_means, right.own_means])
@@ -210,7 +203,5 @@ def _shared(histories: Sequence[FloatArray]) -> bool:
     return any(not len(means) for means in histories) or all(np.array_equal(means, histories[0]) for means in histories)
 
 
-def _side(side: Measured | Limit, varying: Deviations | None) -> _Side:
-    if isinstance(side, Limit):
-        return _Side(side.value, side.value, 0, None)
+def _side(side: Measured, varying: Deviations) -> _Side:
     return _Side(float(side.means.mean()), float(side.own_means.mean()), len(side.runs), varying)

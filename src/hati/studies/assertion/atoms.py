@@ -12,7 +12,7 @@ from hati.logic.interpret import Evidence, Scale, Sign, Verdict
 from hati.logic.syntax import Comparator
 from hati.studies.assertion.book import Book
 from hati.studies.assertion.requirement import methods_of
-from hati.studies.assertion.sides import rounds_of, same_sides, side_of, unit_of
+from hati.studies.assertion.sides import rounds_of, same_sides, split_side, unit_of
 from hati.studies.assertion.standard import Standard
 
 Pair = tuple[interpret.Measured, interpret.Measured | interpret.Limit]
@@ -127,7 +127,7 @@ def _unmeasured(why: str) -> Evidence:
 
 def _pair(relation: syntax.Relation, book: Book, standard: Standard) -> Pair | None:
     """Both sides; of those measured in rounds the runs of the rounds that have both, None where there is no such."""
-    left, right = side_of(relation.left, book), side_of(relation.right, book)
+    left, right = split_side(relation.left, book), split_side(relation.right, book)
     assert isinstance(left, interpret.Measured), "a relation of two limits cannot be written"
     if standard.stopping is Stopping.FIXED or isinstance(right, interpret.Limit):
         return left, right
@@ -136,7 +136,7 @@ def _pair(relation: syntax.Relation, book: Book, standard: Standard) -> Pair | N
     if not shared:
         return None
     first, second = (
-        interpret.Measured(tuple(run for run, number in zip(side.runs, numbers, strict=True) if number in shared))
+        replace(side, runs=tuple(run for run, number in zip(side.runs, numbers, strict=True) if number in shared))
         for side, numbers in zip((left, right), rounds, strict=True)
     )
     return first, second

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from hati.core import FloatArray, InputError, Sample, SampledRun, parse_unit
@@ -24,6 +26,21 @@ def side_of(side: syntax.Side, book: Book) -> interpret.Measured | interpret.Lim
     sample = book.sample(side.measured)
     earlier = book.earlier(side.measured, sample.metric)
     return interpret.Measured(_values(side, sample, sample.runs), _values(side, sample, earlier))
+
+
+def split_side(side: syntax.Side, book: Book) -> interpret.Measured | interpret.Limit:
+    """The same with what a transformation adds apart, as an offset: it does not make noise larger.
+
+    Raises:
+        InputError: as ``side_of``.
+    """
+    line = syntax.affine(side.transformation) if isinstance(side, syntax.Performance) else None
+    if not isinstance(side, syntax.Performance) or line is None:
+        return side_of(side, book)
+    plain = side_of(replace(side, transformation=syntax.Observed()), book)
+    assert isinstance(plain, interpret.Measured)
+    runs, history = (tuple(line.factor * run for run in each) for each in (plain.runs, plain.history))
+    return interpret.Measured(runs, history, line.shift)
 
 
 def rounds_of(side: syntax.Side, book: Book) -> tuple[int | None, ...] | None:
