@@ -105,7 +105,7 @@ def pythons() -> list[str]:
 def test_every_version_of_python_runs_it(python: str, project: Path) -> None:
     done = recorded(
         *(project, project, "method=lists:Bag.contains", "workload=work:search", "instance=work:bag"),
-        *("parameter=int:n=9", "frozen=off"),
+        *("parameter=int:=9", "frozen=off"),
         python=python,
     )
     assert values(done, "cpu_time")

@@ -13,7 +13,7 @@ from hati.python import Formula, Performance
 from hati.python.injected import recording, timing
 from hati.python.injected.calls import Calls, Receiver, is_lazy, supply
 from hati.python.injected.controller import Controller
-from hati.python.injected.parameters import Parameters, signature
+from hati.python.injected.parameters import Parameters
 from hati.python.injected.recording import Order
 from hati.python.injected.timing import Cost, batch_size, timer_cost
 from hati.python.injected.trouble import Full, Trouble
@@ -167,19 +167,6 @@ def test_the_collector_is_set() -> None:
         gc.enable()
 
 
-def test_parameters_are_bound_by_name_or_in_order() -> None:
-    parameters = Parameters([("n", 1), ("k", 2)], "seed")
-    assert parameters.bound(lambda n, k: (n, k))() == (1, 2)
-    assert parameters.bound(lambda k: k)() == 2
-    assert parameters.bound(lambda size, depth: (size, depth))() == (1, 2)
-    assert parameters.bound(lambda size, depth=9: (size, depth))() == (1, 2)
-    assert parameters.bound(lambda n, more=9: (n, more))() == (1, 9)
-    assert parameters.bound(lambda *, k: k)() == 2
-    assert parameters.bound(lambda spl, n: (spl, n), 1)("controller") == ("controller", 1)
-    with pytest.raises(Trouble, match="needs third: give it as a parameter"):
-        parameters.bound(lambda first, second, third: (first, second, third))
-
-
 def test_the_same_run_has_the_same_random_inputs_in_every_revision() -> None:
     def drawn(seed: str) -> list[float]:
         def rand(n: int, rng: object) -> list[float]:
@@ -207,14 +194,6 @@ def test_what_is_computed_as_it_is_asked_for_is_known() -> None:
 
     assert all(map(is_lazy, (numbers(), map(abs, ()), itertools.count())))
     assert not any(map(is_lazy, ([1], range(3), None)))
-
-
-def test_signatures_are_read_without_inspect() -> None:
-    def many(a: int, b: int = 1, *c: int, d: int, e: int = 2, **f: int) -> None: ...
-
-    assert signature(many).names == {"a": True, "b": False, "d": True, "e": False}
-    assert signature(many).told == "a, b, d, e, any others"
-    assert signature(lambda: None) == ({}, False, False)
 
 
 @given(
