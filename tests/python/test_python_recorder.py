@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from measuring import BASE, recorded, values
 
+import hati.python
+from hati.python.injected import marks
+
 OLD = {"lists.py": "class Bag:\n    def __init__(self, n): self.n = n\n    def take(self): return 'old'\n"}
 
 
@@ -244,3 +247,43 @@ def test_a_revision_that_has_another_hati_finds_the_decorators(tmp_path: Path) -
     tree = written(tmp_path / "tree", {"hati/__init__.py": "def old(): pass\n"})
     working = written(tmp_path / "working", {"work.py": work})
     assert values(recorded(working, tree, "method=hati:old", "workload=work:none"), "wall_time")
+
+
+BINDING = """
+import hati
+import hati.python
+from hati import python
+from hati.python import {names}
+
+assert python is hati.python and hati.python.Once is Once and measured is hati.measured
+
+
+@workload
+def none():
+    spl = Once()
+    assert spl.needs_more() and not spl.needs_more()
+    assert str(Performance("m:f", 1) <= "1 s") == "m:f(1) <= 1 s"
+    return ()
+
+
+@spl("SELF <= 1 s")
+def called(): ...
+"""
+
+
+@pytest.mark.parametrize("files", [{}, {"hati.py": ""}, {"hati/__init__.py": ""}])
+def test_what_the_binding_offers_is_there_whatever_hati_is(files: dict[str, str], tmp_path: Path) -> None:
+    names = [name for name in hati.python.__all__ if hasattr(marks, name)] + ["Once", "SELF", "Formula", "Performance"]
+    working = written(tmp_path / "working", {**files, "m.py": BINDING.format(names=", ".join(names))})
+    assert values(recorded(working, working, "method=m:called", "workload=m:none"), "wall_time")
+    told = recorded(working, working, "tell=m", "roots=.")
+    assert "m:called" in told.stdout, told.stderr
+
+
+def test_what_only_an_installed_hati_has_is_said_in_a_line(tmp_path: Path) -> None:
+    source = "try:\n    from hati.python import Calls\nexcept ImportError:\n    pass\ndef called(): {}\n"
+    working = written(tmp_path / "working", {"m.py": source.format("...")})
+    assert values(recorded(working, working, "method=m:called"), "wall_time")
+    written(working, {"m.py": source.format("from hati.python import Recording")})
+    said = "hati.python has no 'Recording' for measured code: import it in the function that uses it"
+    assert recorded(working, working, "method=m:called").stderr == f"hati: {said}\n"

@@ -11,6 +11,7 @@ from typing import Any
 from . import marks
 from .calls import MOST, Calls, Receiver
 from .memory import peak
+from .offering import offer
 from .parameters import Parameters
 from .places import Places
 from .recording import Order, Recorded, record_calls, record_loop
@@ -21,7 +22,6 @@ from .version import version
 
 _TYPES: dict[str, Callable[[str], Any]] = {"int": int, "real": float, "text": str, "bool": lambda text: text == "true"}
 _RELEASE = ".packages"
-_DECORATORS = ("workload", "instance", "measured", "spl")
 _COROUTINE = 0x80
 _OWN = ".argument"
 
@@ -259,28 +259,6 @@ def _see_version(planned: str) -> None:
     """See that this is the Python that the measurement was planned for."""
     if planned and planned != version():
         raise Trouble(f"this Python is {version()}, and the measurement was planned for {planned}; start it again")
-
-
-def offer() -> None:
-    """See that ``import hati`` finds the decorators, also where Hati is not installed or is an older one."""
-    try:
-        import hati
-    except ImportError:
-        hati = sys.modules["hati"] = ModuleType("hati", "The names that measured code uses.")
-    for name in _DECORATORS:
-        if not hasattr(hati, name):
-            setattr(hati, name, getattr(marks, name))
-    if not hasattr(hati, "Performance"):
-        hati.__getattr__ = _performance
-
-
-def _performance(name: str) -> object:
-    """The names for formulas as objects, loaded when a module uses one."""
-    from . import performance
-
-    if name in ("Performance", "SELF", "for_all", "exists"):
-        return getattr(performance, name)
-    raise AttributeError(f"hati has no {name!r} for measured code")
 
 
 def _sha256(content: bytes) -> Any:
