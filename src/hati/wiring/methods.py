@@ -117,8 +117,8 @@ def _of_project(benchmark: Benchmark, method: Method) -> Benchmark:
         raise InputError(
             f"{method.name} is a benchmark of hati.toml, which has no generators", fix="leave the [..] out"
         )
-    given = dict(benchmark.workload)
-    names = list(given)
+    names = benchmark.workload.declared
+    given = {name: benchmark.workload[name] for name in names}
     known, seen = ", ".join(names) or "none", set[str]()
     for place, argument in enumerate(method.arguments):
         name = argument.name or (names[place] if place < len(names) else "")
