@@ -174,13 +174,16 @@ def test_what_cannot_be_measured_is_told_without_a_traceback(run: Run, pytester:
 
 
 def test_a_formula_that_cannot_be_measured_fails_alone(run: Run, pytester: pytest.Pytester) -> None:
-    pytester.makefile(".spl", formulas="ordered: quick <= slow\nbroken: failing <= 1 s\nunknown: quik <= 1 s")
+    formulas = "ordered: quick <= slow\nbroken: failing <= 1 s\nunknown: quik <= 1 s\n"
+    formulas += "unfit: quick <=(x: sqrt(x - 9 s), x: sqrt(x)) slow"
+    pytester.makefile(".spl", formulas=formulas)
     done = run("--hati", "--hati-budget=40", "--hati-inconclusive=pass", "formulas.spl")
-    done.assert_outcomes(passed=1, failed=2)
+    done.assert_outcomes(passed=1, failed=3)
     done.stdout.fnmatch_lines(
         [
             "formulas.spl:2:9: failing could not be measured: * it fails*",
             "formulas.spl:3:10: there is no method 'quik'; did you mean 'quick'?",
+            "formulas.spl:4:8: quick <=* slow: * no finite value for what was observed*",
         ]
     )
 

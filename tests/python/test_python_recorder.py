@@ -46,6 +46,26 @@ def test_the_peak_is_that_of_the_calls(project: Path) -> None:
     assert 1.9e8 < large - small < 2.5e8
 
 
+def test_the_peak_is_without_the_arguments_of_other_calls(project: Path) -> None:
+    source = "import hati\n\ndef short(block): pass\n\n@hati.workload\ndef made(n): return bytes([1]) * n\n"
+    written(project / "src", {"blocks.py": source})
+    words = ("method=blocks:short", "workload=blocks:made", "overhead=0.01")
+    small, large = (recorded(project, project, *words, f"parameter=int:={n}") for n in (1, 2**19))
+    assert values(large, "batch")[0] * 2**19 > 2**26
+    assert values(large, "peak_memory")[0] - values(small, "peak_memory")[0] < 2**23
+
+
+def test_quantiles_of_calls_that_are_too_short_cost_no_mean(project: Path) -> None:
+    done = recorded(project, project, "method=lists:nothing", "calls=single", "overhead=0.01")
+    assert values(done, "single_calls") == [0]
+    assert values(done, "batch")[0] > 1
+    said = "hati: calls are too short to be timed one by one: their mean is known, no quantile is\n"
+    assert done.stderr == said
+    for calls in ("single", "batched"):
+        long = recorded(project, project, "method=lists:large", "parameter=int:=50000000", f"calls={calls}")
+        assert (values(long, "single_calls"), long.stderr) == ([1], "")
+
+
 def test_a_turn_that_is_too_short_to_be_timed_is_told_of(project: Path) -> None:
     short = recorded(project, project, "method=work:building", "parameter=int:n=1", "overhead=0.01")
     assert re.search(

@@ -11,6 +11,7 @@ from assertion_samples import requirement
 
 from hati.campaign import campaign
 from hati.core import (
+    SINGLE_CALLS,
     Benchmark,
     Budget,
     Configuration,
@@ -241,6 +242,30 @@ def test_what_turns_out_to_be_unfit_leaves_the_others_alone(formula: str, remark
     assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
     assert remark in found.answers[0].atoms[0].evidence.remark
     assert len(engine.tasks) < 40
+
+
+def test_calls_that_are_too_short_for_quantiles_have_a_mean() -> None:
+    def measured(task: Task) -> dict[str, list[float]]:
+        level = 1.0 + 0.001 * (task.repetition % 3)
+        return {"time": [level, level], SINGLE_CALLS: [float(task.benchmark == "long")]}
+
+    asked = study("short <= 2 s & p99(short) <= 3 s", "short <= 1.1 * long", "p99(long) <= 3 s", "p99(other) <= 3 s")
+    told = (TIME, Metric(SINGLE_CALLS, "s"))  # of which all is that the engine measures here
+    points = {
+        name: replace(each, benchmark=replace(each.benchmark, metrics=told)) for name, each in asked.points.items()
+    }
+    engine = FakeEngine(measured)
+    found = concluded(replace(asked, points=points), engine)
+    assert [atom.verdict.value for each in found.answers for atom in each.atoms] == [
+        *("HOLDS", "INCONCLUSIVE", "HOLDS", "HOLDS", "INCONCLUSIVE"),
+    ]
+    remarks = [atom.evidence.remark for each in found.answers for atom in each.atoms if atom.unfit]
+    assert [remark.partition(":")[0] for remark in remarks] == [
+        f"calls of {name} are too short to be timed one by one" for name in ("short", "other")
+    ]
+    made = counts(engine)
+    assert made["other"] == 1  # nothing that is asked of it can be known
+    assert made["short"] == made["long"] < 40
 
 
 def test_runs_in_unlike_units_leave_the_others_alone() -> None:

@@ -116,9 +116,12 @@ class Measurements:
 
 
 def _judgement(each: Answer, book: Book) -> Judgement | HatiError:
-    """What could not be measured is no verdict of which it may be said what becomes of it."""
-    if each.verdict is Verdict.INCONCLUSIVE and (error := _unmeasured(each.requirement, book)):
-        return error
+    """What could not be measured, or judged, is no verdict of which it may be said what becomes of it."""
+    if each.verdict is Verdict.INCONCLUSIVE:
+        if error := _unmeasured(each.requirement, book):
+            return error
+        if unfit := [f"{atom.text}: {atom.evidence.remark}" for atom in each.atoms if atom.unfit]:
+            return MeasurementError("; ".join(unfit), place=each.requirement.place)
     found: list[tuple[str, object]] = [("hati_verdict", each.verdict.value)]
     for atom in each.atoms:
         found.append((f"hati_runs {atom.text}", " + ".join(str(size) for size in atom.evidence.runs if size) or "0"))

@@ -16,17 +16,14 @@ from hati.logic.syntax import (
     NodeError,
     Number,
     Performance,
-    StatisticKind,
     Text,
-    affine,
 )
 from hati.python import Calls, Environment, GeneratorError, PythonGenerator, PythonMethod, python_benchmark
-from hati.studies.assertion import Point
+from hati.studies.assertion import Point, asks_single_calls
 from hati.wiring.pythons import Environments, interpreter_of, recording_of
 from hati.wiring.workplace import Workplace
 
 _WALL = "wall_time"
-_OF_CALLS = {"", _WALL, "cpu_time"}
 _SEPARATOR = ":"
 _HERE = {"", "."}
 
@@ -41,10 +38,8 @@ class Asked:
     @classmethod
     def of(cls, side: Performance) -> Asked:
         """What a side asks: of batches only means and what is linear in them are known."""
-        measured = side.measured
-        quantile = measured.statistic.kind is StatisticKind.QUANTILE
-        single = measured.metric in _OF_CALLS and (quantile or affine(side.transformation) is None)
-        return cls(frozenset({measured.metric}), Calls.SINGLE if single else Calls.BATCHED)
+        calls = Calls.SINGLE if asks_single_calls(side) else Calls.BATCHED
+        return cls(frozenset({side.measured.metric}), calls)
 
     def __or__(self, other: Asked) -> Asked:
         """What both ask together."""

@@ -10,7 +10,6 @@ from typing import Any
 
 from . import marks
 from .calls import MOST, Calls, Receiver
-from .memory import peak
 from .offering import offer
 from .parameters import Parameters
 from .places import Places
@@ -86,6 +85,8 @@ def main(arguments: Sequence[str]) -> int:
             sys.stderr.write(
                 f"hati: reading the clocks took {recorded.overhead:.1%} of an observation: time more at once\n"
             )
+        if request.order.calls == "single" and not recorded.single:
+            sys.stderr.write("hati: calls are too short to be timed one by one: their mean is known, no quantile is\n")
         write(recorded, out.write)
     return 0
 
@@ -138,8 +139,9 @@ def write(recorded: Recorded, put: Callable[[str], object]) -> None:
                 seconds = [value * scale for value in part]
                 put(f'{{"metric": "{name}", "unit": "s", "values": {seconds!r}, "warmup": {warmup}}}\n')
     single = {
-        "peak_memory": (peak(), "B"),
+        "peak_memory": (recorded.memory, "B"),
         "batch": (recorded.batch, "count"),
+        "single_calls": (int(recorded.single), "1"),
         "timer_share": (recorded.overhead, "1"),
         "hash_seed": (int(os.environ.get("PYTHONHASHSEED", "0")), "1"),
     }
