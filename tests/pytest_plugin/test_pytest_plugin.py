@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import re
 import subprocess
@@ -160,6 +161,17 @@ def test_only_what_is_selected_is_measured(run: Run) -> None:
     done.assert_outcomes(failed=1, deselected=3)
     told = ["hati: measuring 1 formula, --hati-budget 15 at most", "hati: INCONCLUSIVE: *; 15 runs, *"]
     done.stdout.fnmatch_lines(told)
+
+
+def test_commands_are_those_that_hati_assert_would_start(
+    run: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = pytester.mkdir("bin") / "python3"
+    other.write_text("""#!/bin/sh\necho '{"metric": "latency", "unit": "s", "value": 9.0}'\n""")
+    other.chmod(0o755)
+    monkeypatch.setenv("PATH", str(other.parent), prepend=os.pathsep)
+    pytester.makefile(".spl", formulas="quick <= 2 s")
+    run("--hati", "--hati-budget=20", "formulas.spl").stdout.fnmatch_lines(["VIOLATED: quick <= 2 s"])
 
 
 def test_what_cannot_be_measured_is_told_without_a_traceback(run: Run, pytester: pytest.Pytester) -> None:
