@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from inspect import Parameter
 from inspect import signature as inspected
 from typing import Any
@@ -152,3 +153,5 @@ def test_signatures_are_read_without_inspect() -> None:
     assert signature(many, 2).free({}) == ("b",)
     assert signature(lambda: None) == Signature({})
     assert signature(Maker.make).free({}) == ("n",)
+    with pytest.raises(Trouble, match="what a partial takes is not known: write a function around it"):
+        Parameters([]).bound(partial(many, 1))

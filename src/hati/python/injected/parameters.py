@@ -32,9 +32,9 @@ class Parameters:
         ``skipped`` leading parameters are left for the caller to give.
 
         Raises:
-            Trouble: for more arguments of its own than it takes.
+            Trouble: for more arguments of its own than it takes, and for what is no function of Python's.
         """
-        whose, taken = function.__qualname__, signature(function, skipped)
+        taken, whose = signature(function, skipped), getattr(function, "__qualname__", type(function).__name__)
         known = {RNG: self._randomness(whose)} if RNG in taken.names else {}
         listed, named = self.taken(whose, taken, own, known)
         return lambda *first: function(*first, *listed, **named)

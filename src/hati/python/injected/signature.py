@@ -110,10 +110,15 @@ def signature(function: Any, skipped: int = 0) -> Signature:
     """What a function takes after the first ``skipped``, read from its code.
 
     ``inspect`` would take longer to load than most runs need otherwise.
+
+    Raises:
+        Trouble: for what is no function of Python's.
     """
     skipped += getattr(function, "__self__", None) is not None
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
+    if not hasattr(function, "__code__"):
+        raise Trouble(f"what a {type(function).__name__} takes is not known: write a function around it")
     code = function.__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     last = code.co_argcount - len(function.__defaults__ or ())
