@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,28 +17,19 @@ from benchmarks.interpretations import SHAPES, fixed_runs, most_within
 from benchmarks.markdown import table
 from hati.campaign import campaign
 from hati.core import (
-    Benchmark,
     Budget,
-    Configuration,
     Evidence,
-    Metric,
     Observations,
     Plan,
-    Reader,
-    ReaderKind,
-    Revision,
-    RevisionKind,
     Sample,
     SampledRun,
     Task,
 )
 from hati.logic.interpret import Verdict
-from hati.logic.syntax import Source, parse_formula
-from hati.studies.assertion import Assertion, Book, Point, Requirement, Standard, answer, assertion_id, methods_of
+from hati.studies.assertion import Assertion, Book, Standard, answer
 from hati.testing import FakeEngine, MemoryStore
+from hati.testing.assertions import TIME, requirement, study_of
 
-TIME = Metric("time", "s")
-TREE = Revision("tree", RevisionKind.DIRECTORY)
 BETWEEN = 0.01
 ROUNDS = 24
 CAMPAIGNS = 200
@@ -63,18 +55,10 @@ AT_THE_MARGIN: Mapping[str, tuple[tuple[str, ...], Mapping[str, float]]] = {
 AWAY = (0.98, 0.99, 1.0, 1.01, 1.03, 1.04, 1.05, 1.06)
 
 
-def study_of(formulas: tuple[str, ...], alpha: float = ALPHA, rounds: int = ROUNDS) -> Assertion:
+def study(formulas: tuple[str, ...], alpha: float = ALPHA, rounds: int = ROUNDS) -> Assertion:
     """With a budget of so many rounds."""
-    asked = tuple(Requirement(parse_formula(text), Source(text, "formula")) for text in formulas)
-    methods = {name: None for each in asked for relation in each.ground.relations for name in methods_of(relation)}
-    points = {name: _point(name) for name in methods}
-    standard = Standard(alpha=alpha)
-    identity = assertion_id(asked, list(points.values()), standard, "machine")
-    return Assertion(identity, asked, points, standard, Budget(runs=rounds * len(points)))
-
-
-def _point(name: str) -> Point:
-    return Point(name, Benchmark(name, ("true",), Reader(ReaderKind.HATI), (TIME,)), TREE, Configuration(), "time")
+    asked = study_of(*formulas, standard=Standard(alpha=alpha))
+    return replace(asked, budget=Budget(runs=rounds * len(asked.points)))
 
 
 def measuring(
@@ -94,9 +78,9 @@ def measuring(
 
 def verdicts(formulas: tuple[str, ...], means: Mapping[str, float], seed: int, shape: str = NORMAL) -> set[Verdict]:
     """What a whole campaign tells of any of the formulas; a limit does not drift along."""
-    study = study_of(formulas)
-    drift = DRIFT if len(study.points) > 1 else 0.0
-    found = campaign(study, FakeEngine(measuring(means, seed, shape, drift)), MemoryStore(), study.budget)
+    asked = study(formulas)
+    drift = DRIFT if len(asked.points) > 1 else 0.0
+    found = campaign(asked, FakeEngine(measuring(means, seed, shape, drift)), MemoryStore(), asked.budget)
     return {each.verdict for each in found.answers}
 
 
@@ -110,8 +94,8 @@ def costs(ratio: float, campaigns: int, alpha: float = 0.01) -> tuple[dict[Verdi
     """What is told of ``a <= b`` where a takes so many times as long, and the rounds until then, on average."""
     counts, rounds = dict.fromkeys(Verdict, 0), 0
     for seed in range(campaigns):
-        study = study_of(("a <= b",), alpha)
-        found = campaign(study, FakeEngine(measuring({"a": ratio}, seed)), MemoryStore(), study.budget)
+        asked = study(("a <= b",), alpha)
+        found = campaign(asked, FakeEngine(measuring({"a": ratio}, seed)), MemoryStore(), asked.budget)
         counts[found.answers[0].verdict] += 1
         rounds += found.runs // 2
     return counts, rounds / campaigns
@@ -156,15 +140,14 @@ def speed_table(_: int) -> tuple[str, bool]:
     book = Book({name: (_sample(name, each),) for name, each in zip(names, runs, strict=True)})
     texts = [f"m({n}) <= 1.05 * m({n + 1})" if n % 2 else f"m({n}) <= 2 s" for n in range(FORMULAS)]
     start = time.perf_counter(), time.process_time()
-    asked = [Requirement(parse_formula(text), Source(text, "formula")) for text in texts]
-    answer(asked, book, Standard())
+    answer([requirement(text) for text in texts], book, Standard())
     rows: list[list[object]] = [[f"{FORMULAS:,} formulas with stored samples, read and judged", *_seconds(start)]]
     held = time.process_time() - start[1] <= GOAL
     for number in (FORMULAS // 4, FORMULAS):
-        study = study_of(tuple(texts[:number]))
-        made = tuple(FakeEngine(measuring({}, 1)).run(Plan(study.rehearsed(20))))
+        asked = study(tuple(texts[:number]))
+        made = tuple(FakeEngine(measuring({}, 1)).run(Plan(asked.rehearsed(20))))
         start = time.perf_counter(), time.process_time()
-        study.plan(Evidence(made))
+        asked.plan(Evidence(made))
         rows.append([f"the next round of {number:,} formulas after 20 rounds", *_seconds(start)])
     goal = f"Goal: the first <= {GOAL:g} s of CPU time: {'met' if held else 'MISSED'}."
     return table("Speed of formulas", ["what", "seconds", "of them CPU"], rows, goal), held

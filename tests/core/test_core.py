@@ -73,6 +73,13 @@ class TestConfiguration:
             Configuration({"a": setting})  # type: ignore[dict-item]  # settings of all types
 
 
+def test_parameters_have_their_places_as_they_are_declared() -> None:
+    one, other = Workload({"rows": 1, "kind": "x"}), Workload({"kind": "x", "rows": 1})
+    assert one == other
+    assert str(one) == str(other) == "kind=x rows=1"
+    assert (one.declared, other.declared) == (("rows", "kind"), ("kind", "rows"))
+
+
 class TestTask:
     @pytest.mark.parametrize(
         "change",

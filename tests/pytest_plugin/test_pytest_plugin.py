@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import re
 import subprocess
@@ -162,6 +163,17 @@ def test_only_what_is_selected_is_measured(run: Run) -> None:
     done.stdout.fnmatch_lines(told)
 
 
+def test_commands_are_those_that_hati_assert_would_start(
+    run: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = pytester.mkdir("bin") / "python3"
+    other.write_text("""#!/bin/sh\necho '{"metric": "latency", "unit": "s", "value": 9.0}'\n""")
+    other.chmod(0o755)
+    monkeypatch.setenv("PATH", str(other.parent), prepend=os.pathsep)
+    pytester.makefile(".spl", formulas="quick <= 2 s")
+    run("--hati", "--hati-budget=20", "formulas.spl").stdout.fnmatch_lines(["VIOLATED: quick <= 2 s"])
+
+
 def test_what_cannot_be_measured_is_told_without_a_traceback(run: Run, pytester: pytest.Pytester) -> None:
     done = run("--hati", "--hati-budget=5", "formulas.spl::ordered")
     done.assert_outcomes(failed=1)
@@ -174,13 +186,16 @@ def test_what_cannot_be_measured_is_told_without_a_traceback(run: Run, pytester:
 
 
 def test_a_formula_that_cannot_be_measured_fails_alone(run: Run, pytester: pytest.Pytester) -> None:
-    pytester.makefile(".spl", formulas="ordered: quick <= slow\nbroken: failing <= 1 s\nunknown: quik <= 1 s")
+    formulas = "ordered: quick <= slow\nbroken: failing <= 1 s\nunknown: quik <= 1 s\n"
+    formulas += "unfit: quick <=(x: sqrt(x - 9 s), x: sqrt(x)) slow"
+    pytester.makefile(".spl", formulas=formulas)
     done = run("--hati", "--hati-budget=40", "--hati-inconclusive=pass", "formulas.spl")
-    done.assert_outcomes(passed=1, failed=2)
+    done.assert_outcomes(passed=1, failed=3)
     done.stdout.fnmatch_lines(
         [
             "formulas.spl:2:9: failing could not be measured: * it fails*",
             "formulas.spl:3:10: there is no method 'quik'; did you mean 'quick'?",
+            "formulas.spl:4:8: quick <=* slow: * no finite value for what was observed*",
         ]
     )
 

@@ -30,7 +30,7 @@ def test_functions_methods_and_loops_are_measured(project: Path, measure: Measur
             "lists:Bag.contains",
             workload="work:search",
             instance="work:bag",
-            parameters={"n": 100},
+            parameters={"n": 100, "size": 100},
             root=project,
             recording=QUICK,
         ),

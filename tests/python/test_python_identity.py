@@ -92,7 +92,10 @@ def test_an_edit_of_what_is_taken_from_the_working_tree_is_another_benchmark(mak
 
 def test_what_is_measured_holds_no_path_of_this_machine(project: Path) -> None:
     own = Interpreter(environment=Environment())
-    for benchmark in (by_itself(project), python_benchmark("work:loop", root=project, interpreter=own)):
+    for benchmark in (
+        by_itself(project),
+        python_benchmark("work:loop", parameters=(9,), root=project, interpreter=own),
+    ):
         for path in (project, Path(sys.executable), Path(sys.executable).parent, Path.cwd()):
             assert str(path) not in benchmark.definition
         assert f"version={sys.implementation.name}-{sys.version.split()[0]}" in benchmark.definition
@@ -103,16 +106,16 @@ def test_another_python_is_another_benchmark(project: Path) -> None:
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -O "$@"\n')
     program.chmod(0o755)
     usual, same, other = (
-        python_benchmark("work:loop", root=project, interpreter=Interpreter(command)).definition
+        python_benchmark("work:loop", parameters=(9,), root=project, interpreter=Interpreter(command)).definition
         for command in ("", sys.executable, "./optimised")
     )
     assert usual == same
     assert other != usual
     with pytest.raises(InputError, match="there is no interpreter 'python9'; correct `interpreter`"):
-        python_benchmark("work:loop", root=project, interpreter=Interpreter("python9"))
+        python_benchmark("work:loop", parameters=(9,), root=project, interpreter=Interpreter("python9"))
     (project / "optimised").write_text("#!/bin/sh\nexit 3\n")
     with pytest.raises(InputError, match="is no Python that measures: it said nothing"):
-        python_benchmark("work:loop", root=project, interpreter=Interpreter("./optimised"))
+        python_benchmark("work:loop", parameters=(9,), root=project, interpreter=Interpreter("./optimised"))
 
 
 def test_the_interpreter_that_runs_hati_measures_whatever_the_search_path_has(

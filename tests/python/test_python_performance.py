@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import statistics
+from functools import partial
 
 import pytest
 
@@ -35,6 +36,19 @@ def test_comparisons_write_formulas() -> None:
     assert str(Performance(list.__contains__, rand, bag, 5) >= 0.1 * (new + new)) == (
         "__contains__[rand, bag](5) >= 0.1 * (sort[rand](100) + sort[rand](100))"
     )
+
+
+def test_a_partial_of_a_generator_has_arguments_of_its_own() -> None:
+    made = Performance(sort, partial(rand, "uniform", 3), partial(bag, 2.5), 100)
+    assert str(made <= "2 ms") == "sort[rand('uniform', 3), bag(2.5)](100) <= 2 ms"
+    assert (made <= "2 ms").aliases == {name: f"{__name__}:{name}" for name in ("sort", "rand", "bag")}
+    assert str(made.at("v1") <= made) == str(made <= made).replace("sort[", "sort@v1[", 1)
+    every = for_all("kind", ("uniform", "normal"), lambda kind: Performance(sort, partial(rand, kind)) <= "1 ms")
+    assert str(every) == "for all kind in {'uniform', 'normal'}: sort[rand(kind)] <= 1 ms"
+    with pytest.raises(TypeError, match="has arguments with names: give them by their places"):
+        Performance(sort, partial(rand, n=1))
+    with pytest.raises(TypeError, match="is no parameter: give a number, a text"):
+        Performance(sort, partial(rand, None))
 
 
 def test_texts_that_are_no_words_are_quoted() -> None:

@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from measuring import BASE, recorded, values
 
+import hati.python
+from hati.python.injected import marks
+
 OLD = {"lists.py": "class Bag:\n    def __init__(self, n): self.n = n\n    def take(self): return 'old'\n"}
 
 
@@ -41,6 +44,26 @@ def test_the_peak_is_that_of_the_calls(project: Path) -> None:
         for n in (1, 200_000_000)
     )
     assert 1.9e8 < large - small < 2.5e8
+
+
+def test_the_peak_is_without_the_arguments_of_other_calls(project: Path) -> None:
+    source = "import hati\n\ndef short(block): pass\n\n@hati.workload\ndef made(n): return bytes([1]) * n\n"
+    written(project / "src", {"blocks.py": source})
+    words = ("method=blocks:short", "workload=blocks:made", "overhead=0.01")
+    small, large = (recorded(project, project, *words, f"parameter=int:={n}") for n in (1, 2**19))
+    assert values(large, "batch")[0] * 2**19 > 2**26
+    assert values(large, "peak_memory")[0] - values(small, "peak_memory")[0] < 2**23
+
+
+def test_quantiles_of_calls_that_are_too_short_cost_no_mean(project: Path) -> None:
+    done = recorded(project, project, "method=lists:nothing", "calls=single", "overhead=0.01")
+    assert values(done, "single_calls") == [0]
+    assert values(done, "batch")[0] > 1
+    said = "hati: calls are too short to be timed one by one: their mean is known, no quantile is\n"
+    assert done.stderr == said
+    for calls in ("single", "batched"):
+        long = recorded(project, project, "method=lists:large", "parameter=int:=50000000", f"calls={calls}")
+        assert (values(long, "single_calls"), long.stderr) == ([1], "")
 
 
 def test_a_turn_that_is_too_short_to_be_timed_is_told_of(project: Path) -> None:
@@ -105,7 +128,7 @@ def pythons() -> list[str]:
 def test_every_version_of_python_runs_it(python: str, project: Path) -> None:
     done = recorded(
         *(project, project, "method=lists:Bag.contains", "workload=work:search", "instance=work:bag"),
-        *("parameter=int:n=9", "frozen=off"),
+        *("parameter=int:=9", "frozen=off"),
         python=python,
     )
     assert values(done, "cpu_time")
@@ -244,3 +267,43 @@ def test_a_revision_that_has_another_hati_finds_the_decorators(tmp_path: Path) -
     tree = written(tmp_path / "tree", {"hati/__init__.py": "def old(): pass\n"})
     working = written(tmp_path / "working", {"work.py": work})
     assert values(recorded(working, tree, "method=hati:old", "workload=work:none"), "wall_time")
+
+
+BINDING = """
+import hati
+import hati.python
+from hati import python
+from hati.python import {names}
+
+assert python is hati.python and hati.python.Once is Once and measured is hati.measured
+
+
+@workload
+def none():
+    spl = Once()
+    assert spl.needs_more() and not spl.needs_more()
+    assert str(Performance("m:f", 1) <= "1 s") == "m:f(1) <= 1 s"
+    return ()
+
+
+@spl("SELF <= 1 s")
+def called(): ...
+"""
+
+
+@pytest.mark.parametrize("files", [{}, {"hati.py": ""}, {"hati/__init__.py": ""}])
+def test_what_the_binding_offers_is_there_whatever_hati_is(files: dict[str, str], tmp_path: Path) -> None:
+    names = [name for name in hati.python.__all__ if hasattr(marks, name)] + ["Once", "SELF", "Formula", "Performance"]
+    working = written(tmp_path / "working", {**files, "m.py": BINDING.format(names=", ".join(names))})
+    assert values(recorded(working, working, "method=m:called", "workload=m:none"), "wall_time")
+    told = recorded(working, working, "tell=m", "roots=.")
+    assert "m:called" in told.stdout, told.stderr
+
+
+def test_what_only_an_installed_hati_has_is_said_in_a_line(tmp_path: Path) -> None:
+    source = "try:\n    from hati.python import Calls\nexcept ImportError:\n    pass\ndef called(): {}\n"
+    working = written(tmp_path / "working", {"m.py": source.format("...")})
+    assert values(recorded(working, working, "method=m:called"), "wall_time")
+    written(working, {"m.py": source.format("from hati.python import Recording")})
+    said = "hati.python has no 'Recording' for measured code: import it in the function that uses it"
+    assert recorded(working, working, "method=m:called").stderr == f"hati: {said}\n"

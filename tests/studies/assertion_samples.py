@@ -8,8 +8,8 @@ import numpy as np
 
 from hati.core import Metric, Observations, Sample, SampledRun, Usage
 from hati.logic.interpret import Verdict
-from hati.logic.syntax import Source, parse_formula
-from hati.studies.assertion import Answer, Atom, Book, Requirement, Standard, answer
+from hati.studies.assertion import Answer, Atom, Book, Standard, answer
+from hati.testing.assertions import requirement
 
 SECONDS = Metric("time", "s")
 FIXED = Standard()
@@ -41,11 +41,6 @@ def book_of(**runs: Sequence[Sequence[float]]) -> Book:
 def answers(book: Book, *formulas: str, standard: Standard = FIXED) -> tuple[Answer, ...]:
     """Formulas judged together."""
     return answer([requirement(text) for text in formulas], book, standard)
-
-
-def requirement(text: str) -> Requirement:
-    """A formula of the command line."""
-    return Requirement(parse_formula(text, "formula"), Source(text, "formula"))
 
 
 def atom(book: Book, text: str, standard: Standard = FIXED) -> Atom:

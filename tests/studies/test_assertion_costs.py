@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from assertion_samples import requirement
-from test_assertion_study import concluded, counts, means, point, study
+from test_assertion_study import concluded, counts, means
 
 from hati.core import Budget, Evidence
 from hati.logic.interpret import Interpretation
 from hati.studies.assertion import Assertion, Cost, Foreseen, Standard, assertion_id, foreseen, methods_of
 from hati.testing import FakeEngine, MemoryStore
+from hati.testing.assertions import point, requirement, study_of
 
 
 def test_shared_runs_count_for_each_formula_that_they_tell_of() -> None:
     """7 rounds of a, b and c decide a = b and b <= c; d is in neither, and decided alone in as many."""
     engine = FakeEngine(means(a=1.0, b=1.0, c=2.0, d=1.0))
-    found = concluded(study("a <= b", "b <= c", "d <= 5 s", budget=Budget(runs=1_000)), engine)
+    found = concluded(study_of("a <= b", "b <= c", "d <= 5 s", budget=Budget(runs=1_000)), engine)
     made = counts(engine)
     shared = made["b"]
     assert [(cost.runs, cost.shared) for cost in found.costs] == [
@@ -32,20 +32,20 @@ def test_shared_runs_count_for_each_formula_that_they_tell_of() -> None:
 
 def test_a_method_that_a_formula_names_twice_costs_it_once() -> None:
     engine = FakeEngine(means(a=1.0, b=2.0))
-    found = concluded(study("a <= b & a <= 5 s"), engine)
+    found = concluded(study_of("a <= b & a <= 5 s"), engine)
     made = counts(engine)
     assert [(cost.runs, cost.shared) for cost in found.costs] == [(made["a"] + made["b"], 0)]
 
 
 def test_without_runs_nothing_was_spent() -> None:
-    asked = study("1 s <= 2 * a")
+    asked = study_of("1 s <= 2 * a")
     assert asked.decided(Evidence()) == 0
     assert Cost(0, 0, 0.0) not in concluded(asked, FakeEngine(means(a=1.0))).costs
 
 
 def test_formulas_are_counted_as_they_are_decided() -> None:
     engine, store = FakeEngine(means(a=1.0, b=1.0)), MemoryStore()
-    asked = study("a <= b", "a <= b strictly", budget=Budget(runs=40))
+    asked = study_of("a <= b", "a <= b strictly", budget=Budget(runs=40))
     concluded(asked, engine, store)
     runs = store.evidence(asked.id).runs
     told = [asked.decided(Evidence(runs[:size])) for size in range(0, 41, 2)]
@@ -77,12 +77,12 @@ def test_the_fewest_and_the_most_runs_of_each_method(
     formulas: list[str], budget: Budget, told: dict[str, tuple[int, int | None]]
 ) -> None:
     """Runs of a and b are known to take 2 s each, those of c are not known."""
-    assert names(foreseen(study(*formulas, budget=budget), {"a": 2.0, "b": 2.0})) == told
+    assert names(foreseen(study_of(*formulas, budget=budget), {"a": 2.0, "b": 2.0})) == told
 
 
 def test_no_campaign_makes_more_runs_than_were_foreseen_nor_fewer() -> None:
     """Noise that decides nothing: a and b take all that the budget has."""
-    asked = study("a <= b strictly", "c <= 5 s", budget=Budget(runs=61))
+    asked = study_of("a <= b strictly", "c <= 5 s", budget=Budget(runs=61))
     bounds = names(foreseen(asked, {}))
     engine = FakeEngine(means(a=1.0, b=1.0, c=1.0))
     concluded(asked, engine)
@@ -95,9 +95,9 @@ def test_no_campaign_makes_more_runs_than_were_foreseen_nor_fewer() -> None:
 
 def test_seed_004s_interpretations_take_the_whole_budget() -> None:
     standard = Standard(Interpretation.WELCH)
-    found = foreseen(study("a <= b", budget=Budget(runs=21), standard=standard), {})
+    found = foreseen(study_of("a <= b", budget=Budget(runs=21), standard=standard), {})
     assert names(found) == {"a": (10, 11), "b": (10, 11)}
-    late = foreseen(study("a <= b", budget=Budget(seconds=9.0), standard=standard), {"a": 1.0, "b": 1.0})
+    late = foreseen(study_of("a <= b", budget=Budget(seconds=9.0), standard=standard), {"a": 1.0, "b": 1.0})
     assert names(late) == {"a": (4, 5), "b": (4, 5)}
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from assertion_samples import FIXED, answers, atom, book_of, levels, of_means, requirement, sample, verdicts
+from assertion_samples import FIXED, answers, atom, book_of, levels, of_means, sample, verdicts
 from scipy import stats
 
 from hati.core import InputError, Metric, Stopping, Usage
 from hati.logic.interpret import Interpretation, Scale, Verdict
 from hati.report import assertion_table
 from hati.studies.assertion import Assured, Book, Standard, answer
+from hati.testing.assertions import requirement
 
 MEANS = of_means(a=0.010, b=0.010, c=0.012)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from assertion_samples import book_of, of_means, requirement, sample
+from assertion_samples import book_of, of_means, sample
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.core import InputError, Metric
 from hati.studies.assertion import EDGES, Book, KnownMachine, Portability, Ported, portability
+from hati.testing.assertions import requirement
 
 ALPHA = KnownMachine("a1b2c3d4e5f6", {"name": "alpha"})
 BETA = KnownMachine("0f0f0f0f0f0f", {"name": "beta"})

@@ -7,21 +7,15 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from assertion_samples import requirement
 
 from hati.campaign import campaign
 from hati.core import (
-    Benchmark,
+    SINGLE_CALLS,
     Budget,
-    Configuration,
     Evidence,
     MeasurementError,
     Metric,
     Plan,
-    Reader,
-    ReaderKind,
-    Revision,
-    RevisionKind,
     Run,
     Task,
 )
@@ -31,31 +25,14 @@ from hati.logic.syntax import Source, parse_file, parse_formula
 from hati.studies.assertion import (
     Assertion,
     Assured,
-    Point,
     Requirement,
     Standard,
     assertion_id,
-    methods_of,
 )
 from hati.testing import FakeEngine, MemoryStore
+from hati.testing.assertions import TIME, TREE, point, requirement, study_of
 
-TIME = Metric("time", "s")
-TREE = Revision("tree", RevisionKind.DIRECTORY)
 AHEAD = 1e-3
-
-
-def point(name: str, revision: Revision = TREE) -> Point:
-    benchmark = Benchmark(name, ("true",), Reader(ReaderKind.HATI), (TIME,))
-    return Point(name, benchmark, revision, Configuration(), "time")
-
-
-def study(*formulas: str, budget: Budget | None = None, standard: Standard | None = None) -> Assertion:
-    asked = [requirement(text) for text in formulas]
-    names = {name: None for each in asked for relation in each.ground.relations for name in methods_of(relation)}
-    points = {name: point(name) for name in names}
-    by = standard or Standard()
-    identity = assertion_id(asked, list(points.values()), by, "machine")
-    return Assertion(identity, tuple(asked), points, by, budget or Budget(runs=1_000))
 
 
 def means(**given: float) -> Callable[[Task], Mapping[str, list[float]] | str]:
@@ -94,7 +71,7 @@ def counts(engine: FakeEngine) -> dict[str, int]:
     ],
 )
 def test_it_ends_when_it_is_decided_whatever_drifts(formula: str, verdict: Verdict) -> None:
-    asked, engine = study(formula), FakeEngine(means(a=1.0, b=1.0, c=1.2))
+    asked, engine = study_of(formula), FakeEngine(means(a=1.0, b=1.0, c=1.2))
     found = concluded(asked, engine)
     assert found.answers[0].verdict is verdict
     assert asked.fewest == (13 if "3 s" in formula else 6 + len(asked.requirements[0].ground.relations))
@@ -105,7 +82,7 @@ def test_it_ends_when_it_is_decided_whatever_drifts(formula: str, verdict: Verdi
 
 def test_a_method_is_not_measured_further_once_no_formula_needs_it() -> None:
     engine = FakeEngine(means(a=1.0, b=1.0, c=2.0))
-    found = concluded(study("a <= c", "a <= b strictly", budget=Budget(runs=60)), engine)
+    found = concluded(study_of("a <= c", "a <= b strictly", budget=Budget(runs=60)), engine)
     assert [each.verdict for each in found.answers] == [Verdict.HOLDS, Verdict.INCONCLUSIVE]
     made = counts(engine)
     assert made["c"] < 12
@@ -114,7 +91,7 @@ def test_a_method_is_not_measured_further_once_no_formula_needs_it() -> None:
 
 def test_each_round_is_in_an_order_of_its_own() -> None:
     engine = FakeEngine(means(a=1.0, b=1.0, c=1.2))
-    concluded(study("a <= b & b <= c"), engine)
+    concluded(study_of("a <= b & b <= c"), engine)
     rounds = [tuple(task.benchmark for task in engine.tasks if task.repetition == number) for number in range(7)]
     assert len(set(rounds)) > 1
     assert all(sorted(each) == ["a", "b", "c"] for each in rounds)
@@ -124,7 +101,7 @@ def test_each_round_is_in_an_order_of_its_own() -> None:
 def test_a_campaign_that_is_killed_anywhere_plans_each_task_once(interpretation: str) -> None:
     standard = Standard(Interpretation(interpretation))
     budget = Budget(runs=27)
-    asked = study("a <= c", "a <= b", "c <= 1.1 * b", budget=budget, standard=standard)
+    asked = study_of("a <= c", "a <= b", "c <= 1.1 * b", budget=budget, standard=standard)
     measure = means(a=1.0, b=1.0, c=1.2)
     whole = FakeEngine(measure)
     wanted = concluded(asked, whole)
@@ -139,7 +116,7 @@ def test_a_campaign_that_is_killed_anywhere_plans_each_task_once(interpretation:
 
 def test_a_larger_budget_goes_on_where_the_smaller_one_ended() -> None:
     store, measure = MemoryStore(), means(a=1.0, b=1.0)
-    small = study("a <= b strictly", budget=Budget(runs=15))
+    small = study_of("a <= b strictly", budget=Budget(runs=15))
     concluded(small, FakeEngine(measure), store)
     large, engine = replace(small, budget=Budget(runs=20)), FakeEngine(measure)
     concluded(large, engine, store)
@@ -149,7 +126,7 @@ def test_a_larger_budget_goes_on_where_the_smaller_one_ended() -> None:
 
 def test_what_is_alike_is_run_once() -> None:
     """Two names of one benchmark of one revision, as of a commit that is what the working tree holds."""
-    asked = study("a <= 2 * b")
+    asked = study_of("a <= 2 * b")
     one = asked.points["a"].benchmark
     alike = replace(asked, points={name: replace(each, benchmark=one) for name, each in asked.points.items()})
     engine = FakeEngine(means(a=1.0))
@@ -161,13 +138,13 @@ def test_what_is_alike_is_run_once() -> None:
 def test_a_relation_of_the_same_with_itself_spends_nothing() -> None:
     """Its sides never differ, so that no run decides it; what else it stands beside is decided."""
     engine = FakeEngine(means(a=1.0, b=2.0))
-    found = concluded(study("a <= a strictly", "a <= b"), engine)
+    found = concluded(study_of("a <= a strictly", "a <= b"), engine)
     assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
     assert len(engine.tasks) < 30
 
 
 def test_the_same_by_two_names_is_the_same() -> None:
-    asked = study("a <= b strictly")
+    asked = study_of("a <= b strictly")
     one = asked.points["a"].benchmark
     alike = replace(asked, points={name: replace(each, benchmark=one) for name, each in asked.points.items()})
     engine = FakeEngine(means(a=1.0))
@@ -179,14 +156,14 @@ def test_names_mean_what_a_formula_declares_also_where_another_measures_one_of_t
     declarations = parse_file("alias b = c\na <= b\n", "r.spl").declarations
     text = "a <= b"
     declared = Requirement(parse_formula(text), Source(text), declarations)
-    plain = study("a <= b", "a <= c")
+    plain = study_of("a <= b", "a <= c")
     found = concluded(replace(plain, requirements=(*plain.requirements, declared)), FakeEngine(means(a=1, b=1, c=0.8)))
     assert [each.verdict for each in found.answers] == [Verdict.HOLDS, Verdict.VIOLATED, Verdict.VIOLATED]
 
 
 def test_what_fails_again_and_again_is_given_up() -> None:
     engine = FakeEngine(means(a=1.0, b=1.0, broken=0.0))
-    found = concluded(study("a <= broken", "a <= b"), engine)
+    found = concluded(study_of("a <= broken", "a <= b"), engine)
     assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
     assert "broken is broken" in found.answers[0].atoms[0].evidence.remark
     assert any("broken is broken" in why for why in found.failures)
@@ -202,7 +179,7 @@ def test_what_fails_from_some_run_on_is_given_up() -> None:
         return "a is broken" if broken else {"time": [1.0 + 0.001 * (task.repetition * 7 % 5)]}
 
     engine = FakeEngine(breaking)
-    found = concluded(study("a <= b strictly", "b <= c"), engine)
+    found = concluded(study_of("a <= b strictly", "b <= c"), engine)
     assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
     assert counts(engine)["a"] == 4 + 10
 
@@ -214,11 +191,11 @@ def test_a_metric_that_no_run_has_is_given_up() -> None:
         return {"other": [1.0]} if task.benchmark == "a" else {"time": [1.0 + 0.001 * (task.repetition * 7 % 5)]}
 
     engine = FakeEngine(without)
-    found = concluded(study("a <= b", "b <= c"), engine)
+    found = concluded(study_of("a <= b", "b <= c"), engine)
     assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
     assert "yielded no values of time" in found.answers[0].atoms[0].evidence.remark
     assert counts(engine)["a"] == 5
-    of_two = study("size of a <= 5 B", "b <= c")
+    of_two = study_of("size of a <= 5 B", "b <= c")
     size = replace(of_two.points["a"].benchmark, metrics=(TIME, Metric("size", "B")))
     engine = FakeEngine(means(a=1.0, b=1.0, c=1.0))
     points = {**of_two.points, "a": replace(of_two.points["a"], benchmark=size)}
@@ -237,14 +214,38 @@ def test_a_metric_that_no_run_has_is_given_up() -> None:
 )
 def test_what_turns_out_to_be_unfit_leaves_the_others_alone(formula: str, remark: str) -> None:
     engine = FakeEngine(lambda task: {"time": [0.0 if task.benchmark == "a" else 1.0 + 0.001 * (task.repetition % 3)]})
-    found = concluded(study(formula, "b <= c"), engine)
+    found = concluded(study_of(formula, "b <= c"), engine)
     assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
     assert remark in found.answers[0].atoms[0].evidence.remark
     assert len(engine.tasks) < 40
 
 
+def test_calls_that_are_too_short_for_quantiles_have_a_mean() -> None:
+    def measured(task: Task) -> dict[str, list[float]]:
+        level = 1.0 + 0.001 * (task.repetition % 3)
+        return {"time": [level, level], SINGLE_CALLS: [float(task.benchmark == "long")]}
+
+    asked = study_of("short <= 2 s & p99(short) <= 3 s", "short <= 1.1 * long", "p99(long) <= 3 s", "p99(other) <= 3 s")
+    told = (TIME, Metric(SINGLE_CALLS, "s"))  # of which all is that the engine measures here
+    points = {
+        name: replace(each, benchmark=replace(each.benchmark, metrics=told)) for name, each in asked.points.items()
+    }
+    engine = FakeEngine(measured)
+    found = concluded(replace(asked, points=points), engine)
+    assert [atom.verdict.value for each in found.answers for atom in each.atoms] == [
+        *("HOLDS", "INCONCLUSIVE", "HOLDS", "HOLDS", "INCONCLUSIVE"),
+    ]
+    remarks = [atom.evidence.remark for each in found.answers for atom in each.atoms if atom.unfit]
+    assert [remark.partition(":")[0] for remark in remarks] == [
+        f"calls of {name} are too short to be timed one by one" for name in ("short", "other")
+    ]
+    made = counts(engine)
+    assert made["other"] == 1  # nothing that is asked of it can be known
+    assert made["short"] == made["long"] < 40
+
+
 def test_runs_in_unlike_units_leave_the_others_alone() -> None:
-    asked = study("a <= b", "b <= c")
+    asked = study_of("a <= b", "b <= c")
     engine = FakeEngine(means(a=1.0, b=1.0, c=1.0))
     other = Metric("time", "B")
     points = {
@@ -267,7 +268,7 @@ def test_what_is_known_is_judged_once_a_round(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr("hati.studies.assertion.study.glance_early", counting)
     engine = FakeEngine(means(a=1.0, b=1.0, c=1.2))
-    asked = study("a <= b strictly", "b <= a & a <= b strictly", "c <= b strictly", budget=Budget(runs=60))
+    asked = study_of("a <= b strictly", "b <= a & a <= b strictly", "c <= b strictly", budget=Budget(runs=60))
     concluded(asked, engine)
     looks = 1 + max(task.repetition for task in engine.tasks) - asked.fewest
     assert len(judged) in {3 * looks, 3 * (looks + 1)}
@@ -291,7 +292,7 @@ class _Read(Run):
 
 
 def _reads(methods: int) -> int:
-    asked = study(*(f"m{number} <= m{number + 1}" for number in range(methods)))
+    asked = study_of(*(f"m{number} <= m{number + 1}" for number in range(methods)))
     made = FakeEngine(lambda _: {"time": [1.0]}).run(Plan(asked.rehearsed(3)))
     runs = tuple(_Read(**{each.name: getattr(run, each.name) for each in fields(run)}) for run in made)
     _Read.count = 0
@@ -305,7 +306,7 @@ def test_a_run_that_failed_leaves_its_round_out() -> None:
     def sometimes(task: Task) -> Mapping[str, list[float]] | str:
         return "a bad moment" if (task.benchmark, task.repetition) == ("b", 3) else measure(task)
 
-    found = concluded(study("a <= b"), FakeEngine(sometimes))
+    found = concluded(study_of("a <= b"), FakeEngine(sometimes))
     evidence = found.answers[0].atoms[0].evidence
     assert evidence.verdict is Verdict.HOLDS
     assert evidence.runs[0] == evidence.runs[1] == (found.runs - 2) / 2
@@ -313,34 +314,34 @@ def test_a_run_that_failed_leaves_its_round_out() -> None:
 
 def test_where_nothing_could_be_measured_nothing_is_told() -> None:
     with pytest.raises(MeasurementError, match=r"nothing could be measured: .*a is broken"):
-        concluded(study("a <= b"), FakeEngine(means(a=0.0, b=0.0)))
+        concluded(study_of("a <= b"), FakeEngine(means(a=0.0, b=0.0)))
 
 
 def test_what_needs_no_measurement_makes_no_run() -> None:
     engine = FakeEngine(means())
-    assert concluded(study("1 < 2"), engine).answers[0].verdict is Verdict.HOLDS
+    assert concluded(study_of("1 < 2"), engine).answers[0].verdict is Verdict.HOLDS
     assert engine.tasks == []
 
 
 def test_interpretations_as_printed_are_asked_once_when_the_budget_is_spent() -> None:
     engine = FakeEngine(means(a=1.0, b=1.0, c=1.5))
     standard = Standard(Interpretation.WELCH)
-    found = concluded(study("a <= c", "a <= b", budget=Budget(runs=30), standard=standard), engine)
+    found = concluded(study_of("a <= c", "a <= b", budget=Budget(runs=30), standard=standard), engine)
     assert counts(engine) == {"a": 10, "b": 10, "c": 10}
     assert [each.verdict for each in found.answers] == [Verdict.HOLDS, Verdict.HOLDS]
 
 
 def test_the_level_is_shared_by_the_relations_of_all_formulas() -> None:
-    several = study(*(f"a <= {limit} * b" for limit in range(1, 9)))
-    assert study("a <= b").fewest < several.fewest
-    assert study("for all n in {1..8}: a <= n * b").fewest == several.fewest
-    assert study("exists n in {1..8}: a <= n * b").fewest == several.fewest
-    assert study("a <= b & a <= b", "!(a <= b)").fewest == study("a <= b").fewest
-    assert study("1 < 2").fewest == study("a <= b").fewest
+    several = study_of(*(f"a <= {limit} * b" for limit in range(1, 9)))
+    assert study_of("a <= b").fewest < several.fewest
+    assert study_of("for all n in {1..8}: a <= n * b").fewest == several.fewest
+    assert study_of("exists n in {1..8}: a <= n * b").fewest == several.fewest
+    assert study_of("a <= b & a <= b", "!(a <= b)").fewest == study_of("a <= b").fewest
+    assert study_of("1 < 2").fewest == study_of("a <= b").fewest
 
 
 def test_what_is_to_be_done_first_is_known_before() -> None:
-    asked, engine = study("a <= b", "c <= b"), FakeEngine(means(a=1.0, b=1.0, c=1.0))
+    asked, engine = study_of("a <= b", "c <= b"), FakeEngine(means(a=1.0, b=1.0, c=1.0))
     rehearsed = asked.rehearsed(asked.fewest)
     concluded(asked, engine)
     assert [task.id for task in engine.tasks[: len(rehearsed)]] == [task.id for task in rehearsed]
@@ -357,7 +358,7 @@ def test_identities_tell_what_is_measured() -> None:
 
 
 def test_runs_of_one_side_alone_show_nothing() -> None:
-    asked = study("a <= b")
+    asked = study_of("a <= b")
     runs = FakeEngine(means(a=1.0, b=1.0)).run(Plan(asked.rehearsed(1)[:1]))
     (found,) = asked.conclude(Evidence(tuple(runs))).answers
     assert found.verdict is Verdict.INCONCLUSIVE

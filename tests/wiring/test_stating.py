@@ -68,6 +68,26 @@ def test_what_is_stated_is_found_with_what_its_names_stand_for(project: Path) ->
     ]
 
 
+def test_what_generators_are_given_is_kept_whichever_way_it_is_stated(project: Path) -> None:
+    stated = """
+import functools
+import hati
+from lists import rand
+
+@hati.spl("SELF[rand('x', 2)](1) <= made[lists.rand('y')](1)", made="lists:old", rand="lists:rand")
+@hati.spl("SELF[some](1) <= SELF[some, rand(3)](2)", some="lists:rand('z')")
+@hati.spl(hati.Performance(hati.SELF, functools.partial(rand, "x"), 1) <= "2 ms")
+def new(values): ...
+"""
+    (project / "tests" / "perf.py").write_text(stated.replace("import hati\n", "import hati\nimport lists\n"))
+    found = [str(each.resolved(one, Book())) for each in formulas_in([project]) for one in each.ground.relations]
+    assert found == [
+        "tests.perf:new[lists:rand('x', 2)](1) <= lists:old[lists:rand('y')](1)",
+        "tests.perf:new[lists:rand('z')](1) <= tests.perf:new[lists:rand('z'), lists:rand(3)](2)",
+        "tests.perf:new[lists:rand('x')](1) <= 2 ms",
+    ]
+
+
 @pytest.mark.parametrize(
     ("source", "expected"),
     [

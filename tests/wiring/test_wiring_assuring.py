@@ -24,6 +24,18 @@ name = "wall_time"
 unit = "s"
 """
 
+WORKLOADS = """
+import hati
+
+@hati.workload
+def rand(kind, n):
+    return [kind] * n
+
+@hati.instance
+def made(kind, *, size=3):
+    return kind
+"""
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
@@ -33,6 +45,7 @@ def project(tmp_path: Path) -> Path:
     for words in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "before"], ["tag", "v1"]):
         subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
     (tmp_path / "m.py").write_text("def f(n):\n    return -n\n")
+    (tmp_path / "w.py").write_text(WORKLOADS)
     (tmp_path / "hati.toml").write_text(BENCHMARK)
     return tmp_path
 
@@ -59,8 +72,17 @@ def test_all_revisions_of_a_method_record_what_is_asked_of_any(project: Path) ->
         ("m:f(1) <= 1 s & time of m:f(2) <= 1 s", "has no metric 'time'", 17),
         ("m:f(1) <= 1 s & m:f(n = 2, n = 3) <= 1 s", "m:f.* has parameter n twice; give it once", 17),
         ("m:f(1) <= 1 s & m:f(3, n = 4) <= 1 s", r"has parameters with names \(n\) and without; write all", 17),
-        ("m:f(1) <= 1 s & b(3, m = 4) <= 1 s", "has parameter m twice; give it once; its workload has: m, n", 17),
-        ("m:f(1) <= 1 s & b(3, 4, 5) <= 1 s", "b has no parameter for 5; its workload has: m, n", 17),
+        ("m:f(1) <= 1 s & b(3, n = 4) <= 1 s", "has parameter n twice; give it once; its workload has: n, m", 17),
+        ("m:f(1) <= 1 s & b(3, 4, 5) <= 1 s", "b has no parameter for 5; its workload has: n, m", 17),
+        ("m:f(1) <= 1 s & m:f[w:rand('x', 1, 2)] <= 1 s", "rand takes kind, n, and is given 3 in brackets; leave", 21),
+        ("m:f(1) <= 1 s & m:f[w:rand, w:made('x', 3)](1) <= 1 s", "made takes kind, size, and is given 2 in", 29),
+        (
+            "m:f(1) <= 1 s & m:f[w:rand('x')](1, 2) <= 1 s",
+            r"parameter 2 \(2\): rand takes kind, n, of which \('x'\)",
+            17,
+        ),
+        ("m:f(1) <= 1 s & m:f[w:rand('x')] <= 1 s", "rand needs n; give it as a parameter", 17),
+        ("m:f(1) <= 1 s & m:f[w:rand@v1](1) <= 1 s", "has a revision; generators are those of the working tree", 21),
     ],
 )
 def test_what_no_measurement_decides_is_refused_before_there_is_one(
@@ -70,6 +92,40 @@ def test_what_no_measurement_decides_is_refused_before_there_is_one(
         prepared(project, formula)
     assert caught.value.place is not None
     assert caught.value.place.column == column
+
+
+def test_places_of_a_benchmarks_parameters_are_those_of_the_project_file(project: Path) -> None:
+    points = prepared(project, "b(3) <= 1 s & b(3, 4) <= 1 s & b(m = 5) <= 1 s & b <= 1 s").study.points
+    assert {name: dict(point.benchmark.workload) for name, point in points.items()} == {
+        "b(3)": {"n": 3, "m": 2},
+        "b(3, 4)": {"n": 3, "m": 4},
+        "b(m = 5)": {"n": 1, "m": 5},
+        "b": {"n": 1, "m": 2},
+    }
+    assert [point.benchmark.name for point in points.values()] == ["b(3, 2)", "b(3, 4)", "b(1, 5)", "b(1, 2)"]
+
+
+def test_generators_arguments_are_part_of_the_benchmark_and_its_name(project: Path) -> None:
+    study = prepared(
+        project,
+        "for all k in {'uni', 'x'}: m:f[w:rand(k)](1) <= 1.1 * m:f[w:rand('x')](n = 1) & m:f[w:rand('x', 1)] <= 1 s",
+    ).study
+    benchmarks = {name: point.benchmark for name, point in study.points.items()}
+    assert list(benchmarks) == [
+        "m:f[w:rand('uni')](1)",
+        "m:f[w:rand('x')](n = 1)",
+        "m:f[w:rand('x', 1)]",
+        "m:f[w:rand('x')](1)",
+    ]
+    assert [each.name for each in benchmarks.values()] == list(benchmarks)
+    told = [[word for word in each.command if "argument" in word] for each in benchmarks.values()]
+    assert told == [
+        ["workload.argument=text:=uni"],
+        ["workload.argument=text:=x"],
+        ["workload.argument=text:=x", "workload.argument=int:=1"],
+        ["workload.argument=text:=x"],
+    ]
+    assert len({each.definition for each in benchmarks.values()}) == 4
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from hati.core.errors import HatiError, InputError, MeasurementError, NotInstall
 from hati.core.evidence import Evidence
 from hati.core.finding import Event, Finding, FindingState, Happening, Size, Spot
 from hati.core.machine import Machine
-from hati.core.metric import Better, Metric
+from hati.core.metric import SINGLE_CALLS, Better, Metric
 from hati.core.pairing import Pairing
 from hati.core.plan import Budget, Plan
 from hati.core.ports import Engine, Store, Study
@@ -39,6 +39,7 @@ __all__ = [
     "LARGEST",
     "NO_ORIGIN",
     "NO_USAGE",
+    "SINGLE_CALLS",
     "TOOLS",
     "Assignment",
     "Benchmark",

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from hati.core.errors import InputError
+
+SINGLE_CALLS: Final = "single_calls"
+"""The metric that tells whether each observation of a run's times is of one call (1), or the mean of several (0)."""
 
 
 class Better(StrEnum):

@@ -79,4 +79,12 @@ class Configuration(Assignment):
 
 
 class Workload(Assignment):
-    """The parameters of a benchmark's input."""
+    """The parameters of a benchmark's input.
+
+    ``declared`` are their names in the order in which they were given: their places, which make no difference to
+    equality, and are not kept by a store.
+    """
+
+    def __init__(self, settings: Mapping[str, Setting] | None = None) -> None:
+        super().__init__(settings)
+        self.declared = tuple(settings or ())

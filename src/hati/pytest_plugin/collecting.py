@@ -12,7 +12,6 @@ import pytest
 
 from hati.core import HatiError
 from hati.logic.interpret import Verdict
-from hati.pytest_plugin.interpreting import own_interpreter
 from hati.pytest_plugin.measuring import Judgement, Measurements
 from hati.python import has_statements
 from hati.studies.assertion import Requirement
@@ -60,8 +59,7 @@ class FileOfFormulas(pytest.File):
         root = project_around(self.path)
         path = Path(relpath(self.path, self.config.invocation_params.dir))
         try:
-            with own_interpreter():
-                found = formulas_in([path], root)
+            found = formulas_in([path], root)
         except HatiError as error:
             raise self.CollectError(str(error)) from None
         for name, requirement in zip(_names(found), found, strict=True):

@@ -10,7 +10,6 @@ import pytest
 
 from hati.core import HatiError, MeasurementError
 from hati.logic.interpret import Verdict
-from hati.pytest_plugin.interpreting import own_interpreter
 from hati.report import assertion_answer, assertion_evidence, duration
 from hati.studies.assertion import Answer, Assured, Book, Requirement, Standard, methods_of
 from hati.wiring import PreparedAssertion, Workplace, assure, prepare_assertion, workplace_around
@@ -58,16 +57,15 @@ class Measurements:
 
     def _measure(self, project: Path, stated: Mapping[str, Requirement]) -> None:
         """Together, but for formulas that are wrong by themselves."""
-        with own_interpreter():
-            try:
-                place = workplace_around(project, None)
-                wrong = self._wrong(place, stated)
-                right = {test: each for test, each in stated.items() if test not in wrong}
-                self._judged.update(wrong)
-                if right:
-                    self._judged.update(zip(right, self._made(place, tuple(right.values())), strict=True))
-            except HatiError as error:
-                self._judged.update(dict.fromkeys(stated.keys() - self._judged.keys(), error))
+        try:
+            place = workplace_around(project, None)
+            wrong = self._wrong(place, stated)
+            right = {test: each for test, each in stated.items() if test not in wrong}
+            self._judged.update(wrong)
+            if right:
+                self._judged.update(zip(right, self._made(place, tuple(right.values())), strict=True))
+        except HatiError as error:
+            self._judged.update(dict.fromkeys(stated.keys() - self._judged.keys(), error))
 
     def _wrong(self, place: Workplace, stated: Mapping[str, Requirement]) -> dict[str, HatiError]:
         """Those that cannot be prepared alone; none where all can be together."""
@@ -116,9 +114,12 @@ class Measurements:
 
 
 def _judgement(each: Answer, book: Book) -> Judgement | HatiError:
-    """What could not be measured is no verdict of which it may be said what becomes of it."""
-    if each.verdict is Verdict.INCONCLUSIVE and (error := _unmeasured(each.requirement, book)):
-        return error
+    """What could not be measured, or judged, is no verdict of which it may be said what becomes of it."""
+    if each.verdict is Verdict.INCONCLUSIVE:
+        if error := _unmeasured(each.requirement, book):
+            return error
+        if unfit := [f"{atom.text}: {atom.evidence.remark}" for atom in each.atoms if atom.unfit]:
+            return MeasurementError("; ".join(unfit), place=each.requirement.place)
     found: list[tuple[str, object]] = [("hati_verdict", each.verdict.value)]
     for atom in each.atoms:
         found.append((f"hati_runs {atom.text}", " + ".join(str(size) for size in atom.evidence.runs if size) or "0"))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hati.python.benchmark import python_benchmark
+    from hati.python.giving import GeneratorError
     from hati.python.injected.controller import Once
     from hati.python.injected.marks import (
         Statement,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from hati.python.injected.performance import SELF, Formula, Performance, exists, for_all
     from hati.python.injection import recorder
     from hati.python.interpreter import Environment, Interpreter, Network
-    from hati.python.method import PythonMethod
+    from hati.python.method import PythonGenerator, PythonMethod
     from hati.python.needs import declared
     from hati.python.recording import Calls, Collector, Recording
     from hati.python.sources import WorkingTree
@@ -41,10 +42,12 @@ __all__ = [
     "Collector",
     "Environment",
     "Formula",
+    "GeneratorError",
     "Interpreter",
     "Network",
     "Once",
     "Performance",
+    "PythonGenerator",
     "PythonMethod",
     "Recording",
     "StatedFunction",
@@ -71,6 +74,7 @@ __all__ = [
 
 _MODULES = {
     "benchmark": ("python_benchmark",),
+    "giving": ("GeneratorError",),
     "needs": ("declared",),
     "injected.controller": ("Once",),
     "injected.marks": (
@@ -80,7 +84,7 @@ _MODULES = {
     "injected.performance": ("SELF", "Formula", "Performance", "exists", "for_all"),
     "injection": ("recorder",),
     "interpreter": ("Environment", "Interpreter", "Network"),
-    "method": ("PythonMethod",),
+    "method": ("PythonGenerator", "PythonMethod"),
     "recording": ("Calls", "Collector", "Recording"),
     "sources": ("WorkingTree",),
     "stating": ("StatedFunction", "has_statements", "read_statements"),

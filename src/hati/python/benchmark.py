@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hati.core import Benchmark, ConfigurationFile, InputError, Reader, ReaderKind, Setting, Workload
+from hati.core import Benchmark, ConfigurationFile, InputError, Reader, ReaderKind, Setting, Workload, setting_text
+from hati.python.giving import GivenParameters, Taker, named, see_given, takers
 from hati.python.imports import imported_files
 from hati.python.injection import recorder
 from hati.python.interpreter import Interpreter
-from hati.python.method import PythonMethod
+from hati.python.method import PythonGenerator, PythonMethod
 from hati.python.recording import Recording
 from hati.python.sources import WorkingTree
 
@@ -22,9 +23,9 @@ _PATIENCE = 60.0
 def python_benchmark(
     method: str,
     *,
-    workload: str = "",
-    instance: str = "",
-    parameters: Mapping[str, Setting] | Sequence[Setting] = (),
+    workload: str | PythonGenerator = "",
+    instance: str | PythonGenerator = "",
+    parameters: GivenParameters = (),
     root: Path,
     recording: Recording | None = None,
     interpreter: Interpreter | None = None,
@@ -34,33 +35,34 @@ def python_benchmark(
 ) -> Benchmark:
     """The benchmark of ``method`` on what ``workload`` and ``instance`` make of the ``parameters``.
 
-    All three are ``module:function`` or ``module:Class.method``. The method is that of the revision a task is for;
-    workload and instance, and a method that measures itself, are those of the working tree ``root``, whichever that
-    revision is; their files' contents, and those of what they import from there, are part of the benchmark, and so is
-    which Python measures. Parameters in order get the names that the workload's have (else the
+    All three are ``module:function`` or ``module:Class.method``; workload and instance may have arguments of their own
+    behind, as in ``module:function('uniform')``, which come before the parameters. The method is that of the revision
+    a task is for; workload and instance, and a method that measures itself, are those of the working tree ``root``,
+    whichever that revision is; their files' contents, and those of what they import from there, are part of the
+    benchmark, and so is which Python measures. Parameters in order get the names that the workload's have (else the
     instance's, else the method's own). The name is that of the method and its generators unless one is given;
     ``timeout``, in seconds, is a minute and ten times what is to be recorded.
 
     Raises:
-        InputError: for a reference that is none, a generator that the working tree does not have, or a parameter
-            with a name that commands have a use for.
+        InputError: for a reference that is none, a generator that the working tree does not have, a parameter
+            with a name that commands have a use for, and where the working tree tells that a generator does not take
+            what it is given, or needs more.
     """
     recording, interpreter = recording or Recording(), interpreter or Interpreter()
     root = root.resolve()
     tree, version = WorkingTree(root, interpreter.roots), interpreter.version(root)
     target = PythonMethod.parse(method)
-    generators = {
-        kind: PythonMethod.parse(text) for kind, text in (("workload", workload), ("instance", instance)) if text
-    }
-    taken = [*generators.values(), *([target] if tree.measures(target) else [])]
+    generators = _generators(workload=workload, instance=instance)
+    taken = [*(each.method for each in generators.values()), *([target] if tree.measures(target) else [])]
     marks, imported = _marks(tree, taken), _imported(tree, taken)
-    given = _named(parameters, tree, [*generators.values()] or [target])
-    _see_taken(parameters, tree, method, [*generators.values()])
-    names = [f"{kind}={generator}" for kind, generator in generators.items()]
+    every = takers(tree, target, generators)
+    given = _named(parameters, tree, every)
+    see_given(method, parameters, tree, every)
+    told = [word for kind, generator in generators.items() for word in _told(kind, generator)]
     return Benchmark(
         name or _called(target, [*generators.values()]),
         (
-            *(interpreter.program, "-S", "-E", f"{{file:{_FILE}}}", f"method={target}", *names),
+            *(interpreter.program, "-S", "-E", f"{{file:{_FILE}}}", f"method={target}", *told),
             *("working={work}/../../..", *interpreter.arguments, *recording.arguments),
             *(_word(key, value, parameters) for key, value in given.items()),
             *(f"source={_literal(mark)}" for mark in marks),
@@ -80,60 +82,31 @@ def python_benchmark(
     )
 
 
-def _named(
-    parameters: Mapping[str, Setting] | Sequence[Setting], tree: WorkingTree, takers: Sequence[PythonMethod]
-) -> dict[str, Setting]:
-    if isinstance(parameters, Mapping):
-        given = dict(parameters)
-    else:
-        known = next((names for taker in takers if (names := _known(taker, tree))), ())
-        names = (*known[: len(parameters)], *(f"p{i + 1}" for i in range(len(known), len(parameters))))
-        given = dict(zip(names, parameters, strict=True))
+def _generators(**given: str | PythonGenerator) -> dict[str, PythonGenerator]:
+    """Those that there are, by their kinds."""
+    return {
+        kind: PythonGenerator.parse(each) if isinstance(each, str) else each for kind, each in given.items() if each
+    }
+
+
+def _named(parameters: GivenParameters, tree: WorkingTree, every: Sequence[Taker]) -> dict[str, Setting]:
+    given = named(parameters, tree, every)
     for key in given:
         if key in _OWN or not key.isidentifier():
             raise InputError(f"a parameter may not be named {key!r}", fix="rename the generator's parameter")
     return given
 
 
-def _word(key: str, value: Setting, parameters: Mapping[str, Setting] | Sequence[Setting]) -> str:
+def _told(kind: str, generator: PythonGenerator) -> list[str]:
+    """What the recorder is told of a generator."""
+    own = [f"{kind}.argument={_TYPES[type(value)]}:={_literal(setting_text(value))}" for value in generator.arguments]
+    return [f"{kind}={generator.method}", *own]
+
+
+def _word(key: str, value: Setting, parameters: GivenParameters) -> str:
     """What the recorder is told of a parameter: no name where it was given by its place."""
     name = key if isinstance(parameters, Mapping) else ""
     return f"parameter={_TYPES[type(value)]}:{name}={{{key}}}"
-
-
-def _see_taken(
-    parameters: Mapping[str, Setting] | Sequence[Setting],
-    tree: WorkingTree,
-    method: str,
-    generators: Sequence[PythonMethod],
-) -> None:
-    """See that generators have a use for each parameter, where the working tree tells what they take.
-
-    What a method takes itself is another thing in each revision: the recorder sees to it.
-
-    Raises:
-        InputError: naming one that none takes.
-    """
-    taken = {each: tree.taken(each) for each in generators}
-    if not taken or any(one is None or one.others for one in taken.values()):
-        return
-    known = {each.path: one.names for each, one in taken.items() if one is not None}
-    every = {name for names in known.values() for name in names}
-    most = max(len(names) for names in known.values())
-    for place, key in enumerate(parameters):
-        if (key not in every) if isinstance(parameters, Mapping) else place >= most:
-            which = key if isinstance(parameters, Mapping) else f"{place + 1} ({key!r})"
-            told = "; ".join(f"{path} takes {', '.join(names) or 'none'}" for path, names in known.items())
-            raise InputError(f"{method} has no use for parameter {which}: {told}", fix="leave it out, or rename it")
-
-
-def _known(taker: PythonMethod, tree: WorkingTree) -> tuple[str, ...]:
-    """The names of a function's parameters, as far as the working tree has it: an old revision may have another."""
-    try:
-        found = tree.taken(taker)
-    except InputError:
-        return ()
-    return () if found is None else found.names
 
 
 def _marks(tree: WorkingTree, taken: Sequence[PythonMethod]) -> list[str]:
@@ -149,8 +122,8 @@ def _imported(tree: WorkingTree, taken: Sequence[PythonMethod]) -> list[str]:
     return sorted(map(tree.mark, imported_files(tree, {each.module for each in taken})))
 
 
-def _called(method: PythonMethod, generators: Sequence[PythonMethod]) -> str:
-    listed = ", ".join(generator.path for generator in generators)
+def _called(method: PythonMethod, generators: Sequence[PythonGenerator]) -> str:
+    listed = ", ".join(generator.name for generator in generators)
     return f"{method}[{listed}]" if listed else str(method)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass
 
-from hati.core import InputError
+from hati.core import InputError, Setting
 
 _NAME = r"[^\W\d]\w*"
+_CALL = re.compile(r"([^(]+)\((.*)\)", re.DOTALL)
 _REFERENCE = re.compile(rf"({_NAME}(?:\.{_NAME})*):({_NAME}(?:\.{_NAME})*)")
 
 
@@ -38,3 +40,44 @@ class PythonMethod:
 
     def __str__(self) -> str:
         return f"{self.module}:{self.path}"
+
+
+@dataclass(frozen=True)
+class PythonGenerator:
+    """A workload or an instance, with the ``arguments`` that it is given before a formula's parameters."""
+
+    method: PythonMethod
+    arguments: tuple[Setting, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> PythonGenerator:
+        """Read a reference, or one with numbers and texts in brackets.
+
+        Raises:
+            InputError: for another text.
+
+        >>> PythonGenerator.parse("bench:rand('uniform', 3)").arguments
+        ('uniform', 3)
+        """
+        match = _CALL.fullmatch(text)
+        if match is None:
+            return cls(PythonMethod.parse(text))
+        try:
+            arguments = ast.literal_eval(f"[{match[2]}]")
+        except (SyntaxError, ValueError):
+            arguments = [None]
+        if any(type(each) not in (bool, int, float, str) for each in arguments):
+            raise InputError(f"{text!r} has arguments that are no numbers and texts", fix="write as rand('uniform', 3)")
+        return cls(PythonMethod.parse(match[1]), tuple(arguments))
+
+    @property
+    def name(self) -> str:
+        """What it is called in the names of benchmarks: without its module."""
+        return f"{self.method.path}{self._told}"
+
+    @property
+    def _told(self) -> str:
+        return f"({', '.join(map(repr, self.arguments))})" if self.arguments else ""
+
+    def __str__(self) -> str:
+        return f"{self.method}{self._told}"

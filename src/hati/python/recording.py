@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from hati.core import InputError, Metric
+from hati.core import SINGLE_CALLS, InputError, Metric
 from hati.python.injected.calls import MOST
 
 UNITS: Final = {"wall_time": "s", "cpu_time": "s", "peak_memory": "B"}
-"""What can be measured of a function: real and processor time of a call, and the process's peak after warm-up."""
+"""What can be measured of a function: real and processor time of a call, and the process's peak while one runs."""
 
 
 class Collector(StrEnum):
@@ -28,7 +28,8 @@ class Calls(StrEnum):
     """What an observation is of.
 
     ``BATCHED``: of as many calls as the clocks need, each with an equal share; their mean is that of the calls, and no
-    quantile is. ``SINGLE``: of one call, which has to be long enough.
+    quantile is. ``SINGLE``: of one call, where it is long enough, else as many as they need: the metric
+    ``single_calls`` is 1 where it was.
     """
 
     BATCHED = "batched"
@@ -74,7 +75,8 @@ class Recording:
     @property
     def read(self) -> tuple[Metric, ...]:
         """The metrics as a benchmark has them."""
-        return tuple(Metric(name, UNITS[name]) for name in self.metrics)
+        told = (Metric(SINGLE_CALLS, "1"),) if self.calls is Calls.SINGLE else ()
+        return (*(Metric(name, UNITS[name]) for name in self.metrics), *told)
 
     @property
     def arguments(self) -> tuple[str, ...]:

@@ -12,21 +12,24 @@ from typing import Final, NamedTuple
 
 from hati.core import InputError, Place
 from hati.core.nearest import suggestion
+from hati.python.injected.signature import Signature
 from hati.python.method import PythonMethod
 
 INITIAL: Final = "__init__.py"
 """The source of a package itself."""
 
 _DIGITS = 16
-_GIVEN = {"rng"}
+_CLASS, _MEASURED = "classmethod", "measured"
+_LEAVING = {"workload", "instance", _MEASURED, "spl", "staticmethod", _CLASS}
+"""Decorators that leave what a function takes as it is."""
 _COMPILED = {".so", ".pyd"}
 
 
 class Taken(NamedTuple):
-    """The names of a function's parameters, without ``rng``, and whether it takes others besides."""
+    """What a function takes as it is written, and whether no decorator may have changed that."""
 
-    names: tuple[str, ...]
-    others: bool
+    signature: Signature
+    exact: bool
 
 
 @dataclass(frozen=True)
@@ -65,9 +68,9 @@ class WorkingTree:
         defined = self._definition(method)
         if defined is None:
             return None
-        every = defined.args
-        names = (one.arg for one in (*every.posonlyargs, *every.args, *every.kwonlyargs) if one.arg not in _GIVEN)
-        return Taken(tuple(names), others=every.vararg is not None or every.kwarg is not None)
+        decorators = {_name(each) for each in defined.decorator_list}
+        takes = _signature(defined.args).without(1 if _CLASS in decorators else 0)
+        return Taken(takes, exact=decorators <= _LEAVING)
 
     def measures(self, method: PythonMethod) -> bool:
         """Whether a function measures by itself, as far as the working tree tells."""
@@ -75,7 +78,7 @@ class WorkingTree:
             defined = self._definition(method)
         except InputError:
             return False
-        return defined is not None and any(_measures(decorator) for decorator in defined.decorator_list)
+        return defined is not None and _MEASURED in map(_name, defined.decorator_list)
 
     def _definition(self, method: PythonMethod) -> Function | None:
         """Where a function is defined, looked for through modules that import it from one another.
@@ -149,8 +152,19 @@ def _origins(body: ast.Module, module: str, file: Path) -> Iterator[tuple[str, P
                 yield alias.asname or alias.name, PythonMethod(absolute(node, module, file), alias.name)
 
 
-def _measures(decorator: ast.expr) -> bool:
-    return getattr(decorator, "attr", getattr(decorator, "id", "")) == "measured"
+def _signature(written: ast.arguments) -> Signature:
+    positional = [one.arg for one in (*written.posonlyargs, *written.args)]
+    needed = len(positional) - len(written.defaults)
+    names = {name: place < needed for place, name in enumerate(positional)}
+    names.update((one.arg, each is None) for one, each in zip(written.kwonlyargs, written.kw_defaults, strict=True))
+    more = written.vararg is not None, written.kwarg is not None
+    return Signature(names, len(written.posonlyargs), len(positional), *more)
+
+
+def _name(decorator: ast.expr) -> str:
+    """The last word of what it is called."""
+    function = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return str(getattr(function, "attr", getattr(function, "id", "")))
 
 
 def _others(module: ast.Module) -> Iterator[str]:

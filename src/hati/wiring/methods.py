@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from hati.core import Benchmark, InputError, Revision, Setting, Workload
@@ -12,19 +13,17 @@ from hati.logic.syntax import (
     Expression,
     Generator,
     Method,
+    NodeError,
     Number,
     Performance,
-    StatisticKind,
     Text,
-    affine,
 )
-from hati.python import Calls, Environment, python_benchmark
-from hati.studies.assertion import Point
+from hati.python import Calls, Environment, GeneratorError, PythonGenerator, PythonMethod, python_benchmark
+from hati.studies.assertion import Point, asks_single_calls
 from hati.wiring.pythons import Environments, interpreter_of, recording_of
 from hati.wiring.workplace import Workplace
 
 _WALL = "wall_time"
-_OF_CALLS = {"", _WALL, "cpu_time"}
 _SEPARATOR = ":"
 _HERE = {"", "."}
 
@@ -39,10 +38,8 @@ class Asked:
     @classmethod
     def of(cls, side: Performance) -> Asked:
         """What a side asks: of batches only means and what is linear in them are known."""
-        measured = side.measured
-        quantile = measured.statistic.kind is StatisticKind.QUANTILE
-        single = measured.metric in _OF_CALLS and (quantile or affine(side.transformation) is None)
-        return cls(frozenset({measured.metric}), Calls.SINGLE if single else Calls.BATCHED)
+        calls = Calls.SINGLE if asks_single_calls(side) else Calls.BATCHED
+        return cls(frozenset({side.measured.metric}), calls)
 
     def __or__(self, other: Asked) -> Asked:
         """What both ask together."""
@@ -115,8 +112,8 @@ def _of_project(benchmark: Benchmark, method: Method) -> Benchmark:
         raise InputError(
             f"{method.name} is a benchmark of hati.toml, which has no generators", fix="leave the [..] out"
         )
-    given = dict(benchmark.workload)
-    names = list(given)
+    names = benchmark.workload.declared
+    given = {name: benchmark.workload[name] for name in names}
     known, seen = ", ".join(names) or "none", set[str]()
     for place, argument in enumerate(method.arguments):
         name = argument.name or (names[place] if place < len(names) else "")
@@ -144,28 +141,40 @@ def _of_python(place: Workplace, method: Method, asked: Asked, environment: Envi
     metrics = tuple(name for name in recording.metrics if name in wanted)
     recording = replace(recording, metrics=metrics, calls=asked.calls)
     parameters: Mapping[str, Setting] | list[Setting] = named or listed
-    return python_benchmark(
-        method.name,
-        workload=_reference(method, method.workload),
-        instance=_reference(method, method.instance),
-        parameters=parameters,
-        root=place.project.root,
-        recording=recording,
-        interpreter=replace(interpreter, environment=environment),
-        name=f"{without_revision(method)}{' in its own environment' if environment else ''}",
-    )
+    with _placing(method):
+        return python_benchmark(
+            method.name,
+            workload=_generator(method, method.workload),
+            instance=_generator(method, method.instance),
+            parameters=parameters,
+            root=place.project.root,
+            recording=recording,
+            interpreter=replace(interpreter, environment=environment),
+            name=f"{without_revision(method)}{' in its own environment' if environment else ''}",
+        )
 
 
-def _reference(method: Method, generator: Generator | None) -> str:
-    """A generator as ``module:function``; a bare name is one of the method's module."""
+def _generator(method: Method, generator: Generator | None) -> PythonGenerator | str:
+    """A generator with its arguments; a bare name is one of the method's module."""
     if generator is None:
         return ""
     if generator.revision:
-        raise InputError(f"{generator} has a revision", fix="generators are those of the working tree; leave it out")
-    if generator.arguments:
-        raise InputError(f"{generator} has arguments", fix=f"give them to the method: {method.name}[...](...)")
+        raise NodeError(
+            generator, f"{generator} has a revision", fix="generators are those of the working tree; leave it out"
+        )
     name = generator.callee.name
-    return name if _SEPARATOR in name else f"{method.name.partition(_SEPARATOR)[0]}:{name}"
+    reference = name if _SEPARATOR in name else f"{method.name.partition(_SEPARATOR)[0]}:{name}"
+    return PythonGenerator(PythonMethod.parse(reference), tuple(map(_setting, generator.arguments)))
+
+
+@contextmanager
+def _placing(method: Method) -> Iterator[None]:
+    """Places what is refused of a generator's arguments where they were read."""
+    try:
+        yield
+    except GeneratorError as error:
+        where = method.workload if error.kind == "workload" else method.instance
+        raise NodeError(where or method, error.message, fix=error.fix) from None
 
 
 def _setting(value: Expression) -> Setting:

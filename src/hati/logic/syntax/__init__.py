@@ -34,6 +34,7 @@ from hati.logic.syntax.formula import (
     Truth,
 )
 from hati.logic.syntax.method import Argument, Callee, Generator, Method
+from hati.logic.syntax.node import NodeError
 from hati.logic.syntax.performance import (
     MEAN,
     MEDIAN,
@@ -80,6 +81,7 @@ __all__ = [
     "NamedFormula",
     "NamedGenerator",
     "Negative",
+    "NodeError",
     "Not",
     "Number",
     "Observed",

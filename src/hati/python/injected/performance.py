@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Union
 
 from . import marks
@@ -159,7 +160,8 @@ class Performance(Quantity):
     """The performance of a function on a workload: by default its mean time per call.
 
     ``method`` is a function, or a text such as ``"pkg:sort"`` or ``SELF``. Workload and instance generators follow,
-    then the parameters: numbers, texts, or what ``for_all`` gives. ``revision`` is that of the method.
+    a ``partial`` of one where it has arguments of its own, then the parameters: numbers, texts, or what ``for_all``
+    gives. ``revision`` is that of the method.
 
     >>> def old(values): ...
     >>> def sort(values): ...
@@ -170,7 +172,7 @@ class Performance(Quantity):
     """
 
     def __init__(self, method: Method, *parameters: object, revision: str = "") -> None:
-        kinds = [marks.kind(one) for one in parameters]
+        kinds = [marks.kind(one.func if isinstance(one, partial) else one) for one in parameters]
         self._method, self._revision = method, revision
         self._generators: list[Any] = [
             next((one for one, found in zip(parameters, kinds) if found == kind), None)
@@ -181,6 +183,8 @@ class Performance(Quantity):
         self._parameters = [one for one, found in zip(parameters, kinds) if not found]
         for one in self._parameters:
             _constant(one, Names())
+        for one in filter(None, self._generators):
+            _generated(one, Names())
         super().__init__(self._text)
 
     def at(self, revision: str) -> Performance:
@@ -193,7 +197,7 @@ class Performance(Quantity):
         return Quantity(lambda names: f"{name}({self.write(names)})")
 
     def _text(self, names: Names) -> str:
-        generators = ", ".join(names.of(one) for one in self._generators if one is not None)
+        generators = ", ".join(_generated(one, names) for one in self._generators if one is not None)
         parameters = ", ".join(_constant(one, names) for one in self._parameters)
         brackets = f"[{generators}]" if generators else ""
         return f"{names.of(self._method)}{_revision(self._revision)}{brackets}" + (
@@ -249,6 +253,16 @@ def _operand(quantity: Quantity, names: Names) -> str:
 
 def _joined(sign: str, left: Formula, right: Formula) -> Formula:
     return Formula(lambda names: f"({left.write(names)}) {sign} ({right.write(names)})")
+
+
+def _generated(generator: Any, names: Names) -> str:
+    """A generator, with the arguments that a ``partial`` of it has."""
+    if not isinstance(generator, partial):
+        return names.of(generator)
+    if generator.keywords:
+        raise TypeError(f"{generator!r} has arguments with names: give them by their places")
+    listed = ", ".join(_constant(value, names) for value in generator.args)
+    return names.of(generator.func) + (f"({listed})" if listed else "")
 
 
 def _constant(value: object, names: Names) -> str:

@@ -10,27 +10,32 @@ from typing import Any
 
 from . import marks
 from .calls import MOST, Calls, Receiver
-from .memory import peak
-from .parameters import Parameters, signature
+from .offering import offer
+from .parameters import Parameters
 from .places import Places
 from .recording import Order, Recorded, record_calls, record_loop
 from .replacing import all_replaced, as_it_is
+from .signature import signature
 from .trouble import Trouble, nearest
 from .version import version
 
 _TYPES: dict[str, Callable[[str], Any]] = {"int": int, "real": float, "text": str, "bool": lambda text: text == "true"}
 _RELEASE = ".packages"
-_DECORATORS = ("workload", "instance", "measured", "spl")
 _COROUTINE = 0x80
+_OWN = ".argument"
 
 
 class Request:
-    """What is asked for: ``key=value`` arguments, of which ``parameter`` and ``source`` may come several times."""
+    """What is asked for: ``key=value`` arguments.
+
+    Of these ``parameter``, ``source``, ``workload.argument`` and ``instance.argument`` may come several times.
+    """
 
     def __init__(self, arguments: Sequence[str]) -> None:
         pairs = [argument.partition("=")[::2] for argument in arguments]
         self._values = dict(pairs)
         self.parameters = [_parameter(value) for key, value in pairs if key == "parameter"]
+        self._own = [(key[: -len(_OWN)], _parameter(value)[1]) for key, value in pairs if key.endswith(_OWN)]
         self.sources = [value for key, value in pairs if key == "source"]
 
     def __getitem__(self, key: str) -> str:
@@ -38,6 +43,10 @@ class Request:
 
     def __contains__(self, key: str) -> bool:
         return key in self._values
+
+    def own(self, kind: str) -> list[Any]:
+        """The arguments that a workload or an instance is given in its brackets."""
+        return [value for of, value in self._own if of == kind]
 
     @property
     def order(self) -> Order:
@@ -76,6 +85,8 @@ def main(arguments: Sequence[str]) -> int:
             sys.stderr.write(
                 f"hati: reading the clocks took {recorded.overhead:.1%} of an observation: time more at once\n"
             )
+        if request.order.calls == "single" and not recorded.single:
+            sys.stderr.write("hati: calls are too short to be timed one by one: their mean is known, no quantile is\n")
         write(recorded, out.write)
     return 0
 
@@ -128,8 +139,9 @@ def write(recorded: Recorded, put: Callable[[str], object]) -> None:
                 seconds = [value * scale for value in part]
                 put(f'{{"metric": "{name}", "unit": "s", "values": {seconds!r}, "warmup": {warmup}}}\n')
     single = {
-        "peak_memory": (peak(), "B"),
+        "peak_memory": (recorded.memory, "B"),
         "batch": (recorded.batch, "count"),
+        "single_calls": (int(recorded.single), "1"),
         "timer_share": (recorded.overhead, "1"),
         "hash_seed": (int(os.environ.get("PYTHONHASHSEED", "0")), "1"),
     }
@@ -141,48 +153,37 @@ def _loop(request: Request, parameters: Parameters, method: Any) -> Callable[...
     for kind in ("workload", "instance"):
         if request[kind]:
             raise Trouble(f"{request['method']} measures by itself, and takes no {kind}: leave {request[kind]} out")
-    loop = parameters.bound(method, 1)
-    parameters.see_used(request["method"])
+    loop = parameters.bound(method, skipped=1)
+    parameters.see_given(request["method"])
     return loop
 
 
 def _calls(places: Places, request: Request, parameters: Parameters, owner: Any, method: Any) -> Calls:
     arguments = receiver = None
     if request["workload"]:
-        arguments = parameters.bound(_generator(places, request["workload"], "workload"))
+        arguments = parameters.bound(_generator(places, request["workload"], "workload"), request.own("workload"))
     if request["instance"]:
         generator = _generator(places, request["instance"], "instance")
         if not isinstance(owner, type):
             raise Trouble(f"{request['method']} is no method of a class, and takes no instance")
         name = request["method"].rpartition(".")[2]
-        receiver = Receiver(parameters.bound(generator), marks.freshness(generator), owner, name)
+        make = parameters.bound(generator, request.own("instance"))
+        receiver = Receiver(make, marks.freshness(generator), owner, name)
     given = arguments is None and receiver is None and parameters.values
     calls = _given(method, parameters) if given else None
-    parameters.see_used(request["method"])
+    parameters.see_given(request["method"])
     return calls or Calls(method, arguments, receiver, request.most)
 
 
 def _given(method: Any, parameters: Parameters) -> Calls:
-    """Calls with the parameters: those with names by these, the others in their order.
-
-    By place in its own order where that is the same, as a call by name takes longer.
-    """
-    named, code = dict(parameters.values), getattr(method, "__code__", None)
-    if code is None:  # of what is written in C nobody knows what it takes
-        parameters.take_all()
-        given = tuple(value for _, value in parameters.values)
-    elif "" in named:
-        given = parameters.by_place(method)
-        if code.co_kwonlyargcount:
-            pairs = dict(zip(signature(method).names, given))
-            return Calls(lambda: method(**pairs), None)
-    else:
-        named = parameters.by_name(method)
-        first = list(signature(method).names)[: len(named)]
-        if any(name not in named for name in first) or code.co_kwonlyargcount:
-            return Calls(lambda: method(**named), None)
-        given = tuple(named[name] for name in first)
-    return Calls(method, lambda: given)
+    """Calls with the parameters; by place where that will do, as a call by name takes longer."""
+    if hasattr(method, "__code__"):
+        listed, named = parameters.taken(method.__qualname__, signature(method))
+    else:  # of what is written in C nobody knows what it takes
+        listed, named = parameters.take_all()
+    if named:
+        return Calls(lambda: method(*listed, **named), None)
+    return Calls(method, lambda: listed)
 
 
 def _method(places: Places, text: str) -> tuple[Any, Any]:
@@ -260,28 +261,6 @@ def _see_version(planned: str) -> None:
     """See that this is the Python that the measurement was planned for."""
     if planned and planned != version():
         raise Trouble(f"this Python is {version()}, and the measurement was planned for {planned}; start it again")
-
-
-def offer() -> None:
-    """See that ``import hati`` finds the decorators, also where Hati is not installed or is an older one."""
-    try:
-        import hati
-    except ImportError:
-        hati = sys.modules["hati"] = ModuleType("hati", "The names that measured code uses.")
-    for name in _DECORATORS:
-        if not hasattr(hati, name):
-            setattr(hati, name, getattr(marks, name))
-    if not hasattr(hati, "Performance"):
-        hati.__getattr__ = _performance
-
-
-def _performance(name: str) -> object:
-    """The names for formulas as objects, loaded when a module uses one."""
-    from . import performance
-
-    if name in ("Performance", "SELF", "for_all", "exists"):
-        return getattr(performance, name)
-    raise AttributeError(f"hati has no {name!r} for measured code")
 
 
 def _sha256(content: bytes) -> Any:

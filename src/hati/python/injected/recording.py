@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from . import timing
 from .calls import Calls, is_lazy
 from .controller import Controller
-from .memory import restart_peak
+from .memory import peak, restart_peak
 from .timing import Spent
 from .trouble import Full, Trouble
 
@@ -20,7 +20,7 @@ class Order(NamedTuple):
 
     ``warmup`` observations come before, or as many as ``seconds`` allow; ``overhead`` is the largest share of reading
     the clocks; ``collector`` is ``on``, ``off`` or ``between`` (off while timing, and run before each observation).
-    ``calls`` are ``batched`` as the clocks need, or ``single``: each is an observation.
+    ``calls`` are ``batched`` as the clocks need, or ``single``: each is an observation, where it is long enough.
     """
 
     observations: int
@@ -36,6 +36,8 @@ class Recorded(NamedTuple):
     """Nanoseconds of each observation, by both clocks (of processor time none where it was not asked for).
 
     The first ``warmup`` are warm-up; each is of ``batch`` calls; ``overhead`` is the share of reading the clocks.
+    ``single`` says whether each is of one call that is long enough for them; ``memory`` is the peak in bytes: of one
+    call, which is none of the batches', or since warm-up where a function measures itself.
     """
 
     wall: list[int]
@@ -43,6 +45,8 @@ class Recorded(NamedTuple):
     warmup: int
     batch: int
     overhead: float
+    single: bool
+    memory: int
 
 
 class Patience:
@@ -95,6 +99,7 @@ def record_calls(calls: Calls, order: Order) -> Recorded:
         return timed(calls.call, batch)
 
     cost = timing.timer_cost(timed)
+    memory = _peak(calls, timed)
     size = _size(calls, lambda number: take(number)[0], cost, order)
     calls.settle()
     spent: list[Spent] = []
@@ -103,34 +108,30 @@ def record_calls(calls: Calls, order: Order) -> Recorded:
         spent.append(take(size))
         patience.count(1)
     wall, cpu = _columns(spent, order.with_cpu)
-    return _recorded(wall, cpu, patience.warmup, size, cost.wall)
+    return _recorded(order, wall, cpu, patience.warmup, size, cost.wall, memory)
 
 
 def record_loop(loop: Callable[[Controller], Any], order: Order) -> Recorded:
     """Let a function measure by itself.
 
     Raises:
-        Trouble: where it ends before it was told to, or its turns are too short for the clocks and each is to be known.
+        Trouble: where it ends before it was told to.
     """
     judge = _Judge(order)
     loop(judge.controller)
     if not judge.over:
         raise Trouble("the measuring function ended while its controller needed more: loop `while spl.needs_more():`")
-    recorded = judge.recorded()
-    if order.calls == "single":
-        _see_long_enough(judge.cost / recorded.overhead, order, judge.cost)
-    return recorded
+    return judge.recorded()
 
 
 def _size(calls: Calls, take: Callable[[int], int], cost: timing.Cost, order: Order) -> int:
     """How many calls an observation is of.
 
     Raises:
-        Trouble: where one is too short, and there may be no more; or as many as fit into memory are.
+        Trouble: where as many as fit into memory are too short.
     """
     enough = max(cost) / order.overhead
-    if order.calls == "single":
-        _see_long_enough(timing.confirmed(take, 1, enough), order, max(cost))
+    if order.calls == "single" and timing.confirmed(take, 1, enough) >= enough:
         return 1
     try:
         return timing.batch_size(take, cost, order.overhead)
@@ -145,12 +146,12 @@ def _size(calls: Calls, take: Callable[[int], int], cost: timing.Cost, order: Or
         ) from None
 
 
-def _see_long_enough(taken: float, order: Order, cost: int) -> None:
-    if taken * order.overhead < cost:
-        raise Trouble(
-            f"a call takes {taken:.0f} ns, and reading the clocks {cost} ns: quantiles of single calls are not known; "
-            "ask for the mean, or measure a function that does more"
-        )
+def _peak(calls: Calls, timed: timing.Timed) -> int:
+    """Bytes, while a call runs for which nothing but its own arguments was made in advance."""
+    batch = calls.batch(1)
+    restart_peak()
+    timed(calls.call, batch)
+    return peak()
 
 
 class _Judge:
@@ -184,7 +185,8 @@ class _Judge:
         assert self._patience is not None
         of_loop = not self.controller.timed
         wall, cpu = _columns(self._rounds, self._order.with_cpu) if of_loop else self.controller.spent()
-        return _recorded(wall, cpu, self._patience.warmup, self._size if of_loop else 1, self.cost)
+        size = self._size if of_loop else 1
+        return _recorded(self._order, wall, cpu, self._patience.warmup, size, self.cost, peak())
 
     def _price(self) -> int:
         """What timing nothing takes."""
@@ -209,8 +211,6 @@ class _Judge:
         elif spent[0] * self._order.overhead >= self.cost:
             self._patience = Patience(self._order)
         else:
-            if self._order.calls == "single":
-                _see_long_enough(spent[0], self._order, self.cost)
             self._size *= 2
 
 
@@ -237,9 +237,12 @@ def _columns(spent: list[Spent], with_cpu: bool) -> tuple[list[int], list[int]]:
     return [wall for wall, _ in spent], [cpu for _, cpu in spent] if with_cpu else []
 
 
-def _recorded(wall: list[int], cpu: list[int], warmup: int, size: int, cost: int) -> Recorded:
+def _recorded(
+    order: Order, wall: list[int], cpu: list[int], warmup: int, size: int, cost: int, memory: int
+) -> Recorded:
     mean = sum(wall[warmup:]) / (len(wall) - warmup)
-    return Recorded(wall, cpu, warmup, size, cost / max(mean, 1))
+    overhead = cost / max(mean, 1)
+    return Recorded(wall, cpu, warmup, size, overhead, size == 1 and overhead <= order.overhead, memory)
 
 
 def _nothing() -> None:

@@ -8,7 +8,7 @@ from hati.studies.assertion.formulas import Answer, Settled, answer, judged_form
 from hati.studies.assertion.point import STAGE, Point
 from hati.studies.assertion.portability import EDGES, KnownMachine, Portability, Ported, portability
 from hati.studies.assertion.requirement import Requirement, methods_of
-from hati.studies.assertion.sides import run_means, side_of
+from hati.studies.assertion.sides import asks_single_calls, run_means, side_of
 from hati.studies.assertion.standard import Standard
 from hati.studies.assertion.study import Assertion, Assured, assertion_id
 
@@ -30,6 +30,7 @@ __all__ = [
     "Settled",
     "Standard",
     "answer",
+    "asks_single_calls",
     "assertion_id",
     "check_relation",
     "costs_of",

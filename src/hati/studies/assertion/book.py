@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hati.core import InputError, Metric, Observations, Sample, SampledRun
+from hati.core import SINGLE_CALLS, InputError, Metric, Observations, Sample, SampledRun
 from hati.core.nearest import suggestion
 from hati.logic.syntax import Measured, Method
 
@@ -46,6 +46,11 @@ class Book:
         metric = measured.metric or self.own.get(key, "")
         used = _USED.keys() - self.told.get(key, frozenset())
         return _one(key, _of_metric(key, self.samples[key], metric, used))
+
+    def single(self, method: Method) -> bool:
+        """Whether observations of a method's times are of one call each, as far as its runs tell."""
+        told = (each for each in self.samples.get(str(method), ()) if each.metric.name == SINGLE_CALLS)
+        return all((run.steady == 1.0).all() for each in told for run in each.runs)
 
     def earlier(self, measured: Measured, metric: Metric) -> tuple[SampledRun, ...]:
         """Earlier runs of the same in the same unit; none where nothing is known."""

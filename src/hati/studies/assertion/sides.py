@@ -10,6 +10,20 @@ from hati.core import FloatArray, InputError, Sample, SampledRun, parse_unit
 from hati.logic import interpret, syntax
 from hati.studies.assertion.book import Book
 
+_OF_CALLS = {"", "wall_time", "cpu_time"}
+
+
+def asks_single_calls(side: syntax.Performance) -> bool:
+    """Whether single calls have to be known: of several, only the mean and what is linear in it are."""
+    measured = side.measured
+    quantile = measured.statistic.kind is syntax.StatisticKind.QUANTILE
+    return measured.metric in _OF_CALLS and (quantile or syntax.affine(side.transformation) is None)
+
+
+def is_known(side: syntax.Side, book: Book) -> bool:
+    """Whether what was measured of a side is of single calls where it has to be."""
+    return not (isinstance(side, syntax.Performance) and asks_single_calls(side)) or book.single(side.measured.method)
+
 
 def side_of(side: syntax.Side, book: Book) -> interpret.Measured | interpret.Limit:
     """What was measured of a side, transformed; or its limit. In the own unit of the dimension: seconds, bytes.
@@ -18,11 +32,17 @@ def side_of(side: syntax.Side, book: Book) -> interpret.Measured | interpret.Lim
     which is then one value, and transformed.
 
     Raises:
-        InputError: where nothing was measured, or a transformation has no finite value.
+        InputError: where nothing was measured, calls were too short to be timed one by one and have to be, or a
+            transformation has no finite value.
     """
     if isinstance(side, syntax.Limit):
         return interpret.Limit(float(syntax.evaluate(side.amount)))
     assert isinstance(side, syntax.Performance)
+    if not is_known(side, book):
+        raise InputError(
+            f"calls of {side.measured.method} are too short to be timed one by one: ask for the mean, or measure a "
+            "function that does more"
+        )
     sample = book.sample(side.measured)
     earlier = book.earlier(side.measured, sample.metric)
     return interpret.Measured(_values(side, sample, sample.runs), _values(side, sample, earlier))

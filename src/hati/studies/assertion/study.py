@@ -28,6 +28,7 @@ from hati.studies.assertion.costs import Cost, costs_of
 from hati.studies.assertion.formulas import Answer, answer
 from hati.studies.assertion.point import STAGE, Made, Point
 from hati.studies.assertion.requirement import Requirement, methods_of
+from hati.studies.assertion.sides import is_known
 from hati.studies.assertion.standard import Standard
 from hati.studies.failures import GIVE_UP_AFTER, failure_reasons
 
@@ -186,13 +187,18 @@ class Assertion:
         made_of = {key: point.runs(made) for key, point in self.points.items()}
         fruitless = {key for key in book.missing if len(made_of[key]) >= GIVE_UP_AFTER}
         broken = {key for key, runs in made_of.items() if _only_fails(runs[-_FAILED_IN_A_ROW:])}
-        alive = self.points.keys() - fruitless - broken
+        alive = (self.points.keys() - fruitless - broken) & self._knowable(book)
         if not self._early or 1 + max(_rounds(made), default=-1) < self.fewest:
             return alive
         found = answer(self.requirements, book, self._shared, glance_early)
         open_ = [each for each in found if each.judged.verdict is Verdict.INCONCLUSIVE]
         asked = [self._undecided_methods(atom) for each in open_ for atom in each.atoms]
         return {method for methods in asked if alive.issuperset(methods) for method in methods}
+
+    def _knowable(self, book: Book) -> Set[str]:
+        """The methods of relations that do not ask for single calls of what is too short for that."""
+        known = (each for each in self._relations if is_known(each.left, book) and is_known(each.right, book))
+        return {method for relation in known for method in methods_of(relation)}
 
     def _undecided_methods(self, atom: Atom) -> tuple[str, ...]:
         """None of a relation of the same with itself, of which the sides never differ, and of what cannot be judged."""

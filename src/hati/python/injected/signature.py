@@ -1,0 +1,132 @@
+"""What a function takes, and what it is given of a formula's parameters.
+
+As a call in Python would: what goes by place fills the function's places in the order of its declaration, and then
+``*more``; what goes by name is for the parameter of that name, else for ``**more``. A parameter before a ``/`` has no
+name, and one after a ``*`` no place. What Hati gives, as ``rng``, is none of them, wherever it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .trouble import Trouble
+
+Named = Sequence[tuple[str, Any]]
+"""Parameters in order: all have names, or none has, and each is an empty text."""
+
+_MORE_PLACES, _MORE_NAMES = 0x04, 0x08
+
+
+class Given(NamedTuple):
+    """What a function is called with, which of the parameters these are, and the names of what it lacks."""
+
+    listed: tuple[Any, ...]
+    named: dict[str, Any]
+    used: tuple[int, ...]
+    missing: tuple[str, ...]
+
+
+class Signature(NamedTuple):
+    """The names of a function's parameters in order, each with whether it has to be given.
+
+    The first ``places`` have a place, all but the first ``nameless`` a name; ``more_places`` and ``more_names`` say
+    whether there may be others.
+    """
+
+    names: Mapping[str, bool]
+    nameless: int = 0
+    places: int = 0
+    more_places: bool = False
+    more_names: bool = False
+
+    def without(self, number: int) -> Signature:
+        """What is left where the first so many are given by whoever calls it."""
+        kept = list(self.names.items())[min(number, self.places) :]
+        return self._replace(
+            names=dict(kept), nameless=max(0, self.nameless - number), places=max(0, self.places - number)
+        )
+
+    def told(self, known: Mapping[str, Any]) -> str:
+        """What it takes of parameters, in words."""
+        more = ["any others"] if self.more_places else ["any others by name"] if self.more_names else []
+        return ", ".join([*(name for name in self.names if name not in known), *more]) or "none"
+
+    def free(self, known: Mapping[str, Any], own: int = 0) -> tuple[str, ...]:
+        """Its places that are left for parameters after so many of its own arguments."""
+        return tuple(name for name in list(self.names)[: self.places] if name not in known)[own:]
+
+    def given(self, own: Sequence[Any], parameters: Named, known: Mapping[str, Any]) -> Given:
+        """Its ``own`` arguments first, by place, then the parameters, by place or by name; ``known`` by their names.
+
+        Raises:
+            Trouble: for more arguments of its own than it has places.
+        """
+        places = self.free(known)
+        if len(own) > len(places) and not self.more_places:
+            raise Trouble(f"takes {self.told(known)}, and is given {len(own)} in brackets")
+        values = dict(zip(places, own))
+        if parameters and parameters[0][0]:
+            used = tuple(place for place, (name, _) in enumerate(parameters) if self._takes(name, values, known))
+            values.update(parameters[place] for place in used)
+            more = tuple(own[len(places) :])
+        else:
+            left = len(parameters) if self.more_places else max(0, len(places) - len(own))
+            used = tuple(range(min(left, len(parameters))))
+            every = (*own, *(parameters[place][1] for place in used))
+            values.update(zip(places, every))
+            more = every[len(places) :]
+        values.update((name, value) for name, value in known.items() if name in self.names)
+        listed, named = self._called(values)
+        return Given((*listed, *more), named, used, self._missing(values, known))
+
+    def _takes(self, name: str, values: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
+        """Whether a parameter of that name is for it, beside what it has."""
+        if name in self.names:
+            return name in list(self.names)[self.nameless :] and name not in values and name not in known
+        return self.more_names
+
+    def _called(self, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Values by place as far as they have one each, which is quicker than by name."""
+        listed: list[Any] = []
+        for name in list(self.names)[: self.places]:
+            if name not in values:
+                break
+            listed.append(values[name])
+        first = list(self.names)[: len(listed)]
+        return listed, {name: value for name, value in values.items() if name not in first}
+
+    def _missing(self, values: Mapping[str, Any], known: Mapping[str, Any]) -> tuple[str, ...]:
+        """What it needs and has not; before a nameless one that is given all are needed."""
+        last = max((place for place, name in enumerate(list(self.names)[: self.nameless]) if name in known), default=0)
+        return tuple(
+            name
+            for place, (name, needed) in enumerate(self.names.items())
+            if (needed or place < last) and name not in values
+        )
+
+
+def signature(function: Any, skipped: int = 0) -> Signature:
+    """What a function takes after the first ``skipped``, read from its code.
+
+    ``inspect`` would take longer to load than most runs need otherwise.
+
+    Raises:
+        Trouble: for what is no function of Python's.
+    """
+    skipped += getattr(function, "__self__", None) is not None
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    if not hasattr(function, "__code__"):
+        raise Trouble(f"what a {type(function).__name__} takes is not known: write a function around it")
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    last = code.co_argcount - len(function.__defaults__ or ())
+    optional = {*names[last : code.co_argcount], *(function.__kwdefaults__ or {})}
+    return Signature(
+        {name: name not in optional for name in names},
+        code.co_posonlyargcount,
+        code.co_argcount,
+        bool(code.co_flags & _MORE_PLACES),
+        bool(code.co_flags & _MORE_NAMES),
+    ).without(skipped)

@@ -1,0 +1,42 @@
+"""Assertion studies of formulas whose methods a fake engine measures, by their names."""
+
+from __future__ import annotations
+
+from hati.core import Benchmark, Budget, Configuration, Metric, Reader, ReaderKind, Revision, RevisionKind
+from hati.logic.syntax import Source, parse_formula
+from hati.studies.assertion import Assertion, Point, Requirement, Standard, assertion_id, methods_of
+
+TIME = Metric("time", "s")
+"""What the methods are measured by."""
+
+TREE = Revision("tree", RevisionKind.DIRECTORY)
+
+_WITHOUT_END = Budget(runs=1_000)
+
+
+def requirement(text: str) -> Requirement:
+    """A formula of the command line.
+
+    Raises:
+        FormulaError: for a text that is none.
+    """
+    return Requirement(parse_formula(text), Source(text))
+
+
+def point(name: str, revision: Revision = TREE) -> Point:
+    """A method, and the benchmark of its name."""
+    benchmark = Benchmark(name, ("true",), Reader(ReaderKind.HATI), (TIME,))
+    return Point(name, benchmark, revision, Configuration(), "time")
+
+
+def study_of(*formulas: str, budget: Budget | None = None, standard: Standard | None = None) -> Assertion:
+    """The study of formulas, by default with a budget of 1,000 runs and Hati's own standard.
+
+    Raises:
+        FormulaError: for a text that is none.
+    """
+    asked, by = tuple(requirement(text) for text in formulas), standard or Standard()
+    names = (name for each in asked for relation in each.ground.relations for name in methods_of(relation))
+    points = {name: point(name) for name in names}
+    identity = assertion_id(asked, list(points.values()), by, "machine")
+    return Assertion(identity, asked, points, by, budget or _WITHOUT_END)
