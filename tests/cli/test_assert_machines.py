@@ -150,6 +150,46 @@ def test_the_store_knows_what_was_measured_on_both(tmp_path: Path, hati: Hati) -
     assert (never.status, "nothing was measured of these formulas" in never.err) == (2, True)
 
 
+def test_runs_of_another_definition_are_not_pooled(tmp_path: Path, hati: Hati) -> None:
+    """As it was defined first ``slow`` counts twice as many steps here; what is changed is its command alone."""
+    words = "assert", "--formula", "fast(10) <= slow(10)"
+    count = COUNT.replace("sys.argv[1:]", "sys.argv[1:4]")
+    (tmp_path / "count.py").write_text(count)
+    for more in ('"24", "{repetition}", "before"', '"12", "{repetition}"'):
+        (tmp_path / "hati.toml").write_text(PROJECT.replace('"12", "{repetition}"', more))
+        assert hati(*words).status == 0
+    here = _on_another(tmp_path)
+    assert hati("import", str(_elsewhere(tmp_path))).status == 0
+    told = hati(*words, "--machines", here, "other", "--format", "json").json
+    assert told["tests"][0]["runs"] == [[14, 7], [14, 7]]
+    assert told["tests"][0]["portability"] == pytest.approx(1.1)
+    assert told["tests"][0]["ratios"][0] == pytest.approx(100 / 120, rel=0.01)
+    left = {"benchmark": "slow(10)", "runs": 7, "differs": ["command"]}
+    assert told["set_aside"] == [{**left, "machine": here}, {**left, "machine": OTHER.fingerprint}]
+    assert told["former"] == []
+    (tmp_path / "hati.toml").write_text(PROJECT.replace('"12", "{repetition}"', '"13", "{repetition}"'))
+    text = " ".join(hati(*words, "--machines", here, "other").out.split())
+    assert "7 runs of slow(10) on other: left out, of another definition (command)." in text
+    assert "slow(10) is compared as it was defined before; now it is otherwise (command)." in text
+
+
+def test_one_relation_that_fails_does_not_hide_the_others(sampled: Path, hati_here: Hati) -> None:
+    """On beta nothing is known of ``fine``, and ``sizes`` is in bytes."""
+    known = json.loads((sampled / "build.json").read_text())
+    for each in known["samples"]:
+        each.update(benchmark="sizes", metric="size", unit="B")
+    (sampled / "sizes.json").write_text(json.dumps(known))
+    known["samples"] = known["samples"][:1]
+    (sampled / "fine.json").write_text(json.dumps(known))
+    given = "--samples", f"{SAMPLES[1]},sizes=sizes.json,fine=fine.json"
+    told = hati_here("assert", "r.spl", "--formula", "build <= fine", *given, *MACHINES, "--format", "json").json
+    assert len(told["tests"]) == 2
+    assert {"text": "build <= fine", "reason": "fine on beta: there is no sample of it"} in told["left_out"]
+    done = hati_here("assert", "r.spl", "--formula", "build <= sizes", *given, *MACHINES)
+    assert (done.status, done.out) == (2, "")
+    assert "the left side is time, the right side memory" in done.err
+
+
 def _elsewhere(folder: Path) -> Path:
     """A file that is no part of the subject."""
     return folder.parent / f"{folder.name}-other.sqlite"
@@ -158,12 +198,14 @@ def _elsewhere(folder: Path) -> Path:
 def _on_another(folder: Path) -> str:
     """Write a store: the same campaign as if it had been made on another machine; the fingerprint of this."""
     store, other = open_store(str(folder / ".hati" / "store.sqlite")), open_store(str(_elsewhere(folder)))
-    (record,) = store.studies()
-    study = StudyId(record.id.kind, record.id.parameters, record.id.seed, OTHER.fingerprint, 1, "t0")
-    other.begin(study, record.metrics, OTHER)
+    studies = {}
+    for record in store.studies():
+        study = StudyId(record.id.kind, record.id.parameters, record.id.seed, OTHER.fingerprint, 1, "t0")
+        other.begin(study, record.metrics, OTHER)
+        studies[record.id.key] = study
     runs = store.runs(Selection())
     for run in runs:
-        assert other.record(_slower(run, study))
+        assert other.record(_slower(run, studies[run.task.study]))
     store.close()
     other.close()
     return runs[0].machine

@@ -63,13 +63,35 @@ def test_what_is_no_comparison_on_both_is_left_out_with_the_reason() -> None:
     assert len(told.tests) == 1
     assert told.left_out == (
         ("m <= 2 s", "a limit is not of two methods"),
-        ("m <= z", "there is no run of z on the second machine"),
+        ("m <= z", "z on beta: it was not measured yet"),
     )
     with pytest.raises(InputError, match="nothing can be compared on alpha and beta: m <= 2 s: a limit is not"):
         found(first, second, "m <= 2 s")
     zero = Book({"m": (sample("m", [[0.0]]),), "n": (sample("n", [[1.0]]),)})
     with pytest.raises(InputError, match="a mean is not above zero"):
         found(first, zero, "m <= n")
+
+
+def test_a_relation_that_fails_is_left_out_and_the_others_are_told() -> None:
+    first = of_means(m=1.0, n=1.0, z=0.0)
+    twice = {**of_means(m=1.0, n=1.0, z=1.0).samples, "n": (sample("n", [[1.0]]), sample("n", [[2.0]]))}
+    told = found(first, Book(twice), "m <= z", "m <= 2 * m", "throughput(z) <= throughput(m)", "m <= n")
+    assert [test.text for test in told.tests] == ["m <= 2 * m"]
+    assert [text for text, _ in told.left_out] == ["m <= z", "throughput(z) <= throughput(m)", "m <= n"]
+    assert "no throughput of what takes no time" in told.left_out[1][1]
+    assert "n is 2 samples of n" in told.left_out[2][1]
+
+
+def test_unlike_dimensions_are_refused_as_where_formulas_are_judged() -> None:
+    heavy = Book(
+        {"m": (sample("m", [[3.0]], Metric("time", "ms")),), "n": (sample("n", [[1.0]], Metric("size", "B")),)}
+    )
+    with pytest.raises(InputError, match="the left side is time, the right side memory") as refused:
+        found(heavy, heavy, "m <= n")
+    assert refused.value.place is not None
+    light = of_means(m=1.0, n=1.0)
+    with pytest.raises(InputError, match=r"nothing can be compared.*its metrics are of other dimensions"):
+        found(light, Book({name: (sample(name, [[1.0]], Metric("size", "B")),) for name in "mn"}), "m <= n")
 
 
 def ported(*metrics: float) -> Portability:

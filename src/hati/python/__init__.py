@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hati.python.interpreter import Environment, Interpreter, Network
     from hati.python.method import PythonMethod
     from hati.python.needs import declared
+    from hati.python.portable import of_any_interpreter
     from hati.python.recording import Calls, Collector, Recording
     from hati.python.sources import WorkingTree
     from hati.python.stating import StatedFunction, has_statements, read_statements
@@ -58,6 +59,7 @@ __all__ = [
     "instance",
     "kind",
     "measured",
+    "of_any_interpreter",
     "python_benchmark",
     "read_statements",
     "recorder",
@@ -81,6 +83,7 @@ _MODULES = {
     "injection": ("recorder",),
     "interpreter": ("Environment", "Interpreter", "Network"),
     "method": ("PythonMethod",),
+    "portable": ("of_any_interpreter",),
     "recording": ("Calls", "Collector", "Recording"),
     "sources": ("WorkingTree",),
     "stating": ("StatedFunction", "has_statements", "read_statements"),

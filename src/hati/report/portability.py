@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from hati.report.plain import Plain
@@ -77,8 +78,18 @@ def _tests(found: Portability) -> Table:
         Column("runs", align=right),
     )
     rows = tuple(_row(test) for test in sorted(found.tests, key=lambda test: -test.metric))
-    notes = (_MEANT, *(f"{text}: left out, {why}." for text, why in found.left_out))
+    notes = (_MEANT, *(f"{text}: left out, {why}." for text, why in found.left_out), *_of_definitions(found))
     return Table(portability_answer(found), columns, rows, notes)
+
+
+def _of_definitions(found: Portability) -> Iterator[str]:
+    """What was measured by other definitions than that which is compared, or than that of now."""
+    names = {machine.fingerprint: name for machine, name in zip(found.machines, found.names, strict=True)}
+    for left in found.set_aside:
+        runs = f"{left.runs:,} run{'' if left.runs == 1 else 's'} of {left.benchmark} on {names[left.machine]}"
+        yield f"{runs}: left out, of another definition ({', '.join(left.differs)})."
+    for each in found.former:
+        yield f"{each.benchmark} is compared as it was defined before; now it is otherwise ({', '.join(each.differs)})."
 
 
 def _row(test: Ported) -> tuple[Cell, ...]:
@@ -114,6 +125,11 @@ def portability_json(found: Portability) -> Plain:
             for low, high, count in zip(EDGES[:-1], EDGES[1:], found.histogram, strict=True)
         ],
         "left_out": [{"text": text, "reason": why} for text, why in found.left_out],
+        "set_aside": [
+            {"benchmark": each.benchmark, "machine": each.machine, "runs": each.runs, "differs": list(each.differs)}
+            for each in found.set_aside
+        ],
+        "former": [{"benchmark": each.benchmark, "differs": list(each.differs)} for each in found.former],
     }
 
 

@@ -3,6 +3,7 @@
 from hati.studies.assertion.atoms import Atom, check_relation, judge
 from hati.studies.assertion.book import Book
 from hati.studies.assertion.costs import Cost, costs_of
+from hati.studies.assertion.definitions import DefinedRun, Former, SetAside, Taken, taken_runs
 from hati.studies.assertion.foreseen import Foreseen, foreseen
 from hati.studies.assertion.formulas import Answer, Settled, answer, judged_formula
 from hati.studies.assertion.point import STAGE, Point
@@ -21,14 +22,18 @@ __all__ = [
     "Atom",
     "Book",
     "Cost",
+    "DefinedRun",
     "Foreseen",
+    "Former",
     "KnownMachine",
     "Point",
     "Portability",
     "Ported",
     "Requirement",
+    "SetAside",
     "Settled",
     "Standard",
+    "Taken",
     "answer",
     "assertion_id",
     "check_relation",
@@ -40,4 +45,5 @@ __all__ = [
     "portability",
     "run_means",
     "side_of",
+    "taken_runs",
 ]

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from hati.core import InputError
+from hati.core import InputError, parse_unit
 from hati.logic import syntax
 from hati.logic.interpret import Measured
 from hati.studies.assertion.book import Book
-from hati.studies.assertion.requirement import Requirement, methods_of
-from hati.studies.assertion.sides import side_of
+from hati.studies.assertion.definitions import Former, SetAside
+from hati.studies.assertion.requirement import Requirement
+from hati.studies.assertion.sides import side_of, unit_of
 
 EDGES = (1.0, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, math.inf)
 """Of the histogram's bins, each from its first value on up to below its second."""
@@ -22,6 +23,7 @@ _NAME = "name"
 _SHORTEST = 4
 """Of the beginnings of a fingerprint that name it."""
 
+Machines = tuple["KnownMachine", "KnownMachine"]
 Books = tuple[Book, Book]
 """What was measured on the first machine, and on the second."""
 
@@ -76,13 +78,18 @@ class Ported:
 class Portability:
     """The comparisons of formulas on two machines; ``left_out`` are relations that are none, and why.
 
+    ``set_aside`` are runs of other definitions of benchmarks than those that are compared, ``former`` the benchmarks
+    of which another definition than that of now is.
+
     Raises:
         InputError: where nothing can be compared.
     """
 
-    machines: tuple[KnownMachine, KnownMachine]
+    machines: Machines
     tests: tuple[Ported, ...]
     left_out: tuple[tuple[str, str], ...] = ()
+    set_aside: tuple[SetAside, ...] = ()
+    former: tuple[Former, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.tests:
@@ -116,21 +123,19 @@ class Portability:
         return tuple(sum(low <= test.metric < high for test in self.tests) for low, high in itertools.pairwise(EDGES))
 
 
-def portability(
-    requirements: Sequence[Requirement], machines: tuple[KnownMachine, KnownMachine], books: Books
-) -> Portability:
+def portability(requirements: Sequence[Requirement], machines: Machines, books: Books) -> Portability:
     """The relations of all formulas, each once.
 
     The statistics that a relation compares are taken of what was observed, without its transformations: of factors
     the metric does not depend.
 
     Raises:
-        InputError: where nothing can be compared, or something was not measured at all.
+        InputError: where nothing can be compared, something was not measured at all, or sides are of unlike dimension.
     """
     found: dict[str, Ported | str] = {}
     for requirement, relation in _relations(requirements, books[0]):
         with requirement.placing(relation):
-            found.setdefault(str(relation), _ported(relation, books))
+            found.setdefault(str(relation), _ported(relation, machines, books))
     return Portability(
         machines,
         tuple(each for each in found.values() if isinstance(each, Ported)),
@@ -144,21 +149,43 @@ def _relations(requirements: Sequence[Requirement], book: Book) -> Iterator[tupl
             yield requirement, requirement.resolved(relation, book)
 
 
-def _ported(relation: syntax.Relation, books: Books) -> Ported | str:
-    """What is known of a relation on both machines, or why it is left out."""
+def _ported(relation: syntax.Relation, machines: Machines, books: Books) -> Ported | str:
+    """What is known of a relation on both machines, or why it is left out.
+
+    Raises:
+        InputError: where nothing was given of a method on any machine, or what was is of unlike dimension.
+    """
     left, right = relation.left, relation.right
     if not (isinstance(left, syntax.Performance) and isinstance(right, syntax.Performance)):
         return "a limit is not of two methods"
-    for which, book in zip(("first", "second"), books, strict=True):
-        for method in methods_of(relation):
+    for machine, book in zip(machines, books, strict=True):
+        for side in (left, right):
+            method = str(side.measured.method)
             if method in book.missing:
-                return f"there is no run of {method} on the {which} machine"
-    measured = [[_plain(side, book) for side in (left, right)] for book in books]
-    means = [[float(side.means.mean()) for side in sides] for sides in measured]
+                return f"{method} on {machine.name}: {book.missing[method]}"
+            if method not in book.samples:
+                book.sample(side.measured)
+    try:
+        units = [(unit_of(left, book) or "", unit_of(right, book) or "") for book in books]
+        measured = [(_plain(left, book), _plain(right, book)) for book in books]
+    except InputError as error:
+        return error.message
+    try:
+        for of_both in units:
+            syntax.check_dimensions(relation, *of_both)
+    except InputError as error:
+        return books[0].unfit(error)
+    if len({tuple(parse_unit(unit).dimension for unit in of_both) for of_both in units}) > 1:
+        return "its metrics are of other dimensions on the one machine than on the other"
+    return _compared(relation, measured)
+
+
+def _compared(relation: syntax.Relation, measured: Sequence[tuple[Measured, Measured]]) -> Ported | str:
+    means = [(float(left.means.mean()), float(right.means.mean())) for left, right in measured]
     if min(mean for pair in means for mean in pair) <= 0.0:
         return "a mean is not above zero"
     (m1, n1), (m2, n2) = means
-    sizes = [(len(sides[0].runs), len(sides[1].runs)) for sides in measured]
+    sizes = [(len(left.runs), len(right.runs)) for left, right in measured]
     return Ported(str(relation), (m1 / n1, m2 / n2), (sizes[0], sizes[1]))
 
 
