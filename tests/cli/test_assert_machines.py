@@ -23,14 +23,17 @@ GOLDEN = """\
 2 tests on alpha and beta: portability 1.325 in the median, 1.500 at most; 2
 below 2
 
-portability  test                  ratio on alpha   runs  ratio on beta   runs
-------------------------------------------------------------------------------
-      1.500  query <= 0.6 * build             0.5  2 + 2         0.3333  2 + 2
-      1.150  build <= sort                    0.5  2 + 2         0.4348  2 + 2
+portability        interval  test               on alpha   runs  on beta   runs
+-------------------------------------------------------------------------------
+      1.500  1.392 to 1.617  query <= 0.6 *          0.5  2 + 2   0.3333  2 + 2
+                             build
+      1.150  1.067 to 1.239  build <= sort           0.5  2 + 2   0.4348  2 + 2
 
-Portability: by what factor the left mean over the right one differs between the
-machines, 1 where it does not (seed 004, section 6.5). Noise alone makes it
-larger than 1, never smaller.
+Portability: by what factor the left mean over the right one, told of each,
+differs between the machines, 1 where it does not (seed 004, section 6.5). Noise
+alone makes it larger than 1, never smaller.
+The interval is of confidence 98 %, by how runs vary: from 1 on where the
+machines may agree.
 sort <= 10 s: left out, a limit is not of two methods.
 
 Histogram
@@ -48,7 +51,7 @@ portability   tests
 
 @pytest.fixture
 def sampled(tmp_path: Path) -> Path:
-    """Means on alpha and beta: build 2 and 3 s, query 1 and 1 s, sort 4 and 6.9 s.
+    """Means of runs that are 1 % away from it, on alpha and beta: build 2 and 3 s, query 1 and 1 s, sort 4 and 6.9 s.
 
     query/build is 1/2 and 1/3: portability 3/2. build/sort is 1/2 and 3/6.9: portability 6.9/6.
     """
@@ -60,7 +63,7 @@ def sampled(tmp_path: Path) -> Path:
                 "metric": "time",
                 "unit": "s",
                 "machine": machine,
-                "runs": [{"observations": [mean - 0.1, mean + 0.1]}, {"observations": [mean]}],
+                "runs": [{"observations": [0.98 * mean, mean]}, {"observations": [1.01 * mean]}],
             }
             for machine, mean in zip(("alpha", "beta"), both, strict=True)
         ]
@@ -91,13 +94,23 @@ def test_json_has_every_number_unrounded(hati_here: Hati) -> None:
 
 
 @pytest.mark.usefixtures("sampled")
+def test_alpha_is_of_either_side_of_the_interval(hati_here: Hati) -> None:
+    words = "assert", "r.spl", *SAMPLES, *MACHINES, "--format", "json"
+    told, wide = hati_here(*words).json, hati_here(*words, "--alpha", "0.1%").json
+    assert (told["confidence"], wide["confidence"]) == pytest.approx((0.98, 0.998))
+    for test, wider in zip(told["tests"], wide["tests"], strict=True):
+        assert 1.0 <= wider["interval"][0] <= test["interval"][0] <= test["portability"]
+        assert test["portability"] < test["interval"][1] < wider["interval"][1]
+
+
+@pytest.mark.usefixtures("sampled")
 def test_reports_tell_the_same(hati_here: Hati) -> None:
     reports = "--report", "html=p.html", "--report", "markdown=p.md"
     assert hati_here("assert", "r.spl", *SAMPLES, *MACHINES, *reports).out == GOLDEN
     page = Path("p.html").read_text()
     assert "query &lt;= 0.6 * build" in page
     assert "Portability of tests between alpha and beta" in page
-    assert "| 1.500 | query &lt;= 0.6 \\* build |" in Path("p.md").read_text()
+    assert "| 1.500 | 1.392 to 1.617 | query &lt;= 0.6 \\* build |" in Path("p.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -109,6 +122,14 @@ def test_reports_tell_the_same(hati_here: Hati) -> None:
         ([*MACHINES, "--explain", "1"], "--explain is not for --machines"),
         ([*MACHINES, "--history", "build=build.json"], "--history is not for --machines"),
         ([*MACHINES, "--dry-run"], "--dry-run is not for --machines"),
+        ([*MACHINES, "--fresh"], "--fresh is not for --machines"),
+        ([*MACHINES, "--interpretation", "welch"], "--interpretation is not for --machines"),
+        ([*MACHINES, "--interpretation", "default"], "--interpretation is not for --machines"),
+        ([*MACHINES, "--margin", "2%"], "--margin is not for --machines"),
+        ([*MACHINES, "--budget", "5m"], "--budget is not for --machines"),
+        ([*MACHINES, "--seed", "1"], "--seed is not for --machines"),
+        ([*MACHINES, "--fail-on", "none"], "--fail-on is not for --machines"),
+        ([*MACHINES, "--store", "s.sqlite"], "--store is not for --samples"),
         ([*MACHINES, "--format", "junit"], "--machines gives no verdicts for junit"),
         ([*MACHINES, "--report", "junit=x.xml"], "--machines gives no verdicts for junit"),
         ([*MACHINES, "--formula", "none <= build"], "there is no sample of none"),

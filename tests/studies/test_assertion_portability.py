@@ -99,6 +99,32 @@ def ported(*metrics: float) -> Portability:
     return Portability(BOTH, tests)
 
 
+def test_the_interval_is_that_of_the_quotient_folded_at_one() -> None:
+    """Where both ends are below 1 they are exchanged; where 1 is between them it begins there."""
+    both = {
+        (2.0, 4.0): (2.0, 4.0),
+        (0.25, 0.5): (2.0, 4.0),
+        (0.2, 2.0): (1.0, 5.0),
+        (0.5, 3.0): (1.0, 3.0),
+        (1.0, 1.0): (1.0, 1.0),
+    }
+    for quotient, interval in both.items():
+        test = Ported("m <= n", (1.0, 1.0), ((2, 2), (2, 2)), quotient)
+        assert test.interval == pytest.approx(interval)
+    assert Ported("m <= n", (1.0, 1.0), ((1, 2), (2, 2))).interval is None
+
+
+def test_runs_that_vary_make_the_interval_and_more_confidence_widens_it() -> None:
+    books = of_means(m=1.0, n=2.0), of_means(m=3.0, n=2.0)
+    (test,) = found(*books, "m <= n").tests
+    (wider,) = portability([requirement("m <= n")], BOTH, books, 0.999).tests
+    assert test.interval is not None
+    assert wider.interval is not None
+    assert 1.0 < wider.interval[0] < test.interval[0] < test.metric < test.interval[1] < wider.interval[1]
+    (alone,) = found(book_of(m=[[1.0]], n=[[2.0], [2.0]]), books[1], "m <= n").tests
+    assert alone.interval is None
+
+
 def test_the_histogram_counts_each_test_once() -> None:
     """Bins from 1, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3 and 5; 0.5 is 2."""
     told = ported(1.0, 1.019, 1.02, 1.3, 0.5, 4.0, 60.0)

@@ -88,6 +88,7 @@ _Chosen = Annotated[AssertionFormat, typer.Option("--format", help="How the resu
 
 
 def assert_(
+    context: typer.Context,
     paths: _Paths = None,
     formula: _Formula = None,
     samples: _Samples = None,
@@ -122,11 +123,12 @@ def assert_(
     for file in (output, *(file for _, file in reports)):
         check_output(file, *(paths or ()))
     if machines is not None:
-        refuse_others({"--explain": explain, "--history": history, "--dry-run": dry_run, "--fresh": fresh}, formats)
+        refuse_others(context, formats)
+        confidence = 1.0 - 2.0 * standard.alpha
         ported = (
-            _ported_by_samples(requirements, machines, samples)
+            _ported_by_samples(requirements, machines, samples, confidence)
             if samples
-            else _ported(requirements, machines, project_of(project, paths or []), store)
+            else _ported(requirements, machines, project_of(project, paths or []), store, confidence)
         )
         return _failed(write_portability(ported, [*reports, (chosen, output)]))
     if samples:
@@ -184,19 +186,23 @@ def project_of(project: Path | None, paths: list[Path]) -> Path:
 
 
 def _ported_by_samples(
-    requirements: tuple[Requirement, ...], machines: tuple[str, str], samples: list[str]
+    requirements: tuple[Requirement, ...], machines: tuple[str, str], samples: list[str], confidence: float
 ) -> Portability:
     from hati.wiring import book_of, sampled_portability
 
-    return sampled_portability(book_of(_named_files(samples)), requirements, machines)
+    return sampled_portability(book_of(_named_files(samples)), requirements, machines, confidence)
 
 
 def _ported(
-    requirements: tuple[Requirement, ...], machines: tuple[str, str], around: Path, store: str | None
+    requirements: tuple[Requirement, ...],
+    machines: tuple[str, str],
+    around: Path,
+    store: str | None,
+    confidence: float,
 ) -> Portability:
     from hati.wiring import stored_portability, workplace_around
 
-    return stored_portability(workplace_around(around, store), requirements, machines)
+    return stored_portability(workplace_around(around, store), requirements, machines, confidence)
 
 
 def _by_samples(

@@ -9,24 +9,35 @@ from hati.cli.output import STDOUT, console, write, write_targets
 from hati.core import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+    import typer
 
     from hati.studies.assertion import Portability
 
 
-def refuse_others(given: Mapping[str, object], formats: Sequence[AssertionFormat]) -> None:
-    """See that nothing is asked of verdicts or of measuring.
+_OF_VERDICTS = ("history", "interpretation", "margin", "fail_on", "explain")
+_OF_MEASURING = ("budget", "seed", "fresh", "dry_run")
+
+
+def refuse_others(context: typer.Context, formats: Sequence[AssertionFormat]) -> None:
+    """See that nothing is asked of verdicts or of measuring on the command line.
 
     Raises:
         InputError: where something is.
     """
-    for name, value in given.items():
-        if value:
-            raise InputError(
-                f"{name} is not for --machines, which compares what was measured", fix="leave one of them out"
-            )
+    _refuse(context, (*_OF_VERDICTS, *_OF_MEASURING), "--machines, which compares what was measured")
+    if context.params["samples"]:
+        _refuse(context, ("store",), "--samples, which are in files")
     if AssertionFormat.JUNIT in formats:
         raise InputError("--machines gives no verdicts for junit", fix="write text, json, markdown or html")
+
+
+def _refuse(context: typer.Context, names: Sequence[str], where: str) -> None:
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise InputError(f"--{name.replace('_', '-')} is not for {where}", fix="leave one of them out")
 
 
 def write_portability(found: Portability, targets: Sequence[Target]) -> list[str]:

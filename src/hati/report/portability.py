@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hati.report.plain import Plain
-from hati.report.quantities import general
+from hati.report.quantities import general, percent
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.assertion import EDGES, KnownMachine, Portability, Ported
 
@@ -17,9 +17,10 @@ _SMALL = 2.0
 _BARS = 30
 _LARGE = 10.0
 _MEANT = (
-    "Portability: by what factor the left mean over the right one differs between the machines, 1 where it does not "
-    "(seed 004, section 6.5). Noise alone makes it larger than 1, never smaller."
+    "Portability: by what factor the left mean over the right one, told of each, differs between the machines, 1 where "
+    "it does not (seed 004, section 6.5). Noise alone makes it larger than 1, never smaller."
 )
+_CERTAIN = "The interval is of confidence {}, by how runs vary: from 1 on where the machines may agree."
 
 
 class PortabilityBin(NamedTuple):
@@ -71,14 +72,20 @@ def _tests(found: Portability) -> Table:
     first, second = found.names
     columns = (
         Column("portability", align=right),
+        Column("interval", align=right),
         Column("test"),
-        Column(f"ratio on {first}", align=right),
+        Column(f"on {first}", align=right),
         Column("runs", align=right),
-        Column(f"ratio on {second}", align=right),
+        Column(f"on {second}", align=right),
         Column("runs", align=right),
     )
     rows = tuple(_row(test) for test in sorted(found.tests, key=lambda test: -test.metric))
-    notes = (_MEANT, *(f"{text}: left out, {why}." for text, why in found.left_out), *_of_definitions(found))
+    notes = (
+        _MEANT,
+        _CERTAIN.format(percent(found.confidence)),
+        *(f"{text}: left out, {why}." for text, why in found.left_out),
+        *_of_definitions(found),
+    )
     return Table(portability_answer(found), columns, rows, notes)
 
 
@@ -95,7 +102,14 @@ def _of_definitions(found: Portability) -> Iterator[str]:
 def _row(test: Ported) -> tuple[Cell, ...]:
     known = zip(test.ratios, test.runs, strict=True)
     cells: list[Cell] = [cell for ratio, (m, n) in known for cell in (Shown(general(ratio), ratio), f"{m} + {n}")]
-    return (Shown(metric_text(test.metric), test.metric), test.text, *cells)
+    return (Shown(metric_text(test.metric), test.metric), _interval(test), test.text, *cells)
+
+
+def _interval(test: Ported) -> Cell:
+    if test.interval is None:
+        return None
+    low, high = test.interval
+    return Shown(f"{metric_text(low)} to {metric_text(high)}", f"{low} to {high}")
 
 
 def _histogram(found: Portability) -> Table:
@@ -113,11 +127,13 @@ def portability_json(found: Portability) -> Plain:
             {
                 "text": test.text,
                 "portability": test.metric,
+                "interval": None if test.interval is None else list(test.interval),
                 "ratios": list(test.ratios),
                 "runs": [list(runs) for runs in test.runs],
             }
             for test in found.tests
         ],
+        "confidence": found.confidence,
         "median": found.median,
         "largest": found.largest,
         "histogram": [

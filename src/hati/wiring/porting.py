@@ -9,6 +9,7 @@ from hati.core import Evidence, InputError, Run
 from hati.python import of_any_interpreter
 from hati.store import Selection
 from hati.studies.assertion import (
+    CONFIDENCE,
     STAGE,
     Assertion,
     Book,
@@ -28,7 +29,9 @@ _ANY_BUDGET = "1000000"
 _MOST_LISTED = 5
 
 
-def stored_portability(place: Workplace, requirements: Sequence[Requirement], names: tuple[str, str]) -> Portability:
+def stored_portability(
+    place: Workplace, requirements: Sequence[Requirement], names: tuple[str, str], confidence: float = CONFIDENCE
+) -> Portability:
     """By what ``hati assert`` measured on both, of the revisions that formulas name, in any of its campaigns.
 
     Raises:
@@ -48,11 +51,13 @@ def stored_portability(place: Workplace, requirements: Sequence[Requirement], na
     both = (first.fingerprint, second.fingerprint)
     taken = taken_runs(list(defined_runs(place.store, runs)), now, both, of_any_interpreter)
     books = (_book(study, taken, first.fingerprint), _book(study, taken, second.fingerprint))
-    found = portability(requirements, (first, second), books)
+    found = portability(requirements, (first, second), books, confidence)
     return replace(found, set_aside=taken.set_aside, former=taken.former)
 
 
-def sampled_portability(book: Book, requirements: Sequence[Requirement], names: tuple[str, str]) -> Portability:
+def sampled_portability(
+    book: Book, requirements: Sequence[Requirement], names: tuple[str, str], confidence: float = CONFIDENCE
+) -> Portability:
     """By samples of files, which say of which machine they are.
 
     Raises:
@@ -62,7 +67,7 @@ def sampled_portability(book: Book, requirements: Sequence[Requirement], names: 
     known = [KnownMachine(name, {}) for name in dict.fromkeys(sample.machine for sample in samples) if name]
     first, second = chosen_machines(names, known, "the samples")
     books = (_of_machine(book, first.fingerprint), _of_machine(book, second.fingerprint))
-    return portability(requirements, (first, second), books)
+    return portability(requirements, (first, second), books, confidence)
 
 
 def chosen_machines(

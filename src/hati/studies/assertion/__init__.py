@@ -7,13 +7,14 @@ from hati.studies.assertion.definitions import DefinedRun, Former, SetAside, Tak
 from hati.studies.assertion.foreseen import Foreseen, foreseen
 from hati.studies.assertion.formulas import Answer, Settled, answer, judged_formula
 from hati.studies.assertion.point import STAGE, Point
-from hati.studies.assertion.portability import EDGES, KnownMachine, Portability, Ported, portability
+from hati.studies.assertion.portability import CONFIDENCE, EDGES, KnownMachine, Portability, Ported, portability
 from hati.studies.assertion.requirement import Requirement, methods_of
 from hati.studies.assertion.sides import run_means, side_of
 from hati.studies.assertion.standard import Standard
 from hati.studies.assertion.study import Assertion, Assured, assertion_id
 
 __all__ = [
+    "CONFIDENCE",
     "EDGES",
     "STAGE",
     "Answer",

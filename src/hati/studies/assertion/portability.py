@@ -10,7 +10,8 @@ from statistics import median
 
 from hati.core import InputError, parse_unit
 from hati.logic import syntax
-from hati.logic.interpret import Measured
+from hati.logic.interpret import ALPHA, Measured
+from hati.stats import quotient_interval
 from hati.studies.assertion.book import Book
 from hati.studies.assertion.definitions import Former, SetAside
 from hati.studies.assertion.requirement import Requirement
@@ -18,6 +19,9 @@ from hati.studies.assertion.sides import side_of, unit_of
 
 EDGES = (1.0, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, math.inf)
 """Of the histogram's bins, each from its first value on up to below its second."""
+
+CONFIDENCE = 1.0 - 2.0 * ALPHA
+"""Of intervals, as of those of judged relations."""
 
 _NAME = "name"
 _SHORTEST = 4
@@ -50,7 +54,8 @@ class KnownMachine:
 class Ported:
     """A comparison of two methods M and N on two machines.
 
-    ``ratios`` are mean of M / mean of N on each, the means those of runs; ``runs`` those of M and N on each.
+    ``ratios`` are mean of M / mean of N on each, the means those of runs; ``runs`` those of M and N on each, and
+    ``quotient`` the interval of the quotient of the ratios, None where a side has one run.
 
     Raises:
         InputError: for ratios that are none.
@@ -59,6 +64,7 @@ class Ported:
     text: str
     ratios: tuple[float, float]
     runs: tuple[tuple[int, int], tuple[int, int]]
+    quotient: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if not all(0.0 < ratio < math.inf for ratio in self.ratios):
@@ -73,13 +79,22 @@ class Ported:
         quotient = self.ratios[0] / self.ratios[1]
         return max(quotient, 1.0 / quotient)
 
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Of the metric, at the least with the confidence of the quotient's: from 1 on where that may be 1."""
+        if self.quotient is None:
+            return None
+        low, high = self.quotient
+        ends = sorted((max(low, 1.0 / low), max(high, 1.0 / high)))
+        return (1.0 if low <= 1.0 <= high else ends[0], ends[1])
+
 
 @dataclass(frozen=True)
 class Portability:
     """The comparisons of formulas on two machines; ``left_out`` are relations that are none, and why.
 
     ``set_aside`` are runs of other definitions of benchmarks than those that are compared, ``former`` the benchmarks
-    of which another definition than that of now is.
+    of which another definition than that of now is; ``confidence`` is that of each test's interval by itself.
 
     Raises:
         InputError: where nothing can be compared.
@@ -90,6 +105,7 @@ class Portability:
     left_out: tuple[tuple[str, str], ...] = ()
     set_aside: tuple[SetAside, ...] = ()
     former: tuple[Former, ...] = ()
+    confidence: float = CONFIDENCE
 
     def __post_init__(self) -> None:
         if not self.tests:
@@ -123,8 +139,10 @@ class Portability:
         return tuple(sum(low <= test.metric < high for test in self.tests) for low, high in itertools.pairwise(EDGES))
 
 
-def portability(requirements: Sequence[Requirement], machines: Machines, books: Books) -> Portability:
-    """The relations of all formulas, each once.
+def portability(
+    requirements: Sequence[Requirement], machines: Machines, books: Books, confidence: float = CONFIDENCE
+) -> Portability:
+    """The relations of all formulas, each once, with intervals of that confidence.
 
     The statistics that a relation compares are taken of what was observed, without its transformations: of factors
     the metric does not depend.
@@ -135,11 +153,12 @@ def portability(requirements: Sequence[Requirement], machines: Machines, books: 
     found: dict[str, Ported | str] = {}
     for requirement, relation in _relations(requirements, books[0]):
         with requirement.placing(relation):
-            found.setdefault(str(relation), _ported(relation, machines, books))
+            found.setdefault(str(relation), _ported(relation, machines, books, confidence))
     return Portability(
         machines,
         tuple(each for each in found.values() if isinstance(each, Ported)),
         tuple((text, each) for text, each in found.items() if isinstance(each, str)),
+        confidence=confidence,
     )
 
 
@@ -149,7 +168,7 @@ def _relations(requirements: Sequence[Requirement], book: Book) -> Iterator[tupl
             yield requirement, requirement.resolved(relation, book)
 
 
-def _ported(relation: syntax.Relation, machines: Machines, books: Books) -> Ported | str:
+def _ported(relation: syntax.Relation, machines: Machines, books: Books, confidence: float) -> Ported | str:
     """What is known of a relation on both machines, or why it is left out.
 
     Raises:
@@ -177,16 +196,20 @@ def _ported(relation: syntax.Relation, machines: Machines, books: Books) -> Port
         return books[0].unfit(error)
     if len({tuple(parse_unit(unit).dimension for unit in of_both) for of_both in units}) > 1:
         return "its metrics are of other dimensions on the one machine than on the other"
-    return _compared(relation, measured)
+    return _compared(relation, measured, confidence)
 
 
-def _compared(relation: syntax.Relation, measured: Sequence[tuple[Measured, Measured]]) -> Ported | str:
+def _compared(
+    relation: syntax.Relation, measured: Sequence[tuple[Measured, Measured]], confidence: float
+) -> Ported | str:
     means = [(float(left.means.mean()), float(right.means.mean())) for left, right in measured]
     if min(mean for pair in means for mean in pair) <= 0.0:
         return "a mean is not above zero"
     (m1, n1), (m2, n2) = means
     sizes = [(len(left.runs), len(right.runs)) for left, right in measured]
-    return Ported(str(relation), (m1 / n1, m2 / n2), (sizes[0], sizes[1]))
+    (of_m1, of_n1), (of_m2, of_n2) = [(left.means, right.means) for left, right in measured]
+    interval = quotient_interval((of_m1, of_n2), (of_n1, of_m2), confidence)
+    return Ported(str(relation), (m1 / n1, m2 / n2), (sizes[0], sizes[1]), interval)
 
 
 def _plain(side: syntax.Performance, book: Book) -> Measured:
