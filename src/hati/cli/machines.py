@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hati.cli.asserted import AssertionFormat, Target
-from hati.cli.output import STDOUT, console, write, write_targets
+from hati.cli.output import TableFormat, write, write_targets
+from hati.cli.tables import write_tables
 from hati.core import InputError
 
 if TYPE_CHECKING:
@@ -54,12 +55,5 @@ def _write(found: Portability, chosen: AssertionFormat, output: str) -> None:
         write(render.to_json(portability_json(found)), output)
     elif chosen is AssertionFormat.HTML:
         write(render.portability_html(found), output)
-    elif chosen is AssertionFormat.MARKDOWN:
-        write("\n".join(map(render.table_markdown, portability_tables(found))), output)
-    elif output == STDOUT:
-        for number, table in enumerate(portability_tables(found)):
-            if number:
-                console().print()
-            render.print_table(table, console())
     else:
-        write("\n".join(map(render.table_text, portability_tables(found))), output)
+        write_tables(portability_tables(found), TableFormat(chosen.value), output)
