@@ -4,7 +4,7 @@ from hati.studies.assertion.atoms import Atom, check_relation, judge
 from hati.studies.assertion.book import Book
 from hati.studies.assertion.costs import Cost, costs_of
 from hati.studies.assertion.definitions import DefinedRun, Former, SetAside, Taken, taken_runs
-from hati.studies.assertion.foreseen import Foreseen, foreseen
+from hati.studies.assertion.foreseen import Foreseen, foreseen, foreseen_rounds
 from hati.studies.assertion.formulas import Answer, Settled, answer, judged_formula
 from hati.studies.assertion.point import STAGE, Point
 from hati.studies.assertion.portability import CONFIDENCE, EDGES, KnownMachine, Portability, Ported, portability
@@ -40,6 +40,7 @@ __all__ = [
     "check_relation",
     "costs_of",
     "foreseen",
+    "foreseen_rounds",
     "judge",
     "judged_formula",
     "methods_of",
