@@ -237,6 +237,10 @@ def test_what_pyperf_and_jmh_wrote_is_read(tmp_path: Path, hati_here: Hati) -> N
         (["--formula", "a <= b", "--fail-on", "holds"], "--fail-on 'holds' is no verdict that can fail"),
         (["--formula", "a <= b", "--explain", "2"], "--explain 2: there are 1"),
         (["--formula", "a <= b", "--alpha", "60%"], "--alpha 0.6 is no level"),
+        (["--formula", "a <= b", "--dry-run"], "--dry-run is not for --samples"),
+        (["--formula", "a <= b", "--budget", "5m"], "--budget is not for --samples"),
+        (["--formula", "a <= b", "--fresh"], "--fresh is not for --samples"),
+        (["--formula", "a <= b", "--store", "s.sqlite"], "--store is not for --samples"),
     ],
 )
 @pytest.mark.usefixtures("files")

@@ -153,3 +153,6 @@ def test_too_short_a_beginning_names_no_machine() -> None:
 def test_machines_of_one_name_are_told_apart() -> None:
     other = KnownMachine("123456789abc", {"name": "alpha"})
     assert Portability((ALPHA, other), ported(1.0).tests).names == ("alpha a1b2c3d4e5f6", "alpha 123456789abc")
+    books = of_means(m=1.0, n=1.0), Book(of_means(m=1.0).samples, missing={"n": "it was not measured yet"})
+    told = portability([requirement("m <= n"), requirement("m <= m")], (ALPHA, other), books)
+    assert told.left_out == (("m <= n", "n on alpha 123456789abc: it was not measured yet"),)

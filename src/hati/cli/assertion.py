@@ -12,7 +12,8 @@ import typer
 from hati.cli.asserted import AssertionFormat, write_assured, write_explanation
 from hati.cli.compare import UNDECIDED, WORSE
 from hati.cli.dry_run import write_foreseen
-from hati.cli.machines import refuse_others, write_portability
+from hati.cli.given import refuse_given
+from hati.cli.machines import SAMPLES, refuse_others, write_portability
 from hati.cli.output import STDOUT, check_output, parse_target, say, whether_read_or_not
 from hati.cli.parameters import HERE, DryRun, Fresh, Output, Seed, StorePlace
 from hati.cli.progress import progress
@@ -132,6 +133,7 @@ def assert_(
         )
         return _failed(write_portability(ported, [*reports, (chosen, output)]))
     if samples:
+        refuse_given(context, ("budget", "fresh", "dry_run", "store"), SAMPLES)
         found = _by_samples(requirements, standard, samples, history or [])
     else:
         if history:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hati.cli.asserted import AssertionFormat, Target
+from hati.cli.given import refuse_given
 from hati.cli.output import TableFormat, write, write_targets
 from hati.cli.tables import write_tables
 from hati.core import InputError
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from hati.studies.assertion import Portability
 
 
+SAMPLES = "--samples, which are in files"
+
 _OF_VERDICTS = ("history", "interpretation", "margin", "fail_on", "explain")
 _OF_MEASURING = ("budget", "seed", "fresh", "dry_run")
 
@@ -27,18 +30,11 @@ def refuse_others(context: typer.Context, formats: Sequence[AssertionFormat]) ->
     Raises:
         InputError: where something is.
     """
-    _refuse(context, (*_OF_VERDICTS, *_OF_MEASURING), "--machines, which compares what was measured")
+    refuse_given(context, (*_OF_VERDICTS, *_OF_MEASURING), "--machines, which compares what was measured")
     if context.params["samples"]:
-        _refuse(context, ("store",), "--samples, which are in files")
+        refuse_given(context, ("store",), SAMPLES)
     if AssertionFormat.JUNIT in formats:
         raise InputError("--machines gives no verdicts for junit", fix="write text, json, markdown or html")
-
-
-def _refuse(context: typer.Context, names: Sequence[str], where: str) -> None:
-    for name in names:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            raise InputError(f"--{name.replace('_', '-')} is not for {where}", fix="leave one of them out")
 
 
 def write_portability(found: Portability, targets: Sequence[Target]) -> list[str]:

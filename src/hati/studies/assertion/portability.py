@@ -118,10 +118,7 @@ class Portability:
     @property
     def names(self) -> tuple[str, str]:
         """Of both machines, with their fingerprints where they are called alike."""
-        first, second = self.machines
-        if first.name != second.name:
-            return first.name, second.name
-        return f"{first.name} {first.fingerprint}", f"{second.name} {second.fingerprint}"
+        return _names(self.machines)
 
     @property
     def median(self) -> float:
@@ -137,6 +134,13 @@ class Portability:
     def histogram(self) -> tuple[int, ...]:
         """How many tests are in each of the bins between ``EDGES``."""
         return tuple(sum(low <= test.metric < high for test in self.tests) for low, high in itertools.pairwise(EDGES))
+
+
+def _names(machines: Machines) -> tuple[str, str]:
+    first, second = machines
+    if first.name != second.name:
+        return first.name, second.name
+    return f"{first.name} {first.fingerprint}", f"{second.name} {second.fingerprint}"
 
 
 def portability(
@@ -177,11 +181,11 @@ def _ported(relation: syntax.Relation, machines: Machines, books: Books, confide
     left, right = relation.left, relation.right
     if not (isinstance(left, syntax.Performance) and isinstance(right, syntax.Performance)):
         return "a limit is not of two methods"
-    for machine, book in zip(machines, books, strict=True):
+    for machine, book in zip(_names(machines), books, strict=True):
         for side in (left, right):
             method = str(side.measured.method)
             if method in book.missing:
-                return f"{method} on {machine.name}: {book.missing[method]}"
+                return f"{method} on {machine}: {book.missing[method]}"
             if method not in book.samples:
                 book.sample(side.measured)
     try:
