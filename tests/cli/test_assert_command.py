@@ -240,6 +240,10 @@ def test_what_pyperf_and_jmh_wrote_is_read(tmp_path: Path, hati_here: Hati) -> N
         (["--formula", "a <= b", "--fail-on", "holds"], "--fail-on 'holds' is no verdict that can fail"),
         (["--formula", "a <= b", "--explain", "2"], "--explain 2: there are 1"),
         (["--formula", "a <= b", "--alpha", "60%"], "--alpha 0.6 is no level"),
+        (["--formula", "a <= b", "--dry-run"], "--dry-run is not for --samples"),
+        (["--formula", "a <= b", "--budget", "5m"], "--budget is not for --samples"),
+        (["--formula", "a <= b", "--fresh"], "--fresh is not for --samples"),
+        (["--formula", "a <= b", "--store", "s.sqlite"], "--store is not for --samples"),
     ],
 )
 @pytest.mark.usefixtures("files")
@@ -282,23 +286,26 @@ def test_methods_of_a_project_are_measured_until_all_is_decided(counted: Path, h
 
 def test_a_plan_says_how_often_each_method_is_run(counted: Path, hati_here: Hati) -> None:
     (counted / "r.spl").write_text("fast(10) <= slow(10)\nfast(10) <= 120\n")
-    words = "assert", "r.spl", "--dry-run", "--budget", "20"
+    words = "assert", "r.spl", "--dry-run", "--budget", "28"
     told = [" ".join(line.split()) for line in hati_here(*words).out.splitlines()]
     assert told[:5] == [
         "Methods",
         "",
         "method runs at least at most time at least",
         "-" * len("method    runs at least  at most  time at least"),
-        "fast(10) 8 12 not known yet",
+        "fast(10) 15 20 not known yet",
     ]
-    assert "16 runs: how long they take is not known yet." in told
+    assert "23 runs: how long they take is not known yet." in told
     plan = hati_here(*words, "--format", "json").json
     assert [(each["methods"], each["least"], each["most"], each["seconds"]) for each in plan["methods"]] == [
-        (["fast(10)"], 8, 12, None),
-        (["slow(10)"], 8, 10, None),
+        (["fast(10)"], 15, 20, None),
+        (["slow(10)"], 8, 11, None),
     ]
-    assert (plan["runs"], len(plan["tasks"]), plan["seconds"]) == (16, 16, None)
+    assert (plan["runs"], len(plan["tasks"]), plan["seconds"]) == (23, 23, None)
     assert "### Methods" in hati_here(*words, "--format", "markdown").out
+    small = hati_here("assert", "r.spl", "--budget", "22")
+    assert (small.status, small.out) == (2, "")
+    assert "22 runs cannot decide: it takes 15 of fast(10), 8 of slow(10)" in small.err
     assert not counted.joinpath(".hati", "store.sqlite-journal").exists()
 
 

@@ -23,14 +23,17 @@ GOLDEN = """\
 2 tests on alpha and beta: portability 1.325 in the median, 1.500 at most; 2
 below 2
 
-portability  test                  ratio on alpha   runs  ratio on beta   runs
-------------------------------------------------------------------------------
-      1.500  query <= 0.6 * build             0.5  2 + 2         0.3333  2 + 2
-      1.150  build <= sort                    0.5  2 + 2         0.4348  2 + 2
+portability        interval  test               on alpha   runs  on beta   runs
+-------------------------------------------------------------------------------
+      1.500  1.392 to 1.617  query <= 0.6 *          0.5  2 + 2   0.3333  2 + 2
+                             build
+      1.150  1.067 to 1.239  build <= sort           0.5  2 + 2   0.4348  2 + 2
 
-Portability: by what factor the left mean over the right one differs between the
-machines, 1 where it does not (seed 004, section 6.5). Noise alone makes it
-larger than 1, never smaller.
+Portability: by what factor the left mean over the right one, told of each,
+differs between the machines, 1 where it does not (seed 004, section 6.5). Noise
+alone makes it larger than 1, never smaller.
+The interval is of confidence 98 %, by how runs vary: from 1 on where the
+machines may agree.
 sort <= 10 s: left out, a limit is not of two methods.
 
 Histogram
@@ -48,7 +51,7 @@ portability   tests
 
 @pytest.fixture
 def sampled(tmp_path: Path) -> Path:
-    """Means on alpha and beta: build 2 and 3 s, query 1 and 1 s, sort 4 and 6.9 s.
+    """Means of runs that are 1 % away from it, on alpha and beta: build 2 and 3 s, query 1 and 1 s, sort 4 and 6.9 s.
 
     query/build is 1/2 and 1/3: portability 3/2. build/sort is 1/2 and 3/6.9: portability 6.9/6.
     """
@@ -60,7 +63,7 @@ def sampled(tmp_path: Path) -> Path:
                 "metric": "time",
                 "unit": "s",
                 "machine": machine,
-                "runs": [{"observations": [mean - 0.1, mean + 0.1]}, {"observations": [mean]}],
+                "runs": [{"observations": [0.98 * mean, mean]}, {"observations": [1.01 * mean]}],
             }
             for machine, mean in zip(("alpha", "beta"), both, strict=True)
         ]
@@ -91,13 +94,23 @@ def test_json_has_every_number_unrounded(hati_here: Hati) -> None:
 
 
 @pytest.mark.usefixtures("sampled")
+def test_alpha_is_of_either_side_of_the_interval(hati_here: Hati) -> None:
+    words = "assert", "r.spl", *SAMPLES, *MACHINES, "--format", "json"
+    told, wide = hati_here(*words).json, hati_here(*words, "--alpha", "0.1%").json
+    assert (told["confidence"], wide["confidence"]) == pytest.approx((0.98, 0.998))
+    for test, wider in zip(told["tests"], wide["tests"], strict=True):
+        assert 1.0 <= wider["interval"][0] <= test["interval"][0] <= test["portability"]
+        assert test["portability"] < test["interval"][1] < wider["interval"][1]
+
+
+@pytest.mark.usefixtures("sampled")
 def test_reports_tell_the_same(hati_here: Hati) -> None:
     reports = "--report", "html=p.html", "--report", "markdown=p.md"
     assert hati_here("assert", "r.spl", *SAMPLES, *MACHINES, *reports).out == GOLDEN
     page = Path("p.html").read_text()
     assert "query &lt;= 0.6 * build" in page
     assert "Portability of tests between alpha and beta" in page
-    assert "| 1.500 | query &lt;= 0.6 \\* build |" in Path("p.md").read_text()
+    assert "| 1.500 | 1.392 to 1.617 | query &lt;= 0.6 \\* build |" in Path("p.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -109,6 +122,14 @@ def test_reports_tell_the_same(hati_here: Hati) -> None:
         ([*MACHINES, "--explain", "1"], "--explain is not for --machines"),
         ([*MACHINES, "--history", "build=build.json"], "--history is not for --machines"),
         ([*MACHINES, "--dry-run"], "--dry-run is not for --machines"),
+        ([*MACHINES, "--fresh"], "--fresh is not for --machines"),
+        ([*MACHINES, "--interpretation", "welch"], "--interpretation is not for --machines"),
+        ([*MACHINES, "--interpretation", "default"], "--interpretation is not for --machines"),
+        ([*MACHINES, "--margin", "2%"], "--margin is not for --machines"),
+        ([*MACHINES, "--budget", "5m"], "--budget is not for --machines"),
+        ([*MACHINES, "--seed", "1"], "--seed is not for --machines"),
+        ([*MACHINES, "--fail-on", "none"], "--fail-on is not for --machines"),
+        ([*MACHINES, "--store", "s.sqlite"], "--store is not for --samples"),
         ([*MACHINES, "--format", "junit"], "--machines gives no verdicts for junit"),
         ([*MACHINES, "--report", "junit=x.xml"], "--machines gives no verdicts for junit"),
         ([*MACHINES, "--formula", "none <= build"], "there is no sample of none"),
@@ -150,6 +171,46 @@ def test_the_store_knows_what_was_measured_on_both(tmp_path: Path, hati: Hati) -
     assert (never.status, "nothing was measured of these formulas" in never.err) == (2, True)
 
 
+def test_runs_of_another_definition_are_not_pooled(tmp_path: Path, hati: Hati) -> None:
+    """As it was defined first ``slow`` counts twice as many steps here; what is changed is its command alone."""
+    words = "assert", "--formula", "fast(10) <= slow(10)"
+    count = COUNT.replace("sys.argv[1:]", "sys.argv[1:4]")
+    (tmp_path / "count.py").write_text(count)
+    for more in ('"24", "{repetition}", "before"', '"12", "{repetition}"'):
+        (tmp_path / "hati.toml").write_text(PROJECT.replace('"12", "{repetition}"', more))
+        assert hati(*words).status == 0
+    here = _on_another(tmp_path)
+    assert hati("import", str(_elsewhere(tmp_path))).status == 0
+    told = hati(*words, "--machines", here, "other", "--format", "json").json
+    assert told["tests"][0]["runs"] == [[14, 7], [14, 7]]
+    assert told["tests"][0]["portability"] == pytest.approx(1.1)
+    assert told["tests"][0]["ratios"][0] == pytest.approx(100 / 120, rel=0.01)
+    left = {"benchmark": "slow(10)", "runs": 7, "differs": ["command"]}
+    assert told["set_aside"] == [{**left, "machine": here}, {**left, "machine": OTHER.fingerprint}]
+    assert told["former"] == []
+    (tmp_path / "hati.toml").write_text(PROJECT.replace('"12", "{repetition}"', '"13", "{repetition}"'))
+    text = " ".join(hati(*words, "--machines", here, "other").out.split())
+    assert "7 runs of slow(10) on other: left out, of another definition (command)." in text
+    assert "slow(10) is compared as it was defined before; now it is otherwise (command)." in text
+
+
+def test_one_relation_that_fails_does_not_hide_the_others(sampled: Path, hati_here: Hati) -> None:
+    """On beta nothing is known of ``fine``, and ``sizes`` is in bytes."""
+    known = json.loads((sampled / "build.json").read_text())
+    for each in known["samples"]:
+        each.update(benchmark="sizes", metric="size", unit="B")
+    (sampled / "sizes.json").write_text(json.dumps(known))
+    known["samples"] = known["samples"][:1]
+    (sampled / "fine.json").write_text(json.dumps(known))
+    given = "--samples", f"{SAMPLES[1]},sizes=sizes.json,fine=fine.json"
+    told = hati_here("assert", "r.spl", "--formula", "build <= fine", *given, *MACHINES, "--format", "json").json
+    assert len(told["tests"]) == 2
+    assert {"text": "build <= fine", "reason": "fine on beta: there is no sample of it"} in told["left_out"]
+    done = hati_here("assert", "r.spl", "--formula", "build <= sizes", *given, *MACHINES)
+    assert (done.status, done.out) == (2, "")
+    assert "the left side is time, the right side memory" in done.err
+
+
 def _elsewhere(folder: Path) -> Path:
     """A file that is no part of the subject."""
     return folder.parent / f"{folder.name}-other.sqlite"
@@ -158,12 +219,14 @@ def _elsewhere(folder: Path) -> Path:
 def _on_another(folder: Path) -> str:
     """Write a store: the same campaign as if it had been made on another machine; the fingerprint of this."""
     store, other = open_store(str(folder / ".hati" / "store.sqlite")), open_store(str(_elsewhere(folder)))
-    (record,) = store.studies()
-    study = StudyId(record.id.kind, record.id.parameters, record.id.seed, OTHER.fingerprint, 1, "t0")
-    other.begin(study, record.metrics, OTHER)
+    studies = {}
+    for record in store.studies():
+        study = StudyId(record.id.kind, record.id.parameters, record.id.seed, OTHER.fingerprint, 1, "t0")
+        other.begin(study, record.metrics, OTHER)
+        studies[record.id.key] = study
     runs = store.runs(Selection())
     for run in runs:
-        assert other.record(_slower(run, study))
+        assert other.record(_slower(run, studies[run.task.study]))
     store.close()
     other.close()
     return runs[0].machine

@@ -6,15 +6,18 @@ import json
 from xml.etree import ElementTree
 
 import pytest
-from assertion_samples import answers, atom, of_means
+from assertion_samples import answers, atom, of_means, sample
 from html_page import Page, assert_alone, assert_described
 
+from hati.core import Metric
 from hati.logic.syntax import Source, parse_file
 from hati.render import assertion_html, chart_svg
 from hati.render.charts import specification
 from hati.render.relation_charts import relation_chart
-from hati.report import relation_figure
+from hati.report import assertion_evidence, relation_figure
+from hati.report.assertion_evidence import BARS
 from hati.studies.assertion import Assured, Book, Cost, Requirement, Standard, answer
+from hati.studies.assertion.book import MeasuredBook
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e </script><b>"
 TEXT = f"""\
@@ -105,6 +108,29 @@ def test_without_samples_there_is_no_drawing_and_no_script() -> None:
     assert_alone(page)
     assert (page.count("svg"), page.scripts) == (0, [])
     assert "it was not measured yet" in page.words
+
+
+@pytest.mark.parametrize(
+    ("formula", "why"),
+    [
+        ("a <=(x: sqrt(x - 2 s), x: sqrt(x)) b", "no finite value for what was observed"),
+        ("throughput(zero) >= 1 /s", "there is no throughput of what takes no time"),
+        ("zero <= heavy", "the right side memory"),
+    ],
+)
+def test_what_cannot_be_judged_is_told_without_a_drawing(formula: str, why: str) -> None:
+    """And the other relations with theirs, on the page as where a test fails."""
+    heavy = sample("heavy", [[1.0]] * 7, Metric("size", "B"))
+    others = {"zero": (sample("zero", [[0.0]] * 7),), "heavy": (heavy,)}
+    book = MeasuredBook({**of_means(a=0.01, b=0.01).samples, **others})
+    found = Assured("", answers(book, formula, "a <= b"), Standard(), (), 0, 0.0, book=book)
+    page = Page(assertion_html(found, Standard()))
+    assert_alone(page)
+    assert page.count("svg") == 1
+    assert why in page.words
+    told = assertion_evidence(found.answers[0], book)
+    assert why in told
+    assert not set(BARS) & set(told)
 
 
 @pytest.mark.parametrize("formula", ["a <= b", "a <= 10.05 ms", "a <= 1 s", "a <= 100 * b", "a = a +- 2%"])

@@ -13,7 +13,7 @@ from hati.studies.assertion import KnownMachine, Portability, Ported
 HOSTILE = "<script>alert(1)</script>\u202e"
 FOUND = Portability(
     (KnownMachine("aaaa", {"name": HOSTILE, "cpus": "4"}), KnownMachine("bbbb", {})),
-    (Ported("m <= <b>n</b>", (0.5, 1.0), ((3, 4), (5, 6))), Ported("m <= z", (1.0, 1.0), ((3, 4), (5, 6)))),
+    (Ported("m <= <b>n</b>", (0.5, 1.0), ((3, 4), (5, 6)), (0.4, 0.8)), Ported("m <= z", (1.0, 1.0), ((3, 4), (5, 6)))),
     (("m <= 1 s", "a limit is not of two methods"),),
 )
 
@@ -31,7 +31,7 @@ def test_the_page_says_what_was_compared() -> None:
     words = " ".join(Page(portability_html(FOUND)).words.split())
     for phrase in (
         "portability 1.500 in the median, 2.000 at most; 1 below 2",
-        "2.000 m <= <b>n</b> 0.5 3 + 4 1 5 + 6",
+        "2.000 1.250 to 2.500 m <= <b>n</b> 0.5 3 + 4 1 5 + 6",
         "m <= 1 s: left out, a limit is not of two methods.",
         "cpus 4, fingerprint aaaa",
         "<script>alert(1)</script>\\u202e",

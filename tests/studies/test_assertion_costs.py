@@ -65,12 +65,17 @@ def names(found: tuple[Foreseen, ...]) -> dict[str, tuple[int, int | None]]:
         (["a <= b"], Budget(runs=21), {"a": (7, 11), "b": (7, 11)}),
         # A limit allows for skewness: 13 rounds.
         (["a <= 2 s"], Budget(runs=20), {"a": (13, 20)}),
-        # Two relations share the level: 8 rounds. Of 30 runs 6 are left: c alone may have them all.
-        (["a <= b", "c <= 2 s"], Budget(runs=30), {"a": (8, 11), "b": (8, 11), "c": (8, 14)}),
+        # Two relations share the level: 8 rounds of a pair, 15 beside a limit. Of 40 runs 9 are left.
+        (["a <= b", "c <= 2 s"], Budget(runs=40), {"a": (8, 13), "b": (8, 13), "c": (15, 24)}),
+        # What is in two formulas is needed for the later one; where either may settle a formula, for the earlier.
+        (["a <= b", "b <= 2 s"], Budget(runs=30), {"a": (8, 12), "b": (15, 22)}),
+        (["a <= b & c <= 2 s"], Budget(runs=30), {"a": (8, 11), "b": (8, 11), "c": (8, 14)}),
+        (["a <= a & c <= 2 s"], Budget(runs=40), {"a": (8, 8), "c": (15, 32)}),
         (["a <= a"], Budget(runs=20), {"a": (7, 7)}),
         (["a <= b"], Budget(seconds=60.0), {"a": (7, 15), "b": (7, 15)}),
         (["a <= 60 s"], Budget(seconds=60.0), {"a": (13, 30)}),
-        (["a <= b", "c <= 2 s"], Budget(seconds=60.0), {"a": (8, None), "b": (8, None), "c": (8, None)}),
+        (["a <= b", "c <= 2 s"], Budget(seconds=60.0), {"a": (8, None), "b": (8, None), "c": (15, None)}),
+        (["a <= 2 * a"], Budget(runs=20), {"a": (7, 20)}),
     ],
 )
 def test_the_fewest_and_the_most_runs_of_each_method(

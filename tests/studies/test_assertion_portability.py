@@ -64,7 +64,7 @@ def test_what_is_no_comparison_on_both_is_left_out_with_the_reason() -> None:
     assert len(told.tests) == 1
     assert told.left_out == (
         ("m <= 2 s", "a limit is not of two methods"),
-        ("m <= z", "there is no run of z on the second machine"),
+        ("m <= z", "z on beta: it was not measured yet"),
     )
     with pytest.raises(InputError, match="nothing can be compared on alpha and beta: m <= 2 s: a limit is not"):
         found(first, second, "m <= 2 s")
@@ -73,9 +73,57 @@ def test_what_is_no_comparison_on_both_is_left_out_with_the_reason() -> None:
         found(first, zero, "m <= n")
 
 
+def test_a_relation_that_fails_is_left_out_and_the_others_are_told() -> None:
+    first = of_means(m=1.0, n=1.0, z=0.0)
+    twice = {**of_means(m=1.0, n=1.0, z=1.0).samples, "n": (sample("n", [[1.0]]), sample("n", [[2.0]]))}
+    told = found(first, Book(twice), "m <= z", "m <= 2 * m", "throughput(z) <= throughput(m)", "m <= n")
+    assert [test.text for test in told.tests] == ["m <= 2 * m"]
+    assert [text for text, _ in told.left_out] == ["m <= z", "throughput(z) <= throughput(m)", "m <= n"]
+    assert "no throughput of what takes no time" in told.left_out[1][1]
+    assert "n is 2 samples of n" in told.left_out[2][1]
+
+
+def test_unlike_dimensions_are_refused_as_where_formulas_are_judged() -> None:
+    heavy = Book(
+        {"m": (sample("m", [[3.0]], Metric("time", "ms")),), "n": (sample("n", [[1.0]], Metric("size", "B")),)}
+    )
+    with pytest.raises(InputError, match="the left side is time, the right side memory") as refused:
+        found(heavy, heavy, "m <= n")
+    assert refused.value.place is not None
+    light = of_means(m=1.0, n=1.0)
+    with pytest.raises(InputError, match=r"nothing can be compared.*its metrics are of other dimensions"):
+        found(light, Book({name: (sample(name, [[1.0]], Metric("size", "B")),) for name in "mn"}), "m <= n")
+
+
 def ported(*metrics: float) -> Portability:
     tests = tuple(Ported(f"m <= {metric} * n", (metric, 1.0), ((1, 1), (1, 1))) for metric in metrics)
     return Portability(BOTH, tests)
+
+
+def test_the_interval_is_that_of_the_quotient_folded_at_one() -> None:
+    """Where both ends are below 1 they are exchanged; where 1 is between them it begins there."""
+    both = {
+        (2.0, 4.0): (2.0, 4.0),
+        (0.25, 0.5): (2.0, 4.0),
+        (0.2, 2.0): (1.0, 5.0),
+        (0.5, 3.0): (1.0, 3.0),
+        (1.0, 1.0): (1.0, 1.0),
+    }
+    for quotient, interval in both.items():
+        test = Ported("m <= n", (1.0, 1.0), ((2, 2), (2, 2)), quotient)
+        assert test.interval == pytest.approx(interval)
+    assert Ported("m <= n", (1.0, 1.0), ((1, 2), (2, 2))).interval is None
+
+
+def test_runs_that_vary_make_the_interval_and_more_confidence_widens_it() -> None:
+    books = of_means(m=1.0, n=2.0), of_means(m=3.0, n=2.0)
+    (test,) = found(*books, "m <= n").tests
+    (wider,) = portability([requirement("m <= n")], BOTH, books, 0.999).tests
+    assert test.interval is not None
+    assert wider.interval is not None
+    assert 1.0 < wider.interval[0] < test.interval[0] < test.metric < test.interval[1] < wider.interval[1]
+    (alone,) = found(book_of(m=[[1.0]], n=[[2.0], [2.0]]), books[1], "m <= n").tests
+    assert alone.interval is None
 
 
 def test_the_histogram_counts_each_test_once() -> None:
@@ -106,3 +154,6 @@ def test_too_short_a_beginning_names_no_machine() -> None:
 def test_machines_of_one_name_are_told_apart() -> None:
     other = KnownMachine("123456789abc", {"name": "alpha"})
     assert Portability((ALPHA, other), ported(1.0).tests).names == ("alpha a1b2c3d4e5f6", "alpha 123456789abc")
+    books = of_means(m=1.0, n=1.0), Book(of_means(m=1.0).samples, missing={"n": "it was not measured yet"})
+    told = portability([requirement("m <= n"), requirement("m <= m")], (ALPHA, other), books)
+    assert told.left_out == (("m <= n", "n on alpha 123456789abc: it was not measured yet"),)

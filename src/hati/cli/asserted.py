@@ -5,7 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from hati.cli.output import STDOUT, Format, console, say, write, write_targets
+from hati.cli.output import Format, TableFormat, say, write, write_targets
+from hati.cli.tables import write_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,9 +66,5 @@ def _write(found: Assured, standard: Standard, chosen: AssertionFormat, output: 
         write(render.to_junit(_TITLE, assertion_cases(found.answers)), output)
     elif chosen is AssertionFormat.HTML:
         write(render.assertion_html(found, standard), output)
-    elif chosen is AssertionFormat.MARKDOWN:
-        write(render.table_markdown(assertion_table(found, standard)), output)
-    elif output == STDOUT:
-        render.print_table(assertion_table(found, standard), console())
     else:
-        write(render.table_text(assertion_table(found, standard)), output)
+        write_table(assertion_table(found, standard), TableFormat(chosen.value), output)

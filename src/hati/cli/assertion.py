@@ -12,7 +12,8 @@ import typer
 from hati.cli.asserted import AssertionFormat, write_assured, write_explanation
 from hati.cli.compare import UNDECIDED, WORSE
 from hati.cli.dry_run import write_foreseen
-from hati.cli.machines import refuse_others, write_portability
+from hati.cli.given import refuse_given
+from hati.cli.machines import SAMPLES, refuse_others, write_portability
 from hati.cli.output import STDOUT, check_output, parse_target, say, whether_read_or_not
 from hati.cli.parameters import HERE, DryRun, Fresh, Output, Seed, StorePlace
 from hati.cli.progress import progress
@@ -88,6 +89,7 @@ _Chosen = Annotated[AssertionFormat, typer.Option("--format", help="How the resu
 
 
 def assert_(
+    context: typer.Context,
     paths: _Paths = None,
     formula: _Formula = None,
     samples: _Samples = None,
@@ -122,14 +124,16 @@ def assert_(
     for file in (output, *(file for _, file in reports)):
         check_output(file, *(paths or ()))
     if machines is not None:
-        refuse_others({"--explain": explain, "--history": history, "--dry-run": dry_run, "--fresh": fresh}, formats)
+        refuse_others(context, formats)
+        confidence = 1.0 - 2.0 * standard.alpha
         ported = (
-            _ported_by_samples(requirements, machines, samples)
+            _ported_by_samples(requirements, machines, samples, confidence)
             if samples
-            else _ported(requirements, machines, project_of(project, paths or []), store)
+            else _ported(requirements, machines, project_of(project, paths or []), store, confidence)
         )
         return _failed(write_portability(ported, [*reports, (chosen, output)]))
     if samples:
+        refuse_given(context, ("budget", "fresh", "dry_run", "store"), SAMPLES)
         found = _by_samples(requirements, standard, samples, history or [])
     else:
         if history:
@@ -184,19 +188,23 @@ def project_of(project: Path | None, paths: list[Path]) -> Path:
 
 
 def _ported_by_samples(
-    requirements: tuple[Requirement, ...], machines: tuple[str, str], samples: list[str]
+    requirements: tuple[Requirement, ...], machines: tuple[str, str], samples: list[str], confidence: float
 ) -> Portability:
     from hati.wiring import book_of, sampled_portability
 
-    return sampled_portability(book_of(_named_files(samples)), requirements, machines)
+    return sampled_portability(book_of(_named_files(samples)), requirements, machines, confidence)
 
 
 def _ported(
-    requirements: tuple[Requirement, ...], machines: tuple[str, str], around: Path, store: str | None
+    requirements: tuple[Requirement, ...],
+    machines: tuple[str, str],
+    around: Path,
+    store: str | None,
+    confidence: float,
 ) -> Portability:
     from hati.wiring import stored_portability, workplace_around
 
-    return stored_portability(workplace_around(around, store), requirements, machines)
+    return stored_portability(workplace_around(around, store), requirements, machines, confidence)
 
 
 def _by_samples(

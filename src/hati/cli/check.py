@@ -17,7 +17,6 @@ from hati.cli.output import (
     STDOUT,
     Format,
     check_output,
-    console,
     parse_target,
     say,
     write,
@@ -26,6 +25,7 @@ from hati.cli.output import (
 from hati.cli.parameters import HERE, BenchmarkName, DryRun, Fresh, Output, Seed, StorePlace
 from hati.cli.progress import progress
 from hati.cli.screen import parse_share
+from hati.cli.tables import write_tables
 
 if TYPE_CHECKING:
     from hati.report import Table
@@ -179,13 +179,8 @@ def _write(ruling: Ruling, advice: Recalibration, within: PurePath, chosen: Chec
         # A repository may have several projects, each with a comment of its own.
         name = " ".join(part for part in (_TITLE, within.as_posix()) if part != ".")
         write(render.gate_markdown(name, name, gate_answer(ruling), gate_table(ruling), tables), output)
-    elif output == STDOUT:
-        for number, table in enumerate(tables):
-            if number:
-                console().print()
-            render.print_table(table, console())
     else:
-        write("\n".join(map(render.table_text, tables)), output)
+        write_tables(tables, output=output)
 
 
 def _tables(ruling: Ruling, advice: Recalibration) -> list[Table]:

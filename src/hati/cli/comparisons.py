@@ -5,7 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from hati.cli.output import STDOUT, console, whether_read_or_not, write
+from hati.cli.output import TableFormat, whether_read_or_not, write
+from hati.cli.tables import write_tables
 
 if TYPE_CHECKING:
     from hati.report import Table
@@ -34,12 +35,5 @@ def write_comparisons(
             write(render.to_json(values), output)
         elif chosen is ComparisonFormat.JUNIT:
             write(render.to_junit("hati compare", comparison_cases(found)), output)
-        elif chosen is ComparisonFormat.MARKDOWN:
-            write("\n".join(map(render.table_markdown, tables)), output)
-        elif output == STDOUT:
-            for number, table in enumerate(tables):
-                if number:
-                    console().print()
-                render.print_table(table, console())
         else:
-            write("\n".join(map(render.table_text, tables)), output)
+            write_tables(tables, TableFormat(chosen.value), output)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hati.cli.output import STDOUT, Format, TableFormat, console, write
-from hati.cli.tables import write_table
+from hati.cli.output import Format, TableFormat, write
+from hati.cli.tables import write_table, write_tables
 
 if TYPE_CHECKING:
     from hati.report import Table
@@ -33,14 +33,8 @@ def write_foreseen(rehearsed: RehearsedAssertion, chosen: Format, output: str) -
             "tasks": render.table_rows(tables[1]),
         }
         write(render.to_json(told), output)
-    elif chosen is Format.MARKDOWN:
-        write("\n".join(map(render.table_markdown, tables)), output)
-    elif output == STDOUT:
-        for table in tables:
-            render.print_table(table, console())
-            console().print()
     else:
-        write("\n".join(map(render.table_text, tables)), output)
+        write_tables(tables, TableFormat(chosen.value), output)
 
 
 def write_planned(rehearsal: Rehearsal, chosen: Format, output: str) -> None:

@@ -5,26 +5,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hati.cli.asserted import AssertionFormat, Target
-from hati.cli.output import STDOUT, console, write, write_targets
+from hati.cli.given import refuse_given
+from hati.cli.output import TableFormat, write, write_targets
+from hati.cli.tables import write_tables
 from hati.core import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+    import typer
 
     from hati.studies.assertion import Portability
 
 
-def refuse_others(given: Mapping[str, object], formats: Sequence[AssertionFormat]) -> None:
-    """See that nothing is asked of verdicts or of measuring.
+SAMPLES = "--samples, which are in files"
+
+_OF_VERDICTS = ("history", "interpretation", "margin", "fail_on", "explain")
+_OF_MEASURING = ("budget", "seed", "fresh", "dry_run")
+
+
+def refuse_others(context: typer.Context, formats: Sequence[AssertionFormat]) -> None:
+    """See that nothing is asked of verdicts or of measuring on the command line.
 
     Raises:
         InputError: where something is.
     """
-    for name, value in given.items():
-        if value:
-            raise InputError(
-                f"{name} is not for --machines, which compares what was measured", fix="leave one of them out"
-            )
+    refuse_given(context, (*_OF_VERDICTS, *_OF_MEASURING), "--machines, which compares what was measured")
+    if context.params["samples"]:
+        refuse_given(context, ("store",), SAMPLES)
     if AssertionFormat.JUNIT in formats:
         raise InputError("--machines gives no verdicts for junit", fix="write text, json, markdown or html")
 
@@ -43,12 +51,5 @@ def _write(found: Portability, chosen: AssertionFormat, output: str) -> None:
         write(render.to_json(portability_json(found)), output)
     elif chosen is AssertionFormat.HTML:
         write(render.portability_html(found), output)
-    elif chosen is AssertionFormat.MARKDOWN:
-        write("\n".join(map(render.table_markdown, portability_tables(found))), output)
-    elif output == STDOUT:
-        for number, table in enumerate(portability_tables(found)):
-            if number:
-                console().print()
-            render.print_table(table, console())
     else:
-        write("\n".join(map(render.table_text, portability_tables(found))), output)
+        write_tables(portability_tables(found), TableFormat(chosen.value), output)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.dry_run import write_rehearsal
-from hati.cli.output import STDOUT, Format, check_output, console, say, write
+from hati.cli.output import STDOUT, Format, check_output, say
 from hati.cli.parameters import (
     HERE,
     BenchmarkName,
@@ -21,6 +21,7 @@ from hati.cli.parameters import (
     StorePlace,
 )
 from hati.cli.progress import progress
+from hati.cli.tables import write_plain
 from hati.core import Budget, Configuration, InputError
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ def run(
     chosen: FormatOption = Format.TEXT,
 ) -> None:
     """Measure the default configuration, or those given by --set, interleaved, and summarise them by run."""
-    from hati import render
     from hati.report import measurement_json, measurement_table
     from hati.wiring import measure, rehearse_measurement, workplace
 
@@ -61,14 +61,7 @@ def run(
         return
     with progress(measured.name) as observe:
         conclusion = measure(place, measured, configurations, budget, seed, fresh=fresh, announce=say, observe=observe)
-    if chosen is Format.JSON:
-        write(render.to_json(measurement_json(conclusion)), output)
-    elif chosen is Format.MARKDOWN:
-        write(render.table_markdown(measurement_table(conclusion)), output)
-    elif output == STDOUT:
-        render.print_table(measurement_table(conclusion), console())
-    else:
-        write(render.table_text(measurement_table(conclusion)), output)
+    write_plain(measurement_json(conclusion), measurement_table(conclusion), chosen, output)
 
 
 def parse_configuration(space: Space, text: str) -> Configuration:

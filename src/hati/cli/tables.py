@@ -7,15 +7,25 @@ from typing import TYPE_CHECKING
 from hati.cli.output import STDOUT, Format, TableFormat, console, write
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hati.report import Plain, Table
 
 
 def write_table(table: Table, chosen: TableFormat, output: str = STDOUT) -> None:
     """Write a table; as JSON a list of objects, as CSV with a header."""
+    write_tables((table,), chosen, output)
+
+
+def write_tables(tables: Sequence[Table], chosen: TableFormat = TableFormat.TEXT, output: str = STDOUT) -> None:
+    """Write tables one below the other, an empty line between them."""
     from hati import render
 
     if chosen is TableFormat.TEXT and output == STDOUT:
-        render.print_table(table, console())
+        for number, table in enumerate(tables):
+            if number:
+                console().print()
+            render.print_table(table, console())
         return
     texts = {
         TableFormat.TEXT: render.table_text,
@@ -23,7 +33,7 @@ def write_table(table: Table, chosen: TableFormat, output: str = STDOUT) -> None
         TableFormat.MARKDOWN: render.table_markdown,
         TableFormat.CSV: render.table_csv,
     }
-    write(texts[chosen](table), output)
+    write("\n".join(map(texts[chosen], tables)), output)
 
 
 def write_plain(values: Plain, table: Table, chosen: Format, output: str = STDOUT) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hati.python.interpreter import Environment, Interpreter, Network
     from hati.python.method import PythonGenerator, PythonMethod
     from hati.python.needs import declared
+    from hati.python.portable import of_any_interpreter
     from hati.python.recording import Calls, Collector, Recording
     from hati.python.sources import WorkingTree
     from hati.python.stating import StatedFunction, has_statements, read_statements
@@ -61,6 +62,7 @@ __all__ = [
     "instance",
     "kind",
     "measured",
+    "of_any_interpreter",
     "python_benchmark",
     "read_statements",
     "recorder",
@@ -85,6 +87,7 @@ _MODULES = {
     "injection": ("recorder",),
     "interpreter": ("Environment", "Interpreter", "Network"),
     "method": ("PythonGenerator", "PythonMethod"),
+    "portable": ("of_any_interpreter",),
     "recording": ("Calls", "Collector", "Recording"),
     "sources": ("WorkingTree",),
     "stating": ("StatedFunction", "has_statements", "read_statements"),

@@ -10,7 +10,7 @@ from hati.core import FloatArray
 from hati.report.assertion import estimate_text, interval_text, named_formula, undecided_text
 from hati.report.changes import p_text
 from hati.report.quantities import quantity
-from hati.studies.assertion import Answer, Atom, Book, methods_of, run_means
+from hati.studies.assertion import Answer, Atom, Book, run_means
 
 BARS = "▁▂▃▄▅▆▇█"
 WIDTH = 32
@@ -46,7 +46,7 @@ def _atom(atom: Atom, book: Book) -> list[str]:
     ]
     if sentence := undecided_text(atom):
         lines.append(f"  {sentence}")
-    if all(key in book.samples for key in methods_of(atom.resolved)):
+    if atom.is_told_by(book):
         sides = run_means(atom.resolved, book)
         names = (str(atom.relation.left), str(atom.relation.right))
         lines += _histograms(names, sides, atom.unit)

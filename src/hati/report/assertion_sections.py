@@ -13,7 +13,7 @@ from hati.report.explanation import explained
 from hati.report.quantities import percent, quantity
 from hati.report.relation_figures import RelationFigure, relation_figure
 from hati.report.table import Align, Cell, Column, Shown, Table
-from hati.studies.assertion import Answer, Assured, Atom, Book, methods_of, side_of
+from hati.studies.assertion import Answer, Assured, Atom, Book, side_of
 
 MOST_FIGURES = 24
 """Of relations in one report; what is not shown to hold comes first."""
@@ -23,7 +23,8 @@ _FIRST = (Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HOLDS)
 
 @dataclass(frozen=True)
 class RelationSection:
-    """A relation: its verdict and how it arose; ``sides`` and ``figure`` are None of what was not measured.
+    """A relation: its verdict and how it arose; ``sides`` and ``figure`` are None of what was not measured, or is
+    unfit.
 
     ``chart`` names the figure; it is empty where there is none, or others come first.
     """
@@ -83,7 +84,7 @@ def _relation(title: str, sentences: tuple[str, ...], atom: Atom, book: Book, ch
 
 
 def _sides(atom: Atom, book: Book) -> Table | None:
-    if not all(key in book.samples for key in methods_of(atom.resolved)):
+    if not atom.is_told_by(book):
         return None
     columns = (
         Column("side"),

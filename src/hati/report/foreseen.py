@@ -28,7 +28,7 @@ def foreseen_table(methods: Sequence[Foreseen]) -> Table:
 def foreseen_json(methods: Sequence[Foreseen]) -> list[Plain]:
     """The same as plain values; ``seconds`` are those of the fewest runs."""
     return [
-        {"methods": list(each.methods), "least": each.least, "most": each.most, "seconds": _seconds(each)}
+        {"methods": list(each.methods), "least": each.least, "most": each.most, "seconds": each.least_seconds}
         for each in methods
     ]
 
@@ -38,12 +38,8 @@ def _most(each: Foreseen) -> Cell:
 
 
 def _time(each: Foreseen) -> Cell:
-    seconds = _seconds(each)
+    seconds = each.least_seconds
     return Shown("not known yet" if seconds is None else f"about {duration(seconds)}", seconds)
-
-
-def _seconds(each: Foreseen) -> float | None:
-    return None if each.seconds is None else each.least * each.seconds
 
 
 def cost_text(cost: Cost) -> str:

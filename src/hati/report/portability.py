@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from hati.report.plain import Plain
-from hati.report.quantities import general
+from hati.report.quantities import general, percent
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.assertion import EDGES, KnownMachine, Portability, Ported
 
@@ -16,9 +17,10 @@ _SMALL = 2.0
 _BARS = 30
 _LARGE = 10.0
 _MEANT = (
-    "Portability: by what factor the left mean over the right one differs between the machines, 1 where it does not "
-    "(seed 004, section 6.5). Noise alone makes it larger than 1, never smaller."
+    "Portability: by what factor the left mean over the right one, told of each, differs between the machines, 1 where "
+    "it does not (seed 004, section 6.5). Noise alone makes it larger than 1, never smaller."
 )
+_CERTAIN = "The interval is of confidence {}, by how runs vary: from 1 on where the machines may agree."
 
 
 class PortabilityBin(NamedTuple):
@@ -70,21 +72,44 @@ def _tests(found: Portability) -> Table:
     first, second = found.names
     columns = (
         Column("portability", align=right),
+        Column("interval", align=right),
         Column("test"),
-        Column(f"ratio on {first}", align=right),
+        Column(f"on {first}", align=right),
         Column("runs", align=right),
-        Column(f"ratio on {second}", align=right),
+        Column(f"on {second}", align=right),
         Column("runs", align=right),
     )
     rows = tuple(_row(test) for test in sorted(found.tests, key=lambda test: -test.metric))
-    notes = (_MEANT, *(f"{text}: left out, {why}." for text, why in found.left_out))
+    notes = (
+        _MEANT,
+        _CERTAIN.format(percent(found.confidence)),
+        *(f"{text}: left out, {why}." for text, why in found.left_out),
+        *_of_definitions(found),
+    )
     return Table(portability_answer(found), columns, rows, notes)
+
+
+def _of_definitions(found: Portability) -> Iterator[str]:
+    """What was measured by other definitions than that which is compared, or than that of now."""
+    names = {machine.fingerprint: name for machine, name in zip(found.machines, found.names, strict=True)}
+    for left in found.set_aside:
+        runs = f"{left.runs:,} run{'' if left.runs == 1 else 's'} of {left.benchmark} on {names[left.machine]}"
+        yield f"{runs}: left out, of another definition ({', '.join(left.differs)})."
+    for each in found.former:
+        yield f"{each.benchmark} is compared as it was defined before; now it is otherwise ({', '.join(each.differs)})."
 
 
 def _row(test: Ported) -> tuple[Cell, ...]:
     known = zip(test.ratios, test.runs, strict=True)
     cells: list[Cell] = [cell for ratio, (m, n) in known for cell in (Shown(general(ratio), ratio), f"{m} + {n}")]
-    return (Shown(metric_text(test.metric), test.metric), test.text, *cells)
+    return (Shown(metric_text(test.metric), test.metric), _interval(test), test.text, *cells)
+
+
+def _interval(test: Ported) -> Cell:
+    if test.interval is None:
+        return None
+    low, high = test.interval
+    return Shown(f"{metric_text(low)} to {metric_text(high)}", f"{low} to {high}")
 
 
 def _histogram(found: Portability) -> Table:
@@ -102,11 +127,13 @@ def portability_json(found: Portability) -> Plain:
             {
                 "text": test.text,
                 "portability": test.metric,
+                "interval": None if test.interval is None else list(test.interval),
                 "ratios": list(test.ratios),
                 "runs": [list(runs) for runs in test.runs],
             }
             for test in found.tests
         ],
+        "confidence": found.confidence,
         "median": found.median,
         "largest": found.largest,
         "histogram": [
@@ -114,6 +141,11 @@ def portability_json(found: Portability) -> Plain:
             for low, high, count in zip(EDGES[:-1], EDGES[1:], found.histogram, strict=True)
         ],
         "left_out": [{"text": text, "reason": why} for text, why in found.left_out],
+        "set_aside": [
+            {"benchmark": each.benchmark, "machine": each.machine, "runs": each.runs, "differs": list(each.differs)}
+            for each in found.set_aside
+        ],
+        "former": [{"benchmark": each.benchmark, "differs": list(each.differs)} for each in found.former],
     }
 
 

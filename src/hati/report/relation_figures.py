@@ -11,7 +11,7 @@ import numpy as np
 from hati.core import FloatArray
 from hati.logic.interpret import Limit, Measured
 from hati.report.quantities import tidy
-from hati.studies.assertion import Atom, Book, methods_of, side_of
+from hati.studies.assertion import Atom, Book, side_of
 
 BINS = 40
 _TAIL = 0.005
@@ -47,8 +47,8 @@ class RelationFigure(NamedTuple):
 
 
 def relation_figure(atom: Atom, book: Book) -> RelationFigure | None:
-    """What was measured of a relation's sides, as its verdict took it; None where something is missing."""
-    if not all(key in book.samples for key in methods_of(atom.resolved)):
+    """What was measured of a relation's sides, as its verdict took it; None where something is missing or unfit."""
+    if not atom.is_told_by(book):
         return None
     named = ((str(atom.relation.left), atom.resolved.left), (str(atom.relation.right), atom.resolved.right))
     taken = [(name, side_of(side, book)) for name, side in named]

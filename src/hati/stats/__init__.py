@@ -79,6 +79,7 @@ from hati.stats.power import (
     step_critical,
 )
 from hati.stats.proportions import Proportion, clustered_proportion, proportion, sign_test
+from hati.stats.quotients import quotient_interval
 from hati.stats.segments import Segments, segments
 from hati.stats.skewed_t import skewed_t_above, skewed_t_critical
 from hati.stats.stability import stability
@@ -192,6 +193,7 @@ __all__ = [
     "pseudo_standard_error",
     "pure_error",
     "quantile_pairs",
+    "quotient_interval",
     "range_covered",
     "rank_by_explained",
     "rank_trend",

@@ -85,15 +85,19 @@ def book_of(files: Sequence[NamedFile], history: Sequence[NamedFile] = ()) -> Bo
 def _by_name(files: Sequence[NamedFile]) -> dict[str, tuple[Sample, ...]]:
     found: dict[str, tuple[Sample, ...]] = {}
     for file in files:
-        key = str(_method(file.name))
+        key = str(method_named(file.name))
         if key in found:
             raise InputError(f"{file.name!r} is given twice", fix="give each name one file")
         found[key] = _samples(file)
     return found
 
 
-def _method(name: str) -> Method:
-    """A method as formulas write it."""
+def method_named(name: str) -> Method:
+    """A method as formulas write it.
+
+    Raises:
+        InputError: where the name is none.
+    """
     try:
         relation = parse_formula(f"{name} <= 1 s")
     except FormulaError as error:

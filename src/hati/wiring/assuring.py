@@ -22,6 +22,7 @@ from hati.studies.assertion import (
     assertion_id,
     check_relation,
     foreseen,
+    foreseen_rounds,
 )
 from hati.subject import Revisions
 from hati.wiring.campaigns import campaign_of, never
@@ -30,6 +31,7 @@ from hati.wiring.pythons import environments_of
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.workplace import Announce, Workplace, mute
 
+_MOST_LISTED = 5
 _MARKS = (("hati.toml",), ("pyproject.toml", ".git", ".svn"))
 
 
@@ -88,14 +90,21 @@ def prepare_assertion(
         return PreparedAssertion(place, asked, revisions)
 
     found = campaign_of(place, first, prepared, never, fresh=fresh)
-    each = len(found.study.rehearsed(1))
-    least = found.study.fewest * each
-    if found.study.budget.runs < least:
+    _see_enough(found.study)
+    return found
+
+
+def _see_enough(study: Assertion) -> None:
+    """Raises where the budget is of fewer runs than decide all formulas at the earliest."""
+    methods = foreseen(study, {})
+    least = sum(each.least for each in methods)
+    if study.budget.runs < least:
+        listed = [f"{each.least} of {each.methods[0]}" for each in methods]
+        others = [f"{len(listed) - _MOST_LISTED} others"] if len(listed) > _MOST_LISTED else []
         raise InputError(
-            f"{found.study.budget.runs:g} runs cannot decide: {each} methods, {found.study.fewest} runs of each",
+            f"{study.budget.runs:g} runs cannot decide: it takes {', '.join([*listed[:_MOST_LISTED], *others])}",
             fix=f"give --budget {least} or more, or a time such as 2m",
         )
-    return found
 
 
 def assure(prepared: PreparedAssertion, announce: Announce = mute, observe: Observer = silent) -> Assured:
@@ -119,8 +128,8 @@ def rehearse_assertion(prepared: PreparedAssertion) -> RehearsedAssertion:
     study, place = prepared.study, prepared.place
     known = {each.name: estimate(place.store, each, 1) for each in _benchmarks(study)}
     methods = foreseen(study, {name: seconds for name, seconds in known.items() if seconds is not None})
-    plan = Plan(study.rehearsed(max((each.least for each in methods), default=0)))
-    costs = [None if each.seconds is None else each.least * each.seconds for each in methods]
+    plan = Plan(study.rehearsed(foreseen_rounds(methods)))
+    costs = [each.least_seconds for each in methods]
     seconds = None if None in costs else sum(cost for cost in costs if cost is not None)
     reason = f"{len(methods)} methods in rounds, until {len(study.requirements)} formulas are decided"
     return RehearsedAssertion(Rehearsal(reason, plan, seconds, place.project.space.names), methods)

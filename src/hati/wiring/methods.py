@@ -26,6 +26,7 @@ from hati.wiring.workplace import Workplace
 _WALL = "wall_time"
 _SEPARATOR = ":"
 _HERE = {"", "."}
+_OF_ITS_OWN = " in its own environment"
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def _of_python(place: Workplace, method: Method, asked: Asked, environment: Envi
             root=place.project.root,
             recording=recording,
             interpreter=replace(interpreter, environment=environment),
-            name=f"{without_revision(method)}{' in its own environment' if environment else ''}",
+            name=f"{without_revision(method)}{_OF_ITS_OWN if environment else ''}",
         )
 
 
@@ -181,6 +182,13 @@ def _setting(value: Expression) -> Setting:
     if isinstance(value, Number | Text):
         return value.value
     raise InputError(f"{value} is no parameter", fix="use a number or a text")
+
+
+def is_called(method: Method, definition: Mapping[str, object], benchmark: str) -> bool:
+    """Whether a benchmark of that name and definition is the method's, as ``point_of`` names it, on some workload."""
+    if _SEPARATOR in method.name:
+        return benchmark == f"{without_revision(method)}{_OF_ITS_OWN if definition['build'] else ''}"
+    return benchmark.partition("(")[0] == method.name
 
 
 def without_revision(method: Method) -> Method:

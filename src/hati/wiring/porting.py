@@ -6,16 +6,32 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from hati.core import Evidence, InputError, Run
+from hati.python import of_any_interpreter
 from hati.store import Selection
-from hati.studies.assertion import STAGE, Assertion, Book, KnownMachine, Portability, Requirement, Standard, portability
+from hati.studies.assertion import (
+    CONFIDENCE,
+    STAGE,
+    Assertion,
+    Book,
+    KnownMachine,
+    Portability,
+    Requirement,
+    Standard,
+    Taken,
+    portability,
+    taken_runs,
+)
 from hati.wiring.assuring import prepare_assertion
+from hati.wiring.defining import defined_runs
 from hati.wiring.workplace import Workplace
 
 _ANY_BUDGET = "1000000"
 _MOST_LISTED = 5
 
 
-def stored_portability(place: Workplace, requirements: Sequence[Requirement], names: tuple[str, str]) -> Portability:
+def stored_portability(
+    place: Workplace, requirements: Sequence[Requirement], names: tuple[str, str], confidence: float = CONFIDENCE
+) -> Portability:
     """By what ``hati assert`` measured on both, of the revisions that formulas name, in any of its campaigns.
 
     Raises:
@@ -31,14 +47,17 @@ def stored_portability(place: Workplace, requirements: Sequence[Requirement], na
         )
     known = [_known(place, fingerprint) for fingerprint in dict.fromkeys(run.machine for run in runs)]
     first, second = chosen_machines(names, known, place.store.name)
-    of_first, of_second = (
-        study.book(Evidence(tuple(run for run in runs if run.machine == machine.fingerprint)))
-        for machine in (first, second)
-    )
-    return portability(requirements, (first, second), (of_first, of_second))
+    now = {point.benchmark.name: point.benchmark.definition for point in study.points.values()}
+    both = (first.fingerprint, second.fingerprint)
+    taken = taken_runs(list(defined_runs(place.store, runs)), now, both, of_any_interpreter)
+    books = (_book(study, taken, first.fingerprint), _book(study, taken, second.fingerprint))
+    found = portability(requirements, (first, second), books, confidence)
+    return replace(found, set_aside=taken.set_aside, former=taken.former)
 
 
-def sampled_portability(book: Book, requirements: Sequence[Requirement], names: tuple[str, str]) -> Portability:
+def sampled_portability(
+    book: Book, requirements: Sequence[Requirement], names: tuple[str, str], confidence: float = CONFIDENCE
+) -> Portability:
     """By samples of files, which say of which machine they are.
 
     Raises:
@@ -48,7 +67,7 @@ def sampled_portability(book: Book, requirements: Sequence[Requirement], names: 
     known = [KnownMachine(name, {}) for name in dict.fromkeys(sample.machine for sample in samples) if name]
     first, second = chosen_machines(names, known, "the samples")
     books = (_of_machine(book, first.fingerprint), _of_machine(book, second.fingerprint))
-    return portability(requirements, (first, second), books)
+    return portability(requirements, (first, second), books, confidence)
 
 
 def chosen_machines(
@@ -98,6 +117,18 @@ def _of_study(runs: Iterable[Run], study: Assertion) -> tuple[Run, ...]:
     return tuple(run for run in runs if _what(run) in wanted)
 
 
+def _book(study: Assertion, taken: Taken, machine: str) -> Book:
+    """What was measured on a machine, and why nothing of a method counts."""
+    book = study.book(Evidence(tuple(run for run in taken.runs if run.machine == machine)))
+    names = {key: point.benchmark.name for key, point in study.points.items()}
+    unlike = {
+        key: f"its definition is not the same on both: {', '.join(taken.unlike[name])}"
+        for key, name in names.items()
+        if name in taken.unlike
+    }
+    return replace(book, missing={**book.missing, **unlike})
+
+
 def _revisions(runs: Iterable[Run]) -> str:
     return ", ".join(list(dict.fromkeys(run.task.revision for run in runs))[-_MOST_LISTED:])
 
@@ -109,5 +140,5 @@ def _what(run: Run) -> tuple[str, str, str, str]:
 
 def _of_machine(book: Book, machine: str) -> Book:
     found = {key: tuple(each for each in samples if each.machine == machine) for key, samples in book.samples.items()}
-    missing = {key: f"there is no sample of {machine}" for key, samples in found.items() if not samples}
+    missing = {key: "there is no sample of it" for key, samples in found.items() if not samples}
     return replace(book, samples={key: samples for key, samples in found.items() if samples}, missing=missing)

@@ -3,16 +3,18 @@
 from hati.studies.assertion.atoms import Atom, check_relation, judge
 from hati.studies.assertion.book import Book
 from hati.studies.assertion.costs import Cost, costs_of
-from hati.studies.assertion.foreseen import Foreseen, foreseen
+from hati.studies.assertion.definitions import DefinedRun, Former, SetAside, Taken, taken_runs
+from hati.studies.assertion.foreseen import Foreseen, foreseen, foreseen_rounds
 from hati.studies.assertion.formulas import Answer, Settled, answer, judged_formula
 from hati.studies.assertion.point import STAGE, Point
-from hati.studies.assertion.portability import EDGES, KnownMachine, Portability, Ported, portability
+from hati.studies.assertion.portability import CONFIDENCE, EDGES, KnownMachine, Portability, Ported, portability
 from hati.studies.assertion.requirement import Requirement, methods_of
 from hati.studies.assertion.sides import asks_single_calls, run_means, side_of
 from hati.studies.assertion.standard import Standard
 from hati.studies.assertion.study import Assertion, Assured, assertion_id
 
 __all__ = [
+    "CONFIDENCE",
     "EDGES",
     "STAGE",
     "Answer",
@@ -21,24 +23,30 @@ __all__ = [
     "Atom",
     "Book",
     "Cost",
+    "DefinedRun",
     "Foreseen",
+    "Former",
     "KnownMachine",
     "Point",
     "Portability",
     "Ported",
     "Requirement",
+    "SetAside",
     "Settled",
     "Standard",
+    "Taken",
     "answer",
     "asks_single_calls",
     "assertion_id",
     "check_relation",
     "costs_of",
     "foreseen",
+    "foreseen_rounds",
     "judge",
     "judged_formula",
     "methods_of",
     "portability",
     "run_means",
     "side_of",
+    "taken_runs",
 ]

@@ -73,6 +73,10 @@ class Atom:
         """Of its holding."""
         return self.evidence.p_violated
 
+    def is_told_by(self, book: Book) -> bool:
+        """Whether what was measured of its sides can be shown: it is there, and fit to be judged."""
+        return not self.unfit and all(key in book.samples for key in methods_of(self.resolved))
+
 
 def judge(relation: syntax.Relation, book: Book, standard: Standard, early: Early = interpret.decide_early) -> Atom:
     """Decide a relation without variables; ``early`` is how where it is looked at after each round.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hati.core import Budget
 from hati.logic.interpret import Interpretation
-from hati.studies.assertion.book import Book
 from hati.studies.assertion.requirement import methods_of
 from hati.studies.assertion.study import Assertion
 
@@ -30,6 +29,11 @@ class Foreseen:
     most: int | None
     seconds: float | None
 
+    @property
+    def least_seconds(self) -> float | None:
+        """What the fewest runs take, None where it is not known."""
+        return None if self.seconds is None else self.least * self.seconds
+
 
 def foreseen(study: Assertion, seconds: Mapping[str, float]) -> tuple[Foreseen, ...]:
     """What would be run, in the order in which formulas name it; ``seconds`` of a run by the names of benchmarks."""
@@ -37,36 +41,40 @@ def foreseen(study: Assertion, seconds: Mapping[str, float]) -> tuple[Foreseen, 
     for key, point in study.points.items():
         named.setdefault(point.key, []).append(key)
     costs = {same: seconds.get(same[0]) for same in named}
+    least = {same: max(study.least[key] for key in keys) for same, keys in named.items()}
     pairs = list(_measured_together(study))
     return tuple(
-        Foreseen(tuple(keys), *_rounds(study, same, costs, pairs), costs[same]) for same, keys in named.items()
+        Foreseen(tuple(keys), *_rounds(study, same, least, costs, pairs), costs[same]) for same, keys in named.items()
     )
+
+
+def foreseen_rounds(methods: Sequence[Foreseen]) -> dict[str, int]:
+    """The fewest runs of each method by its text."""
+    return {key: each.least for each in methods for key in each.methods}
 
 
 def _measured_together(study: Assertion) -> Iterator[frozenset[_Same]]:
     """What the sides of each relation run; nothing of the same compared with itself, which no round decides."""
-    for requirement in study.requirements:
-        for relation in requirement.ground.relations:
-            methods = methods_of(requirement.resolved(relation, Book()))
-            points = [study.points[method] for method in methods]
-            found = frozenset(point.key for point in points)
-            if len(found) == len(methods):
-                yield found
+    for relations in study.decidable:
+        for relation in relations:
+            yield frozenset(study.points[method].key for method in methods_of(relation))
 
 
 def _rounds(
-    study: Assertion, same: _Same, costs: Mapping[_Same, float | None], pairs: list[frozenset[_Same]]
+    study: Assertion,
+    same: _Same,
+    least: Mapping[_Same, int],
+    costs: Mapping[_Same, float | None],
+    pairs: list[frozenset[_Same]],
 ) -> tuple[int, int | None]:
     """The fewest and the most; seed 004's interpretations are asked when the budget is spent on rounds of all."""
     if study.standard.interpretation is not Interpretation.DEFAULT:
         rounds = _affordable(study.budget, costs, costs)
         return (1, None) if rounds is None else (max(1, math.floor(rounds)), math.ceil(rounds))
-    least = study.fewest
-    spent = dict.fromkeys(costs, least)
-    further = [_affordable(study.budget, costs, pair, spent) for pair in pairs if same in pair]
+    further = [_affordable(study.budget, costs, pair, least) for pair in pairs if same in pair]
     if None in further:
-        return least, None
-    return least, least + math.ceil(max((rounds for rounds in further if rounds is not None), default=0.0))
+        return least[same], None
+    return least[same], least[same] + math.ceil(max((rounds for rounds in further if rounds is not None), default=0.0))
 
 
 def _affordable(

@@ -8,20 +8,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from hati.core import InputError
+from hati.core import InputError, parse_unit
 from hati.logic import syntax
-from hati.logic.interpret import Measured
+from hati.logic.interpret import ALPHA, Measured
+from hati.stats import quotient_interval
 from hati.studies.assertion.book import Book
-from hati.studies.assertion.requirement import Requirement, methods_of
-from hati.studies.assertion.sides import side_of
+from hati.studies.assertion.definitions import Former, SetAside
+from hati.studies.assertion.requirement import Requirement
+from hati.studies.assertion.sides import side_of, unit_of
 
 EDGES = (1.0, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, math.inf)
 """Of the histogram's bins, each from its first value on up to below its second."""
+
+CONFIDENCE = 1.0 - 2.0 * ALPHA
+"""Of intervals, as of those of judged relations."""
 
 _NAME = "name"
 _SHORTEST = 4
 """Of the beginnings of a fingerprint that name it."""
 
+Machines = tuple["KnownMachine", "KnownMachine"]
 Books = tuple[Book, Book]
 """What was measured on the first machine, and on the second."""
 
@@ -48,7 +54,8 @@ class KnownMachine:
 class Ported:
     """A comparison of two methods M and N on two machines.
 
-    ``ratios`` are mean of M / mean of N on each, the means those of runs; ``runs`` those of M and N on each.
+    ``ratios`` are mean of M / mean of N on each, the means those of runs; ``runs`` those of M and N on each, and
+    ``quotient`` the interval of the quotient of the ratios, None where a side has one run.
 
     Raises:
         InputError: for ratios that are none.
@@ -57,6 +64,7 @@ class Ported:
     text: str
     ratios: tuple[float, float]
     runs: tuple[tuple[int, int], tuple[int, int]]
+    quotient: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if not all(0.0 < ratio < math.inf for ratio in self.ratios):
@@ -71,18 +79,33 @@ class Ported:
         quotient = self.ratios[0] / self.ratios[1]
         return max(quotient, 1.0 / quotient)
 
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Of the metric, at the least with the confidence of the quotient's: from 1 on where that may be 1."""
+        if self.quotient is None:
+            return None
+        low, high = self.quotient
+        ends = sorted((max(low, 1.0 / low), max(high, 1.0 / high)))
+        return (1.0 if low <= 1.0 <= high else ends[0], ends[1])
+
 
 @dataclass(frozen=True)
 class Portability:
     """The comparisons of formulas on two machines; ``left_out`` are relations that are none, and why.
 
+    ``set_aside`` are runs of other definitions of benchmarks than those that are compared, ``former`` the benchmarks
+    of which another definition than that of now is; ``confidence`` is that of each test's interval by itself.
+
     Raises:
         InputError: where nothing can be compared.
     """
 
-    machines: tuple[KnownMachine, KnownMachine]
+    machines: Machines
     tests: tuple[Ported, ...]
     left_out: tuple[tuple[str, str], ...] = ()
+    set_aside: tuple[SetAside, ...] = ()
+    former: tuple[Former, ...] = ()
+    confidence: float = CONFIDENCE
 
     def __post_init__(self) -> None:
         if not self.tests:
@@ -95,10 +118,7 @@ class Portability:
     @property
     def names(self) -> tuple[str, str]:
         """Of both machines, with their fingerprints where they are called alike."""
-        first, second = self.machines
-        if first.name != second.name:
-            return first.name, second.name
-        return f"{first.name} {first.fingerprint}", f"{second.name} {second.fingerprint}"
+        return _names(self.machines)
 
     @property
     def median(self) -> float:
@@ -116,25 +136,33 @@ class Portability:
         return tuple(sum(low <= test.metric < high for test in self.tests) for low, high in itertools.pairwise(EDGES))
 
 
+def _names(machines: Machines) -> tuple[str, str]:
+    first, second = machines
+    if first.name != second.name:
+        return first.name, second.name
+    return f"{first.name} {first.fingerprint}", f"{second.name} {second.fingerprint}"
+
+
 def portability(
-    requirements: Sequence[Requirement], machines: tuple[KnownMachine, KnownMachine], books: Books
+    requirements: Sequence[Requirement], machines: Machines, books: Books, confidence: float = CONFIDENCE
 ) -> Portability:
-    """The relations of all formulas, each once.
+    """The relations of all formulas, each once, with intervals of that confidence.
 
     The statistics that a relation compares are taken of what was observed, without its transformations: of factors
     the metric does not depend.
 
     Raises:
-        InputError: where nothing can be compared, or something was not measured at all.
+        InputError: where nothing can be compared, something was not measured at all, or sides are of unlike dimension.
     """
     found: dict[str, Ported | str] = {}
     for requirement, relation in _relations(requirements, books[0]):
         with requirement.placing(relation):
-            found.setdefault(str(relation), _ported(relation, books))
+            found.setdefault(str(relation), _ported(relation, machines, books, confidence))
     return Portability(
         machines,
         tuple(each for each in found.values() if isinstance(each, Ported)),
         tuple((text, each) for text, each in found.items() if isinstance(each, str)),
+        confidence=confidence,
     )
 
 
@@ -144,22 +172,48 @@ def _relations(requirements: Sequence[Requirement], book: Book) -> Iterator[tupl
             yield requirement, requirement.resolved(relation, book)
 
 
-def _ported(relation: syntax.Relation, books: Books) -> Ported | str:
-    """What is known of a relation on both machines, or why it is left out."""
+def _ported(relation: syntax.Relation, machines: Machines, books: Books, confidence: float) -> Ported | str:
+    """What is known of a relation on both machines, or why it is left out.
+
+    Raises:
+        InputError: where nothing was given of a method on any machine, or what was is of unlike dimension.
+    """
     left, right = relation.left, relation.right
     if not (isinstance(left, syntax.Performance) and isinstance(right, syntax.Performance)):
         return "a limit is not of two methods"
-    for which, book in zip(("first", "second"), books, strict=True):
-        for method in methods_of(relation):
+    for machine, book in zip(_names(machines), books, strict=True):
+        for side in (left, right):
+            method = str(side.measured.method)
             if method in book.missing:
-                return f"there is no run of {method} on the {which} machine"
-    measured = [[_plain(side, book) for side in (left, right)] for book in books]
-    means = [[float(side.means.mean()) for side in sides] for sides in measured]
+                return f"{method} on {machine}: {book.missing[method]}"
+            if method not in book.samples:
+                book.sample(side.measured)
+    try:
+        units = [(unit_of(left, book) or "", unit_of(right, book) or "") for book in books]
+        measured = [(_plain(left, book), _plain(right, book)) for book in books]
+    except InputError as error:
+        return error.message
+    try:
+        for of_both in units:
+            syntax.check_dimensions(relation, *of_both)
+    except InputError as error:
+        return books[0].unfit(error)
+    if len({tuple(parse_unit(unit).dimension for unit in of_both) for of_both in units}) > 1:
+        return "its metrics are of other dimensions on the one machine than on the other"
+    return _compared(relation, measured, confidence)
+
+
+def _compared(
+    relation: syntax.Relation, measured: Sequence[tuple[Measured, Measured]], confidence: float
+) -> Ported | str:
+    means = [(float(left.means.mean()), float(right.means.mean())) for left, right in measured]
     if min(mean for pair in means for mean in pair) <= 0.0:
         return "a mean is not above zero"
     (m1, n1), (m2, n2) = means
-    sizes = [(len(sides[0].runs), len(sides[1].runs)) for sides in measured]
-    return Ported(str(relation), (m1 / n1, m2 / n2), (sizes[0], sizes[1]))
+    sizes = [(len(left.runs), len(right.runs)) for left, right in measured]
+    (of_m1, of_n1), (of_m2, of_n2) = [(left.means, right.means) for left, right in measured]
+    interval = quotient_interval((of_m1, of_n2), (of_n1, of_m2), confidence)
+    return Ported(str(relation), (m1 / n1, m2 / n2), (sizes[0], sizes[1]), interval)
 
 
 def _plain(side: syntax.Performance, book: Book) -> Measured:

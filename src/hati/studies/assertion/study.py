@@ -110,18 +110,47 @@ class Assertion:
         found = answer(self.requirements, self.book(evidence), self._shared, glance_early)
         return sum(each.judged.verdict is not Verdict.INCONCLUSIVE for each in found)
 
-    def rehearsed(self, rounds: int) -> tuple[Task, ...]:
-        """The tasks of so many rounds of all methods."""
-        return tuple(task for number in range(rounds) for task in self._round(number, self.points.keys()))
+    def rehearsed(self, rounds: Mapping[str, int]) -> tuple[Task, ...]:
+        """The tasks of rounds, so many of each method by its text."""
+        return tuple(
+            task
+            for number in range(max(rounds.values(), default=0))
+            for task in self._round(number, {key for key, most in rounds.items() if number < most})
+        )
 
     @property
     def fewest(self) -> int:
         """Rounds before anything can be told."""
         if not self._early:
             return 1
+        return min(map(self._rounds_of, self._relations), default=fewest_pairs(self._shared.alpha))
+
+    @cached_property
+    def least(self) -> Mapping[str, int]:
+        """The rounds of each method, by its text, where all formulas are decided at the earliest.
+
+        A formula is by the first of its relations that can be, since that may settle it; one of the same with itself
+        never is.
+        """
+        found = dict.fromkeys(self.points, self.fewest)
+        if not self._early:
+            return found
+        for relations in self.decidable:
+            earliest = min(map(self._rounds_of, relations), default=0)
+            for key in (key for each in relations for key in methods_of(each)):
+                found[key] = max(found[key], earliest)
+        return found
+
+    @cached_property
+    def decidable(self) -> tuple[tuple[syntax.Relation, ...], ...]:
+        """The relations of each formula that rounds may decide: none of the same with itself."""
+        resolved = ([each.resolved(one, Book()) for one in each.ground.relations] for each in self.requirements)
+        return tuple(tuple(each for each in relations if not self._is_of_itself(each)) for relations in resolved)
+
+    def _rounds_of(self, relation: syntax.Relation) -> int:
+        """Rounds before a relation can be decided."""
         alpha = self._shared.alpha
-        rounds = {fewest_alone(alpha) if _has_limit(each) else fewest_pairs(alpha) for each in self._relations}
-        return min(rounds, default=fewest_pairs(alpha))
+        return fewest_alone(alpha) if _has_limit(relation) else fewest_pairs(alpha)
 
     @property
     def _early(self) -> bool:
@@ -202,9 +231,12 @@ class Assertion:
 
     def _undecided_methods(self, atom: Atom) -> tuple[str, ...]:
         """None of a relation of the same with itself, of which the sides never differ, and of what cannot be judged."""
-        sides = (self._measured(atom.resolved.left), self._measured(atom.resolved.right))
-        settled = atom.verdict is not Verdict.INCONCLUSIVE or atom.unfit or sides[0] == sides[1]
+        settled = atom.verdict is not Verdict.INCONCLUSIVE or atom.unfit or self._is_of_itself(atom.resolved)
         return () if settled else methods_of(atom.resolved)
+
+    def _is_of_itself(self, relation: syntax.Relation) -> bool:
+        """Whether no round tells its sides apart."""
+        return self._measured(relation.left) == self._measured(relation.right)
 
     def _measured(self, side: syntax.Side) -> tuple[object, ...]:
         """What a side is, whatever it is called: two methods of which the same is run are one."""
