@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hati.core import Configuration, Outcome, Plan, Run, Task
+from hati.core import Configuration, InputError, Outcome, Plan, Run, Task
 from hati.engine import LocalEngine
 from hati.studies.assertion import Point, Standard
 from hati.subject import machine
@@ -88,6 +88,29 @@ def test_the_project_file_says_how_python_is_measured(project: Path) -> None:
     (project / "hati.toml").write_text("[python.environment]\npast = 'today'\n")
     here, old = points(project, "", "@old")
     assert here.benchmark.definition == old.benchmark.definition != before
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("project = 3\n", "pyproject.toml of poetic ("),
+        (
+            "[tool.poetry.dependencies]\ndep = '1.0'\n",
+            "neither uv nor pip installs what is needed from [tool.poetry] of",
+        ),
+    ],
+)
+def test_what_a_past_revision_needs_is_never_passed_over(text: str, wrong: str, project: Path) -> None:
+    (project / "requirements.txt").unlink()
+    (project / "pyproject.toml").write_text(text)
+    committed(project, "poetic")
+    (project / "pyproject.toml").unlink()
+    with pytest.raises(InputError) as told:
+        points(project, "@poetic")
+    assert wrong in str(told.value)
+    assert 'past = "today" below [python.environment] of hati.toml' in str(told.value)
+    (project / "hati.toml").write_text("[python.environment]\npast = 'today'\n")
+    assert not own(points(project, "@poetic")[0])
 
 
 def first_run(prepared: PreparedAssertion, tmp_path: Path) -> Run:

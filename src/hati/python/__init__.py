@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hati.python.injection import recorder
     from hati.python.interpreter import Environment, Interpreter, Network
     from hati.python.method import PythonMethod
-    from hati.python.needs import declared
+    from hati.python.needs import declared, see_installed
     from hati.python.recording import Calls, Collector, Recording
     from hati.python.sources import WorkingTree
     from hati.python.stating import StatedFunction, has_statements, read_statements
@@ -63,6 +63,7 @@ __all__ = [
     "recorder",
     "reference",
     "resolve",
+    "see_installed",
     "spl",
     "stated",
     "statements",
@@ -71,7 +72,7 @@ __all__ = [
 
 _MODULES = {
     "benchmark": ("python_benchmark",),
-    "needs": ("declared",),
+    "needs": ("declared", "see_installed"),
     "injected.controller": ("Once",),
     "injected.marks": (
         *("Statement", "freshness", "instance", "kind", "measured"),
