@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hati.core import InputError, digest
 from hati.python.installing import VENV
-from hati.python.programs import located, version_of
+from hati.python.programs import located, packages_of, version_of
 
 _FROZEN = ("", "on", "off")
 _INSTALLING = Path(__file__).with_name("installing.py")
@@ -100,6 +100,14 @@ class Interpreter:
             InputError: where there is no such interpreter.
         """
         return version_of(located(self.command, root))
+
+    def packages(self, root: Path) -> str:
+        """A digest of what is installed for it; empty where it measures in an environment of the revision's.
+
+        Raises:
+            InputError: where there is no such interpreter.
+        """
+        return "" if self.environment else packages_of(located(self.command, root))
 
     @property
     def arguments(self) -> tuple[str, ...]:
