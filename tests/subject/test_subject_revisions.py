@@ -16,6 +16,7 @@ from hati.subject import Revisions
 from hati.subject.folders import make_own, tree_root
 from hati.subject.revisions import GitHistory, Trees, directory
 from hati.subject.revisions.directory import Folder
+from hati.subject.revisions.package import PACKAGES, Package
 from hati.subject.revisions.trees import Origin
 from hati.subject.setback import Setback
 
@@ -106,6 +107,56 @@ def test_without_a_repository_folders_and_packages_are_left(tmp_path: Path) -> N
         revisions.find("HEAD")
     assert revisions.find(str(tmp_path / "before")).kind is RevisionKind.DIRECTORY
     assert revisions.find("requests==2.31.0") == Revision("requests==2.31.0", RevisionKind.PACKAGE)
+
+
+def programs(folder: Path, **scripts: str) -> None:
+    """Programs that write down what they are started with, before they do what their scripts say."""
+    folder.mkdir()
+    for name, script in scripts.items():
+        file = folder / name
+        file.write_text(f'#!/bin/sh\necho "{name} $@" >> {folder}/log\n{script}\n')
+        file.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("scripts", "last"),
+    [
+        ({"own": "", "python3": ""}, "own -m pip install "),
+        ({"own": "exit 1", "python3": ""}, "python3 -m pip --python {own} install "),
+        ({"own": "exit 1", "python3": "exit 1", "uv": ""}, "uv pip install --quiet --python {own} "),
+        ({"own": "exit 1", "uv": ""}, "uv pip install --quiet --python {own} "),
+    ],
+)
+def test_a_release_is_installed_by_its_interpreter_or_for_it(
+    scripts: dict[str, str], last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, top = tmp_path / "bin" / "own", tmp_path / "top"
+    programs(own.parent, **scripts)
+    top.mkdir()
+    monkeypatch.setenv("PATH", str(own.parent))
+    Package(top, str(own)).put("a==1", tmp_path / "tree")
+    told = (own.parent / "log").read_text().splitlines()[-1]
+    assert told.startswith(last.format(own=own))
+    assert told.endswith(f" --target {tmp_path / 'tree' / PACKAGES} a==1")
+
+
+@pytest.mark.parametrize(
+    ("scripts", "wrong"),
+    [
+        ({"own": 'case "$*" in *install*) echo "ERROR: no such release" >&2; exit 1;; esac'}, "no such release"),
+        ({"own": 'case "$*" in *install*) exit 3;; esac'}, "own ended with 3"),
+        ({"own": "exit 1", "python3": "exit 1"}, "has no pip"),
+        ({}, "there is no "),
+    ],
+)
+def test_a_release_that_cannot_be_installed_says_why(
+    scripts: dict[str, str], wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs(tmp_path / "bin", **scripts)
+    (tmp_path / "top").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    with pytest.raises(InputError, match=f"^a==1 cannot be installed: .*{wrong}"):
+        Package(tmp_path / "top", str(tmp_path / "bin" / "own")).put("a==1", tmp_path / "tree")
 
 
 def test_the_files_of_a_commit_are_all_there(repo: Path) -> None:

@@ -91,7 +91,15 @@ class Interpreter:
             InputError: where there is no such interpreter.
         """
         own = ((_OWN, sys.executable), (_INSTALLER, str(_INSTALLING))) if self.environment else ()
-        return ((_PYTHON, located(self.command, root)), *own)
+        return ((_PYTHON, self.file(root)), *own)
+
+    def file(self, root: Path) -> str:
+        """Where it is on this machine.
+
+        Raises:
+            InputError: where there is no such interpreter.
+        """
+        return located(self.command, root)
 
     def version(self, root: Path) -> str:
         """Which Python it is, by no path.
@@ -99,7 +107,7 @@ class Interpreter:
         Raises:
             InputError: where there is no such interpreter.
         """
-        return version_of(located(self.command, root))
+        return version_of(self.file(root))
 
     def packages(self, root: Path) -> str:
         """A digest of what is installed for it; empty where it measures in an environment of the revision's.
@@ -107,7 +115,7 @@ class Interpreter:
         Raises:
             InputError: where there is no such interpreter.
         """
-        return "" if self.environment else packages_of(located(self.command, root))
+        return "" if self.environment else packages_of(self.file(root))
 
     @property
     def arguments(self) -> tuple[str, ...]:
