@@ -54,7 +54,7 @@ class Revisions:
         if release is not None:
             return self._known(release, Package(self.top, self._python))
         if text == _HERE:
-            folder = Folder(self.top)
+            folder = Folder(self.top, self.within)
             return self._known(folder.revision(NAME), folder)
         if text.startswith(("/", "./", "../", "~/")):
             return self._folder(Path(text).expanduser(), start or Path())
