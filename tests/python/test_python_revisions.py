@@ -319,6 +319,21 @@ def test_a_lock_constrains_what_pip_installs(tmp_path: Path) -> None:
         requirements(tmp_path)
 
 
+def test_what_wishes_name_outside_of_the_tree_counts_by_its_content(tmp_path: Path) -> None:
+    wheel(tmp_path / "wheels", "dep", "1.0", "")
+    (tmp_path / "more.txt").write_text("-r further.txt")
+    (tmp_path / "further.txt").write_text("dep")
+    environment = Environment(("-r", f"{tmp_path}/more.txt"), (f"--find-links={tmp_path}/wheels", "--pre", "--x=y"))
+    found = [environment.build("")]
+    assert environment.build("") == found[0]
+    wheel(tmp_path / "wheels", "dep", "1.0", "edited = 1")
+    found.append(environment.build(""))
+    (tmp_path / "further.txt").write_text("other")
+    found.append(environment.build(""))
+    assert len(set(found)) == 3
+    assert Wishes.parse(found[0][3:]).extra == environment.extra
+
+
 def test_wishes_reach_the_installation() -> None:
     environment = Environment(("numpy>=2",), ("--pre", "--x={y}"))
     build = environment.build("cpython-3.12.1")

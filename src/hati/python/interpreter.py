@@ -11,6 +11,7 @@ from pathlib import Path
 from hati.core import InputError, digest
 from hati.python.installing import VENV
 from hati.python.programs import located, packages_of, version_of
+from hati.python.requirement_files import mentioned
 
 _FROZEN = ("", "on", "off")
 _INSTALLING = Path(__file__).with_name("installing.py")
@@ -45,9 +46,13 @@ class Environment:
             raise InputError("an environment has an empty requirement or option")
 
     def build(self, version: str) -> tuple[str, ...]:
-        """The command that makes it in a revision's tree, of the interpreter of that version."""
+        """The command that makes it in a revision's tree, of the interpreter of that version.
+
+        What it names outside of the tree counts by its content.
+        """
         told = [f"extra={text}" for text in self.extra] + [f"option={text}" for text in self.options]
         told += [f"network={self.network}", f"version={version}", f"installer={_installer()}"]
+        told += [f"content={each}" for each in mentioned((*self.extra, *self.options))]
         escaped = [word.replace("{", "{{").replace("}", "}}") for word in told]
         return (f"{{program:{_OWN}}}", "-I", f"{{program:{_INSTALLER}}}", f"python={{program:{_PYTHON}}}", *escaped)
 

@@ -52,6 +52,17 @@ def content(tree: Path, place: Path) -> dict[str, str]:
     return {os.path.relpath(place, tree): digest(whole)}
 
 
+def mentioned(words: Iterable[str]) -> list[str]:
+    """Digests of what words of a command name by absolute paths, as in ``--find-links=/srv/wheels``, in no order."""
+    top = Path("/")
+    found: dict[str, str] = {}
+    for word in words:
+        place = Path(word if word.startswith("/") else word.partition("=")[2])
+        if place.is_absolute():
+            found |= content(top, place) if _is_archive(place) or place.is_dir() else contents(top, [place])
+    return sorted(found.values())
+
+
 def _named(text: str) -> Iterator[tuple[bool, str]]:
     """The paths in a requirements file, each with whether it is one of further requirements."""
     for raw in text.replace("\\\n", " ").splitlines():
@@ -78,8 +89,12 @@ def _sources(folder: Path) -> Iterator[Path]:
         parts = path.relative_to(folder).parts
         if any(part.startswith(".") or part in _MADE or part.endswith(".egg-info") for part in parts):
             continue
-        if path.is_file() and (path.suffix in {".py", ".toml", ".cfg"} or path.name.endswith(_ARCHIVES)):
+        if path.is_file() and (path.suffix in {".py", ".toml", ".cfg"} or _is_archive(path)):
             yield path
+
+
+def _is_archive(path: Path) -> bool:
+    return path.name.endswith(_ARCHIVES)
 
 
 def _plain(path: Path) -> Path:
