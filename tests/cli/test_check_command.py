@@ -315,6 +315,13 @@ def test_a_pinned_reference_that_is_none_is_told_with_its_place(tmp_path: Path, 
     assert "hati.toml" not in hati_here("check", "HEAD", "--reference", "mian").err
 
 
+def test_a_pinned_folder_is_looked_for_from_the_project(tmp_path: Path, hati_here: Hati) -> None:
+    evolving(tmp_path, extra='\n[check]\nreference = "./before"\n').commit()
+    (tmp_path / "elsewhere" / "before").mkdir(parents=True)
+    done = hati_here("check", "HEAD", "--project", str(tmp_path), folder=tmp_path / "elsewhere")
+    assert f"there is no folder {tmp_path}/before" in done.err
+
+
 @pytest.mark.parametrize(
     ("table", "message"),
     [

@@ -9,12 +9,12 @@ from hati.core import Benchmark, Metric, Reader, ReaderKind
 from hati.python import of_any_interpreter, python_benchmark
 
 
-def test_only_the_interpreters_version_is_left_out(tmp_path: Path) -> None:
+def test_only_the_interpreter_and_what_is_installed_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text("def f(n): ...\n")
     here = python_benchmark("m:f", parameters=(1,), root=tmp_path)
-    words = [word for word in here.command if not word.startswith("version=")]
-    assert len(words) == len(here.command) - 1
-    there = replace(here, command=(*words, "version=another"))
+    words = [word for word in here.command if not word.startswith(("version=", "packages="))]
+    assert len(words) == len(here.command) - 2
+    there = replace(here, command=(*words, "version=another", "packages=others"))
     assert here.definition != there.definition
     assert of_any_interpreter(here.definition) == of_any_interpreter(there.definition)
     other = replace(here, command=(*here.command, "source=another"))

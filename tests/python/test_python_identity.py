@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from measuring import QUICK, Measure, recorded, values
 from hati.core import Benchmark, InputError, Outcome
 from hati.python import Environment, Interpreter, python_benchmark
 from hati.python.imports import imported_files
+from hati.python.injected.installed import installed
 from hati.python.sources import WorkingTree
 
 WORK = """
@@ -134,6 +137,73 @@ def test_a_python_that_was_not_planned_with_does_not_measure(project: Path) -> N
     done = recorded(project, project, "method=work:loop", "parameter=int:n=10", "version=cpython-2.0")
     assert done.returncode == 1
     assert done.stderr.endswith(", and the measurement was planned for cpython-2.0; start it again\n")
+
+
+def record(folder: Path, name: str, commit: str = "") -> Path:
+    """What an installed package leaves of itself."""
+    place = folder / f"{name}.dist-info"
+    place.mkdir(parents=True, exist_ok=True)
+    if commit:
+        (place / "direct_url.json").write_text(f'{{"vcs_info": {{"commit_id": "{commit}", "vcs": "git"}}}}')
+    return place
+
+
+def with_packages(project: Path, folder: Path) -> Interpreter:
+    """The tests' interpreter, with packages in a folder of its own."""
+    program = project / "packaged"
+    program.write_text(f'#!/bin/sh\nexport PYTHONPATH="{folder}:relative"\nexec {sys.executable} "$@"\n')
+    program.chmod(0o755)
+    return Interpreter("./packaged")
+
+
+def test_installed_packages_are_those_that_python_itself_finds() -> None:
+    found = {(each.name, each.version) for each in distributions() if "-" in Path(str(each._path)).stem}  # type: ignore[attr-defined]  # it tells no path else
+    plain = {f"{re.sub('[-_.]+', '-', name).lower()} {version}" for name, version in found}
+    told = {" ".join(line.split(" ")[:2]) for line in installed(sys.path).splitlines()}
+    assert told == plain
+    assert len(told) > 10
+
+
+def test_an_upgrade_of_what_is_installed_is_another_benchmark(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "packages"
+    interpreter, own = with_packages(project, folder), Interpreter("./packaged", environment=Environment())
+
+    def definition(asked: Interpreter = interpreter) -> str:
+        return python_benchmark("work:loop", parameters=(9,), root=project, interpreter=asked).definition
+
+    place = record(folder, "dep-1.0")
+    before, before_own = definition(), definition(own)
+    assert definition() == before
+    record(Path("relative"), "other-1.0")
+    (folder / "dep-1.0.data").mkdir()
+    (folder / "Source.egg-info").mkdir()
+    assert definition() == before
+    place = place.rename(folder / "dep-1.1.dist-info")
+    upgraded = definition()
+    assert upgraded != before
+    record(folder, "dep-1.1", commit="0a1b")
+    from_commit = definition()
+    assert from_commit not in {before, upgraded}
+    record(folder, "dep-1.1", commit="0a1c")
+    assert definition() not in {before, upgraded, from_commit}
+    assert definition(own) == before_own
+    assert str(tmp_path) not in upgraded
+
+
+def test_what_is_installed_after_planning_is_not_measured(project: Path, tmp_path: Path, measure: Measure) -> None:
+    folder = tmp_path / "packages"
+    interpreter = with_packages(project, folder)
+    record(folder, "dep-1.0")
+    benchmark = python_benchmark("work:loop", parameters=(10,), root=project, recording=QUICK, interpreter=interpreter)
+    [run] = measure(project, benchmark)
+    assert run.outcome is Outcome.DONE, run.detail + run.output
+    record(folder, "more-1.0")
+    [run] = measure(project, benchmark)
+    assert run.outcome is not Outcome.DONE
+    assert "changed since the measurement was planned; start it again" in run.detail + run.output
 
 
 def listed(benchmark: Benchmark, folder: Path) -> str:

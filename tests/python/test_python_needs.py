@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hati.python import declared
+from hati.core import InputError
+from hati.python import declared, see_installed
 
 LOCK = """
 version = 1
@@ -21,6 +22,47 @@ source = {{ registry = "https://example.org/simple" }}
 """
 
 
+POETRY_LOCK = """
+[[package]]
+name = "dep"
+version = "{dep}"
+[metadata]
+content-hash = "{own}"
+"""
+POETRY = """
+[tool.poetry]
+name = "a"
+version = "{own}"
+[tool.poetry.dependencies]
+python = "^3.11"
+dep = "{dep}"
+[tool.poetry.group.dev.dependencies]
+more = "{more}"
+"""
+DYNAMIC = """
+[project]
+name = "a"
+version = "1"
+dynamic = ["dependencies", "readme"]
+[tool.setuptools.dynamic]
+dependencies = { file = ["needed/base.in"] }
+readme = { file = "readme.txt" }
+"""
+HATCH = """
+[project]
+name = "a"
+dynamic = ["dependencies"]
+[tool.hatch.metadata.hooks.requirements_txt]
+files = ["needed/base.in"]
+"""
+GROUPS = "[dependency-groups]\ntest = ['dep=={dep}']\n"
+ALONG = "[project]\nname = 'a'\ndependencies = ['lib']\n[tool.uv.sources]\nlib = { path = '../lib', editable = true }\n"
+
+
+def poetry(own: int = 1, dep: int = 1, more: int = 1) -> str:
+    return POETRY.format(own=own, dep=dep, more=more)
+
+
 def project(version: str, needed: str = "") -> str:
     return f"[project]\nname = 'a'\nversion = '{version}'\ndependencies = [{needed}]\n"
 
@@ -28,7 +70,9 @@ def project(version: str, needed: str = "") -> str:
 def tree(folder: Path, **files: str) -> Path:
     folder.mkdir(exist_ok=True)
     for name, text in files.items():
-        (folder / name.replace("__", ".")).write_text(text)
+        file = folder / name.replace("___", "/").replace("__", ".")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
     return folder
 
 
@@ -46,6 +90,11 @@ def test_a_tree_that_needs_nothing_says_nothing(files: dict[str, str], tmp_path:
         ),
         ({"uv__lock": LOCK.format(own=1, dep=1)}, {"uv__lock": LOCK.format(own=2, dep=1)}),
         ({"requirements__txt": "dep==1"}, {"requirements__txt": "dep==1", "readme__txt": "more"}),
+        ({"requirements__txt": "-e ."}, {"requirements__txt": "-e .", "a__py": "more"}),
+        ({"pyproject__toml": poetry()}, {"pyproject__toml": poetry(own=2)}),
+        ({"poetry__lock": POETRY_LOCK.format(own=1, dep=1)}, {"poetry__lock": POETRY_LOCK.format(own=2, dep=1)}),
+        ({"pyproject__toml": DYNAMIC}, {"pyproject__toml": DYNAMIC, "readme__txt": "more"}),
+        ({"setup__py": "open('README.txt')"}, {"setup__py": "open('README.txt')", "README__txt": "more"}),
     ],
 )
 def test_a_release_alone_needs_no_other_environment(
@@ -67,7 +116,121 @@ def test_a_release_alone_needs_no_other_environment(
         ({"requirements__txt": "dep==1"}, {"requirements__txt": "dep==2"}),
         ({"requirements__txt": "dep==1"}, {"requirements__txt": "dep==1", "setup__py": ""}),
         ({"uv__lock": "["}, {"uv__lock": "[["}),
+        ({"pyproject__toml": poetry()}, {"pyproject__toml": poetry(dep=2)}),
+        ({"pyproject__toml": poetry()}, {"pyproject__toml": poetry(more=2)}),
+        ({"poetry__lock": POETRY_LOCK.format(own=1, dep=1)}, {"poetry__lock": POETRY_LOCK.format(own=1, dep=2)}),
+        ({"pyproject__toml": GROUPS.format(dep=1)}, {"pyproject__toml": GROUPS.format(dep=2)}),
+        *(({name: "first"}, {name: "second"}) for name in ("Pipfile", "Pipfile__lock", "environment__yml")),
+        ({"setup__cfg": "[options]\ninstall_requires = a"}, {"setup__cfg": "[options]\ninstall_requires = b"}),
     ],
 )
 def test_what_is_needed_tells_trees_apart(first: dict[str, str], second: dict[str, str], tmp_path: Path) -> None:
     assert declared(tree(tmp_path / "first", **first)) != declared(tree(tmp_path / "second", **second))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"requirements__txt": "dep\n-r needed/base.in  # and these\n"},
+        {"requirements__txt": "--requirement=needed/base.in"},
+        {"requirements__txt": "-cneeded/base.in"},
+        {"requirements__txt": "dep\n--constraint \\\n  needed/base.in\n"},
+        {"requirements__txt": "-r first.txt", "first__txt": "-r first.txt\n-r needed/../needed/second.txt"},
+        {"requirements___tests__txt": "-r ../needed/base.in"},
+        {"pyproject__toml": DYNAMIC},
+        {"pyproject__toml": HATCH},
+        {"setup__py": "setup(install_requires=open('needed/base.in'))"},
+        {"setup__py": "", "setup__cfg": "install_requires = file: needed/base.in"},
+    ],
+)
+def test_what_files_name_counts_by_its_content(files: dict[str, str], tmp_path: Path) -> None:
+    files = {**files, "needed___second__txt": "-r base.in"}
+    before = declared(tree(tmp_path / "a", **files, needed___base__in="dep==1"))
+    assert before == declared(tree(tmp_path / "b", **files, needed___base__in="dep==1", needed___else__in=""))
+    assert before != declared(tree(tmp_path / "c", **files, needed___base__in="dep==2"))
+    assert before != declared(tree(tmp_path / "d", **files))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"requirements__txt": "-e ../lib[fast]"},
+        {"requirements__txt": "--find-links ../lib"},
+        {"requirements__txt": "lib @ file:../lib"},
+        {"requirements__txt": "../lib"},
+        {"pyproject__toml": ALONG},
+        {"uv__lock": "[[package]]\nname = 'lib'\nversion = '1'\nsource = { editable = '../lib' }\n"},
+        {"poetry__lock": "[[package]]\nname = 'lib'\nversion = '1'\nsource = { type = 'directory', url = '../lib' }\n"},
+    ],
+)
+def test_what_is_installed_from_beside_the_tree_counts_by_its_sources(files: dict[str, str], tmp_path: Path) -> None:
+    found = []
+    for name, source in (("a", "1"), ("b", "1"), ("c", "2")):
+        lib = {"lib___lib__py": source, f"lib___build___{name}__py": "", f"lib___{name}__log": ""}
+        tree(tmp_path / name, **lib)
+        found.append(declared(tree(tmp_path / name / "own", **files)))
+    assert found[0] == found[1] != found[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "wrong"),
+    [
+        ("pyproject.toml", "project = 3", "project is 3, where a table belongs"),
+        ("pyproject.toml", "tool = 1", "tool is 1, where a table belongs"),
+        ("pyproject.toml", "[tool]\npoetry = 1", "tool.poetry is 1, where a table belongs"),
+        ("pyproject.toml", "[tool.poetry.group]\ndev = 1", "tool.poetry.group holds 1, where a table belongs"),
+        ("pyproject.toml", "[project]\ndependencies = 'x'", "project.dependencies is 'x', where an array belongs"),
+        ("pyproject.toml", "[project]\ndependencies = [1]", "project.dependencies holds 1, where a text belongs"),
+        ("pyproject.toml", "[dependency-groups]\na = 'x'", "dependency-groups holds 'x', where an array belongs"),
+        (
+            "pyproject.toml",
+            "[project]\nrequires-python = 3.11",
+            "project.requires-python is 3.11, where a text belongs",
+        ),
+        ("uv.lock", "package = 3", "package is 3, where an array belongs"),
+        ("poetry.lock", "package = [3]", "package holds 3, where a table belongs"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_told_with_its_place(name: str, text: str, wrong: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError) as told:
+        declared(tmp_path)
+    assert str(told.value).startswith(f'{tmp_path / name}: {wrong}; correct it; else past = "today"')
+    with pytest.raises(InputError) as told:
+        declared(tmp_path, "v1.2")
+    assert str(told.value).startswith(f"{name} of v1.2: {wrong}")
+
+
+@pytest.mark.parametrize("text", ["[[package]]\nsource = 3\n", "[[package]]\nname = 3\nsource = {a = 1979-05-27}"])
+def test_odd_locks_are_no_trouble(text: str, tmp_path: Path) -> None:
+    assert declared(tree(tmp_path, uv__lock=text)) is not None
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"pyproject__toml": poetry(), "poetry__lock": ""}, "[tool.poetry] of pyproject.toml, poetry.lock"),
+        ({"pyproject__toml": f"{poetry()}\n[project]\nname = 'a'"}, "[tool.poetry] of pyproject.toml"),
+        (
+            {"pyproject__toml": "[tool.poetry]\npackage-mode = false\n[build-system]\nrequires = ['poetry-core']"},
+            "[tool.poetry] of pyproject.toml",
+        ),
+        ({"pyproject__toml": GROUPS.format(dep=1)}, "[dependency-groups] of pyproject.toml"),
+        ({"requirements-a__txt": "", "requirements-b__txt": ""}, "requirements-a.txt, requirements-b.txt"),
+        ({"requirements___base__txt": ""}, "requirements/"),
+        ({"Pipfile": "", "environment__yml": ""}, "Pipfile, environment.yml"),
+        ({"setup__cfg": "install_requires = a"}, "setup.cfg"),
+    ],
+)
+def test_what_nothing_here_installs_is_refused(files: dict[str, str], said: str, tmp_path: Path) -> None:
+    assert declared(tree(tmp_path, **files)) is not None
+    with pytest.raises(InputError) as told:
+        see_installed(tmp_path, "v1.2")
+    why = f"v1.2 has no environment of its own: neither uv nor pip installs what is needed from {said} alone"
+    assert str(told.value).startswith(f'{why}; past = "today" below [python.environment] of hati.toml')
+    see_installed(tree(tmp_path, requirements__txt=""), "v1.2")
+
+
+@pytest.mark.parametrize("files", [{}, {"setup__py": ""}, {"pyproject__toml": "["}, {"pyproject__toml": project("1")}])
+def test_what_is_installed_or_fails_at_it_is_not_refused(files: dict[str, str], tmp_path: Path) -> None:
+    see_installed(tree(tmp_path, **files), "v1.2")

@@ -257,6 +257,25 @@ name = "tool"
 version = "0.1"
 source = { editable = "." }
 """
+POETRY = "[tool.poetry]\nname = 'tool'\n[tool.poetry.dependencies]\ndep = '^1'\n"
+POETRY_LOCK = """
+[[package]]
+name = "dep"
+version = "1.0"
+[[package]]
+name = "from-git"
+version = "1.0"
+[package.source]
+type = "git"
+url = "https://example.org/from-git"
+[[package]]
+name = "mirrored"
+version = "2.0"
+[package.source]
+type = "legacy"
+url = "https://example.org/simple"
+"""
+PYLOCK = "[[packages]]\nname = 'dep'\nversion = '1.0'\n[[packages]]\nname = 'x'\nversion = '1'\nvcs = {}\n"
 
 
 @pytest.mark.parametrize(
@@ -265,10 +284,13 @@ source = { editable = "." }
         ({}, []),
         ({"requirements.txt": "", "requirements-dev.txt": ""}, ["--requirement", "requirements.txt"]),
         ({"requirements-base.txt": ""}, ["--requirement", "requirements-base.txt"]),
-        ({"requirements-base.txt": "", "requirements-dev.txt": ""}, []),
+        ({"requirements-a.txt": "", "requirements-b.txt": "", "setup.py": ""}, ["--editable", "."]),
         ({"pyproject.toml": "[tool.ruff]\n"}, []),
         ({"pyproject.toml": "[project]\nname = 'tool'\n"}, ["--editable", "."]),
         ({"setup.py": ""}, ["--editable", "."]),
+        ({"pyproject.toml": f"{POETRY}[build-system]\nrequires = ['poetry-core']\n"}, ["--editable", "."]),
+        ({"pyproject.toml": POETRY, "requirements.txt": ""}, ["--requirement", "requirements.txt"]),
+        ({"pyproject.toml": "tool = 1\nproject = 3\n", "uv.lock": "package = [3, {name = 3}]"}, ["--editable", "."]),
     ],
 )
 def test_what_is_installed_is_what_the_revision_says(files: dict[str, str], wanted: list[str], tmp_path: Path) -> None:
@@ -283,9 +305,33 @@ def test_a_lock_constrains_what_pip_installs(tmp_path: Path) -> None:
     (tmp_path / "setup.py").write_text("")
     assert requirements(tmp_path) == ["--constraint", ".hati-venv/constraints.txt", "--editable", "."]
     assert (tmp_path / ".hati-venv" / "constraints.txt").read_text() == "dep==1.0"
+    (tmp_path / "uv.lock").unlink()
+    for name, text, told in (
+        ("poetry.lock", POETRY_LOCK, ["dep==1.0", "mirrored==2.0"]),
+        ("pylock.toml", PYLOCK, ["dep==1.0"]),
+    ):
+        (tmp_path / name).write_text(text)
+        requirements(tmp_path)
+        assert (tmp_path / ".hati-venv" / "constraints.txt").read_text().splitlines() == told
+        (tmp_path / name).unlink()
     (tmp_path / "uv.lock").write_text("[")
     with pytest.raises(InstallationError, match=r"uv\.lock: "):
         requirements(tmp_path)
+
+
+def test_what_wishes_name_outside_of_the_tree_counts_by_its_content(tmp_path: Path) -> None:
+    wheel(tmp_path / "wheels", "dep", "1.0", "")
+    (tmp_path / "more.txt").write_text("-r further.txt")
+    (tmp_path / "further.txt").write_text("dep")
+    environment = Environment(("-r", f"{tmp_path}/more.txt"), (f"--find-links={tmp_path}/wheels", "--pre", "--x=y"))
+    found = [environment.build("")]
+    assert environment.build("") == found[0]
+    wheel(tmp_path / "wheels", "dep", "1.0", "edited = 1")
+    found.append(environment.build(""))
+    (tmp_path / "further.txt").write_text("other")
+    found.append(environment.build(""))
+    assert len(set(found)) == 3
+    assert Wishes.parse(found[0][3:]).extra == environment.extra
 
 
 def test_wishes_reach_the_installation() -> None:

@@ -380,6 +380,18 @@ class TestBuild:
         with pytest.raises(MeasurementError, match=r"edited before its files were copied: main\.in; start again"):
             output(3)
 
+    def test_a_log_that_is_written_during_a_campaign_is_in_none_of_its_builds(self, root: Path, warden: Warden) -> None:
+        build = Benchmark("b", ("cat", "made"), Reader(ReaderKind.PROCESS), METRICS, ("sh", "-c", "cat log.txt >made"))
+        (root / "log.txt").touch()
+        folder = InPlace(root)
+        subject = LocalSubject(root, [build], machine(), trees=folder)
+        subject.tidy()
+        (root / "log.txt").write_text("began\n")
+        task = Task("s", "design", "b", Configuration(), folder.revision, Workload(), 1)
+        run = subject.measure(task, warden)
+        assert (run.outcome, run.output) == (Outcome.DONE, "")
+        subject.close()
+
     def test_a_failing_build_is_told_with_its_output_and_not_repeated(
         self, build: Callable[..., Run], root: Path
     ) -> None:

@@ -22,6 +22,12 @@ def test_a_remembered_output_does_not_change_the_revision(tmp_path: Path) -> Non
     assert (tmp_path / ".hati" / "outputs").read_text() == "answer.json\n"
 
 
+def test_what_is_in_hatis_own_folder_need_not_be_remembered(tmp_path: Path) -> None:
+    (tmp_path / ".hati").mkdir()
+    remember_output(tmp_path, tmp_path / ".hati" / "store.sqlite")
+    assert not (tmp_path / ".hati" / "outputs").exists()
+
+
 def test_a_file_elsewhere_is_none_of_its_business(tmp_path: Path) -> None:
     root = tmp_path / "project"
     (root / ".hati").mkdir(parents=True)

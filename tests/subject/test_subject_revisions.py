@@ -12,10 +12,11 @@ from pathlib import Path, PurePath
 import pytest
 
 from hati.core import InputError, MeasurementError, Outcome, Revision, RevisionKind
-from hati.subject import Revisions
+from hati.subject import Revisions, remember_output
 from hati.subject.folders import make_own, tree_root
-from hati.subject.revisions import GitHistory, Trees, directory
+from hati.subject.revisions import GitHistory, Trees
 from hati.subject.revisions.directory import Folder
+from hati.subject.revisions.package import PACKAGES, Package
 from hati.subject.revisions.trees import Origin
 from hati.subject.setback import Setback
 
@@ -108,6 +109,56 @@ def test_without_a_repository_folders_and_packages_are_left(tmp_path: Path) -> N
     assert revisions.find("requests==2.31.0") == Revision("requests==2.31.0", RevisionKind.PACKAGE)
 
 
+def programs(folder: Path, **scripts: str) -> None:
+    """Programs that write down what they are started with, before they do what their scripts say."""
+    folder.mkdir()
+    for name, script in scripts.items():
+        file = folder / name
+        file.write_text(f'#!/bin/sh\necho "{name} $@" >> {folder}/log\n{script}\n')
+        file.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("scripts", "last"),
+    [
+        ({"own": "", "python3": ""}, "own -m pip install "),
+        ({"own": "exit 1", "python3": ""}, "python3 -m pip --python {own} install "),
+        ({"own": "exit 1", "python3": "exit 1", "uv": ""}, "uv pip install --quiet --python {own} "),
+        ({"own": "exit 1", "uv": ""}, "uv pip install --quiet --python {own} "),
+    ],
+)
+def test_a_release_is_installed_by_its_interpreter_or_for_it(
+    scripts: dict[str, str], last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, top = tmp_path / "bin" / "own", tmp_path / "top"
+    programs(own.parent, **scripts)
+    top.mkdir()
+    monkeypatch.setenv("PATH", str(own.parent))
+    Package(top, str(own)).put("a==1", tmp_path / "tree")
+    told = (own.parent / "log").read_text().splitlines()[-1]
+    assert told.startswith(last.format(own=own))
+    assert told.endswith(f" --target {tmp_path / 'tree' / PACKAGES} a==1")
+
+
+@pytest.mark.parametrize(
+    ("scripts", "wrong"),
+    [
+        ({"own": 'case "$*" in *install*) echo "ERROR: no such release" >&2; exit 1;; esac'}, "no such release"),
+        ({"own": 'case "$*" in *install*) exit 3;; esac'}, "own ended with 3"),
+        ({"own": "exit 1", "python3": "exit 1"}, "has no pip"),
+        ({}, "there is no "),
+    ],
+)
+def test_a_release_that_cannot_be_installed_says_why(
+    scripts: dict[str, str], wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs(tmp_path / "bin", **scripts)
+    (tmp_path / "top").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    with pytest.raises(InputError, match=f"^a==1 cannot be installed: .*{wrong}"):
+        Package(tmp_path / "top", str(tmp_path / "bin" / "own")).put("a==1", tmp_path / "tree")
+
+
 def test_the_files_of_a_commit_are_all_there(repo: Path) -> None:
     revisions = Revisions(project(repo))
     second = revisions.find("HEAD~1")
@@ -157,13 +208,15 @@ def test_what_is_here_counts_by_its_content(repo: Path) -> None:
         (".", lambda folder: (folder / "program").write_text("edited\n"), "program"),
         ("./copy", lambda folder: (folder / "program").chmod(0o644), "program"),
         (".", lambda folder: (folder / "program").unlink(), "program"),
-        ("./copy", lambda folder: (folder / "added").symlink_to("program"), "added"),
-        (".", lambda folder: [(folder / name).touch() for name in "abcde"], "a, .*b, .*c and 2 more"),
+        ("./copy", lambda folder: (folder / "a").write_text(" and more behind another start"), "a"),
+        (".", lambda folder: [(folder / name).write_text("2") for name in "abcde"], "a, .*b, .*c and 2 more"),
     ],
 )
 def test_what_was_edited_meanwhile_is_not_taken_for_what_was_found(
     repo: Path, monkeypatch: pytest.MonkeyPatch, name: str, edit: Callable[[Path], object], told: str
 ) -> None:
+    for file in "abcde":
+        (project(repo) / file).write_text("1")
     shutil.copytree(project(repo), project(repo) / "copy", symlinks=True)
     monkeypatch.chdir(project(repo))
     revisions = Revisions(project(repo))
@@ -175,8 +228,28 @@ def test_what_was_edited_meanwhile_is_not_taken_for_what_was_found(
     assert again.top.is_dir()
 
 
+def test_what_is_added_or_appended_meanwhile_is_not_copied(repo: Path) -> None:
+    log, edited = project(repo) / "log.txt", project(repo) / "program"
+    log.write_text("first\n")
+    before = edited.read_text()
+    revisions = Revisions(project(repo))
+    found = revisions.find(".")
+    for file in (log, edited):
+        with file.open("a") as stream:
+            stream.write("second\n")
+    (project(repo) / "added").write_text("more")
+    (project(repo) / "linked").symlink_to("program")
+    tree = revisions.trees(project(repo)).tree(found.id).folder
+    assert (tree / "log.txt").read_text() == "first\n"
+    assert (tree / "program").read_text() == before
+    assert not (tree / "added").exists()
+    assert not (tree / "linked").is_symlink()
+    assert log.read_text() == "first\nsecond\n"
+
+
 def test_what_this_process_writes_into_a_folder_is_no_edit(repo: Path) -> None:
-    with (project(repo) / "store.sqlite").open("w") as store:
+    (project(repo) / "store.sqlite").write_text("no run")
+    with (project(repo) / "store.sqlite").open("r+") as store:
         revisions = Revisions(project(repo))
         found = revisions.find(".")
         store.write("a run")
@@ -187,12 +260,24 @@ def test_what_this_process_writes_into_a_folder_is_no_edit(repo: Path) -> None:
         revisions.trees(project(repo)).tree(found.id)
 
 
-def test_what_goes_while_it_is_copied_is_told(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_goes_while_it_is_copied_is_told(repo: Path) -> None:
+    (project(repo) / "gone").touch()
     folder = Folder(project(repo))
     found = folder.revision("here")
-    monkeypatch.setattr(directory, "tree_files", lambda _: [Path("program"), Path("gone")])
+    (project(repo) / "gone").unlink()
     with pytest.raises(MeasurementError, match="copied: gone; start again"):
         folder.put(found.id, repo / "tree")
+
+
+def test_what_hati_wrote_into_a_project_below_its_repository_is_no_content(repo: Path) -> None:
+    before = Revisions(project(repo)).find(".").id
+    make_own(project(repo))
+    (project(repo) / "report.json").write_text("{}")
+    assert Revisions(project(repo)).find(".").id != before
+    remember_output(project(repo), project(repo) / "report.json")
+    revisions = Revisions(project(repo))
+    assert revisions.find(".").id == before
+    assert not (revisions.trees(project(repo)).tree(before).folder / "report.json").exists()
 
 
 def test_hatis_own_folder_is_seen_neither_by_git_nor_as_content(repo: Path, git: Git) -> None:

@@ -33,6 +33,23 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.parametrize("store", ["runs.sqlite", "sqlite:///{}/runs.sqlite", "kept/runs.sqlite"])
+def test_a_store_in_the_folder_is_no_part_of_what_is_measured(
+    store: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = workplace(project, "sqlite://").revision
+    monkeypatch.chdir(project)
+    (project / "kept").mkdir()
+    name = store.format(project)
+    place = workplace(project, name)
+    assert place.revision == before
+    prepared = prepare_screening(place, REQUEST, fresh=False)
+    screen(prepared)
+    assert workplace(project, name).revision == before
+    assert workplace(project, None).revision == before
+    assert prepare_screening(workplace(project, name), REQUEST, fresh=False).finished
+
+
 class StopError(Exception):
     """Stands for whatever may end a campaign."""
 

@@ -152,6 +152,6 @@ def test_the_working_tree_is_looked_at_once(project: Path, monkeypatch: pytest.M
     """So that all methods are of the same, were it edited meanwhile."""
     found: list[str] = []
     find = Revisions.find
-    monkeypatch.setattr(Revisions, "find", lambda self, text: (found.append(text), find(self, text))[1])
+    monkeypatch.setattr(Revisions, "find", lambda self, text, start: (found.append(text), find(self, text))[1])
     prepared(project, "m:f(1) <= m:f@v1(1) & m:f(2) <= m:f@v1(2)")
     assert sorted(found) == [".", "v1"]

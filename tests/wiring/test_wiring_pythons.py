@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from hati.core import Configuration, Outcome, Plan, Run, Task
+from hati.core import Configuration, InputError, Outcome, Plan, Run, Task
 from hati.engine import LocalEngine
 from hati.studies.assertion import Point, Standard
 from hati.subject import machine
@@ -24,7 +25,7 @@ def wheel(folder: Path, version: str) -> None:
     folder.mkdir(exist_ok=True)
     about = f"dep-{version}.dist-info"
     with zipfile.ZipFile(folder / f"dep-{version}-py3-none-any.whl", "w") as file:
-        file.writestr("dep.py", f"VERSION = '{version}'\n")
+        file.writestr("dep.py", f"VERSION = '{version}'\ndef get(n): return n\n")
         file.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: dep\nVersion: {version}\n")
         file.writestr(f"{about}/WHEEL", WHEEL)
         file.writestr(f"{about}/RECORD", "")
@@ -90,6 +91,29 @@ def test_the_project_file_says_how_python_is_measured(project: Path) -> None:
     assert here.benchmark.definition == old.benchmark.definition != before
 
 
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("project = 3\n", "pyproject.toml of poetic ("),
+        (
+            "[tool.poetry.dependencies]\ndep = '1.0'\n",
+            "neither uv nor pip installs what is needed from [tool.poetry] of",
+        ),
+    ],
+)
+def test_what_a_past_revision_needs_is_never_passed_over(text: str, wrong: str, project: Path) -> None:
+    (project / "requirements.txt").unlink()
+    (project / "pyproject.toml").write_text(text)
+    committed(project, "poetic")
+    (project / "pyproject.toml").unlink()
+    with pytest.raises(InputError) as told:
+        points(project, "@poetic")
+    assert wrong in str(told.value)
+    assert 'past = "today" below [python.environment] of hati.toml' in str(told.value)
+    (project / "hati.toml").write_text("[python.environment]\npast = 'today'\n")
+    assert not own(points(project, "@poetic")[0])
+
+
 def first_run(prepared: PreparedAssertion, tmp_path: Path) -> Run:
     [point] = prepared.study.points.values()
     benchmark, root = point.benchmark, prepared.place.project.root
@@ -98,6 +122,42 @@ def first_run(prepared: PreparedAssertion, tmp_path: Path) -> Run:
     with LocalEngine(root, (benchmark,), machine(), lock=tmp_path / "lock", trees=trees) as engine:
         [run] = engine.run(Plan((task,)))
     return run
+
+
+def broken(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first ``python3`` on the search path is none."""
+    folder.mkdir()
+    (folder / "python3").write_text("#!/bin/sh\nexit 3\n")
+    (folder / "python3").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+
+def test_a_release_is_installed_for_what_measures_it(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "hati.toml").write_text(f"[python]\ninterpreter = '{sys.executable}'\n")
+    broken(tmp_path / "bin", monkeypatch)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(project / "wheels"))
+    run = first_run(prepared(project, "dep:get@dep==1.0(1) <= 1 s"), tmp_path)
+    assert run.outcome is Outcome.DONE, run.detail + run.output
+
+
+def test_folders_in_formulas_count_from_the_project(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place, text in ((project.parent / "before", "right"), (tmp_path / "elsewhere" / "before", "wrong")):
+        place.mkdir(parents=True)
+        (place / "tool.py").write_text(f"def get(n): return '{text}'\n")
+    (tmp_path / "elsewhere" / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere" / "project")
+    [absolute] = points(project, f"@'{project.parent}/before'")
+    [relative] = points(project, "@'../before'")
+    assert relative.revision.id == absolute.revision.id
+    monkeypatch.chdir(tmp_path)
+    assert points(project, "@'../before'")[0].revision.id == absolute.revision.id
+    with pytest.raises(InputError, match=f"there is no folder {project}/before"):
+        points(project, "@'./before'")
 
 
 @pytest.mark.acceptance

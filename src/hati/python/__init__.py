@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hati.python.injection import recorder
     from hati.python.interpreter import Environment, Interpreter, Network
     from hati.python.method import PythonGenerator, PythonMethod
-    from hati.python.needs import declared
+    from hati.python.needs import declared, see_installed
     from hati.python.portable import of_any_interpreter
     from hati.python.recording import Calls, Collector, Recording
     from hati.python.sources import WorkingTree
@@ -68,6 +68,7 @@ __all__ = [
     "recorder",
     "reference",
     "resolve",
+    "see_installed",
     "spl",
     "stated",
     "statements",
@@ -77,7 +78,7 @@ __all__ = [
 _MODULES = {
     "benchmark": ("python_benchmark",),
     "giving": ("GeneratorError",),
-    "needs": ("declared",),
+    "needs": ("declared", "see_installed"),
     "injected.controller": ("Once",),
     "injected.marks": (
         *("Statement", "freshness", "instance", "kind", "measured"),

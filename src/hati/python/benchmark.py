@@ -39,9 +39,9 @@ def python_benchmark(
     behind, as in ``module:function('uniform')``, which come before the parameters. The method is that of the revision
     a task is for; workload and instance, and a method that measures itself, are those of the working tree ``root``,
     whichever that revision is; their files' contents, and those of what they import from there, are part of the
-    benchmark, and so is which Python measures. Parameters in order get the names that the workload's have (else the
-    instance's, else the method's own). The name is that of the method and its generators unless one is given;
-    ``timeout``, in seconds, is a minute and ten times what is to be recorded.
+    benchmark, and so are which Python measures and what is installed for it. Parameters in order get the names that the
+    workload's have (else the instance's, else the method's own). The name is that of the method and its generators
+    unless one is given; ``timeout``, in seconds, is a minute and ten times what is to be recorded.
 
     Raises:
         InputError: for a reference that is none, a generator that the working tree does not have, a parameter
@@ -51,6 +51,7 @@ def python_benchmark(
     recording, interpreter = recording or Recording(), interpreter or Interpreter()
     root = root.resolve()
     tree, version = WorkingTree(root, interpreter.roots), interpreter.version(root)
+    packages = interpreter.packages(root)
     target = PythonMethod.parse(method)
     generators = _generators(workload=workload, instance=instance)
     taken = [*(each.method for each in generators.values()), *([target] if tree.measures(target) else [])]
@@ -67,6 +68,7 @@ def python_benchmark(
             *(_word(key, value, parameters) for key, value in given.items()),
             *(f"source={_literal(mark)}" for mark in marks),
             *(f"imports={{file:{_IMPORTS}}}", f"version={_literal(version)}"),
+            *([f"packages={packages}"] if packages else []),
         ),
         Reader(ReaderKind.HATI),
         recording.read,

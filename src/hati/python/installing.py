@@ -1,7 +1,8 @@
 """Makes a virtual environment in a revision's tree: a program of its own, with the standard library alone.
 
-What is installed is what that revision says: ``uv.lock`` by ``uv sync`` where uv is there, else as constraints; then
-``requirements.txt`` (or the only ``requirements*.txt``), and the project itself, editable, where it can be installed.
+What is installed is what that revision says: ``uv.lock`` by ``uv sync`` where uv is there, else as constraints, as are
+other locks; then ``requirements.txt`` (or the only ``requirements*.txt``), and the project itself, editable, where it
+can be installed. What is said in another way alone is refused.
 A release of a package is there already: beside it only the extra requirements are installed.
 """
 
@@ -13,15 +14,19 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 VENV = ".hati-venv"
 """The folder of the environment, in the revision's tree."""
+TODAY = 'past = "today" below [python.environment] of hati.toml has past revisions run in today\'s installation'
+"""What helps where nothing here installs what a revision says."""
 
 _RELEASE = ".packages"
+_LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml")
+_OTHERS = ("Pipfile", "Pipfile.lock", "environment.yml", "environment.yaml")
 _CONSTRAINTS = Path(VENV, "constraints.txt")
 _OLDEST_PIP = (22, 3)  # the first that installs into another interpreter's environment
 _OFFLINE = "; nothing may be downloaded here: network = true below [python.environment] of hati.toml allows it"
@@ -30,6 +35,10 @@ _BRANCHES = "×╰├─▶│ "
 
 class InstallationError(Exception):
     """What could not be done, in one line."""
+
+
+class RefusedError(InstallationError):
+    """What a tree says is needed in a way that nothing here installs, in one line."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +76,8 @@ def main(words: Sequence[str]) -> int:
     try:
         install(Path(), wishes, shutil.which("uv"), is_release)
     except InstallationError as error:
-        sys.stderr.write(f"{error}{_OFFLINE if wishes.offline else ''}\n")
+        fix = f"; {TODAY}" if isinstance(error, RefusedError) else _OFFLINE if wishes.offline else ""
+        sys.stderr.write(f"{error}{fix}\n")
         return 1
     return 0
 
@@ -78,7 +88,7 @@ def install(tree: Path, wishes: Wishes, uv: str | None, is_release: bool) -> Non
     Raises:
         InstallationError: naming the program that failed, with what it said.
     """
-    if uv and not is_release and (tree / "uv.lock").is_file():
+    if uv and not is_release and (tree / "uv.lock").is_file() and _can_be_installed(tree):
         words = [uv, "sync", "--frozen", "--no-dev", "--quiet", "--python", wishes.python, *wishes.uv]
         _run(words, tree, {"UV_PROJECT_ENVIRONMENT": VENV})
         wanted = list(wishes.extra)
@@ -92,35 +102,97 @@ def install(tree: Path, wishes: Wishes, uv: str | None, is_release: bool) -> Non
 
 
 def requirements(tree: Path) -> list[str]:
-    """What pip is to install for a tree: arguments."""
-    wanted: list[str] = []
-    if constraints := _locked(tree):
+    """What pip is to install for a tree: arguments.
+
+    Raises:
+        InstallationError: as ``installed``, and where a lock is none.
+    """
+    wanted = installed(tree)
+    if constraints := _locked(tree) if wanted else []:
         (tree / _CONSTRAINTS).write_text("\n".join(constraints), encoding="utf-8")
-        wanted += ["--constraint", str(_CONSTRAINTS)]
+        return ["--constraint", str(_CONSTRAINTS), *wanted]
+    return wanted
+
+
+def installed(tree: Path) -> list[str]:
+    """What is installed of a tree by pip, apart from the versions that a lock names: arguments, none for no needs.
+
+    Raises:
+        RefusedError: where the tree only says what it needs in other ways.
+        InstallationError: where its project file is none.
+    """
     listed = [tree / "requirements.txt"] if (tree / "requirements.txt").is_file() else [*tree.glob("requirements*.txt")]
-    installed = ["--editable", "."] if _can_be_installed(tree) else []
-    if len(listed) == 1:
-        installed = ["--requirement", listed[0].name, *installed]
-    return [*wanted, *installed] if installed else []
+    files = ["--requirement", listed[0].name] if len(listed) == 1 else []
+    found = [*files, *(["--editable", "."] if _can_be_installed(tree) else [])]
+    if not found and (said := ", ".join(_said(tree))):
+        raise RefusedError(f"neither uv nor pip installs what is needed from {said} alone")
+    return found
+
+
+def _said(tree: Path) -> Iterator[str]:
+    """What says what is needed, though nothing is installed from it."""
+    project = tree / "pyproject.toml"
+    data = _toml(project) if project.is_file() else {}
+    for keys in ("tool.poetry", "dependency-groups"):
+        if _part(data, keys):
+            yield f"[{keys}] of {project.name}"
+    yield from (name for name in (*_LOCKS, *_OTHERS) if (tree / name).is_file())
+    yield from sorted(file.name for file in tree.glob("requirements*.txt"))
+    if any((tree / "requirements").glob("**/*.txt")):
+        yield "requirements/"
+    options = tree / "setup.cfg"
+    if options.is_file() and "install_requires" in options.read_text(errors="replace"):
+        yield options.name
 
 
 def _locked(tree: Path) -> list[str]:
-    """The versions that ``uv.lock`` has of packages from an index; of one with several the index decides."""
-    file = tree / "uv.lock"
-    if not file.is_file():
-        return []
+    """The versions that locks have of packages from an index; of one with several the index decides."""
     found: dict[str, set[str]] = {}
-    for package in _toml(file).get("package", []):
-        if "registry" in package.get("source", {}) and "version" in package:
-            found.setdefault(package["name"], set()).add(package["version"])
+    for file in (tree / name for name in _LOCKS):
+        data = _toml(file) if file.is_file() else {}
+        for package in _packages(data):
+            name, version = package.get("name"), package.get("version")
+            if isinstance(name, str) and isinstance(version, str) and _is_indexed(package, file.name):
+                found.setdefault(name, set()).add(version)
     return [f"{name}=={version}" for name, versions in found.items() if len(versions) == 1 for version in versions]
+
+
+def _packages(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    listed = [*_listed(data.get("package")), *_listed(data.get("packages"))]
+    return [each for each in listed if isinstance(each, dict)]
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _is_indexed(package: Mapping[str, Any], lock: str) -> bool:
+    """Whether a package is from an index, so that its version says which it is."""
+    source = package.get("source")
+    if lock == "uv.lock":
+        return isinstance(source, dict) and "registry" in source
+    if isinstance(source, dict) and source.get("type") != "legacy":
+        return False
+    return not package.keys() & {"git", "url", "path", "vcs", "directory", "archive"}
 
 
 def _can_be_installed(tree: Path) -> bool:
     if (tree / "setup.py").is_file():
         return True
     file = tree / "pyproject.toml"
-    return file.is_file() and not {"build-system", "project"}.isdisjoint(_toml(file))
+    if not file.is_file():
+        return False
+    data = _toml(file)
+    if _part(data, "tool.poetry") and (_part(data, "tool.poetry.package-mode") is False or "build-system" not in data):
+        return False
+    return not {"build-system", "project"}.isdisjoint(data)
+
+
+def _part(data: Mapping[str, Any], keys: str) -> Any:
+    found: Any = data
+    for key in keys.split("."):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
 
 
 def _toml(file: Path) -> dict[str, Any]:

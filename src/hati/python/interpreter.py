@@ -10,7 +10,8 @@ from pathlib import Path
 
 from hati.core import InputError, digest
 from hati.python.installing import VENV
-from hati.python.programs import located, version_of
+from hati.python.programs import located, packages_of, version_of
+from hati.python.requirement_files import mentioned
 
 _FROZEN = ("", "on", "off")
 _INSTALLING = Path(__file__).with_name("installing.py")
@@ -45,9 +46,13 @@ class Environment:
             raise InputError("an environment has an empty requirement or option")
 
     def build(self, version: str) -> tuple[str, ...]:
-        """The command that makes it in a revision's tree, of the interpreter of that version."""
+        """The command that makes it in a revision's tree, of the interpreter of that version.
+
+        What it names outside of the tree counts by its content.
+        """
         told = [f"extra={text}" for text in self.extra] + [f"option={text}" for text in self.options]
         told += [f"network={self.network}", f"version={version}", f"installer={_installer()}"]
+        told += [f"content={each}" for each in mentioned((*self.extra, *self.options))]
         escaped = [word.replace("{", "{{").replace("}", "}}") for word in told]
         return (f"{{program:{_OWN}}}", "-I", f"{{program:{_INSTALLER}}}", f"python={{program:{_PYTHON}}}", *escaped)
 
@@ -91,7 +96,15 @@ class Interpreter:
             InputError: where there is no such interpreter.
         """
         own = ((_OWN, sys.executable), (_INSTALLER, str(_INSTALLING))) if self.environment else ()
-        return ((_PYTHON, located(self.command, root)), *own)
+        return ((_PYTHON, self.file(root)), *own)
+
+    def file(self, root: Path) -> str:
+        """Where it is on this machine.
+
+        Raises:
+            InputError: where there is no such interpreter.
+        """
+        return located(self.command, root)
 
     def version(self, root: Path) -> str:
         """Which Python it is, by no path.
@@ -99,7 +112,15 @@ class Interpreter:
         Raises:
             InputError: where there is no such interpreter.
         """
-        return version_of(located(self.command, root))
+        return version_of(self.file(root))
+
+    def packages(self, root: Path) -> str:
+        """A digest of what is installed for it; empty where it measures in an environment of the revision's.
+
+        Raises:
+            InputError: where there is no such interpreter.
+        """
+        return "" if self.environment else packages_of(self.file(root))
 
     @property
     def arguments(self) -> tuple[str, ...]:

@@ -2,55 +2,148 @@
 
 from __future__ import annotations
 
-import tomllib
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hati.core import digest
+from hati.core import InputError, Place, digest
+from hati.python.installing import TODAY, InstallationError, RefusedError, installed
+from hati.python.project_files import LOCK, PROJECT, parsed, part
+from hati.python.requirement_files import content, contents
 
-_LOCK, _PROJECT = "uv.lock", "pyproject.toml"
-_OWN = {"editable", "virtual", "directory"}
-_OF_PROJECT = ("dependencies", "requires-python", "optional-dependencies", "dynamic")
+_PROJECT, _SETUP, _OPTIONS = "pyproject.toml", "setup.py", "setup.cfg"
+_LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml")
+_OTHERS = ("Pipfile", "Pipfile.lock", "environment.yml", "environment.yaml")
+_REQUIREMENTS = ("requirements*.txt", "requirements/**/*.txt")
+_NEEDED = "install_requires"
+_OWN = ("editable", "virtual", "directory")
+_STATING = ("project", "build-system", "dependency-groups", "tool.poetry", "tool.flit.metadata")
+_COUNTED = (
+    *(f"project.{key}" for key in ("dependencies", "requires-python", "optional-dependencies", "dynamic")),
+    *("build-system", "dependency-groups", "tool.uv"),
+    *(f"tool.poetry.{key}" for key in ("dependencies", "dev-dependencies", "group", "extras", "source")),
+    *("tool.poetry.package-mode", "tool.pdm.dev-dependencies", "tool.hatch.metadata"),
+    *("tool.flit.metadata.requires", "tool.flit.metadata.requires-extra"),
+    *("tool.setuptools.dynamic.dependencies", "tool.setuptools.dynamic.optional-dependencies"),
+)
+_ALONG = ("tool.uv.sources", "tool.poetry.dependencies", "tool.poetry.group")
+_READ = re.compile(r"[\w./-]+\.(?:txt|in)\b")
+_ABOUT = re.compile("readme|licen[cs]e|change|history|news|authors|manifest|version", re.IGNORECASE)
+_PLACES = {"path", "editable", "directory", "virtual", "url"}
 
 
-def declared(tree: Path) -> str | None:
-    """A hash of what a lock, requirements and a project file say is needed; None where a tree has none of these.
+def declared(tree: Path, of: str = "") -> str | None:
+    """A hash of what locks, requirements and a project file say is needed; None where a tree has none of these.
 
-    The project's own name and version are no part of it, so that a release alone is no other environment. A file that
-    cannot be read as what it is counts by its bytes: who installs from it is told.
+    So that it holds the contents of all files that these name. The project's own name and version are no part of it, so
+    that a release alone is no other environment. A file that is no TOML counts by its bytes: who installs from it is
+    told. Errors call the tree ``of``, or tell its path.
+
+    Raises:
+        InputError: for a part of a file that is none of what belongs there, or a file that cannot be read.
     """
-    found = {
-        _LOCK: _read(tree / _LOCK, _locked),
-        _PROJECT: _read(tree / _PROJECT, _project),
-        **{file.name: file.read_text(errors="replace") for file in sorted(tree.glob("requirements*.txt"))},
-        **{name: _read(tree / name, lambda _: None) for name in ("setup.py", "setup.cfg")},
-    }
-    said = {name: content for name, content in found.items() if content is not None}
-    return digest(said) if said.keys() - {"setup.cfg"} else None
-
-
-def _read(file: Path, part: Any) -> object:
-    """The part of a TOML file that counts; of others the text."""
-    if not file.is_file():
-        return None
-    text = file.read_text(errors="replace")
-    if file.suffix not in {".toml", ".lock"}:
-        return text
     try:
-        return part(tomllib.loads(text))
-    except ValueError:
-        return text
+        said = {name: found for name, found in _said(tree, of) if found is not None}
+    except OSError as error:
+        where = Place(_called(tree, Path(error.filename or "").name, of))
+        raise InputError(f"it cannot be read: {error.strerror}", place=where, fix="make it readable") from None
+    return digest(said) if said else None
 
 
-def _locked(data: dict[str, Any]) -> object:
-    packages = (each for each in data.get("package", []) if _OWN.isdisjoint(each.get("source", {})))
-    return sorted(([each.get("name"), each.get("version"), str(each.get("source"))] for each in packages), key=str)
+def see_installed(tree: Path, of: str) -> None:
+    """See that what the tree ``of`` a revision needs can be installed, as far as is known before it is tried.
+
+    Raises:
+        InputError: where it is said in a way that nothing here installs.
+    """
+    try:
+        installed(tree)
+    except RefusedError as error:
+        raise InputError(f"{of} has no environment of its own: {error}", fix=TODAY) from None
+    except InstallationError:  # who installs from it is told
+        return
 
 
-def _project(data: dict[str, Any]) -> object:
+def _said(tree: Path, of: str) -> Iterator[tuple[str, object]]:
+    named = {file for pattern in _REQUIREMENTS for file in tree.glob(pattern)}
+    for name in _LOCKS:
+        if (lock := tree / name).is_file():
+            data = parsed(lock, LOCK, _called(tree, name, of))
+            yield name, _text(lock) if data is None else _locked(data)
+            yield from _beside(tree, data or {})
+    if (file := tree / _PROJECT).is_file():
+        data = parsed(file, PROJECT, _called(tree, _PROJECT, of))
+        yield _PROJECT, _text(file) if data is None else _project(data)
+        if data is not None:
+            named |= {tree / name for name in _dynamic(data)}
+            yield from _beside(tree, [part(data, keys) for keys in _ALONG])
+    for name in _scripts(tree):
+        yield name, _text(tree / name)
+        named |= {tree / path for path in _READ.findall(_text(tree / name)) if not _ABOUT.match(Path(path).name)}
+    yield from ((name, _text(tree / name)) for name in _OTHERS if (tree / name).is_file())
+    yield from contents(tree, named).items()
+
+
+def _scripts(tree: Path) -> Iterator[str]:
+    """What setuptools reads: of options alone, which tools have there too, only where they say what is needed."""
+    if (tree / _SETUP).is_file():
+        yield _SETUP
+    options = tree / _OPTIONS
+    if options.is_file() and ((tree / _SETUP).is_file() or _NEEDED in _text(options)):
+        yield _OPTIONS
+
+
+def _beside(tree: Path, value: object) -> Iterator[tuple[str, str]]:
+    """The contents of what packages are to be had from on this machine."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _beside(tree, each)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            if isinstance(each, str) and key in _PLACES and "://" not in each:
+                yield from content(tree, tree / each).items()
+            yield from _beside(tree, each)
+
+
+def _called(tree: Path, name: str, of: str) -> str:
+    return f"{name} of {of}" if of else str(tree / name)
+
+
+def _text(file: Path) -> str:
+    return file.read_text(errors="replace")
+
+
+def _packages(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [*data.get("package", []), *data.get("packages", [])]
+
+
+def _locked(data: Mapping[str, Any]) -> object:
+    """Each package's name, version and source; none that is there by its path, as the project is."""
+    others = (each for each in _packages(data) if all(part(each, f"source.{kind}") is None for kind in _OWN))
+    return sorted(([str(each.get(key)) for key in ("name", "version", "source")] for each in others), key=str)
+
+
+def _project(data: Mapping[str, Any]) -> object:
     """None of a file that only configures tools."""
-    if {"project", "build-system"}.isdisjoint(data):
+    if all(part(data, keys) is None for keys in _STATING):
         return None
-    project = data.get("project", {})
-    parts = [project.get(key) for key in _OF_PROJECT]
-    return [str(parts), str(data.get("build-system")), str(data.get("tool", {}).get("uv", {}).get("sources"))]
+    return {keys: str(found) for keys in _COUNTED if (found := part(data, keys)) is not None}
+
+
+def _dynamic(data: Mapping[str, Any]) -> list[str]:
+    """The files that dependencies are read from."""
+    hooks = (
+        "tool.setuptools.dynamic.dependencies",
+        "tool.setuptools.dynamic.optional-dependencies",
+        "tool.hatch.metadata",
+    )
+    return [text for keys in hooks for text in _texts(part(data, keys))]
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)

@@ -6,12 +6,12 @@ import json
 
 from hati.core import canonical_json
 
-_VERSION = "version="
+_OWN = ("version=", "packages=")
 _RECORDER = "recorder.py"
 
 
 def of_any_interpreter(definition: str) -> str:
-    """A benchmark's definition without the version of the interpreter, where it is one of a Python function.
+    """A definition without the interpreter's version and what is installed, where it is of a Python function.
 
     Else, and where it is empty, the definition as it is.
     """
@@ -20,7 +20,5 @@ def of_any_interpreter(definition: str) -> str:
     known = json.loads(definition)
     if not any(path == _RECORDER for path, _ in known["files"]):
         return definition
-    without = {
-        key: [word for word in known[key] or () if not word.startswith(_VERSION)] for key in ("command", "build")
-    }
+    without = {key: [word for word in known[key] or () if not word.startswith(_OWN)] for key in ("command", "build")}
     return canonical_json({**known, **without})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from sqlalchemy import Connection, Engine, Insert, Table
 from sqlalchemy.exc import DBAPIError
@@ -39,6 +40,11 @@ class Database(ABC):
     """Where a store is, by the ``name`` that people are told: no name holds a password."""
 
     name: str
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Those that it writes on this machine."""
+        return ()
 
     @abstractmethod
     def missing(self) -> bool:

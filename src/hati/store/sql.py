@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from sqlalchemy import Connection, Engine, RowMapping, Select, delete, func, insert, select, update
 
@@ -64,6 +65,11 @@ class SqlStore:
     def name(self) -> str:
         """Where it is, as people are told."""
         return self._database.name
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What it writes on this machine; none of a server's, or of one in memory."""
+        return self._database.files
 
     def begin(self, study: StudyId, metrics: Sequence[Metric], machine: Machine) -> StudyRecord:
         """Make a study known, or find it where it is known already."""

@@ -28,6 +28,13 @@ class Sqlite(Database):
         """The file at a path, by another name where one is given."""
         return cls(URL.create("sqlite", database=str(file)), name or str(file))
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Its own, and those that SQLite has beside it meanwhile."""
+        if self.file is None:
+            return ()
+        return tuple(self.file.with_name(f"{self.file.name}{end}") for end in ("", "-wal", "-shm", "-journal"))
+
     def missing(self) -> bool:
         """Whether there is no file."""
         return self.file is not None and not self.file.exists()

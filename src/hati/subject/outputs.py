@@ -9,12 +9,12 @@ _LIST = Path(".hati") / "outputs"
 
 
 def remember_output(root: Path, file: Path) -> None:
-    """Remember a file below the folder ``root`` as Hati's own; others are none of its business."""
+    """Remember a file below the folder ``root`` as Hati's own; others, and what is in ``.hati``, need not be."""
     try:
         path = file.resolve().relative_to(root.resolve()).as_posix()
     except ValueError:
         return
-    if path in outputs(root):
+    if path.startswith(".hati/") or path in outputs(root):
         return
     with suppress(OSError), (root / _LIST).open("a", encoding="utf-8") as stream:
         stream.write(f"{path}\n")

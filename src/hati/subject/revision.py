@@ -9,14 +9,25 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import NamedTuple
 
 from hati.core import InputError
 from hati.subject.outputs import outputs
 
-Contents = Mapping[Path, tuple[str, bytes]]
+
+class Content(NamedTuple):
+    """Whether a path is a file, a program or a link; a hash of what it holds, and of a file how many bytes that are."""
+
+    kind: str
+    hash: bytes
+    size: int
+
+
+Contents = Mapping[Path, Content]
 
 _PASSED_OVER = {".hati", ".git", ".svn", "__pycache__"}
+_HERE = PurePath()
 _PROJECT_FILE = "hati.toml"
 
 
@@ -34,7 +45,7 @@ def directory_revision(root: Path) -> str:
 
 
 def contents(root: Path, files: Iterable[Path]) -> Contents:
-    """Of each of the files below a folder whether it is a file, a program or a link, and a hash of what it holds.
+    """What each of the files below a folder is and holds.
 
     Raises:
         InputError: where a file cannot be read.
@@ -54,16 +65,19 @@ def contents(root: Path, files: Iterable[Path]) -> Contents:
 def revision_of(found: Contents) -> str:
     """The revision that has these contents, in the order of their paths."""
     whole = hashlib.sha256()
-    for path, (kind, content) in found.items():
-        whole.update(f"{os.fspath(path)}\0{kind}\0".encode("utf-8", "surrogateescape"))
-        whole.update(content)
+    for path, content in found.items():
+        whole.update(f"{os.fspath(path)}\0{content.kind}\0".encode("utf-8", "surrogateescape"))
+        whole.update(content.hash)
     return whole.hexdigest()[:12]
 
 
-def tree_files(root: Path) -> list[Path]:
-    """The files that make up a folder's revision, relative to it, sorted; links are files of their own."""
+def tree_files(root: Path, within: PurePath = _HERE) -> list[Path]:
+    """The files that make up a folder's revision, relative to it, sorted; links are files of their own.
+
+    The project is ``within`` it: what Hati wrote there does not count.
+    """
     files = _git_files(root) or _svn_files(root) or _all_files(root)
-    own = outputs(root) | {_PROJECT_FILE}
+    own = {(within / path).as_posix() for path in outputs(root / within)} | {_PROJECT_FILE}
     return sorted(p for p in files if _PASSED_OVER.isdisjoint(p.parts) and p.as_posix() not in own)
 
 
@@ -77,12 +91,13 @@ def modified_since(root: Path, moment: datetime) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _content(path: Path) -> tuple[str, bytes]:
+def _content(path: Path) -> Content:
     status = path.lstat()
     if stat.S_ISLNK(status.st_mode):
-        return "link", hashlib.sha256(os.fsencode(path.readlink())).digest()
+        return Content("link", hashlib.sha256(os.fsencode(path.readlink())).digest(), 0)
     with path.open("rb") as file:
-        return "program" if status.st_mode & stat.S_IXUSR else "file", hashlib.file_digest(file, "sha256").digest()
+        kind = "program" if status.st_mode & stat.S_IXUSR else "file"
+        return Content(kind, hashlib.file_digest(file, "sha256").digest(), file.tell())
 
 
 def _git_files(root: Path) -> list[Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from hati.campaign import Observer, campaign, silent
@@ -26,12 +26,13 @@ from hati.studies.assertion import (
 )
 from hati.subject import Revisions
 from hati.wiring.campaigns import campaign_of, never
-from hati.wiring.methods import Asked, point_of, without_revision
-from hati.wiring.pythons import environments_of
+from hati.wiring.methods import Asked, is_function, point_of, without_revision
+from hati.wiring.pythons import environments_of, interpreter_of
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.workplace import Announce, Workplace, mute
 
 _MOST_LISTED = 5
+_RELEASE = "=="
 _MARKS = (("hati.toml",), ("pyproject.toml", ".git", ".svn"))
 
 
@@ -80,7 +81,7 @@ def prepare_assertion(
     Raises:
         InputError: where a formula is about what cannot be found or measured, or the budget cannot decide.
     """
-    revisions = Revisions(place.project.root)
+    revisions = Revisions(place.project.root, _python_of_releases(place, requirements))
     points = _points(place, revisions, requirements)
     _check(requirements, points, standard)
     first = assertion_id(requirements, list(points.values()), standard, place.machine.fingerprint)
@@ -135,6 +136,18 @@ def rehearse_assertion(prepared: PreparedAssertion) -> RehearsedAssertion:
     return RehearsedAssertion(Rehearsal(reason, plan, seconds, place.project.space.names), methods)
 
 
+def _python_of_releases(place: Workplace, requirements: Sequence[Requirement]) -> str:
+    """What releases are installed for where functions are measured in them: what measures these; else the usual."""
+    methods = (method for _, relation in _relations(requirements) for method in _methods(relation))
+    functions = any(_RELEASE in method.revision and is_function(place, method) for method in methods)
+    project = place.project
+    return interpreter_of(project.python).file(project.root) if functions else ""
+
+
+def _methods(relation: Relation) -> list[Method]:
+    return [side.measured.method for side in (relation.left, relation.right) if isinstance(side, Performance)]
+
+
 def _points(place: Workplace, revisions: Revisions, requirements: Sequence[Requirement]) -> dict[str, Point]:
     """Each method of the formulas once, by its text; all revisions of a method record what is asked of any."""
     metrics: dict[str, set[str]] = defaultdict(set)
@@ -147,7 +160,8 @@ def _points(place: Workplace, revisions: Revisions, requirements: Sequence[Requi
                 metrics[key].add(side.measured.metric)
                 asked[str(without_revision(side.measured.method))] |= Asked.of(side)
                 where.setdefault(key, (side.measured.method, requirement, relation))
-    find, environments = cache(revisions.find), environments_of(place.project, revisions)
+    find = cache(partial(revisions.find, start=place.project.root))
+    environments = environments_of(place.project, revisions)
     points = {}
     for key, (method, requirement, relation) in where.items():
         with requirement.placing(relation):

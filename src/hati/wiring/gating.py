@@ -124,7 +124,7 @@ def _reference(place: Workplace, revisions: Revisions, revision: Revision, wante
         return reference_of(revisions, revision, wanted)
     check = place.project.check
     try:
-        return reference_of(revisions, revision, check.reference)
+        return reference_of(revisions, revision, check.reference, place.project.root)
     except InputError as error:
         raise InputError(error.message, place=error.place or check.reference_place, fix=error.fix) from error
 

@@ -69,7 +69,7 @@ def point_of(
     known = {benchmark.name: benchmark for benchmark in place.project.benchmarks}
     if method.name in known:
         benchmark, own = _of_project(known[method.name], method), _own(known[method.name])
-    elif _SEPARATOR in method.name:
+    elif is_function(place, method):
         past = method.revision not in _HERE
         environment = environments(find(method.revision)) if past else None
         benchmark, own = _of_python(place, method, asked, environment), _WALL
@@ -86,6 +86,11 @@ def point_of(
     revision = find(method.revision or ".")
     configuration = place.project.space.default if method.name in known else type(place.project.space.default)({})
     return Point(str(method), benchmark, revision, configuration, own)
+
+
+def is_function(place: Workplace, method: Method) -> bool:
+    """Whether a method is a Python function, and none of hati.toml."""
+    return _SEPARATOR in method.name and all(method.name != each.name for each in place.project.benchmarks)
 
 
 def _check_callee(callee: Callee) -> None:

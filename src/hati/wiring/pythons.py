@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from hati.core import Revision, RevisionKind
 from hati.project import FILE, Past, Project, PythonTable, read_project
-from hati.python import Collector, Environment, Interpreter, Network, Recording, declared
+from hati.python import Collector, Environment, Interpreter, Network, Recording, declared, see_installed
 from hati.subject import Revisions
 from hati.subject.setback import Setback
 
@@ -51,7 +51,8 @@ def recording_of(table: PythonTable) -> Recording:
 def environments_of(project: Project, revisions: Revisions) -> Environments:
     """An environment of its own for each past revision that says what it needs, if that is not what is needed today.
 
-    A release of a package has none: it is installed with what it needs.
+    A release of a package has none: it is installed with what it needs. What is given raises an InputError for a
+    revision that says what it needs wrongly, or in a way that nothing here installs.
     """
     said = project.python.environment
     if said.past is Past.TODAY:
@@ -63,15 +64,15 @@ def environments_of(project: Project, revisions: Revisions) -> Environments:
     def found(revision: Revision) -> Environment | None:
         if revision.kind is RevisionKind.PACKAGE:
             return None
-        needed = _declared(revisions, revision)
-        return None if needed is None or needed == declared(project.root) else environment
+        with TemporaryDirectory(prefix="hati-") as folder:
+            try:
+                tree = revisions.trees(Path(folder)).tree(revision.id).folder
+            except Setback:  # who measures it is told
+                return None
+            needed = declared(tree, str(revision))
+            if needed is None or needed == declared(project.root):
+                return None
+            see_installed(tree, str(revision))
+        return environment
 
     return found
-
-
-def _declared(revisions: Revisions, revision: Revision) -> str | None:
-    with TemporaryDirectory(prefix="hati-") as folder:
-        try:
-            return declared(revisions.trees(Path(folder)).tree(revision.id).folder)
-        except Setback:  # who measures it is told
-            return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hati.core import InputError, Revision, RevisionKind
 from hati.subject import Revisions
 
@@ -9,17 +11,18 @@ PREVIOUS = "previous"
 MERGE_BASE = "merge-base"
 
 
-def reference_of(revisions: Revisions, revision: Revision, wanted: str | None) -> Revision:
+def reference_of(revisions: Revisions, revision: Revision, wanted: str | None, start: Path | None = None) -> Revision:
     """The revision of that name; ``previous``: the one before; ``merge-base``: where it left the main branch.
 
     Where nothing is said that last one, or the one before where it is on the main branch itself; of what is in the
-    folder now the last commit, unless that is what is there.
+    folder now the last commit, unless that is what is there. Paths of folders count from ``start``, else from the
+    current folder.
 
     Raises:
         InputError: where there is no such revision.
     """
     if wanted not in {None, PREVIOUS, MERGE_BASE}:
-        return revisions.find(str(wanted))
+        return revisions.find(str(wanted), start)
     history = revisions.history
     if history is None:
         raise InputError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from hati.core import Benchmark, InputError, Machine, Pairing
 from hati.project import FILE, Project, parse_project, read_project
 from hati.store import SqlStore, find_store, open_store, read_store
-from hati.subject import InPlace, duet_cores, machine, make_own
+from hati.subject import InPlace, duet_cores, machine, make_own, remember_output
 
 if TYPE_CHECKING:
     from hati.engine import LocalEngine, TableEngine
@@ -138,8 +139,19 @@ def workplace_around(root: Path, place: str | None) -> Workplace:
 
 
 def _in_place(project: Project, store: SqlStore) -> Workplace:
+    _disown(project.root, store)
     folder = InPlace(project.root)
     return Workplace(project, store, machine(), folder.revision, folder=folder)
+
+
+def _disown(root: Path, store: SqlStore) -> None:
+    """See that a store in the subject's folder is no part of the subject."""
+    if not any(file.resolve().is_relative_to(root.resolve()) for file in store.files):
+        return
+    with suppress(OSError):  # of a folder that nobody may write to no revision is measured
+        make_own(root)
+    for file in store.files:
+        remember_output(root, file)
 
 
 def _refuse_table(path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from . import marks
 from .calls import MOST, Calls, Receiver
+from .installed import installed
 from .offering import offer
 from .parameters import Parameters
 from .places import Places
@@ -17,7 +18,7 @@ from .recording import Order, Recorded, record_calls, record_loop
 from .replacing import all_replaced, as_it_is
 from .signature import signature
 from .trouble import Trouble, nearest
-from .version import version
+from .version import folders, version
 
 _TYPES: dict[str, Callable[[str], Any]] = {"int": int, "real": float, "text": str, "bool": lambda text: text == "true"}
 _RELEASE = ".packages"
@@ -74,6 +75,7 @@ def main(arguments: Sequence[str]) -> int:
         request = Request(arguments)
         try:
             _see_version(request["version"])
+            _see_packages(request["packages"])
             if request["tell"]:
                 out.write(tell(request))
                 return 0
@@ -107,8 +109,7 @@ def record(request: Request) -> Recorded:
     Raises:
         Trouble: where something is not there, or is not what it should be.
     """
-    packages = os.environ.get("PYTHONPATH", "").split(os.pathsep)[0]
-    places = Places(os.getcwd(), request["working"], request["roots"].split(":"), packages.endswith(_RELEASE))
+    places = Places(os.getcwd(), request["working"], request["roots"].split(":"), _is_release())
     for source in request.sources:
         _see_unchanged(places.working, source)
     places.open()
@@ -261,6 +262,20 @@ def _see_version(planned: str) -> None:
     """See that this is the Python that the measurement was planned for."""
     if planned and planned != version():
         raise Trouble(f"this Python is {version()}, and the measurement was planned for {planned}; start it again")
+
+
+def _see_packages(planned: str) -> None:
+    """See that what is installed is what the measurement was planned with; a release is installed beside it."""
+    if planned and not _is_release():
+        told = _sha256(os.fsencode(installed(folders()))).hexdigest()
+        if told[: len(planned)] != planned:
+            raise Trouble(
+                f"what is installed for {sys.executable} changed since the measurement was planned; start it again"
+            )
+
+
+def _is_release() -> bool:
+    return os.environ.get("PYTHONPATH", "").split(os.pathsep)[0].endswith(_RELEASE)
 
 
 def _sha256(content: bytes) -> Any:

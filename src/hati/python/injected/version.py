@@ -1,4 +1,4 @@
-"""Which Python this is, as far as it decides how fast code is."""
+"""Which Python this is, as far as it decides how fast code is, and where what is installed for it lies."""
 
 from __future__ import annotations
 
@@ -22,3 +22,10 @@ def version() -> str:
     if sys.flags.dev_mode:
         parts.append("dev")
     return "-".join(parts) + "".join(f";{name}={os.environ[name]}" for name in _VARIABLES if os.environ.get(name))
+
+
+def folders() -> list[str]:
+    """The folders that modules are imported from; none that is another one wherever the process is."""
+    told = os.environ.get("PYTHONPATH", "")
+    here = {os.path.abspath(path) for path in told.split(os.pathsep) if told and not os.path.isabs(path)}
+    return [path for path in sys.path if path and path not in here]

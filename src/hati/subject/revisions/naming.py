@@ -21,14 +21,16 @@ class Revisions:
     """The revisions of the project in a folder, and where the files of each come from.
 
     ``.`` is what the folder holds now, a path with ``/`` in front or ``./`` another folder's, ``name==version`` a
-    release of a package; all else is asked of the repository that the project is in.
+    release of a package, installed for the interpreter ``python`` (without one for ``python3``); all else is asked of
+    the repository that the project is in.
 
     Raises:
         InputError: where there is a repository that cannot be read.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, python: str = "") -> None:
         self._root = root.resolve()
+        self._python = python
         self.history = history_around(self._root)
         self._origins: dict[str, Origin] = {}
 
@@ -42,20 +44,20 @@ class Revisions:
         """Where the project is in it."""
         return self._root.relative_to(self.top)
 
-    def find(self, text: str) -> Revision:
-        """The revision that is called so.
+    def find(self, text: str, start: Path | None = None) -> Revision:
+        """The revision that is called so; paths of folders count from ``start``, else from the current folder.
 
         Raises:
             InputError: where there is none, with what to write instead.
         """
         release = package_revision(text)
         if release is not None:
-            return self._known(release, Package(self.top))
+            return self._known(release, Package(self.top, self._python))
         if text == _HERE:
-            folder = Folder(self.top)
+            folder = Folder(self.top, self.within)
             return self._known(folder.revision(NAME), folder)
         if text.startswith(("/", "./", "../", "~/")):
-            return self._folder(Path(text).expanduser())
+            return self._folder(Path(text).expanduser(), start or Path())
         if self.history is None:
             raise InputError(
                 f"{text!r} is no revision: {self._root} is in no git or svn repository",
@@ -90,10 +92,11 @@ class Revisions:
         """The files of all that were found, below ``root``."""
         return Trees(root, self._origins)
 
-    def _folder(self, path: Path) -> Revision:
-        if not path.is_dir():
-            raise InputError(f"there is no folder {path}", fix="name one, or a revision of the repository")
-        folder = Folder(path.resolve())
+    def _folder(self, path: Path, start: Path) -> Revision:
+        place = start / path
+        if not place.is_dir():
+            raise InputError(f"there is no folder {place}", fix="name one, or a revision of the repository")
+        folder = Folder(place.resolve())
         return self._known(folder.revision(str(path)), folder, PurePath())
 
     def _known(self, revision: Revision, source: Source, within: PurePath | None = None) -> Revision:
