@@ -75,6 +75,19 @@ def test_no_p_value_beside_a_limit_is_less_than_that_a_kind_of_run_is_unseen(alp
         assert (few.interval, few.detectable, few.remark) == (None, None, f"fewer than {fewest} runs")
 
 
+@pytest.mark.parametrize("alpha", [0.05, 0.01, 0.001, 0.0001])
+def test_of_two_kinds_of_runs_holds_is_told_at_most_at_the_level(alpha: float) -> None:
+    """Three in ten are slower, the truth is the limit, and runs of a kind are all alike: exact, by the slower ones."""
+    for runs in range(fewest_alone(alpha), 60):
+        falsely = 0.0
+        for slow in range(runs):
+            means = of_means(*[1.0] * slow, *[0.0] * (runs - slow))
+            if told(means, Limit(0.3), "<=", alpha=alpha).verdict is not Verdict.HOLDS:
+                break
+            falsely += stats.binom.pmf(slow, runs, 0.3)
+        assert 0.0 < falsely <= alpha
+
+
 def test_that_equality_with_a_limit_is_violated_takes_more_runs() -> None:
     """It is one of two, each at half the level, of which 14 runs tell nothing."""
     few = told(normal(1, 14), Limit(20.0), "=", 0.02)

@@ -87,6 +87,7 @@ from hati.stats.step_down import StepDown, step_down
 from hati.stats.stratified import MeanEstimate, StratumMean, assisted_mean, stratified_mean, stratum_means
 from hati.stats.student import t_margin
 from hati.stats.trend import rank_trend
+from hati.stats.two_kinds_t import two_kinds_t_above, two_kinds_t_critical
 from hati.stats.two_sample_tests import TwoSampleTest, shapiro_wilk, two_sample_tests
 from hati.stats.unit_means import unit_means
 from hati.stats.weighted import Ecdf, Quantile, stratified_quantiles
@@ -217,6 +218,8 @@ __all__ = [
     "t_margin",
     "t_quantile",
     "t_two_sided",
+    "two_kinds_t_above",
+    "two_kinds_t_critical",
     "two_sample_tests",
     "unit_means",
     "variance_prior",

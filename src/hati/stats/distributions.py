@@ -85,6 +85,13 @@ def beta_quantiles(probabilities: FloatArray, a: float, b: float) -> FloatArray:
     return np.asarray(special.betaincinv(a, b, probabilities), dtype=np.float64)
 
 
+def binomial_cdfs(counts: FloatArray, trials: int, probability: float) -> FloatArray:
+    """P(X <= count) of the binomial distribution."""
+    from scipy import special
+
+    return np.asarray(special.bdtr(counts, trials, probability), dtype=np.float64)
+
+
 def gamma_cdf(values: FloatArray, shape: float) -> FloatArray:
     """P(X <= value) of the gamma distribution of scale 1, for values of at least 0."""
     from scipy import special

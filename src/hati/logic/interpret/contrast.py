@@ -7,8 +7,17 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from hati.core import FloatArray
-from hati.logic.interpret.unseen import unseen
-from hati.stats import POWER, noncentrality_of_t, skewed_t_above, skewed_t_critical, t_cdf, t_quantile
+from hati.logic.interpret.unseen import UNSEEN, unseen
+from hati.stats import (
+    POWER,
+    noncentrality_of_t,
+    skewed_t_above,
+    skewed_t_critical,
+    t_cdf,
+    t_quantile,
+    two_kinds_t_above,
+    two_kinds_t_critical,
+)
 
 
 @dataclass(frozen=True)
@@ -116,7 +125,8 @@ class Contrast:
 class BesideLimit(Contrast):
     """One mean and a limit, so that skewness does not cancel: p-values are of runs that may be skewed as exponential.
 
-    The larger of those of normal runs and of exponential ones, the tail toward the bound, and no less than ``unseen``.
+    The largest of those of normal runs, of exponential ones, the tail toward the bound, and of runs of two kinds, the
+    rarer one beyond it: so none is less than ``unseen``.
     """
 
     def reach(self, bound: float, alpha: float) -> tuple[float, float]:
@@ -131,10 +141,12 @@ class BesideLimit(Contrast):
         return max(super()._beyond(size, bound), unseen(self.left.size))
 
     def _above(self, statistic: float, bound: float) -> float:  # noqa: ARG002  # of any bound it is the same
-        return skewed_t_above(statistic, self.left.size)
+        size = self.left.size
+        return max(skewed_t_above(statistic, size), two_kinds_t_above(statistic, size, UNSEEN))
 
     def _critical(self, bound: float, alpha: float) -> float:  # noqa: ARG002  # of any bound it is the same
-        return skewed_t_critical(self.left.size, alpha)
+        size = self.left.size
+        return max(skewed_t_critical(size, alpha), two_kinds_t_critical(size, alpha, UNSEEN))
 
 
 @lru_cache(maxsize=1024)
