@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -60,6 +60,8 @@ def environments_of(project: Project, revisions: Revisions) -> Environments:
     network = Network.ALLOWED if said.network else Network.REFUSED
     environment = Environment(said.extra, said.options, network)
 
+    today = cache(partial(declared, project.root))
+
     @cache
     def found(revision: Revision) -> Environment | None:
         if revision.kind is RevisionKind.PACKAGE:
@@ -70,7 +72,7 @@ def environments_of(project: Project, revisions: Revisions) -> Environments:
             except Setback:  # who measures it is told
                 return None
             needed = declared(tree, str(revision))
-            if needed is None or needed == declared(project.root):
+            if needed is None or needed == today():
                 return None
             see_installed(tree, str(revision))
         return environment
