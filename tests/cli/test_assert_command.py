@@ -303,6 +303,9 @@ def test_a_plan_says_how_often_each_method_is_run(counted: Path, hati_here: Hati
     ]
     assert (plan["runs"], len(plan["tasks"]), plan["seconds"]) == (23, 23, None)
     assert "### Methods" in hati_here(*words, "--format", "markdown").out
+    for option in (("--report", "html=r.html"), ("--explain", "1")):
+        refused = hati_here(*words, *option)
+        assert (refused.status, f"{option[0]} is not for --dry-run" in refused.err) == (2, True)
     small = hati_here("assert", "r.spl", "--budget", "22")
     assert (small.status, small.out) == (2, "")
     assert "22 runs cannot decide: it takes 15 of fast(10), 8 of slow(10)" in small.err

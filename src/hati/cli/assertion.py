@@ -136,6 +136,8 @@ def assert_(
         refuse_given(context, ("budget", "fresh", "dry_run", "store"), SAMPLES)
         found = _by_samples(requirements, standard, samples, history or [])
     else:
+        if dry_run:
+            refuse_given(context, ("report", "explain"), "--dry-run, which measures nothing")
         if history:
             raise InputError("--history is for --samples", fix="leave it out, or give samples of all methods")
         around = project_of(project, paths or [])
