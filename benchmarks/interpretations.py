@@ -4,7 +4,7 @@ Simulated samples with the mean 1: runs deviate by 1 %, the observations of a ru
 Where only run means count they are drawn as such, with 3 % / sqrt(2000) for the observations: that is exact. For
 Definition 4.10 a history of run means is resampled, which leaves out that their observations are resampled, 0.2 % of
 the deviation. ``--quick`` makes a tenth of the trials; names of sections make those alone: ``calibration``, ``early``,
-``printed``, ``shapes``. What is found is ``benchmarks.powers``, and what it costs ``benchmarks.deciding``.
+``printed``, ``shapes``, ``small``. What is found is ``benchmarks.powers``, and what it costs ``benchmarks.deciding``.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from hati.logic.interpret.deciding import tested
 from hati.logic.interpret.judging import p_values, verdict_of
 
 ALPHA = 0.01
+SMALL = 0.001
 MARGIN = 0.02
 BETWEEN, WITHIN, OBSERVATIONS = 0.01, 0.03, 2_000
 TRIALS = 2_000
@@ -102,7 +103,15 @@ def rejected_by_printed(name: str, runs: int, trials: int, seed: int = 2026, his
 
 
 def told_by_default(
-    effects: Effects, runs: int, trials: int, *, history: int = 0, ratio: float = 1.0, seed: int = 2026, own: int = 0
+    effects: Effects,
+    runs: int,
+    trials: int,
+    *,
+    history: int = 0,
+    ratio: float = 1.0,
+    seed: int = 2026,
+    own: int = 0,
+    alpha: float = ALPHA,
 ) -> dict[str, float]:
     """The shares of trials in which a strict ``<=`` is told to hold and to be violated, and both together.
 
@@ -113,7 +122,7 @@ def told_by_default(
     for _ in range(trials):
         left = of_means(run_means(rng, effects, runs, ratio), run_means(rng, effects, history) if history else None)
         right = of_means(run_means(rng, effects, runs), run_means(rng, effects, own) if own else None)
-        counts[_verdict(left, right, AT_MOST, rng)] += 1
+        counts[_verdict(left, right, Relation(Sign.AT_MOST, alpha=alpha), rng)] += 1
     shares = {verdict.value: count / trials for verdict, count in counts.items()}
     return {**shares, "either": shares["HOLDS"] + shares["VIOLATED"]}
 
@@ -205,6 +214,17 @@ def shapes_table(trials: int) -> tuple[str, bool]:
     return table(title, ["history", "runs", *SHAPES, *HARDER], rows, note), held
 
 
+def small_table(trials: int) -> str:
+    """Nothing is promised at this level."""
+    names = ("normal", "heavy-tailed (t, 3 df)", "skewed (exponential)")
+    rows = []
+    for history, runs in ((0, 5), (10, 2), (10, 5), (30, 2), (30, 10), (100, 1), (100, 2)):
+        told = [told_by_default(SHAPES[name], runs, trials, history=history, alpha=SMALL) for name in names]
+        rows.append([history or "none", runs, *(f"{each['either']:.4f}" for each in told)])
+    note = f"Of {trials:,} trials each; nominally {2 * SMALL:g}."
+    return table(f"The same at {SMALL:.1%} on either side", ["history", "runs", *names], rows, note)
+
+
 def calibration_table(trials: int) -> tuple[str, bool]:
     bound = most_within(trials, ALPHA) / trials
     rows, held = [], True
@@ -248,6 +268,7 @@ SECTIONS: dict[str, Callable[[int], tuple[str, bool]]] = {
     "early": lambda trials: early_table(trials * CAMPAIGNS // TRIALS),
     "printed": lambda trials: (printed_table(trials), True),
     "shapes": shapes_table,
+    "small": lambda trials: (small_table(2 * trials), True),
 }
 """Each with its table of so many trials, and whether the default keeps its levels in it."""
 
