@@ -20,7 +20,10 @@ _MEANT = (
     "Portability: by what factor the left mean over the right one, told of each, differs between the machines, 1 where "
     "it does not (seed 004, section 6.5). Noise alone makes it larger than 1, never smaller."
 )
-_CERTAIN = "The interval is of confidence {}, by how runs vary: from 1 on where the machines may agree."
+_CERTAIN = (
+    "The interval is of confidence {}, by how runs vary: from 1 on where the machines may agree. Of campaigns that ended "
+    "when they were decided it misses up to twice as often, where runs are of two kinds."
+)
 
 
 class PortabilityBin(NamedTuple):

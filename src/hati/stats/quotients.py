@@ -30,7 +30,7 @@ def quotient_interval(
     means = [float(values.mean()) for values in parts]
     if min(means) <= 0.0:
         raise InputError("a quotient of means that are not above zero has no logarithm")
-    squares = [float(values.var(ddof=1)) / len(values) / mean**2 for values, mean in zip(parts, means, strict=True)]
+    squares = [(float(values.std(ddof=1)) / mean) ** 2 / len(values) for values, mean in zip(parts, means, strict=True)]
     logs = [math.log(mean) for mean in means]
     middle, total = sum(logs[: len(above)]) - sum(logs[len(above) :]), sum(squares)
     if total <= 0.0:
