@@ -21,8 +21,8 @@ _MEANT = (
     "it does not (seed 004, section 6.5). Noise alone makes it larger than 1, never smaller."
 )
 _CERTAIN = (
-    "The interval is of confidence {}, by how runs vary: from 1 on where the machines may agree. Of campaigns that ended "
-    "when they were decided it misses up to twice as often, where runs are of two kinds."
+    "The interval is of confidence {}, by how runs vary: from 1 on where the machines may agree. Of campaigns that "
+    "ended when they were decided it misses up to twice as often, where runs are of two kinds."
 )
 
 
