@@ -284,6 +284,56 @@ def test_methods_of_a_project_are_measured_until_all_is_decided(counted: Path, h
     assert "was measured before; --fresh measures again" in again.err
 
 
+@pytest.fixture
+def outside(counted: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a third benchmark, ``late``, starts: a file that is not of the project, and not there yet."""
+    script = tmp_path_factory.mktemp("outside") / "late.py"
+    last = (counted / "hati.toml").read_text().split("[[benchmark]]")[-1]
+    words = last.replace('"slow"', '"late"').replace('"count.py"', json.dumps(str(script)))
+    with (counted / "hati.toml").open("a") as project:
+        project.write(f"[[benchmark]]{words}")
+    return script
+
+
+@pytest.mark.usefixtures("outside")
+@pytest.mark.parametrize(
+    ("formula", "more", "status"),
+    [
+        ("fast(10) <= 200 & late(10) <= 1", [], 4),
+        ("fast(10) <= 200 & late(10) <= 1", ["--fail-on", "violated"], 4),
+        ("fast(10) <= 200 & late(10) <= 1", ["--fail-on", "none"], 0),
+        ("fast(10) <= 50 & late(10) <= 1", [], 1),
+        ("fast(10) <= 50 & late(10) <= 1", ["--fail-on", "inconclusive"], 0),
+        ("fast(10) <= 200 | late(10) <= 1", [], 0),
+        ("fast(10) <=(x: sqrt(x - 999), x: x) slow(10)", ["--fail-on", "violated"], 4),
+    ],
+)
+def test_what_cannot_be_measured_or_judged_is_not_silently_dead(
+    hati_here: Hati, formula: str, more: list[str], status: int
+) -> None:
+    assert hati_here("assert", "--formula", formula, "--budget", "60", *more).status == status
+
+
+@pytest.mark.usefixtures("outside")
+def test_junit_tells_what_could_not_be_measured_as_an_error(hati_here: Hati) -> None:
+    words = "assert", "--formula", "fast(10) <= 200", "--formula", "late(10) <= 1", "--format", "junit"
+    done = hati_here(*words, "--budget", "60")
+    cases = list(ElementTree.fromstring(done.out).iter("testcase"))
+    assert [[child.tag for child in case] for case in cases] == [[], ["error"]]
+    assert "late(10) could not be measured: the command ended" in done.out
+
+
+@pytest.mark.parametrize("formula", ["late(10) <= 200", "fast(10) <= 200 & late(10) <= 200"])
+def test_what_failed_is_tried_again(hati_here: Hati, outside: Path, formula: str) -> None:
+    """Its cause may be gone, and is not of what is measured."""
+    words = "assert", "--formula", formula, "--budget", "60"
+    assert hati_here(*words).status == 4
+    outside.write_text(COUNT)
+    again = hati_here(*words)
+    assert (again.status, "measured before" in again.err) == (0, False)
+    assert "was measured before; --fresh measures again" in hati_here(*words).err
+
+
 def test_a_plan_says_how_often_each_method_is_run(counted: Path, hati_here: Hati) -> None:
     (counted / "r.spl").write_text("fast(10) <= slow(10)\nfast(10) <= 120\n")
     words = "assert", "r.spl", "--dry-run", "--budget", "28"

@@ -23,7 +23,7 @@ from hati.core import InputError
 if TYPE_CHECKING:
     from hati.core import Evidence
     from hati.logic.interpret import Verdict
-    from hati.studies.assertion import Answer, Assertion, Assured, Portability, Requirement, Standard
+    from hati.studies.assertion import Assertion, Assured, Portability, Requirement, Standard
     from hati.wiring import NamedFile
 
 
@@ -150,7 +150,7 @@ def assert_(
             write_explanation(found.answers[explain - 1], found.standard, output)
     errors = write_assured(found, standard, [*reports, *([(chosen, output)] if explain is None else [])])
     failed = _failed(errors)
-    return _status(found.answers, failing) or failed
+    return _status(found, failing) or failed
 
 
 def _failed(errors: list[str]) -> int:
@@ -275,10 +275,15 @@ def _parse_failing(text: str) -> frozenset[Verdict]:
     return frozenset(able[word] for word in words)
 
 
-def _status(answers: tuple[Answer, ...], failing: frozenset[Verdict]) -> int:
+def _status(assured: Assured, failing: frozenset[Verdict]) -> int:
+    """What could not be measured, or judged, fails as soon as anything does: a requirement is never silently dead."""
+    from hati.cli.program import NOT_MEASURED
     from hati.logic.interpret import Verdict
+    from hati.studies.assertion import hindrances
 
-    found = {each.verdict for each in answers} & failing
+    found = {each.verdict for each in assured.answers} & failing
     if Verdict.VIOLATED in found:
         return WORSE
+    if failing and any(hindrances(each, assured.book) for each in assured.answers):
+        return NOT_MEASURED
     return UNDECIDED if found else 0

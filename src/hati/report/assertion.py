@@ -13,7 +13,7 @@ from hati.report.foreseen import cost_json, cost_text, sharing
 from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, duration, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
-from hati.studies.assertion import Answer, Assured, Atom, Cost, Standard
+from hati.studies.assertion import Answer, Assured, Atom, Cost, Standard, hindrances
 
 _SUITE = "hati assert"
 
@@ -223,17 +223,20 @@ def _detectable(atom: Atom, found: Evidence) -> str:
     return percent(found.detectable) if found.scale is Scale.RATIO else quantity(found.detectable, atom.unit)
 
 
-def assertion_cases(answers: Sequence[Answer]) -> list[Case]:
-    """A case for each formula: violated fails, inconclusive is skipped."""
-    return [
-        Case(
-            f"{_SUITE} {each.requirement.place.file}",
-            named_formula(each),
-            failure=_why(each) if each.verdict is Verdict.VIOLATED else None,
-            skipped=_why(each) if each.verdict is Verdict.INCONCLUSIVE else None,
-        )
-        for each in answers
-    ]
+def assertion_cases(found: Assured) -> list[Case]:
+    """A case for each formula: violated fails, inconclusive is skipped, or an error where it cannot be judged."""
+    return [_case(each, "; ".join(hindrances(each, found.book))) for each in found.answers]
+
+
+def _case(each: Answer, hindered: str) -> Case:
+    open_ = each.verdict is Verdict.INCONCLUSIVE and not hindered
+    return Case(
+        f"{_SUITE} {each.requirement.place.file}",
+        named_formula(each),
+        failure=_why(each) if each.verdict is Verdict.VIOLATED else None,
+        skipped=_why(each) if open_ else None,
+        error=hindered or None,
+    )
 
 
 def _why(each: Answer) -> str:

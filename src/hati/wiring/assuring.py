@@ -25,7 +25,7 @@ from hati.studies.assertion import (
     foreseen_rounds,
 )
 from hati.subject import Revisions
-from hati.wiring.campaigns import campaign_of, never
+from hati.wiring.campaigns import campaign_of
 from hati.wiring.methods import Asked, is_function, point_of, without_revision
 from hati.wiring.pythons import environments_of, interpreter_of
 from hati.wiring.rehearsal import Rehearsal, estimate
@@ -49,6 +49,11 @@ class PreparedAssertion:
         """Whether nothing is left to be run, or to be spent."""
         evidence = self.evidence()
         return not self.study.plan(evidence).within(self.study.budget.left(evidence))
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether nothing is left to be run because methods failed, which may work by now."""
+        return self.finished and self.study.gave_up(self.evidence())
 
     def evidence(self) -> Evidence:
         """What the campaign has measured so far."""
@@ -76,7 +81,9 @@ def project_around(path: Path) -> Path:
 def prepare_assertion(
     place: Workplace, requirements: Sequence[Requirement], standard: Standard, budget: str, *, fresh: bool
 ) -> PreparedAssertion:
-    """Find the campaign to go on with, or number a new one; a finished one is taken as it is unless ``fresh``.
+    """Find the campaign to go on with, or number a new one.
+
+    A finished one is taken as it is unless ``fresh``, or where formulas are open in it because methods failed.
 
     Raises:
         InputError: where a formula is about what cannot be found or measured, or the budget cannot decide.
@@ -90,7 +97,7 @@ def prepare_assertion(
         asked = Assertion(study, tuple(requirements), points, standard, Budget.parse(budget))
         return PreparedAssertion(place, asked, revisions)
 
-    found = campaign_of(place, first, prepared, never, fresh=fresh)
+    found = campaign_of(place, first, prepared, lambda each: each.in_vain, fresh=fresh)
     _see_enough(found.study)
     return found
 
