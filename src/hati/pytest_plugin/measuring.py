@@ -10,7 +10,7 @@ import pytest
 
 from hati.core import HatiError, MeasurementError
 from hati.logic.interpret import Verdict
-from hati.report import assertion_answer, assertion_evidence, duration
+from hati.report import assertion_answer, assertion_evidence, counted, duration
 from hati.studies.assertion import Answer, Assured, Book, Requirement, Standard, hindrances, unmeasured
 from hati.wiring import PreparedAssertion, Workplace, assure, prepare_assertion, workplace_around
 
@@ -89,9 +89,9 @@ class Measurements:
 
     def _made(self, place: Workplace, requirements: Sequence[Requirement]) -> Iterator[Judgement | HatiError]:
         prepared = self._prepared(place, requirements)
-        before = "measured before (--hati-fresh measures again): " if prepared.finished else ""
-        if not before:
-            count = f"{len(requirements)} formula{'s' if len(requirements) > 1 else ''}"
+        before = "measured before (--hati-fresh measures again): " if prepared.known else ""
+        if not prepared.finished:
+            count = counted(len(requirements), "formula")
             self._say(f"measuring {count}, --hati-budget {self._config.getoption('hati_budget')} at most")
         try:
             found = assure(prepared, self._say)
@@ -132,4 +132,6 @@ def _unmeasured(requirement: Requirement, book: Book) -> HatiError | None:
 
 def _cost(found: Assured) -> str:
     failures = "".join(f"; failed: {why}" for why in found.failures)
-    return f"{assertion_answer(found.answers)}; {found.runs:,} runs, {duration(found.seconds)} in all{failures}"
+    return (
+        f"{assertion_answer(found.answers)}; {counted(found.runs, 'run')}, {duration(found.seconds)} in all{failures}"
+    )

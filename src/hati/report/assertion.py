@@ -9,6 +9,7 @@ from hati.logic.interpret import Combined, Evidence, Interpretation, Judged, Sca
 from hati.logic.syntax import Comparator, Relation
 from hati.report.cases import Case
 from hati.report.changes import p_text
+from hati.report.counts import counted
 from hati.report.foreseen import cost_json, cost_text, sharing
 from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, duration, percent, quantity
@@ -97,7 +98,7 @@ def assertion_answer(answers: Sequence[Answer]) -> str:
 def _cost(found: Assured) -> tuple[str, ...]:
     if not found.study:
         return ()
-    runs = f"{found.runs:,} runs, {duration(found.seconds)} in all."
+    runs = f"{counted(found.runs, 'run')}, {duration(found.seconds)} in all."
     return (runs, *(f"Failed: {why}" for why in found.failures))
 
 
@@ -214,7 +215,7 @@ def undecided_text(atom: Atom) -> str:
     elif found.runs_needed is None:
         told.append("no number of runs would decide it as it is")
     else:
-        told.append(f"{found.runs_needed:,} runs of each side would decide it, were the estimate right")
+        told.append(f"{counted(found.runs_needed, 'run')} of each side would decide it, were the estimate right")
     return "; ".join(told) + "."
 
 
