@@ -55,8 +55,8 @@ SAMPLES = "a=a.json,b=b.json,c=c.json,few=few.json"
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """Sixteen runs each of a and b, alike, and c, a fifth slower; two of few."""
-    for name, mean, runs in (("a", 0.01, 16), ("b", 0.01, 16), ("c", 0.012, 16), ("few", 0.01, 2)):
+    """Sixteen runs each of a and b, alike, and c, a fifth slower; two of few, and nine earlier ones."""
+    for name, mean, runs in (("a", 0.01, 16), ("b", 0.01, 16), ("c", 0.012, 16), ("few", 0.01, 2), ("old", 0.01, 9)):
         levels = [{"observations": [mean * (1 + place * 0.0003), mean]} for place in range(runs)]
         sample = {"benchmark": name, "metric": "time", "unit": "s", "better": "lower", "runs": levels}
         (tmp_path / f"{name}.json").write_text(json.dumps({"format": "hati-samples-1", "samples": [sample]}))
@@ -238,8 +238,17 @@ def test_what_pyperf_and_jmh_wrote_is_read(tmp_path: Path, hati_here: Hati) -> N
         (["--formula", "a <= b", "--samples", "d=a.json#x"], "a.json has no benchmark 'x'; it has a"),
         (["--formula", "a <= b", "--samples", "1=a.json"], "'1' is no name of a method"),
         (["--formula", "a <= b", "--fail-on", "holds"], "--fail-on 'holds' is no verdict that can fail"),
-        (["--formula", "a <= b", "--explain", "2"], "--explain 2: there are 1"),
+        (["--formula", "a <= b", "--explain", "2"], "--explain 2: there is 1 formula"),
         (["--formula", "a <= b", "--alpha", "60%"], "--alpha 0.6 is no level"),
+        (["--formula", "a <= b", "--history", "bb=old.json"], "bb: no formula is about it; did you mean 'b'?"),
+        (["--formula", "a <= b", "--history", "b=./b.json"], "b.json is both in --samples and in --history"),
+        (["--formula", "a <= b", "--history", "b=b.json#b"], "b.json is both in --samples and in --history"),
+        (["--formula", "a <= b", "--interpretation", "welch", "--history", "b=x"], "welch uses no --history"),
+        (["--formula", "a <= b", "--explain", "1", "--format", "json"], "--explain tells in words, not as json"),
+        (["--formula", "a <= b", "--report", "html=no/r"], "no/r cannot be written: No such file or directory; name"),
+        (["--formula", "a <= b", "--report", "html=no/r"], "name another file by --report"),
+        (["--formula", "a <= b", "--report", "html=r", "--output", "./r"], "r is written twice; give each --report"),
+        (["--formula", "a <= b", "--report", "html=r", "--report", "json=r"], "r is written twice"),
         (["--formula", "a <= b", "--dry-run"], "--dry-run is not for --samples"),
         (["--formula", "a <= b", "--budget", "5m"], "--budget is not for --samples"),
         (["--formula", "a <= b", "--fresh"], "--fresh is not for --samples"),
@@ -252,6 +261,28 @@ def test_bad_input_is_refused_in_a_line(hati_here: Hati, words: list[str], messa
     assert done.status == 2
     assert message in done.err
     assert "Traceback" not in done.err
+
+
+@pytest.mark.usefixtures("files")
+def test_samples_without_a_formula_are_told(hati_here: Hati) -> None:
+    done = hati_here("assert", "--formula", "c <= b", "--samples", SAMPLES)
+    assert (done.status, "no formula is about a, few of --samples" in done.err) == (1, True)
+
+
+@pytest.mark.usefixtures("files")
+def test_reports_may_share_what_is_no_file(hati_here: Hati) -> None:
+    words = "assert", "--formula", "a <= b", "--samples", SAMPLES
+    assert hati_here(*words, "--report", "json=/dev/null", "--output", "/dev/null").status == 0
+    assert "HOLDS" in hati_here(*words, "--report", "json=-").out
+
+
+@pytest.mark.usefixtures("counted")
+def test_one_is_counted_as_one_and_nothing_was_not_measured_before(hati_here: Hati) -> None:
+    plan = hati_here("assert", "--formula", "fast(10) <= 200", "--budget", "20", "--dry-run")
+    assert "1 method in rounds, until 1 formula is decided." in plan.out
+    assert "1 run cannot decide" in hati_here("assert", "--formula", "fast(10) <= 200", "--budget", "1").err
+    for _ in range(2):
+        assert "measured before" not in hati_here("assert", "--formula", "1 <= 2").err
 
 
 @pytest.mark.usefixtures("files")
@@ -282,6 +313,56 @@ def test_methods_of_a_project_are_measured_until_all_is_decided(counted: Path, h
     again = hati("assert", "r.spl", "--format", "json")
     assert (again.status, again.json["study"]) == (0, done.json["study"])
     assert "was measured before; --fresh measures again" in again.err
+
+
+@pytest.fixture
+def outside(counted: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a third benchmark, ``late``, starts: a file that is not of the project, and not there yet."""
+    script = tmp_path_factory.mktemp("outside") / "late.py"
+    last = (counted / "hati.toml").read_text().split("[[benchmark]]")[-1]
+    words = last.replace('"slow"', '"late"').replace('"count.py"', json.dumps(str(script)))
+    with (counted / "hati.toml").open("a") as project:
+        project.write(f"[[benchmark]]{words}")
+    return script
+
+
+@pytest.mark.usefixtures("outside")
+@pytest.mark.parametrize(
+    ("formula", "more", "status"),
+    [
+        ("fast(10) <= 200 & late(10) <= 1", [], 4),
+        ("fast(10) <= 200 & late(10) <= 1", ["--fail-on", "violated"], 4),
+        ("fast(10) <= 200 & late(10) <= 1", ["--fail-on", "none"], 0),
+        ("fast(10) <= 50 & late(10) <= 1", [], 1),
+        ("fast(10) <= 50 & late(10) <= 1", ["--fail-on", "inconclusive"], 0),
+        ("fast(10) <= 200 | late(10) <= 1", [], 0),
+        ("fast(10) <=(x: sqrt(x - 999), x: x) slow(10)", ["--fail-on", "violated"], 4),
+    ],
+)
+def test_what_cannot_be_measured_or_judged_is_not_silently_dead(
+    hati_here: Hati, formula: str, more: list[str], status: int
+) -> None:
+    assert hati_here("assert", "--formula", formula, "--budget", "60", *more).status == status
+
+
+@pytest.mark.usefixtures("outside")
+def test_junit_tells_what_could_not_be_measured_as_an_error(hati_here: Hati) -> None:
+    words = "assert", "--formula", "fast(10) <= 200", "--formula", "late(10) <= 1", "--format", "junit"
+    done = hati_here(*words, "--budget", "60")
+    cases = list(ElementTree.fromstring(done.out).iter("testcase"))
+    assert [[child.tag for child in case] for case in cases] == [[], ["error"]]
+    assert "late(10) could not be measured: the command ended" in done.out
+
+
+@pytest.mark.parametrize("formula", ["late(10) <= 200", "fast(10) <= 200 & late(10) <= 200"])
+def test_what_failed_is_tried_again(hati_here: Hati, outside: Path, formula: str) -> None:
+    """Its cause may be gone, and is not of what is measured."""
+    words = "assert", "--formula", formula, "--budget", "60"
+    assert hati_here(*words).status == 4
+    outside.write_text(COUNT)
+    again = hati_here(*words)
+    assert (again.status, "measured before" in again.err) == (0, False)
+    assert "was measured before; --fresh measures again" in hati_here(*words).err
 
 
 def test_a_plan_says_how_often_each_method_is_run(counted: Path, hati_here: Hati) -> None:

@@ -199,6 +199,7 @@ def test_a_revision_that_does_not_work_is_not_measured(tmp_path: Path, hati_here
         (("check", "HEAD", "--benchmark", "none"), "there is no benchmark 'none'"),
         (("check", "HEAD", "--report", "pdf=x"), "is not FORMAT=FILE"),
         (("check", "HEAD", "--report", "json=nowhere/x"), "cannot be written"),
+        (("check", "HEAD", "--report", "json=x", "--report", "junit=./x"), "x is written twice"),
         (("bisect", "HEAD", "HEAD~1"), "does not come after"),
         (("bisect", "HEAD", "HEAD"), "are the same revision"),
         (("bisect", "HEAD~1", "HEAD", "--budget", "1"), "1 run is no pair of both revisions; give --budget 2 or more"),

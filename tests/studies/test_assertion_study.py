@@ -184,6 +184,28 @@ def test_what_fails_from_some_run_on_is_given_up() -> None:
     assert counts(engine)["a"] == 4 + 10
 
 
+@pytest.mark.parametrize(
+    ("formula", "breaks", "gave_up"),
+    [
+        ("a <= b strictly", 0, True),
+        ("a <= b strictly", 4, True),
+        ("a <= b strictly", 999, False),
+        ("a <= b & b >= 2 s", 0, False),
+        ("b <= 2 s", 0, False),
+    ],
+)
+def test_a_campaign_is_told_that_gave_up_what_a_formula_still_needs(formula: str, breaks: int, gave_up: bool) -> None:
+    """Not one whose formulas are decided without it, nor one that is open for want of runs alone."""
+
+    def breaking(task: Task) -> Mapping[str, list[float]] | str:
+        broken = task.benchmark == "a" and task.repetition >= breaks
+        return "a is broken" if broken else {"time": [1.0 + 0.001 * (task.repetition * 7 % 5)]}
+
+    asked, store = study_of(formula), MemoryStore()
+    concluded(asked, FakeEngine(breaking), store)
+    assert asked.gave_up(store.evidence(asked.id)) is gave_up
+
+
 def test_a_metric_that_no_run_has_is_given_up() -> None:
     """Whether the runs tell another one or none."""
 

@@ -63,7 +63,7 @@ def _write(found: Assured, standard: Standard, chosen: AssertionFormat, output: 
     if chosen is AssertionFormat.JSON:
         write(render.to_json(assertion_json(found)), output)
     elif chosen is AssertionFormat.JUNIT:
-        write(render.to_junit(_TITLE, assertion_cases(found.answers)), output)
+        write(render.to_junit(_TITLE, assertion_cases(found)), output)
     elif chosen is AssertionFormat.HTML:
         write(render.assertion_html(found, standard), output)
     else:

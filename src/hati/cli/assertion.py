@@ -14,7 +14,7 @@ from hati.cli.compare import UNDECIDED, WORSE
 from hati.cli.dry_run import write_foreseen
 from hati.cli.given import refuse_given
 from hati.cli.machines import SAMPLES, refuse_others, write_portability
-from hati.cli.output import STDOUT, check_output, parse_target, say, whether_read_or_not
+from hati.cli.output import STDOUT, check_targets, parse_target, say, whether_read_or_not
 from hati.cli.parameters import HERE, DryRun, Fresh, Output, Seed, StorePlace
 from hati.cli.progress import progress
 from hati.cli.screen import parse_share
@@ -23,7 +23,7 @@ from hati.core import InputError
 if TYPE_CHECKING:
     from hati.core import Evidence
     from hati.logic.interpret import Verdict
-    from hati.studies.assertion import Answer, Assertion, Assured, Portability, Requirement, Standard
+    from hati.studies.assertion import Assertion, Assured, Portability, Requirement, Standard
     from hati.wiring import NamedFile
 
 
@@ -117,12 +117,11 @@ def assert_(
     standard = Standard(Interpretation(interpretation.value), parse_share(alpha), parse_share(margin), seed)
     failing = _parse_failing(fail_on)
     requirements = _requirements(paths or [], formula or [], project)
-    if explain is not None and explain > len(requirements):
-        raise InputError(f"--explain {explain}: there are {len(requirements)}", fix="count them from 1")
+    if explain is not None:
+        _check_explained(explain, len(requirements), chosen)
     reports = [parse_target(text, AssertionFormat) for text in report or ()]
     formats = [chosen, *(kind for kind, _ in reports)]
-    for file in (output, *(file for _, file in reports)):
-        check_output(file, *(paths or ()))
+    check_targets(output, reports, *(paths or ()))
     if machines is not None:
         refuse_others(context, formats)
         confidence = 1.0 - 2.0 * standard.alpha
@@ -150,7 +149,18 @@ def assert_(
             write_explanation(found.answers[explain - 1], found.standard, output)
     errors = write_assured(found, standard, [*reports, *([(chosen, output)] if explain is None else [])])
     failed = _failed(errors)
-    return _status(found.answers, failing) or failed
+    return _status(found, failing) or failed
+
+
+def _check_explained(number: int, formulas: int, chosen: AssertionFormat) -> None:
+    from hati.report import counted
+
+    if number > formulas:
+        raise InputError(f"--explain {number}: there is {counted(formulas, 'formula')}", fix="count them from 1")
+    if chosen is not AssertionFormat.TEXT:
+        raise InputError(
+            f"--explain tells in words, not as {chosen}", fix=f"leave out --format, or give --report {chosen}=FILE too"
+        )
 
 
 def _failed(errors: list[str]) -> int:
@@ -212,10 +222,15 @@ def _ported(
 def _by_samples(
     requirements: tuple[Requirement, ...], standard: Standard, samples: list[str], history: list[str]
 ) -> Assured:
+    from hati.logic.interpret import Interpretation
     from hati.studies.assertion import Assured, answer
-    from hati.wiring import book_of
+    from hati.wiring import book_of, unused_names
 
+    if history and standard.interpretation is not Interpretation.DEFAULT:
+        raise InputError(f"--interpretation {standard.interpretation} uses no --history", fix="leave one of them out")
     book = book_of(_named_files(samples), _named_files(history))
+    if unused := unused_names(requirements, book):
+        say(f"no formula is about {', '.join(unused)} of --samples")
     return Assured("", answer(requirements, book, standard), standard, (), 0, 0.0, book=book)
 
 
@@ -234,7 +249,7 @@ def _measured(
     if measuring.dry_run:
         write_foreseen(rehearse_assertion(prepared), chosen.plain, output)
         return None
-    if prepared.finished:
+    if prepared.known:
         say(f"{prepared.study.id.key} was measured before; --fresh measures again")
     with progress("formulas", lambda known: _decided(prepared.study, known)) as observe:
         return assure(prepared, say, observe)
@@ -275,10 +290,15 @@ def _parse_failing(text: str) -> frozenset[Verdict]:
     return frozenset(able[word] for word in words)
 
 
-def _status(answers: tuple[Answer, ...], failing: frozenset[Verdict]) -> int:
+def _status(assured: Assured, failing: frozenset[Verdict]) -> int:
+    """What could not be measured, or judged, fails as soon as anything does: a requirement is never silently dead."""
+    from hati.cli.program import NOT_MEASURED
     from hati.logic.interpret import Verdict
+    from hati.studies.assertion import hindrances
 
-    found = {each.verdict for each in answers} & failing
+    found = {each.verdict for each in assured.answers} & failing
     if Verdict.VIOLATED in found:
         return WORSE
+    if failing and any(hindrances(each, assured.book) for each in assured.answers):
+        return NOT_MEASURED
     return UNDECIDED if found else 0

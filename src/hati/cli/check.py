@@ -16,7 +16,7 @@ from hati.cli.dry_run import write_rehearsal
 from hati.cli.output import (
     STDOUT,
     Format,
-    check_output,
+    check_targets,
     parse_target,
     say,
     write,
@@ -111,9 +111,9 @@ def check(
 
     question = Question(parse_share(alpha), parse_share(margin))
     failing = parse_verdicts(fail_on)
-    targets = [(chosen, output), *(parse_target(text, CheckFormat) for text in report or ())]
-    for _, file in targets:
-        check_output(file)
+    reports = [parse_target(text, CheckFormat) for text in report or ()]
+    targets = [(chosen, output), *reports]
+    check_targets(output, reports)
     place = workplace(project, store)
     request = GateRequest(revision, reference, benchmark, budget, seed, question)
     prepared = prepare_gate(place, request, fresh=fresh)

@@ -64,7 +64,7 @@ def write_pieces(pieces: Iterable[str | bytes], output: str = STDOUT) -> None:
     try:
         _replace(path, data)
     except OSError as error:
-        raise _unwritable(path, error.strerror) from error
+        raise InputError(f"{path} cannot be written: {error.strerror}", fix="name another file") from error
     _disown(path)
 
 
@@ -115,15 +115,31 @@ def discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def check_output(output: str, *inputs: Path) -> None:
-    """See that a result can be written there, before any work is done for it.
+def check_targets(output: str, reports: Sequence[tuple[Kind, str]], *inputs: Path) -> None:
+    """See that all results can be written, each to a file of its own, before any work is done for them.
+
+    Raises:
+        InputError: as ``check_output``, and where two are of one file.
+    """
+    check_output(output, *inputs)
+    seen = {Path(output).resolve()}
+    for _, file in reports:
+        check_output(file, *inputs, option="--report")
+        path = Path(file).resolve()
+        if file != STDOUT and path in seen and (path.is_file() or not path.exists()):
+            raise InputError(f"{file} is written twice", fix="give each --report, and --output, a file of its own")
+        seen.add(path)
+
+
+def check_output(output: str, *inputs: Path, option: str = "--output") -> None:
+    """See that a result can be written there, before any work is done for it; ``option`` is what names it.
 
     Raises:
         InputError: where it is a folder, or in none, or in one that may not be written to, or one of the inputs.
     """
     path = Path(output)
     if path.is_file() and any(each.is_file() and path.samefile(each) for each in inputs):
-        raise _unwritable(path, "it is what is read")
+        raise _unwritable(path, "it is what is read", option)
     if output == STDOUT or (path.exists() and not path.is_file() and not path.is_dir()):  # a device or a pipe
         return
     reason = ""
@@ -134,11 +150,11 @@ def check_output(output: str, *inputs: Path) -> None:
     elif not os.access(path.parent, os.W_OK):
         reason = os.strerror(errno.EACCES)
     if reason:
-        raise _unwritable(path, reason)
+        raise _unwritable(path, reason, option)
 
 
-def _unwritable(path: Path, reason: str | None) -> InputError:
-    return InputError(f"{path} cannot be written: {reason}", fix="name another file by --output")
+def _unwritable(path: Path, reason: str | None, option: str) -> InputError:
+    return InputError(f"{path} cannot be written: {reason}", fix=f"name another file by {option}")
 
 
 def _disown(path: Path) -> None:

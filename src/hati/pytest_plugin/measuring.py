@@ -10,8 +10,8 @@ import pytest
 
 from hati.core import HatiError, MeasurementError
 from hati.logic.interpret import Verdict
-from hati.report import assertion_answer, assertion_evidence, duration
-from hati.studies.assertion import Answer, Assured, Book, Requirement, Standard, methods_of
+from hati.report import assertion_answer, assertion_evidence, counted, duration
+from hati.studies.assertion import Answer, Assured, Book, Requirement, Standard, hindrances, unmeasured
 from hati.wiring import PreparedAssertion, Workplace, assure, prepare_assertion, workplace_around
 
 Stated = tuple[Path, Requirement]
@@ -89,9 +89,9 @@ class Measurements:
 
     def _made(self, place: Workplace, requirements: Sequence[Requirement]) -> Iterator[Judgement | HatiError]:
         prepared = self._prepared(place, requirements)
-        before = "measured before (--hati-fresh measures again): " if prepared.finished else ""
-        if not before:
-            count = f"{len(requirements)} formula{'s' if len(requirements) > 1 else ''}"
+        before = "measured before (--hati-fresh measures again): " if prepared.known else ""
+        if not prepared.finished:
+            count = counted(len(requirements), "formula")
             self._say(f"measuring {count}, --hati-budget {self._config.getoption('hati_budget')} at most")
         try:
             found = assure(prepared, self._say)
@@ -115,11 +115,8 @@ class Measurements:
 
 def _judgement(each: Answer, book: Book) -> Judgement | HatiError:
     """What could not be measured, or judged, is no verdict of which it may be said what becomes of it."""
-    if each.verdict is Verdict.INCONCLUSIVE:
-        if error := _unmeasured(each.requirement, book):
-            return error
-        if unfit := [f"{atom.text}: {atom.evidence.remark}" for atom in each.atoms if atom.unfit]:
-            return MeasurementError("; ".join(unfit), place=each.requirement.place)
+    if why := hindrances(each, book):
+        return MeasurementError("; ".join(why), place=each.requirement.place)
     found: list[tuple[str, object]] = [("hati_verdict", each.verdict.value)]
     for atom in each.atoms:
         found.append((f"hati_runs {atom.text}", " + ".join(str(size) for size in atom.evidence.runs if size) or "0"))
@@ -129,12 +126,12 @@ def _judgement(each: Answer, book: Book) -> Judgement | HatiError:
 
 def _unmeasured(requirement: Requirement, book: Book) -> HatiError | None:
     """That methods of a formula could not be measured, and why."""
-    relations = [requirement.resolved(relation, Book()) for relation in requirement.ground.relations]
-    methods = dict.fromkeys(method for relation in relations for method in methods_of(relation))
-    why = [f"{method} could not be measured: {book.missing[method]}" for method in methods if method in book.missing]
+    why = unmeasured(requirement, book)
     return MeasurementError("; ".join(why), place=requirement.place) if why else None
 
 
 def _cost(found: Assured) -> str:
     failures = "".join(f"; failed: {why}" for why in found.failures)
-    return f"{assertion_answer(found.answers)}; {found.runs:,} runs, {duration(found.seconds)} in all{failures}"
+    return (
+        f"{assertion_answer(found.answers)}; {counted(found.runs, 'run')}, {duration(found.seconds)} in all{failures}"
+    )

@@ -24,6 +24,7 @@ from .configurations import configurations_table as configurations_table
 from .configurations import measured_table as measured_table
 from .consequences import Consequences as Consequences
 from .consequences import consequences as consequences
+from .counts import counted as counted
 from .designs import design_table as design_table
 from .drift import drift_json as drift_json
 from .drift import drift_table as drift_table

@@ -9,11 +9,12 @@ from hati.logic.interpret import Combined, Evidence, Interpretation, Judged, Sca
 from hati.logic.syntax import Comparator, Relation
 from hati.report.cases import Case
 from hati.report.changes import p_text
+from hati.report.counts import counted
 from hati.report.foreseen import cost_json, cost_text, sharing
 from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, duration, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
-from hati.studies.assertion import Answer, Assured, Atom, Cost, Standard
+from hati.studies.assertion import Answer, Assured, Atom, Cost, Standard, hindrances
 
 _SUITE = "hati assert"
 
@@ -97,7 +98,7 @@ def assertion_answer(answers: Sequence[Answer]) -> str:
 def _cost(found: Assured) -> tuple[str, ...]:
     if not found.study:
         return ()
-    runs = f"{found.runs:,} runs, {duration(found.seconds)} in all."
+    runs = f"{counted(found.runs, 'run')}, {duration(found.seconds)} in all."
     return (runs, *(f"Failed: {why}" for why in found.failures))
 
 
@@ -214,7 +215,7 @@ def undecided_text(atom: Atom) -> str:
     elif found.runs_needed is None:
         told.append("no number of runs would decide it as it is")
     else:
-        told.append(f"{found.runs_needed:,} runs of each side would decide it, were the estimate right")
+        told.append(f"{counted(found.runs_needed, 'run')} of each side would decide it, were the estimate right")
     return "; ".join(told) + "."
 
 
@@ -223,17 +224,20 @@ def _detectable(atom: Atom, found: Evidence) -> str:
     return percent(found.detectable) if found.scale is Scale.RATIO else quantity(found.detectable, atom.unit)
 
 
-def assertion_cases(answers: Sequence[Answer]) -> list[Case]:
-    """A case for each formula: violated fails, inconclusive is skipped."""
-    return [
-        Case(
-            f"{_SUITE} {each.requirement.place.file}",
-            named_formula(each),
-            failure=_why(each) if each.verdict is Verdict.VIOLATED else None,
-            skipped=_why(each) if each.verdict is Verdict.INCONCLUSIVE else None,
-        )
-        for each in answers
-    ]
+def assertion_cases(found: Assured) -> list[Case]:
+    """A case for each formula: violated fails, inconclusive is skipped, or an error where it cannot be judged."""
+    return [_case(each, "; ".join(hindrances(each, found.book))) for each in found.answers]
+
+
+def _case(each: Answer, hindered: str) -> Case:
+    open_ = each.verdict is Verdict.INCONCLUSIVE and not hindered
+    return Case(
+        f"{_SUITE} {each.requirement.place.file}",
+        named_formula(each),
+        failure=_why(each) if each.verdict is Verdict.VIOLATED else None,
+        skipped=_why(each) if open_ else None,
+        error=hindered or None,
+    )
 
 
 def _why(each: Answer) -> str:

@@ -39,9 +39,10 @@ def spark(values: FloatArray, low: float, high: float, width: int = WIDTH) -> st
 def _atom(atom: Atom, book: Book) -> list[str]:
     found = atom.evidence
     runs = " + ".join(str(size) for size in found.runs if size) or "0"
+    noun = "run" if runs == "1" else "runs"
     lines = [
         f"{atom.text}: {atom.verdict}",
-        f"  estimate {estimate_text(atom)}, interval {interval_text(atom)}, {runs} runs, "
+        f"  estimate {estimate_text(atom)}, interval {interval_text(atom)}, {runs} {noun}, "
         f"p = {p_text(found.p_violated)} were it to hold, {p_text(found.p_holds)} were it violated",
     ]
     if sentence := undecided_text(atom):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hati.logic.interpret import Evidence, Interpretation
 from hati.report.assertion import estimate_text, interval_text, named_formula, undecided_text
 from hati.report.changes import p_text
+from hati.report.counts import counted
 from hati.report.quantities import general
 from hati.studies.assertion import Answer, Atom, Standard
 
@@ -29,10 +30,10 @@ def explained(each: Answer, standard: Standard) -> Explained:
 
 def _sentences(atom: Atom, standard: Standard) -> Iterator[str]:
     found = atom.evidence
-    sides = " and ".join(f"{size} runs" for size in found.runs if size) or "no runs"
+    sides = " and ".join(counted(size, "run") for size in found.runs if size) or "no runs"
     yield f"Estimate {estimate_text(atom)}, interval {interval_text(atom)}, from {sides}."
     if found.remembered:
-        yield f"How runs vary is known from {found.remembered} earlier runs besides."
+        yield f"How runs vary is known from {counted(found.remembered, 'earlier run')} besides."
     yield _probabilities(found, standard)
     if sentence := undecided_text(atom):
         yield f"{sentence[0].upper()}{sentence[1:]}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hati.report.counts import counted
 from hati.report.plain import Plain
 from hati.report.quantities import duration
 from hati.report.table import Align, Cell, Column, Shown, Table
@@ -45,7 +46,7 @@ def _time(each: Foreseen) -> Cell:
 def cost_text(cost: Cost) -> str:
     """``14 runs (7 shared), 2.1 s``."""
     shared = f" ({cost.shared:,} shared)" if cost.shared else ""
-    return f"{cost.runs:,} runs{shared}, {duration(cost.seconds)}"
+    return f"{counted(cost.runs, 'run')}{shared}, {duration(cost.seconds)}"
 
 
 def cost_json(cost: Cost) -> Plain:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hati.core import Plan
+from hati.report.counts import counted
 from hati.report.quantities import duration
 from hati.report.table import Align, Column, Table
 
@@ -22,6 +23,5 @@ def plan_table(
         (task.id, task.stage, task.repetition, *(task.configuration.get(option) for option in options))
         for task in tasks
     )
-    count = len(tasks)
     time = "how long they take is not known yet" if seconds is None else f"about {duration(seconds)}"
-    return Table("Plan", columns, rows, (f"{reason}.", f"{count:,} run{'' if count == 1 else 's'}: {time}.", *notes))
+    return Table("Plan", columns, rows, (f"{reason}.", f"{counted(len(tasks), 'run')}: {time}.", *notes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hati.core import Better, setting_text
+from hati.report.counts import counted
 from hati.report.quantities import change, duration, percent, quantity
 from hati.studies.screening import Effect, Noise, Options, OptionSummary, Scale, ScreeningConclusion
 
@@ -183,7 +184,7 @@ def interval_meaning(conclusion: ScreeningConclusion) -> tuple[str, ...]:
 def space_size(conclusion: ScreeningConclusion) -> str:
     """``14 options, 16,384 configurations``."""
     options = len(conclusion.options)
-    return f"{_count(options, 'option')}, {_count(conclusion.configurations, 'configuration')}"
+    return f"{counted(options, 'option')}, {counted(conclusion.configurations, 'configuration')}"
 
 
 def design_summary(conclusion: ScreeningConclusion) -> str:
@@ -198,8 +199,8 @@ def design_summary(conclusion: ScreeningConclusion) -> str:
         size = f"2^{factors} full factorial" if design.configurations == 2**factors else design.kind
     resolution = f", resolution {roman(design.resolution)}" if design.generators and design.resolution else ""
     return (
-        f"{size}{resolution}: {_count(design.configurations, 'configuration')} x "
-        f"{_count(design.repetitions, 'repetition')} = {_count(design.runs, 'run')}"
+        f"{size}{resolution}: {counted(design.configurations, 'configuration')} x "
+        f"{counted(design.repetitions, 'repetition')} = {counted(design.runs, 'run')}"
     )
 
 
@@ -230,7 +231,3 @@ def roman(number: int) -> str:
     """A resolution as it is written."""
     ones = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
     return "X" * (number // 10) + ones[number % 10]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

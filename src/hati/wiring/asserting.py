@@ -8,9 +8,10 @@ from itertools import accumulate
 from pathlib import Path
 
 from hati.core import InputError, Sample
+from hati.core.nearest import suggestion
 from hati.logic.syntax import FormulaError, Method, Performance, Relation, Source, parse_file, parse_formula
 from hati.python import has_statements
-from hati.studies.assertion import Book, Requirement
+from hati.studies.assertion import Book, Requirement, methods_of
 from hati.subject.samples import read_samples
 from hati.wiring.assuring import project_around
 from hati.wiring.stating import PYTHON, requirements_of
@@ -77,9 +78,37 @@ def book_of(files: Sequence[NamedFile], history: Sequence[NamedFile] = ()) -> Bo
     """What files hold, by their names.
 
     Raises:
-        InputError: where a file cannot be read, a name is there twice, or a file has no such benchmark.
+        InputError: where a file cannot be read, a name is there twice, a file has no such benchmark, or what is to be
+            judged is its own history.
     """
+    for earlier in history:
+        if any(_overlap(earlier, file) for file in files):
+            raise InputError(f"{earlier.path} is both in --samples and in --history", fix="give earlier runs")
     return Book(_by_name(files), _by_name(history))
+
+
+def unused_names(requirements: Sequence[Requirement], book: Book) -> tuple[str, ...]:
+    """The names of samples that no formula is about.
+
+    Raises:
+        InputError: where there is a history of such a name: it would change nothing.
+    """
+    asked = {
+        method: None
+        for each in requirements
+        for relation in each.ground.relations
+        for method in methods_of(each.resolved(relation, book))
+    }
+    for name in book.history:
+        if name not in asked:
+            raise InputError(f"--history {name}: no formula is about it", fix=suggestion(name, tuple(asked)))
+    return tuple(name for name in book.samples if name not in asked)
+
+
+def _overlap(one: NamedFile, other: NamedFile) -> bool:
+    """Whether both have the same runs: of one file, and not of two benchmarks."""
+    same = one.path.resolve() == other.path.resolve()
+    return same and (None in {one.benchmark, other.benchmark} or one.benchmark == other.benchmark)
 
 
 def _by_name(files: Sequence[NamedFile]) -> dict[str, tuple[Sample, ...]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId
 from hati.logic.syntax import Method, Performance, Relation, Side
+from hati.report import counted
 from hati.studies.assertion import (
     Assertion,
     Assured,
@@ -25,7 +26,7 @@ from hati.studies.assertion import (
     foreseen_rounds,
 )
 from hati.subject import Revisions
-from hati.wiring.campaigns import campaign_of, never
+from hati.wiring.campaigns import campaign_of
 from hati.wiring.methods import Asked, is_function, point_of, without_revision
 from hati.wiring.pythons import environments_of, interpreter_of
 from hati.wiring.rehearsal import Rehearsal, estimate
@@ -49,6 +50,16 @@ class PreparedAssertion:
         """Whether nothing is left to be run, or to be spent."""
         evidence = self.evidence()
         return not self.study.plan(evidence).within(self.study.budget.left(evidence))
+
+    @property
+    def known(self) -> bool:
+        """Whether all that there is to measure was measured before."""
+        return self.finished and bool(self.evidence().runs)
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether nothing is left to be run because methods failed, which may work by now."""
+        return self.finished and self.study.gave_up(self.evidence())
 
     def evidence(self) -> Evidence:
         """What the campaign has measured so far."""
@@ -76,7 +87,9 @@ def project_around(path: Path) -> Path:
 def prepare_assertion(
     place: Workplace, requirements: Sequence[Requirement], standard: Standard, budget: str, *, fresh: bool
 ) -> PreparedAssertion:
-    """Find the campaign to go on with, or number a new one; a finished one is taken as it is unless ``fresh``.
+    """Find the campaign to go on with, or number a new one.
+
+    A finished one is taken as it is unless ``fresh``, or where formulas are open in it because methods failed.
 
     Raises:
         InputError: where a formula is about what cannot be found or measured, or the budget cannot decide.
@@ -90,7 +103,7 @@ def prepare_assertion(
         asked = Assertion(study, tuple(requirements), points, standard, Budget.parse(budget))
         return PreparedAssertion(place, asked, revisions)
 
-    found = campaign_of(place, first, prepared, never, fresh=fresh)
+    found = campaign_of(place, first, prepared, lambda each: each.in_vain, fresh=fresh)
     _see_enough(found.study)
     return found
 
@@ -102,8 +115,9 @@ def _see_enough(study: Assertion) -> None:
     if study.budget.runs < least:
         listed = [f"{each.least} of {each.methods[0]}" for each in methods]
         others = [f"{len(listed) - _MOST_LISTED} others"] if len(listed) > _MOST_LISTED else []
+        given = counted(int(study.budget.runs), "run")
         raise InputError(
-            f"{study.budget.runs:g} runs cannot decide: it takes {', '.join([*listed[:_MOST_LISTED], *others])}",
+            f"{given} cannot decide: it takes {', '.join([*listed[:_MOST_LISTED], *others])}",
             fix=f"give --budget {least} or more, or a time such as 2m",
         )
 
@@ -132,8 +146,13 @@ def rehearse_assertion(prepared: PreparedAssertion) -> RehearsedAssertion:
     plan = Plan(study.rehearsed(foreseen_rounds(methods)))
     costs = [each.least_seconds for each in methods]
     seconds = None if None in costs else sum(cost for cost in costs if cost is not None)
-    reason = f"{len(methods)} methods in rounds, until {len(study.requirements)} formulas are decided"
+    reason = _reason(len(methods), len(study.requirements))
     return RehearsedAssertion(Rehearsal(reason, plan, seconds, place.project.space.names), methods)
+
+
+def _reason(methods: int, formulas: int) -> str:
+    decided = f"{counted(formulas, 'formula')} {'is' if formulas == 1 else 'are'} decided"
+    return f"{counted(methods, 'method')} in rounds, until {decided}"
 
 
 def _python_of_releases(place: Workplace, requirements: Sequence[Requirement]) -> str:

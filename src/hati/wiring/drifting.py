@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Configuration, Evidence, InputError, Plan, StudyId
+from hati.report import counted
 from hati.studies.comparison import Question
 from hati.studies.effect_drift import EffectDrift, EffectDriftStudy, effect_drift_id
 from hati.subject import Revisions
@@ -104,8 +105,8 @@ def rehearse_drift(prepared: PreparedDrift) -> Rehearsal:
 
 
 def _described(study: EffectDriftStudy) -> str:
-    cells = len(study.configurations)
-    return f"{study.revision} against {study.reference}: {cells} configurations in {study.rounds} rounds"
+    cells = counted(len(study.configurations), "configuration")
+    return f"{study.revision} against {study.reference}: {cells} in {counted(study.rounds, 'round')}"
 
 
 def _design(place: Workplace, benchmark: Benchmark, metric: str, seed: int) -> tuple[Configuration, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Configuration, Plan, StudyId
+from hati.report import counted
 from hati.studies.measurement import Measurement, MeasurementConclusion, measurement_id
 from hati.wiring.campaigns import campaign_of
 from hati.wiring.rehearsal import Rehearsal, estimate
@@ -19,7 +20,7 @@ def rehearse_measurement(
     study = measurement_id(benchmark, configurations, place.revision, budget, seed, place.machine.fingerprint)
     wanted = Measurement(study, benchmark, configurations, place.revision, Budget.parse(budget))
     plan = Plan(wanted.tasks())
-    reason = f"{len(configurations)} configuration{'s' if len(configurations) > 1 else ''}, interleaved"
+    reason = f"{counted(len(configurations), 'configuration')}, interleaved"
     return Rehearsal(reason, plan, estimate(place.store, benchmark, len(plan)), place.project.space.names)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, FloatArray, InputError, Metric, Plan, StudyId, conversion, parse_unit
 from hati.design.suite import leading_options, runs_for
+from hati.report import counted
 from hati.space import count
 from hati.studies.suite import LEVELS, MARGIN, SuiteConclusion, SuitePlan, SuiteStudy, suite_id
 from hati.wiring.campaigns import campaign_of
@@ -144,7 +145,7 @@ def _described(study: SuiteStudy) -> str:
     of = ", ".join(study.suite.options) or "no option"
     strata = len(study.suite.strata)
     named = "1 stratum" if strata == 1 else f"{strata} strata"
-    return f"suite: {len(study.suite.configurations)} configurations in {named} of {of}"
+    return f"suite: {counted(len(study.suite.configurations), 'configuration')} in {named} of {of}"
 
 
 def _planned(place: Workplace, request: SuiteRequest, metric: Metric) -> SuitePlan:

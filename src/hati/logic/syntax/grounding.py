@@ -84,13 +84,13 @@ def _side(side: Side, values: Values) -> Side:
 
 
 def _check_factor(side: Performance, transformation: Expression) -> None:
-    """Refuse a factor that turned out not to be above zero, of a statistic that it would not commute with."""
-    if side.sugared is None or side.measured.statistic == MEAN:
+    """Refuse a factor that turned out to be zero, or below it of a statistic that it would not commute with."""
+    line = None if side.sugared is None else affine(transformation)
+    if line is None or line.factor > 0 or (line.factor < 0 and side.measured.statistic == MEAN):
         return
-    line = affine(transformation)
-    if line is not None and line.factor <= 0:
-        message = f"the factor of {shortened(side.measured)} is {line.factor:g}"
-        raise NodeError(side, message, fix="use one above zero")
+    message = f"the factor of {shortened(side.measured)} is {line.factor:g}"
+    fix = "use one that is not zero" if side.measured.statistic == MEAN else "use one above zero"
+    raise NodeError(side, message, fix=fix)
 
 
 def ground_method(method: Method, values: Values) -> Method:

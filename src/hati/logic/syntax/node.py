@@ -42,7 +42,7 @@ class Node:
         depth = 1 + max([part.depth for part in self.parts], default=0)
         if depth > DEEPEST:
             fix = "split it into several"
-            raise NodeError(self, f"the formula is nested deeper than {DEEPEST} levels", fix=fix)
+            raise NodeError(self, f"the formula has more than {DEEPEST} levels, or terms in a row", fix=fix)
         object.__setattr__(self, "depth", depth)
 
     @property

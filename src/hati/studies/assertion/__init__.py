@@ -6,6 +6,7 @@ from hati.studies.assertion.costs import Cost, costs_of
 from hati.studies.assertion.definitions import DefinedRun, Former, SetAside, Taken, taken_runs
 from hati.studies.assertion.foreseen import Foreseen, foreseen, foreseen_rounds
 from hati.studies.assertion.formulas import Answer, Settled, answer, judged_formula
+from hati.studies.assertion.hindrances import hindrances, unmeasured
 from hati.studies.assertion.point import STAGE, Point
 from hati.studies.assertion.portability import CONFIDENCE, EDGES, KnownMachine, Portability, Ported, portability
 from hati.studies.assertion.requirement import Requirement, methods_of
@@ -42,6 +43,7 @@ __all__ = [
     "costs_of",
     "foreseen",
     "foreseen_rounds",
+    "hindrances",
     "judge",
     "judged_formula",
     "methods_of",
@@ -49,4 +51,5 @@ __all__ = [
     "run_means",
     "side_of",
     "taken_runs",
+    "unmeasured",
 ]

@@ -110,6 +110,18 @@ class Assertion:
         found = answer(self.requirements, self.book(evidence), self._shared, glance_early)
         return sum(each.judged.verdict is not Verdict.INCONCLUSIVE for each in found)
 
+    def gave_up(self, evidence: Evidence) -> bool:
+        """Whether a formula is open as a method of it has failed in all its runs, or in so many of the last."""
+        made = Made.of(evidence.runs)
+        book = self._book(made)
+        runs = {key: point.runs(made) for key, point in self.points.items()}
+        failed = {key for key in book.missing if runs[key]} | _broken(runs)
+        if not failed:
+            return False
+        found = answer(self.requirements, book, self._shared)
+        open_ = (atom for each in found if each.verdict is Verdict.INCONCLUSIVE for atom in each.atoms)
+        return any(failed.intersection(methods_of(atom.resolved)) for atom in open_)
+
     def rehearsed(self, rounds: Mapping[str, int]) -> tuple[Task, ...]:
         """The tasks of rounds, so many of each method by its text."""
         return tuple(
@@ -215,8 +227,7 @@ class Assertion:
         book = self._book(made)
         made_of = {key: point.runs(made) for key, point in self.points.items()}
         fruitless = {key for key in book.missing if len(made_of[key]) >= GIVE_UP_AFTER}
-        broken = {key for key, runs in made_of.items() if _only_fails(runs[-_FAILED_IN_A_ROW:])}
-        alive = (self.points.keys() - fruitless - broken) & self._knowable(book)
+        alive = (self.points.keys() - fruitless - _broken(made_of)) & self._knowable(book)
         if not self._early or 1 + max(_rounds(made), default=-1) < self.fewest:
             return alive
         found = answer(self.requirements, book, self._shared, glance_early)
@@ -270,6 +281,10 @@ class Assertion:
 
 def _has_limit(relation: syntax.Relation) -> bool:
     return any(isinstance(side, syntax.Limit) for side in (relation.left, relation.right))
+
+
+def _broken(runs: Mapping[str, Sequence[Run]]) -> Set[str]:
+    return {key for key, each in runs.items() if _only_fails(each[-_FAILED_IN_A_ROW:])}
 
 
 def _only_fails(last: Sequence[Run]) -> bool:

@@ -69,7 +69,8 @@ def _check_factor(context: Context, tree: Part, measured: Measured, expression: 
     line = affine(expression)
     if line is None or line.factor > 0 or (line.factor < 0 and measured.statistic == MEAN):
         return
-    fix = "turn the relation round" if line.factor < 0 else "use one above zero"
+    allowed = "use one that is not zero" if measured.statistic == MEAN else "use one above zero"
+    fix = "turn the relation round" if line.factor < 0 else allowed
     raise context.error(tree, f"the factor of {shortened(measured)} is {line.factor:g}", fix)
 
 
