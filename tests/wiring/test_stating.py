@@ -128,3 +128,15 @@ def test_what_cannot_be_imported_is_told_in_a_line(tmp_path: Path) -> None:
         formulas_in([tmp_path / "my-perf.py"])
     with pytest.raises(InputError, match=r"no @hati\.spl"):
         formulas_in([tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("ending", "why"),
+    [("sys.exit(0)", "perf ended by itself as it was loaded"), ("os._exit(0)", "it ended by itself as it was loaded")],
+)
+def test_a_module_that_ends_as_it_is_imported_is_told_of(tmp_path: Path, ending: str, why: str) -> None:
+    file = tmp_path / "perf.py"
+    file.write_text(f"import hati, os, sys\n{ending}\n@hati.spl('SELF <= 1 s')\ndef f(): ...\n")
+    with pytest.raises(InputError) as caught:
+        formulas_in([file])
+    assert caught.value.message == f"{file} cannot be imported: {why}"

@@ -74,7 +74,7 @@ class Places:
         """
         awake, self._finder.awake = self._finder.awake, self.same
         try:
-            module = importlib.import_module(name)
+            module = _imported(name)
         finally:
             self._finder.awake = awake
         file = os.path.realpath(getattr(module, "__file__", None) or "")
@@ -91,10 +91,10 @@ class Places:
         self._finder.awake = True
         own = None if self.same else self._finder.search(name)
         if own is None or own.origin is None:
-            return importlib.import_module(name)
+            return _imported(name)
         usual = importlib.util.find_spec(name)
         if usual is not None and usual.origin == own.origin:
-            return importlib.import_module(name)
+            return _imported(name)
         return self._private(name, own.origin, replace)
 
     def _private(self, name: str, file: str, replace: Replace) -> ModuleType:
@@ -111,7 +111,10 @@ class Places:
         if spec is None or spec.loader is None:
             raise Trouble(f"{file} cannot be loaded")
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        try:
+            spec.loader.exec_module(module)
+        except SystemExit:
+            raise Trouble(f"{file} ended by itself as it was loaded") from None
         return module
 
     def loaded(self) -> list[tuple[str, str]]:
@@ -131,6 +134,13 @@ class Places:
         mine = any(file.startswith(root + os.sep) for root in self._finder.roots)
         theirs = [self.tree, os.path.realpath(sys.prefix), os.path.realpath(sys.base_prefix)]
         return mine and not any(file.startswith(top + os.sep) for top in theirs if top != self.working)
+
+
+def _imported(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except SystemExit:
+        raise Trouble(f"{name} ended by itself as it was loaded") from None
 
 
 def _folders(top: str, roots: Sequence[str]) -> list[str]:
