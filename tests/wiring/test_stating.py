@@ -92,6 +92,7 @@ def new(values): ...
     ("source", "expected"),
     [
         ("import hati\n@hati.spl('SELF <= 1 s')\ndef f(): ...", True),
+        ("import hati\n@hati.spl('SELF <= 1 s')\nclass C: ...", True),
         ("from hati import spl as states\n@states('SELF <= 1 s')\ndef f(): ...", True),
         ("import hati\n# @hati.spl\n@hati.workload\ndef f(): ...", False),
         ("from other import spl\n@spl('hati')\ndef f(): ...", False),
@@ -116,6 +117,12 @@ def test_a_wrong_statement_is_told_with_its_place(tmp_path: Path, formula: str, 
     file.write_text(f"import hati\n\n@hati.spl({formula!r}{options})\ndef f(): ...\n")
     with pytest.raises(InputError, match=message):
         formulas_in([file])
+
+
+def test_what_is_stated_of_a_class_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "perf.py").write_text("import hati\n\n@hati.spl('SELF <= 1 s')\nclass Bag: ...\n")
+    with pytest.raises(InputError, match=r"perf.py cannot be imported: TypeError: @hati.spl stands on the class Bag: "):
+        formulas_in([tmp_path])
 
 
 def test_what_cannot_be_imported_is_told_in_a_line(tmp_path: Path) -> None:

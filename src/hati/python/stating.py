@@ -37,7 +37,7 @@ class StatedFunction:
 
 
 def has_statements(file: Path) -> bool:
-    """Whether a Python file has a function under ``@hati.spl``, by its text alone; False for one that is no Python."""
+    """Whether a Python file has ``@hati.spl`` on something, by its text alone; False for one that is no Python."""
     try:
         content = file.read_bytes()
     except OSError:
@@ -138,7 +138,7 @@ def _names(module: ast.Module) -> Iterator[str]:
 
 def _decorators(module: ast.Module) -> Iterator[ast.expr]:
     for node in ast.walk(module):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield from node.decorator_list
 
 
