@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from .replacing import Replace, classes_replaced
-from .trouble import Trouble
+from .trouble import Trouble, ended
 
 PRIVATE = "_hati_working_"
 _HATI, _OURS = "hati", ".hati/"
@@ -56,9 +56,15 @@ class Places:
     def __init__(self, tree: str, working: str, roots: Sequence[str], release: bool) -> None:
         self.tree, self.working = os.path.realpath(tree), os.path.realpath(working)
         self.same = self.tree == self.working and not release
-        self.release = release
+        self.release, self._roots = release, roots
         self._own = [] if release else _folders(self.tree, roots)
         self._finder = WorkingFinder(_folders(self.working, roots))
+
+    @property
+    def searched(self) -> str:
+        """Where the subject's modules are looked for: the revision, and the roots where it has none of them."""
+        lacking = "" if self._own or self.release else ", ".join(self._roots)
+        return f"the revision, which has no folder {lacking}: see `roots` of [python]" if lacking else "the revision"
 
     def open(self) -> None:
         """Make the subject's modules the first to be found, and those of the working tree the last."""
@@ -113,8 +119,8 @@ class Places:
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
         try:
             spec.loader.exec_module(module)
-        except SystemExit:
-            raise Trouble(f"{file} ended by itself as it was loaded") from None
+        except SystemExit as error:
+            raise ended(f"{file} ended by itself as it was loaded", error) from None
         return module
 
     def loaded(self) -> list[tuple[str, str]]:
@@ -139,8 +145,8 @@ class Places:
 def _imported(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except SystemExit:
-        raise Trouble(f"{name} ended by itself as it was loaded") from None
+    except SystemExit as error:
+        raise ended(f"{name} ended by itself as it was loaded", error) from None
 
 
 def _folders(top: str, roots: Sequence[str]) -> list[str]:
