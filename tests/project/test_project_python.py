@@ -22,6 +22,7 @@ warmup = 0
 overhead = "2%"
 collector = "between"
 memory = 1000000
+timeout = "2m"
 
 [python.environment]
 past = "today"
@@ -36,7 +37,7 @@ def read(text: str) -> PythonTable:
 
 
 def test_all_that_may_be_said_of_python_is_read() -> None:
-    recording = RecordingTable(20, 0.5, 0, 0.02, "between", 1_000_000)
+    recording = RecordingTable(20, 0.5, 0, 0.02, "between", 1_000_000, 120.0)
     environment = EnvironmentTable(Past.TODAY, True, ("numpy>=2",), ("--pre",))
     assert read(WHOLE) == PythonTable("python3.12", ("lib", "."), "off", 7, recording, environment)
     assert read("") == PythonTable()
@@ -54,6 +55,7 @@ def test_all_that_may_be_said_of_python_is_read() -> None:
         ("[python.recording]\nobservations = 0", r"2:16: observations: expected a number above 0, found 0"),
         ("[python.recording]\noverhead = 2", r"2:12: overhead: expected a share between 0 and 100 %"),
         ("[python.recording]\ncollector = 'some'", r"2:13: collector: 'some' is none of on, off, between"),
+        ("[python.recording]\ntimeout = 'long'", r"2:11: .*'long'"),
         ("[python.environment]\npast = 'old'", r"2:8: past: 'old' is none of own, today"),
         ("[python.environment]\nextra = ['']", r"2:10: extra is empty"),
     ],

@@ -200,6 +200,25 @@ def test_a_formula_that_cannot_be_measured_fails_alone(run: Run, pytester: pytes
     )
 
 
+def test_what_is_stated_and_is_no_formula_fails_alone(run: Run, pytester: pytest.Pytester) -> None:
+    wrong = "SELF(1000 <= 3 ms", "SELF(1000) = SELF(1000) strictly", "SELF(1000 <= 3 ms"
+    texts = ", ".join(map(repr, wrong))
+    pytester.makepyfile(test_stated=f"import hati\n\n@hati.spl({texts}, 'quick <= slow')\ndef test_it(): ...\n")
+    done = run("--hati", "--hati-budget=18", "-rA", "test_stated.py")
+    done.assert_outcomes(passed=2, failed=3)
+    done.stdout.fnmatch_lines(["test_stated.py:3:5: the '(' is never closed; close it", f"  {wrong[0]}", "      ^"])
+    done.stdout.fnmatch_lines(
+        [
+            "PASSED test_stated.py::test_it[[]quick <= slow]",
+            "PASSED test_stated.py::test_it",
+            f"FAILED test_stated.py::test_it[[]{wrong[0]}] - *",
+            f"FAILED test_stated.py::test_it[[]{wrong[1]}] - *",
+            f"FAILED test_stated.py::test_it[[]{wrong[0]} #2] - *",
+        ]
+    )
+    done.stdout.no_fnmatch_line("*Traceback*")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -52,6 +52,11 @@ def test_what_was_marked_is_read_again() -> None:
     assert first.line == second.line - 1
 
 
+def test_a_class_has_no_performance() -> None:
+    with pytest.raises(TypeError, match=r"@hati\.spl stands on the class Bag: write it on a function or a method"):
+        hati.spl("SELF <= 1 s")(Bag)
+
+
 class Bag:
     @staticmethod
     @hati.spl("SELF <= 1 s")

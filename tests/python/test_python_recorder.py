@@ -307,3 +307,73 @@ def test_what_only_an_installed_hati_has_is_said_in_a_line(tmp_path: Path) -> No
     written(working, {"m.py": source.format("from hati.python import Recording")})
     said = "hati.python has no 'Recording' for measured code: import it in the function that uses it"
     assert recorded(working, working, "method=m:called").stderr == f"hati: {said}\n"
+
+
+ENDING = """
+import hati
+import os
+import sys
+
+def leaves(n):
+    sys.exit(0)
+
+def says():
+    sys.exit("enough\\nof it")
+
+def forks(n):
+    if os.fork() == 0:
+        return 1
+    return 2
+
+def ends_its_child(n):
+    child = os.fork()
+    if child == 0:
+        sys.exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+
+def raises():
+    raise ValueError("bad\\nvalue")
+
+@hati.measured
+def forking(spl):
+    while spl.needs_more():
+        forks(1)
+
+@hati.measured
+def open_ended(spl):
+    while spl.needs_more():
+        spl.start()
+        sum(range(1000))
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("leaves", "parameter=int:=1"), "hati: what is measured ended the process, as by sys.exit"),
+        (("says",), "hati: what is measured ended the process, as by sys.exit: enough"),
+        (("forks", "parameter=int:=1"), "hati: the measured function forks, and the child goes on: .*"),
+        (("forking",), "hati: the measured function forks, and the child goes on: .*"),
+        (("raises",), "ValueError: bad"),
+        (("open_ended",), "hati: the measuring function called spl.start.* unequally often: .*"),
+        (("leaves", "roots=nothere", "parameter=int:=1"), "hati: there is no module .* which has no folder nothere.*"),
+    ],
+)
+def test_why_nothing_was_recorded_is_the_last_line(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    tree = written(tmp_path, {"ending.py": ENDING})
+    done = recorded(tree, tree, f"method=ending:{words[0]}", *words[1:])
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert re.fullmatch(said, done.stderr.splitlines()[-1])
+
+
+def test_a_function_may_fork_where_its_child_ends(tmp_path: Path) -> None:
+    tree = written(tmp_path, {"ending.py": ENDING})
+    done = recorded(tree, tree, "method=ending:ends_its_child", "parameter=int:=1")
+    assert values(done, "wall_time")
+    assert done.stderr == ""
+
+
+def test_a_module_that_ends_as_it_is_loaded_is_told_of(tmp_path: Path) -> None:
+    tree = written(tmp_path, {"ending.py": "import sys\nsys.exit('no more')\n"})
+    assert recorded(tree, tree, "method=ending:f").stderr == "hati: ending ended by itself as it was loaded: no more\n"

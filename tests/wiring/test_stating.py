@@ -92,6 +92,7 @@ def new(values): ...
     ("source", "expected"),
     [
         ("import hati\n@hati.spl('SELF <= 1 s')\ndef f(): ...", True),
+        ("import hati\n@hati.spl('SELF <= 1 s')\nclass C: ...", True),
         ("from hati import spl as states\n@states('SELF <= 1 s')\ndef f(): ...", True),
         ("import hati\n# @hati.spl\n@hati.workload\ndef f(): ...", False),
         ("from other import spl\n@spl('hati')\ndef f(): ...", False),
@@ -118,6 +119,12 @@ def test_a_wrong_statement_is_told_with_its_place(tmp_path: Path, formula: str, 
         formulas_in([file])
 
 
+def test_what_is_stated_of_a_class_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "perf.py").write_text("import hati\n\n@hati.spl('SELF <= 1 s')\nclass Bag: ...\n")
+    with pytest.raises(InputError, match=r"perf.py cannot be imported: TypeError: @hati.spl stands on the class Bag: "):
+        formulas_in([tmp_path])
+
+
 def test_what_cannot_be_imported_is_told_in_a_line(tmp_path: Path) -> None:
     file = tmp_path / "perf.py"
     file.write_text("import hati\nimport no_such_module\n")
@@ -128,3 +135,15 @@ def test_what_cannot_be_imported_is_told_in_a_line(tmp_path: Path) -> None:
         formulas_in([tmp_path / "my-perf.py"])
     with pytest.raises(InputError, match=r"no @hati\.spl"):
         formulas_in([tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("ending", "why"),
+    [("sys.exit(0)", "perf ended by itself as it was loaded"), ("os._exit(0)", "it ended by itself as it was loaded")],
+)
+def test_a_module_that_ends_as_it_is_imported_is_told_of(tmp_path: Path, ending: str, why: str) -> None:
+    file = tmp_path / "perf.py"
+    file.write_text(f"import hati, os, sys\n{ending}\n@hati.spl('SELF <= 1 s')\ndef f(): ...\n")
+    with pytest.raises(InputError) as caught:
+        formulas_in([file])
+    assert caught.value.message == f"{file} cannot be imported: {why}"

@@ -79,11 +79,12 @@ def test_a_past_revision_has_an_environment_where_it_needs_another_than_today(pr
 def test_the_project_file_says_how_python_is_measured(project: Path) -> None:
     (project / "hati.toml").write_text(
         "[python]\nhash_seed = 7\nroots = ['.']\nfrozen_modules = true\n[python.recording]\nobservations = 3\n"
-        "collector = 'off'\n[python.environment]\nnetwork = true\nextra = ['numpy']\n"
+        "timeout = '5s'\ncollector = 'off'\n[python.environment]\nnetwork = true\nextra = ['numpy']\n"
     )
     here, old = points(project, "", "@old")
     told = {"roots=.", "hash_seed=7", "frozen=on", "observations=3", "collector=off", "overhead=0.01"}
     assert told <= set(here.benchmark.command) & set(old.benchmark.command)
+    assert here.benchmark.timeout == old.benchmark.timeout == 5
     assert {"network=allowed", "extra=numpy"} <= set(old.benchmark.build or ())
     before = here.benchmark.definition
     (project / "hati.toml").write_text("[python.environment]\npast = 'today'\n")

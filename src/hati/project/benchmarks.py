@@ -17,12 +17,12 @@ from hati.core import (
     Server,
     Warmup,
     Workload,
-    parse_duration,
 )
 from hati.core.placeholders import names
 from hati.project.commands import check_template, read_command
 from hati.project.document import Table, Value
 from hati.project.metrics import read_metrics
+from hati.project.numbers import duration
 from hati.project.spaces import RESERVED
 from hati.project.templates import read_files
 from hati.space import Space
@@ -188,14 +188,7 @@ def _ready(server: Table, *, names_port: bool) -> Ready:
 
 
 def _duration(value: Value | None, default: float) -> float:
-    if value is None:
-        return default
-    try:
-        return parse_duration(value.text())
-    except InputError as error:
-        if error.place:
-            raise
-        raise value.error(error.message, fix=error.fix) from None
+    return default if value is None else duration(value)
 
 
 def _warmup(value: Value | None) -> Warmup:

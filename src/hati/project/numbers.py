@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from hati.core import InputError, parse_duration
 from hati.project.document import Value
 
 _Number = TypeVar("_Number", int, float)
@@ -29,6 +30,20 @@ def positive(value: Value, found: _Number) -> _Number:
     if not 0 < found < float("inf"):
         raise value.error(f"{value.name}: expected a number above 0, found {found:g}")
     return found
+
+
+def duration(value: Value) -> float:
+    """Seconds, of a text such as ``"30s"``.
+
+    Raises:
+        InputError: for what is none.
+    """
+    try:
+        return parse_duration(value.text())
+    except InputError as error:
+        if error.place:
+            raise
+        raise value.error(error.message, fix=error.fix) from None
 
 
 def share(value: Value) -> float:

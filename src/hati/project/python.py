@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from hati.core import Place
 from hati.project.document import Table, Value
-from hati.project.numbers import number, positive, share
+from hati.project.numbers import duration, number, positive, share
 
 _COLLECTORS = ("on", "off", "between")
 _LARGEST_SEED = 2**32 - 1
@@ -22,7 +22,7 @@ class Past(StrEnum):
 
 @dataclass(frozen=True)
 class RecordingTable:
-    """What a run records; None where nothing is said."""
+    """What a run records, and ``timeout``, in seconds, after which it is killed; None where nothing is said."""
 
     observations: int | None = None
     seconds: float | None = None
@@ -30,6 +30,7 @@ class RecordingTable:
     overhead: float | None = None
     collector: str | None = None
     memory: int | None = None
+    timeout: float | None = None
 
 
 @dataclass(frozen=True)
@@ -100,9 +101,10 @@ def _recording(value: Value | None) -> RecordingTable:
     if value is None:
         return RecordingTable()
     table = value.table()
-    table.only("observations", "seconds", "warmup", "overhead", "collector", "memory")
+    table.only("observations", "seconds", "warmup", "overhead", "collector", "memory", "timeout")
     observations, seconds, warmup = table.get("observations"), table.get("seconds"), table.get("warmup")
     overhead, collector, memory = table.get("overhead"), table.get("collector"), table.get("memory")
+    timeout = table.get("timeout")
     return RecordingTable(
         None if observations is None else positive(observations, observations.natural()),
         None if seconds is None else positive(seconds, number(seconds)),
@@ -110,6 +112,7 @@ def _recording(value: Value | None) -> RecordingTable:
         None if overhead is None else share(overhead),
         None if collector is None else _one_of(collector, _COLLECTORS),
         None if memory is None else positive(memory, memory.natural()),
+        None if timeout is None else duration(timeout),
     )
 
 

@@ -15,7 +15,7 @@ from hati.logic.interpret import Verdict
 from hati.pytest_plugin.measuring import Judgement, Measurements
 from hati.python import has_statements
 from hati.studies.assertion import Requirement
-from hati.wiring import formulas_in, project_around
+from hati.wiring import Misstated, formulas_in, project_around, stated_in
 
 _FORMULAS = ".spl"
 _PYTHON = ".py"
@@ -54,17 +54,20 @@ class Formulas:
 class FileOfFormulas(pytest.File):
     """A file of formulas, or a Python file that states some."""
 
-    def collect(self) -> Iterator[FormulaItem]:
-        """A test for each formula."""
+    def collect(self) -> Iterator[FormulaItem | MisstatedItem]:
+        """A test for each formula; of a Python file also for what is none, and fails."""
         root = project_around(self.path)
         path = Path(relpath(self.path, self.config.invocation_params.dir))
         try:
-            found = formulas_in([path], root)
+            found = stated_in(path, root) if path.suffix == _PYTHON else formulas_in([path], root)
         except HatiError as error:
             raise self.CollectError(str(error)) from None
-        for name, requirement in zip(_names(found), found, strict=True):
+        for name, each in zip(_names(found), found, strict=True):
             test = f"{self.nodeid}::{name}"  # as text, which pytest parses as it does what --lf remembers
-            yield FormulaItem.from_parent(self, name=name, nodeid=test, requirement=requirement, project=root)
+            if isinstance(each, Misstated):
+                yield MisstatedItem.from_parent(self, name=name, nodeid=test, misstated=each)
+            else:
+                yield FormulaItem.from_parent(self, name=name, nodeid=test, requirement=each, project=root)
 
 
 class FormulaItem(pytest.Item):
@@ -110,18 +113,43 @@ class FormulaItem(pytest.Item):
             pytest.xfail(judgement.summary)
 
 
-def _names(requirements: Iterable[Requirement]) -> list[str]:
+class MisstatedItem(pytest.Item):
+    """What is stated as a formula and is none, as a test that fails."""
+
+    def __init__(self, *, misstated: Misstated, **others: Any) -> None:
+        super().__init__(**others)
+        self._error = misstated.error
+
+    def runtest(self) -> None:
+        """Tell what is wrong.
+
+        Raises:
+            InputError: always.
+        """
+        raise self._error
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """What is wrong with it, without a traceback."""
+        return str(excinfo.value) if excinfo.value is self._error else super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Where it stands."""
+        place = self._error.place
+        return self.path, None if place is None or place.line is None else place.line - 1, self.name
+
+
+def _names(stated: Iterable[Requirement | Misstated]) -> list[str]:
     """``sort[SELF <= 2 ms]`` on a function; in a file its name, or ``formula[sort <= 2 ms]`` where it has none.
 
     As of parameters, what is in the brackets tells tests of one function apart.
     """
     names: list[str] = []
     seen: Counter[tuple[str, str]] = Counter()
-    for each in requirements:
-        if each.name and not each.seen:
+    for each in stated:
+        if isinstance(each, Requirement) and each.name and not each.seen:
             names.append(each.name)
             continue
-        text = str(each.formula)
+        text = " ".join(each.text.split()) if isinstance(each, Misstated) else str(each.formula)
         seen[each.name, text] += 1
         again = seen[each.name, text]
         names.append(f"{each.name or 'formula'}[{text}{f' #{again}' if again > 1 else ''}]")

@@ -37,7 +37,7 @@ class StatedFunction:
 
 
 def has_statements(file: Path) -> bool:
-    """Whether a Python file has a function under ``@hati.spl``, by its text alone; False for one that is no Python."""
+    """Whether a Python file has ``@hati.spl`` on something, by its text alone; False for one that is no Python."""
     try:
         content = file.read_bytes()
     except OSError:
@@ -66,8 +66,7 @@ def read_statements(file: Path, root: Path, interpreter: Interpreter | None = No
         script.write_text(recorder(), encoding="utf-8")
         words = [program, str(script), f"tell={module}", f"working={root.resolve()}"]
         done = _ended([*words, *interpreter.arguments], root, file)
-    if done.returncode:
-        why = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1].removeprefix("hati: ")
+    if why := _why_not(done):
         raise InputError(f"{file} cannot be imported: {why}", fix=f"see: {program} -c 'import {module}'")
     return tuple(_statement(each) for each in json.loads(done.stdout))
 
@@ -89,6 +88,13 @@ def module_of(file: Path, root: Path, roots: tuple[str, ...]) -> str:
     raise InputError(
         f"{file} is no module that can be imported from {listed}", fix="move or rename it, or say --project"
     )
+
+
+def _why_not(done: subprocess.CompletedProcess[str]) -> str:
+    """Why nothing was told; empty where it was, if only that nothing is stated."""
+    if done.returncode:
+        return (done.stderr.strip().splitlines() or ["it ended without a word"])[-1].removeprefix("hati: ")
+    return "" if done.stdout else "it ended by itself as it was loaded"
 
 
 def _ended(words: list[str], root: Path, file: Path) -> subprocess.CompletedProcess[str]:
@@ -132,7 +138,7 @@ def _names(module: ast.Module) -> Iterator[str]:
 
 def _decorators(module: ast.Module) -> Iterator[ast.expr]:
     for node in ast.walk(module):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield from node.decorator_list
 
 

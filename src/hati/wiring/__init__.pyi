@@ -59,6 +59,8 @@ from .screening import ScreeningRequest as ScreeningRequest
 from .screening import prepare_screening as prepare_screening
 from .screening import rehearse as rehearse
 from .screening import screen as screen
+from .stating import Misstated as Misstated
+from .stating import stated_in as stated_in
 from .stored import conclude_stored as conclude_stored
 from .suite import PreparedSuite as PreparedSuite
 from .suite import SuiteRequest as SuiteRequest

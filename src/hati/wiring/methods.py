@@ -157,6 +157,7 @@ def _of_python(place: Workplace, method: Method, asked: Asked, environment: Envi
             recording=recording,
             interpreter=replace(interpreter, environment=environment),
             name=f"{without_revision(method)}{_OF_ITS_OWN if environment else ''}",
+            timeout=place.project.python.recording.timeout,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from hati.core import InputError, Place
@@ -25,18 +26,44 @@ from hati.wiring.pythons import interpreter_around
 PYTHON = ".py"
 
 
+@dataclass(frozen=True)
+class Misstated:
+    """What is stated of the function ``name``, and is no formula; ``error`` says why, and where."""
+
+    name: str
+    text: str
+    error: InputError
+
+
 def requirements_of(file: Path, root: Path) -> tuple[Requirement, ...]:
     """The formulas of a Python file of the project ``root``, in order; each is named as its function.
 
     Raises:
         InputError: where the file cannot be imported, or a formula is none.
     """
-    interpreter = interpreter_around(root)
-    return tuple(
-        _requirement(text, each, str(file))
-        for each in read_statements(file, root, interpreter)
-        for text in each.formulas
-    )
+    found: list[Requirement] = []
+    for each in stated_in(file, root):
+        if isinstance(each, Misstated):
+            raise each.error
+        found.append(each)
+    return tuple(found)
+
+
+def stated_in(file: Path, root: Path) -> tuple[Requirement | Misstated, ...]:
+    """The same with those that are wrong, each in its place.
+
+    Raises:
+        InputError: where the file cannot be imported.
+    """
+    statements = read_statements(file, root, interpreter_around(root))
+    return tuple(_stated(text, each, str(file)) for each in statements for text in each.formulas)
+
+
+def _stated(text: str, stated: StatedFunction, file: str) -> Requirement | Misstated:
+    try:
+        return _requirement(text, stated, file)
+    except InputError as error:
+        return Misstated(_name(stated), text, error)
 
 
 def _requirement(text: str, stated: StatedFunction, file: str) -> Requirement:
@@ -46,10 +73,12 @@ def _requirement(text: str, stated: StatedFunction, file: str) -> Requirement:
     except InputError as error:
         raise InputError(error.message, place=Place(file, stated.line), fix=error.fix) from None
     formula = parse_formula(text, file, line=stated.line, declarations=declarations)
-    name = stated.method.rpartition(":")[2]
-    return Requirement(
-        formula, Source(text, file, stated.line), declarations, name, {**stated.known, SELF: stated.method}
-    )
+    seen = {**stated.known, SELF: stated.method}
+    return Requirement(formula, Source(text, file, stated.line), declarations, _name(stated), seen)
+
+
+def _name(stated: StatedFunction) -> str:
+    return stated.method.rpartition(":")[2]
 
 
 def _declarations(formula: Formula, stated: StatedFunction) -> Declarations:

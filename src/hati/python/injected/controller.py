@@ -78,6 +78,11 @@ class Controller:
         """How often something was timed."""
         return len(self._clock.ended)
 
+    @property
+    def unpaired(self) -> bool:
+        """Whether something began to be timed that did not end, or ended without having begun."""
+        return len(self._clock.began) != len(self._clock.ended)
+
     def spent(self) -> tuple[list[int], list[int]]:
         """Nanoseconds that each of them took, of both clocks; of processor time none where it is not asked for."""
         return self._clock.apart(), self._processor.apart()

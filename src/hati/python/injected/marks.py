@@ -78,7 +78,7 @@ def spl(*formulas: object, **aliases: object) -> Callable[[F], F]:
     functions, or as texts such as ``"pkg.sorting:sort@v1.2"``.
 
     Raises:
-        TypeError: for a formula or an alias that is neither.
+        TypeError: for a formula or an alias that is neither, and on a class, which is no function.
     """
     caller = sys._getframe(1)
     named = {name: text for formula in formulas for name, text in getattr(formula, "aliases", {}).items()}
@@ -86,6 +86,8 @@ def spl(*formulas: object, **aliases: object) -> Callable[[F], F]:
     statement = [[_text(formula) for formula in formulas], named, caller.f_code.co_filename, caller.f_lineno]
 
     def mark(function: F) -> F:
+        if isinstance(function, type):
+            raise TypeError(f"@hati.spl stands on the class {function.__name__}: write it on a function or a method")
         return _marked(function, statements=[statement, *_mark(function).get("statements", ())])
 
     return mark

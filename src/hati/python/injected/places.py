@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from .replacing import Replace, classes_replaced
-from .trouble import Trouble
+from .trouble import Trouble, ended
 
 PRIVATE = "_hati_working_"
 _HATI, _OURS = "hati", ".hati/"
@@ -56,9 +56,15 @@ class Places:
     def __init__(self, tree: str, working: str, roots: Sequence[str], release: bool) -> None:
         self.tree, self.working = os.path.realpath(tree), os.path.realpath(working)
         self.same = self.tree == self.working and not release
-        self.release = release
+        self.release, self._roots = release, roots
         self._own = [] if release else _folders(self.tree, roots)
         self._finder = WorkingFinder(_folders(self.working, roots))
+
+    @property
+    def searched(self) -> str:
+        """Where the subject's modules are looked for: the revision, and the roots where it has none of them."""
+        lacking = "" if self._own or self.release else ", ".join(self._roots)
+        return f"the revision, which has no folder {lacking}: see `roots` of [python]" if lacking else "the revision"
 
     def open(self) -> None:
         """Make the subject's modules the first to be found, and those of the working tree the last."""
@@ -74,7 +80,7 @@ class Places:
         """
         awake, self._finder.awake = self._finder.awake, self.same
         try:
-            module = importlib.import_module(name)
+            module = _imported(name)
         finally:
             self._finder.awake = awake
         file = os.path.realpath(getattr(module, "__file__", None) or "")
@@ -91,10 +97,10 @@ class Places:
         self._finder.awake = True
         own = None if self.same else self._finder.search(name)
         if own is None or own.origin is None:
-            return importlib.import_module(name)
+            return _imported(name)
         usual = importlib.util.find_spec(name)
         if usual is not None and usual.origin == own.origin:
-            return importlib.import_module(name)
+            return _imported(name)
         return self._private(name, own.origin, replace)
 
     def _private(self, name: str, file: str, replace: Replace) -> ModuleType:
@@ -111,7 +117,10 @@ class Places:
         if spec is None or spec.loader is None:
             raise Trouble(f"{file} cannot be loaded")
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        try:
+            spec.loader.exec_module(module)
+        except SystemExit as error:
+            raise ended(f"{file} ended by itself as it was loaded", error) from None
         return module
 
     def loaded(self) -> list[tuple[str, str]]:
@@ -131,6 +140,13 @@ class Places:
         mine = any(file.startswith(root + os.sep) for root in self._finder.roots)
         theirs = [self.tree, os.path.realpath(sys.prefix), os.path.realpath(sys.base_prefix)]
         return mine and not any(file.startswith(top + os.sep) for top in theirs if top != self.working)
+
+
+def _imported(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except SystemExit as error:
+        raise ended(f"{name} ended by itself as it was loaded", error) from None
 
 
 def _folders(top: str, roots: Sequence[str]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from . import marks
 from .calls import MOST, Calls, Receiver
+from .forking import Original
 from .installed import installed
 from .offering import offer
 from .parameters import Parameters
@@ -17,7 +18,7 @@ from .places import Places
 from .recording import Order, Recorded, record_calls, record_loop
 from .replacing import all_replaced, as_it_is
 from .signature import signature
-from .trouble import Trouble, nearest
+from .trouble import Trouble, ended, nearest, traced
 from .version import folders, version
 
 _TYPES: dict[str, Callable[[str], Any]] = {"int": int, "real": float, "text": str, "bool": lambda text: text == "true"}
@@ -72,16 +73,26 @@ def main(arguments: Sequence[str]) -> int:
     """Record, and print what was recorded, or what is stated; what cannot be is told in the last line of the errors."""
     with os.fdopen(os.dup(1), "w") as out:
         os.dup2(2, 1)  # what the subject prints must not be taken for a reading
-        request = Request(arguments)
+        request, original = Request(arguments), Original()
         try:
             _see_version(request["version"])
             _see_packages(request["packages"])
             if request["tell"]:
                 out.write(tell(request))
                 return 0
-            recorded = record(request)
+            recorded = record(request, original.see)
+            original.see()
+            original.see_alone()
         except Trouble as trouble:
             sys.stderr.write(f"hati: {trouble}\n")
+            return 1
+        except SystemExit as error:
+            if not original.here:
+                raise
+            sys.stderr.write(f"hati: {ended('what is measured ended the process, as by sys.exit', error)}\n")
+            return 1
+        except Exception as error:  # noqa: BLE001  # whatever the measured code raises
+            sys.stderr.write(traced(error))
             return 1
         if recorded.overhead > request.order.overhead:
             sys.stderr.write(
@@ -103,8 +114,8 @@ def tell(request: Request) -> str:
     return told(places.generators(request["tell"]))
 
 
-def record(request: Request) -> Recorded:
-    """Import what is named, and measure it.
+def record(request: Request, see: Callable[[], object]) -> Recorded:
+    """Import what is named, and measure it; between observations comes ``see``.
 
     Raises:
         Trouble: where something is not there, or is not what it should be.
@@ -114,20 +125,20 @@ def record(request: Request) -> Recorded:
         _see_unchanged(places.working, source)
     places.open()
     offer()
-    recorded = _recorded(places, request)
+    recorded = _recorded(places, request, see)
     if "imports" in request:
         _see_planned(places, request["imports"])
     return recorded
 
 
-def _recorded(places: Places, request: Request) -> Recorded:
+def _recorded(places: Places, request: Request, see: Callable[[], object]) -> Recorded:
     parameters = Parameters(request.parameters, request["seed"])
     owner, method = _method(places, request["method"])
     if marks.kind(method) == "measured":
-        return record_loop(_loop(request, parameters, method), request.order)
+        return record_loop(_loop(request, parameters, method), request.order, see)
     if getattr(getattr(method, "__code__", None), "co_flags", 0) & _COROUTINE:
         raise Trouble(f"{request['method']} is a coroutine function: measure one that runs it, as by asyncio.run")
-    return record_calls(_calls(places, request, parameters, owner, method), request.order)
+    return record_calls(_calls(places, request, parameters, owner, method), request.order, see)
 
 
 def write(recorded: Recorded, put: Callable[[str], object]) -> None:
@@ -195,7 +206,7 @@ def _method(places: Places, text: str) -> tuple[Any, Any]:
     except (ModuleNotFoundError, Trouble) as error:
         if isinstance(error, ModuleNotFoundError) and error.name and not f"{module}.".startswith(f"{error.name}."):
             raise
-        why = error if isinstance(error, Trouble) else Trouble(f"there is no module {module} in the revision")
+        why = error if isinstance(error, Trouble) else Trouble(f"there is no module {module} in {places.searched}")
         try:
             found = _member(places.generators(module, as_it_is), path)
         except (ModuleNotFoundError, Trouble):

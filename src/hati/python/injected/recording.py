@@ -15,6 +15,10 @@ from .timing import Spent
 from .trouble import Full, Trouble
 
 
+def _nothing() -> None:
+    pass
+
+
 class Order(NamedTuple):
     """How much to take: ``observations`` or ``seconds``, whichever is reached first, and at least one.
 
@@ -83,20 +87,23 @@ class Patience:
         restart_peak()
 
 
-def record_calls(calls: Calls, order: Order) -> Recorded:
-    """Time batches of calls.
+def record_calls(calls: Calls, order: Order, see: Callable[[], object] = _nothing) -> Recorded:
+    """Time batches of calls; after each comes ``see``.
 
     Raises:
         Trouble: where calls are too short for the clocks, as many as there may be at once.
     """
     ready = collector(order.collector)
     lazy = is_lazy(_first(calls))
+    see()
     timed = timing.loop(calls.shape, order.with_cpu, lazy)
 
     def take(size: int) -> Spent:
         batch = calls.batch(size)
         ready()
-        return timed(calls.call, batch)
+        spent = timed(calls.call, batch)
+        see()
+        return spent
 
     cost = timing.timer_cost(timed)
     memory = _peak(calls, timed)
@@ -111,14 +118,16 @@ def record_calls(calls: Calls, order: Order) -> Recorded:
     return _recorded(order, wall, cpu, patience.warmup, size, cost.wall, memory)
 
 
-def record_loop(loop: Callable[[Controller], Any], order: Order) -> Recorded:
-    """Let a function measure by itself.
+def record_loop(loop: Callable[[Controller], Any], order: Order, see: Callable[[], object] = _nothing) -> Recorded:
+    """Let a function measure by itself; after each round comes ``see``.
 
     Raises:
-        Trouble: where it ends before it was told to.
+        Trouble: where it ends before it was told to, and where a round leaves open what it timed.
     """
-    judge = _Judge(order)
+    judge = _Judge(order, see)
     loop(judge.controller)
+    if judge.controller.unpaired:
+        raise Trouble("the measuring function called spl.start() and spl.end() unequally often: end what is started")
     if not judge.over:
         raise Trouble("the measuring function ended while its controller needed more: loop `while spl.needs_more():`")
     return judge.recorded()
@@ -157,9 +166,9 @@ def _peak(calls: Calls, timed: timing.Timed) -> int:
 class _Judge:
     """Says how often a measuring function turns: observations are what it timed, else whole rounds."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: Order, see: Callable[[], object]) -> None:
         self.controller = Controller(self.turns, order.with_cpu)
-        self._order = order
+        self._order, self._see = order, see
         self._ready = collector(order.collector)
         self._rounds: list[Spent] = []
         self._size, self._warmup = 1, 0
@@ -173,6 +182,9 @@ class _Judge:
 
     def turns(self, spent: Spent | None) -> int:
         """How often to turn now."""
+        self._see()
+        if self.controller.unpaired:
+            return 0
         if spent is not None:
             self._take(spent)
         if self.over:
@@ -243,7 +255,3 @@ def _recorded(
     mean = sum(wall[warmup:]) / (len(wall) - warmup)
     overhead = cost / max(mean, 1)
     return Recorded(wall, cpu, warmup, size, overhead, size == 1 and overhead <= order.overhead, memory)
-
-
-def _nothing() -> None:
-    pass
