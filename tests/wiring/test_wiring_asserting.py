@@ -41,6 +41,11 @@ def test_files_below_a_folder_are_read_once_in_order(tmp_path: Path) -> None:
     ]
 
 
+def test_a_byte_order_mark_is_no_part_of_a_formula(tmp_path: Path) -> None:
+    (tmp_path / "a.spl").write_text("a <= b\n", encoding="utf-8-sig")
+    assert [(str(each.formula), each.place.column) for each in formulas_in([tmp_path])] == [("a <= b", 1)]
+
+
 def test_what_is_no_file_of_formulas_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"there is no \.spl file below"):
         formulas_in([tmp_path])

@@ -139,7 +139,7 @@ def _read(path: Path, project: Path | None) -> Sequence[Requirement]:
     if path.suffix == PYTHON:
         return requirements_of(path, project or project_around(path))
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text", fix=f"{SUFFIX} files are text") from None
     except OSError as error:
