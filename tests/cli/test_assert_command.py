@@ -380,6 +380,27 @@ def test_what_cannot_be_measured_is_refused_where_it_is_written(hati_here: Hati,
     assert message in done.err
 
 
+@pytest.mark.parametrize(
+    ("formula", "column"),
+    [
+        ("fast(10) <= typo(10)", 13),
+        ("median(fast(10)) <= 2 * median(typo(10))", 32),
+        ("fast(10) <= 3 & fast(10) >= fast(m = 3)", 29),
+        ("fast(10) <= fast@v1(10)", 13),
+    ],
+)
+@pytest.mark.usefixtures("counted")
+def test_a_method_that_cannot_be_measured_is_told_at_its_own_place(hati_here: Hati, formula: str, column: int) -> None:
+    done = hati_here("assert", "--formula", formula)
+    assert (done.status, f"formula:1:{column}: " in done.err) == (2, True)
+
+
+@pytest.mark.usefixtures("files")
+def test_a_method_without_a_sample_is_told_at_its_own_place(hati_here: Hati) -> None:
+    done = hati_here("assert", "--formula", "a <= 2 * xx", "--samples", SAMPLES)
+    assert (done.status, "formula:1:10: there is no sample of xx" in done.err) == (2, True)
+
+
 def test_nothing_measured_is_a_status_of_its_own(counted: Path, hati: Hati) -> None:
     (counted / "count.py").write_text("raise SystemExit(7)\n")
     done = hati("assert", "--formula", "fast <= 110")
