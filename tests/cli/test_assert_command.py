@@ -312,6 +312,24 @@ def test_a_plan_says_how_often_each_method_is_run(counted: Path, hati_here: Hati
     assert not counted.joinpath(".hati", "store.sqlite-journal").exists()
 
 
+@pytest.mark.usefixtures("counted")
+def test_a_long_plan_is_shortened_for_people_alone(hati_here: Hati) -> None:
+    words = "assert", "--formula", "for all n in {1..120}: fast(n) <= 2", "--dry-run"
+    told = hati_here(*words).out.splitlines()
+    assert len([line for line in told if line.startswith("fast(")]) == 100
+    assert "... and 20 more; --format json lists all" in told
+    plan = hati_here(*words, "--format", "json").json
+    assert (len(plan["methods"]), len(plan["tasks"])) == (120, plan["runs"])
+    assert f"... and {plan['runs'] - 100:,} more; --format json lists all" in told
+
+
+@pytest.mark.usefixtures("counted")
+def test_formulas_of_files_and_of_options_are_bounded_together(hati_here: Hati, tmp_path: Path) -> None:
+    (tmp_path / "r.spl").write_text("for all n in {1..12000}: fast(n) <= 2\n")
+    done = hati_here("assert", "r.spl", "--formula", "for all n in {1..9000}: fast(n) <= 3", "--dry-run")
+    assert (done.status, "formula:1:1: the formulas up to here have 21000 relations" in done.err) == (2, True)
+
+
 def test_a_file_of_functions_is_decided_by_measuring_them(tmp_path: Path, hati: Hati) -> None:
     """``slow`` does twenty times the work of ``quick``: the first formula holds, the second is violated."""
     (tmp_path / "perf.py").write_text(STATED)

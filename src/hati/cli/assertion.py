@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -250,9 +251,10 @@ def _decided(study: Assertion, known: Evidence) -> str:
 
 
 def _requirements(paths: list[Path], formulas: list[str], project: Path | None) -> tuple[Requirement, ...]:
-    from hati.wiring import formulas_in, formulas_of
+    from hati.wiring import formulas_in, formulas_of, together
 
-    found = (*formulas_in(paths, project), *(each for text in formulas for each in formulas_of(text)))
+    stated = (each for text in formulas for each in formulas_of(text))
+    found = together(chain(formulas_in(paths, project), stated))
     if not found:
         raise InputError("there is no formula", fix="name a file of formulas, or give one by --formula")
     return found

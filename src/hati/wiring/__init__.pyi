@@ -3,6 +3,7 @@ from .asserting import book_of as book_of
 from .asserting import formulas_in as formulas_in
 from .asserting import formulas_of as formulas_of
 from .asserting import split_samples as split_samples
+from .asserting import together as together
 from .assuring import PreparedAssertion as PreparedAssertion
 from .assuring import RehearsedAssertion as RehearsedAssertion
 from .assuring import assure as assure
