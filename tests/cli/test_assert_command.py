@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 from collections.abc import Callable
@@ -310,6 +311,24 @@ def test_a_plan_says_how_often_each_method_is_run(counted: Path, hati_here: Hati
     assert (small.status, small.out) == (2, "")
     assert "22 runs cannot decide: it takes 15 of fast(10), 8 of slow(10)" in small.err
     assert not counted.joinpath(".hati", "store.sqlite-journal").exists()
+
+
+@pytest.mark.parametrize("words", [["fast(10) <= 2", "--dry-run"], ["2 <= 3"]])
+def test_what_measures_nothing_writes_nothing(counted: Path, hati_here: Hati, words: list[str]) -> None:
+    assert hati_here("assert", "--formula", *words).status == 0
+    assert not (counted / ".hati").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_told_with_what_helps(
+    counted: Path, hati_here: Hati, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Path, *__: object, **___: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "mkdir", full)
+    done = hati_here("assert", "--formula", "fast(10) <= 2")
+    assert done.status == 2
+    assert f"{counted / '.hati'} cannot be made: No space left on device; free some space\n" in done.err
 
 
 @pytest.mark.usefixtures("counted")

@@ -228,9 +228,10 @@ def _measured(
     chosen: AssertionFormat,
 ) -> Assured | None:
     """What measuring says; None where tasks were only shown."""
-    from hati.wiring import assure, prepare_assertion, rehearse_assertion, workplace_around
+    from hati.wiring import assure, prepare_assertion, rehearse_assertion, workplace_around, workplace_to_look
 
-    place = workplace_around(measuring.project, measuring.store)
+    measures = not measuring.dry_run and any(each.ground.relations for each in requirements)
+    place = (workplace_around if measures else workplace_to_look)(measuring.project, measuring.store)
     prepared = prepare_assertion(place, requirements, standard, measuring.budget, fresh=measuring.fresh)
     if measuring.dry_run:
         write_foreseen(rehearse_assertion(prepared), chosen.plain, output)

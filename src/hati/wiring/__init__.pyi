@@ -80,3 +80,4 @@ from .workplace import Workplace as Workplace
 from .workplace import existing_store as existing_store
 from .workplace import workplace as workplace
 from .workplace import workplace_around as workplace_around
+from .workplace import workplace_to_look as workplace_to_look
