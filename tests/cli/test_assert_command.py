@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 from collections.abc import Callable
@@ -393,6 +394,42 @@ def test_a_plan_says_how_often_each_method_is_run(counted: Path, hati_here: Hati
     assert not counted.joinpath(".hati", "store.sqlite-journal").exists()
 
 
+@pytest.mark.parametrize("words", [["fast(10) <= 2", "--dry-run"], ["2 <= 3"]])
+def test_what_measures_nothing_writes_nothing(counted: Path, hati_here: Hati, words: list[str]) -> None:
+    assert hati_here("assert", "--formula", *words).status == 0
+    assert not (counted / ".hati").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_told_with_what_helps(
+    counted: Path, hati_here: Hati, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Path, *__: object, **___: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "mkdir", full)
+    done = hati_here("assert", "--formula", "fast(10) <= 2")
+    assert done.status == 2
+    assert f"{counted / '.hati'} cannot be made: No space left on device; free some space\n" in done.err
+
+
+@pytest.mark.usefixtures("counted")
+def test_a_long_plan_is_shortened_for_people_alone(hati_here: Hati) -> None:
+    words = "assert", "--formula", "for all n in {1..120}: fast(n) <= 2", "--dry-run"
+    told = hati_here(*words).out.splitlines()
+    assert len([line for line in told if line.startswith("fast(")]) == 100
+    assert "... and 20 more; --format json lists all" in told
+    plan = hati_here(*words, "--format", "json").json
+    assert (len(plan["methods"]), len(plan["tasks"])) == (120, plan["runs"])
+    assert f"... and {plan['runs'] - 100:,} more; --format json lists all" in told
+
+
+@pytest.mark.usefixtures("counted")
+def test_formulas_of_files_and_of_options_are_bounded_together(hati_here: Hati, tmp_path: Path) -> None:
+    (tmp_path / "r.spl").write_text("for all n in {1..12000}: fast(n) <= 2\n")
+    done = hati_here("assert", "r.spl", "--formula", "for all n in {1..9000}: fast(n) <= 3", "--dry-run")
+    assert (done.status, "formula:1:1: the formulas up to here have 21000 relations" in done.err) == (2, True)
+
+
 def test_a_file_of_functions_is_decided_by_measuring_them(tmp_path: Path, hati: Hati) -> None:
     """``slow`` does twenty times the work of ``quick``: the first formula holds, the second is violated."""
     (tmp_path / "perf.py").write_text(STATED)
@@ -459,6 +496,27 @@ def test_what_cannot_be_measured_is_refused_where_it_is_written(hati_here: Hati,
     assert done.status == 2
     assert "formula:1:1: " in done.err
     assert message in done.err
+
+
+@pytest.mark.parametrize(
+    ("formula", "column"),
+    [
+        ("fast(10) <= typo(10)", 13),
+        ("median(fast(10)) <= 2 * median(typo(10))", 32),
+        ("fast(10) <= 3 & fast(10) >= fast(m = 3)", 29),
+        ("fast(10) <= fast@v1(10)", 13),
+    ],
+)
+@pytest.mark.usefixtures("counted")
+def test_a_method_that_cannot_be_measured_is_told_at_its_own_place(hati_here: Hati, formula: str, column: int) -> None:
+    done = hati_here("assert", "--formula", formula)
+    assert (done.status, f"formula:1:{column}: " in done.err) == (2, True)
+
+
+@pytest.mark.usefixtures("files")
+def test_a_method_without_a_sample_is_told_at_its_own_place(hati_here: Hati) -> None:
+    done = hati_here("assert", "--formula", "a <= 2 * xx", "--samples", SAMPLES)
+    assert (done.status, "formula:1:10: there is no sample of xx" in done.err) == (2, True)
 
 
 def test_nothing_measured_is_a_status_of_its_own(counted: Path, hati: Hati) -> None:

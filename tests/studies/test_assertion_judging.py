@@ -335,6 +335,41 @@ def test_what_cannot_be_judged_is_refused_where_it_is_written(formula: str, mess
     assert (caught.value.place.file, caught.value.place.line, caught.value.place.column) == ("formula", 1, column)
 
 
+NOISY = [[0.010], *[[0.001]] * 13, [0.002], [0.300]]
+
+
+@pytest.mark.parametrize(
+    ("formula", "metric", "low"),
+    [
+        ("a <= 1 s", Metric("time", "s"), 0.0),
+        ("1 s >= a within 1 ms", Metric("time", "s"), 0.0),
+        ("a + 2 ms <= 1 s", Metric("time", "s"), 0.002),
+        ("a - 2 ms <= 1 s", Metric("time", "s"), -0.002),
+        ("a <= 1 B", Metric("size", "B"), 0.0),
+        ("a <= 1", Metric("steps", "count"), 0.0),
+    ],
+)
+def test_an_interval_ends_where_there_are_no_values(formula: str, metric: Metric, low: float) -> None:
+    found = atom(Book({"a": (sample("a", NOISY, metric),)}), formula).evidence
+    assert found.scale is Scale.MEAN
+    assert found.interval is not None
+    assert found.interval[0] == low < found.interval[1]
+
+
+@pytest.mark.parametrize(
+    ("formula", "metric", "further"),
+    [
+        ("-1 * a <= 1 s", Metric("time", "s"), []),
+        ("a <= 1", Metric("score", "1"), []),
+        ("a <= 1 s", Metric("slack", "s"), [[-0.001]]),
+    ],
+)
+def test_an_interval_of_what_may_be_negative_is_whole(formula: str, metric: Metric, further: list[list[float]]) -> None:
+    found = atom(Book({"a": (sample("a", NOISY + further, metric),)}), formula).evidence
+    assert found.interval is not None
+    assert found.interval[0] < -0.01
+
+
 def test_equality_needs_a_margin() -> None:
     with pytest.raises(InputError, match="equality can be shown only with a margin"):
         answers(MEANS, "a = b", standard=Standard(margin=0.0))

@@ -41,6 +41,23 @@ def test_files_below_a_folder_are_read_once_in_order(tmp_path: Path) -> None:
     ]
 
 
+def test_a_byte_order_mark_is_no_part_of_a_formula(tmp_path: Path) -> None:
+    (tmp_path / "a.spl").write_text("a <= b\n", encoding="utf-8-sig")
+    assert [(str(each.formula), each.place.column) for each in formulas_in([tmp_path])] == [("a <= b", 1)]
+
+
+def test_formulas_are_bounded_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hati.wiring.asserting.MOST_ATOMS", 20)
+    half = "for all n in {1..10}: a(n) <= n * 1 s\n"
+    (tmp_path / "a.spl").write_text(2 * half)
+    assert len(formulas_in([tmp_path])) == 2
+    (tmp_path / "a.spl").write_text(f"{2 * half}\none: a <= b\na <= c\n")
+    with pytest.raises(InputError, match="have 21 relations") as caught:
+        formulas_in([tmp_path])
+    assert caught.value.place is not None
+    assert (caught.value.place.file, caught.value.place.line) == (str(tmp_path / "a.spl"), 4)
+
+
 def test_what_is_no_file_of_formulas_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"there is no \.spl file below"):
         formulas_in([tmp_path])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -242,9 +243,10 @@ def _measured(
     chosen: AssertionFormat,
 ) -> Assured | None:
     """What measuring says; None where tasks were only shown."""
-    from hati.wiring import assure, prepare_assertion, rehearse_assertion, workplace_around
+    from hati.wiring import assure, prepare_assertion, rehearse_assertion, workplace_around, workplace_to_look
 
-    place = workplace_around(measuring.project, measuring.store)
+    measures = not measuring.dry_run and any(each.ground.relations for each in requirements)
+    place = (workplace_around if measures else workplace_to_look)(measuring.project, measuring.store)
     prepared = prepare_assertion(place, requirements, standard, measuring.budget, fresh=measuring.fresh)
     if measuring.dry_run:
         write_foreseen(rehearse_assertion(prepared), chosen.plain, output)
@@ -265,9 +267,10 @@ def _decided(study: Assertion, known: Evidence) -> str:
 
 
 def _requirements(paths: list[Path], formulas: list[str], project: Path | None) -> tuple[Requirement, ...]:
-    from hati.wiring import formulas_in, formulas_of
+    from hati.wiring import formulas_in, formulas_of, together
 
-    found = (*formulas_in(paths, project), *(each for text in formulas for each in formulas_of(text)))
+    stated = (each for text in formulas for each in formulas_of(text))
+    found = together(chain(formulas_in(paths, project), stated))
     if not found:
         raise InputError("there is no formula", fix="name a file of formulas, or give one by --formula")
     return found

@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from hati.report import Table
     from hati.wiring import Rehearsal, RehearsedAssertion
 
+_MOST_SHOWN = 100
+
 
 def write_rehearsal(rehearsal: Rehearsal, chosen: Format, output: str) -> None:
     """Write the tasks in the order in which they would be run."""
-    write_table(_table(rehearsal), TableFormat(chosen.value), output)
+    write_table(_for(_table(rehearsal), chosen), TableFormat(chosen.value), output)
 
 
 def write_foreseen(rehearsed: RehearsedAssertion, chosen: Format, output: str) -> None:
@@ -34,7 +36,7 @@ def write_foreseen(rehearsed: RehearsedAssertion, chosen: Format, output: str) -
         }
         write(render.to_json(told), output)
     else:
-        write_tables(tables, TableFormat(chosen.value), output)
+        write_tables([_for(table, chosen) for table in tables], TableFormat(chosen.value), output)
 
 
 def write_planned(rehearsal: Rehearsal, chosen: Format, output: str) -> None:
@@ -54,6 +56,13 @@ def write_planned(rehearsal: Rehearsal, chosen: Format, output: str) -> None:
         "tasks": render.table_rows(_table(rehearsal)),
     }
     write(render.to_json(told), output)
+
+
+def _for(table: Table, chosen: Format) -> Table:
+    """All rows for programs, the first for people, who are told how to have the others."""
+    if chosen is not Format.TEXT:
+        return table
+    return table.first(_MOST_SHOWN, "--format json lists all")
 
 
 def _table(rehearsal: Rehearsal) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from hati.report.quantities import general
@@ -55,6 +55,13 @@ class Table:
         for number, row in enumerate(self.rows):
             if len(row) != len(self.columns):
                 raise ValueError(f"row {number} of {self.title!r} has {len(row)} cells for {len(self.columns)} columns")
+
+    def first(self, most: int, others: str) -> Table:
+        """The first rows, and a note of how many more there are, with what to do to see the ``others``."""
+        left = len(self.rows) - most
+        if left <= 0:
+            return self
+        return replace(self, rows=self.rows[:most], notes=(f"... and {left:,} more; {others}", *self.notes))
 
 
 def cell_text(cell: Cell) -> str:

@@ -7,7 +7,7 @@ read by one of the readers. A run that fails is a run too; only what concerns ev
 
 from hati.subject.cores import duet_cores
 from hati.subject.fingerprint import machine
-from hati.subject.folders import make_own
+from hati.subject.folders import make_own, remedy
 from hati.subject.local import LocalSubject
 from hati.subject.outputs import remember_output
 from hati.subject.programs import Ending, Program, Warden
@@ -27,5 +27,6 @@ __all__ = [
     "machine",
     "make_own",
     "modified_since",
+    "remedy",
     "remember_output",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -14,16 +15,42 @@ _IGNORED = "# Made by hati: nothing in this folder is to be under version contro
 
 
 def make_own(root: Path) -> None:
-    """Make the folder, so that git passes over it; one that is there stays as it is.
+    """Make the folder, so that git passes over it, whole or not at all; one that is there stays as it is.
+
+    Only a list of ignored files that is empty, of a disk that was full, is written again.
 
     Raises:
         OSError: where it cannot be made.
     """
+    own = root / ".hati"
+    ignored = own / ".gitignore"
     try:
-        (root / ".hati").mkdir()
+        own.mkdir()
     except FileExistsError:
+        with suppress(OSError):
+            if ignored.stat().st_size == 0:
+                ignored.write_text(_IGNORED, encoding="utf-8")
         return
-    (root / ".hati" / ".gitignore").write_text(_IGNORED, encoding="utf-8")
+    try:
+        ignored.write_text(_IGNORED, encoding="utf-8")
+    except OSError:
+        with suppress(OSError):
+            ignored.unlink(missing_ok=True)
+            own.rmdir()
+        raise
+
+
+def remedy(error: OSError) -> str:
+    """What to do where hati cannot write into its folder.
+
+    >>> remedy(OSError(errno.ENOSPC, "No space left on device"))
+    'free some space'
+    """
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return "free some space"
+    if error.errno == errno.EROFS:
+        return "copy the project to where hati may write"
+    return "let hati write there, or copy the project"
 
 
 def work_root(root: Path) -> Path:
@@ -55,9 +82,7 @@ def tidy(root: Path) -> None:
             probe.touch()
             probe.unlink()
         except OSError as error:
-            raise MeasurementError(
-                f"cannot write to {folder}: {error.strerror}", fix="let hati write there, or copy the project"
-            ) from None
+            raise MeasurementError(f"cannot write to {folder}: {error.strerror}", fix=remedy(error)) from None
     for stale in work_root(root).iterdir():
         remove(stale)
     remove(tree_root(root))

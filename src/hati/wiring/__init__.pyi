@@ -3,6 +3,7 @@ from .asserting import book_of as book_of
 from .asserting import formulas_in as formulas_in
 from .asserting import formulas_of as formulas_of
 from .asserting import split_samples as split_samples
+from .asserting import together as together
 from .asserting import unused_names as unused_names
 from .assuring import PreparedAssertion as PreparedAssertion
 from .assuring import RehearsedAssertion as RehearsedAssertion
@@ -82,3 +83,4 @@ from .workplace import Workplace as Workplace
 from .workplace import existing_store as existing_store
 from .workplace import workplace as workplace
 from .workplace import workplace_around as workplace_around
+from .workplace import workplace_to_look as workplace_to_look

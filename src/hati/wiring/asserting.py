@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
 from hati.core import InputError, Sample
 from hati.core.nearest import suggestion
-from hati.logic.syntax import FormulaError, Method, Performance, Relation, Source, parse_file, parse_formula
+from hati.logic.syntax import MOST_ATOMS, FormulaError, Method, Performance, Relation, Source, parse_file, parse_formula
 from hati.python import has_statements
 from hati.studies.assertion import Book, Requirement, methods_of
 from hati.subject.samples import read_samples
@@ -68,10 +68,27 @@ def formulas_in(paths: Sequence[Path], project: Path | None = None) -> tuple[Req
     Python files state theirs by ``@hati.spl``; they are of the ``project``, or the one around each.
 
     Raises:
-        InputError: where there is no such file, none in a folder, or a formula is none.
+        InputError: where there is no such file, none in a folder, a formula is none, or they are too many ``together``.
     """
     files = [file for path in paths for file in _files(path)]
-    return tuple(requirement for file in dict.fromkeys(files) for requirement in _read(file, project))
+    return together(requirement for file in dict.fromkeys(files) for requirement in _read(file, project))
+
+
+def together(requirements: Iterable[Requirement]) -> tuple[Requirement, ...]:
+    """Formulas that are decided at once; those behind the first that is too much are not read.
+
+    Raises:
+        InputError: where all have more than ``MOST_ATOMS`` relations.
+    """
+    found, count = [], 0
+    for each in requirements:
+        found.append(each)
+        count += len(each.ground.relations)
+        if count > MOST_ATOMS:
+            message = f"the formulas up to here have {count} relations, once their sets are expanded"
+            fix = f"use {MOST_ATOMS} at most together; split them up"
+            raise each.source.error(each.formula.offset, message, fix)
+    return tuple(found)
 
 
 def book_of(files: Sequence[NamedFile], history: Sequence[NamedFile] = ()) -> Book:
@@ -164,15 +181,15 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def _read(path: Path, project: Path | None) -> Sequence[Requirement]:
+def _read(path: Path, project: Path | None) -> Iterable[Requirement]:
     if path.suffix == PYTHON:
         return requirements_of(path, project or project_around(path))
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text", fix=f"{SUFFIX} files are text") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}", fix="see its rights") from error
     file = parse_file(text, str(path))
     source = Source(text, str(path))
-    return [Requirement(each.formula, source, file.declarations, each.name) for each in file.formulas]
+    return (Requirement(each.formula, source, file.declarations, each.name) for each in file.formulas)

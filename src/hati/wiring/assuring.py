@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId
-from hati.logic.syntax import Method, Performance, Relation, Side
+from hati.logic.syntax import Measured, Method, Performance, Relation, Side
 from hati.report import counted
 from hati.studies.assertion import (
     Assertion,
@@ -169,21 +169,21 @@ def _methods(relation: Relation) -> list[Method]:
 
 def _points(place: Workplace, revisions: Revisions, requirements: Sequence[Requirement]) -> dict[str, Point]:
     """Each method of the formulas once, by its text; all revisions of a method record what is asked of any."""
-    metrics: dict[str, set[str]] = defaultdict(set)
+    metrics: dict[str, dict[str, Measured]] = defaultdict(dict)
     asked: dict[str, Asked] = defaultdict(Asked)
-    where: dict[str, tuple[Method, Requirement, Relation]] = {}
+    where: dict[str, tuple[Method, Requirement]] = {}
     for requirement, relation in _relations(requirements):
         for side in (relation.left, relation.right):
             if isinstance(side, Performance):
                 key = str(side.measured.method)
-                metrics[key].add(side.measured.metric)
+                metrics[key].setdefault(side.measured.metric, side.measured)
                 asked[str(without_revision(side.measured.method))] |= Asked.of(side)
-                where.setdefault(key, (side.measured.method, requirement, relation))
+                where.setdefault(key, (side.measured.method, requirement))
     find = cache(partial(revisions.find, start=place.project.root))
     environments = environments_of(place.project, revisions)
     points = {}
-    for key, (method, requirement, relation) in where.items():
-        with requirement.placing(relation):
+    for key, (method, requirement) in where.items():
+        with requirement.placing(method):
             wanted = asked[str(without_revision(method))]
             points[key] = point_of(place, find, environments, method, metrics[key], wanted)
     return points

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -12,6 +12,7 @@ from hati.logic.syntax import (
     Callee,
     Expression,
     Generator,
+    Measured,
     Method,
     NodeError,
     Number,
@@ -53,11 +54,12 @@ def point_of(
     find: Callable[[str], Revision],
     environments: Environments,
     method: Method,
-    metrics: Set[str],
+    metrics: Mapping[str, Measured],
     asked: Asked,
 ) -> Point:
-    """What is measured of a method: one of hati.toml by its name, else a Python function; ``metrics`` are asked of it.
+    """What is measured of a method: one of hati.toml by its name, else a Python function.
 
+    ``metrics`` are asked of it, each with the first node that does, ``""`` for its own.
     ``find`` gives a revision by what people call it, ``environments`` what it runs in if it is not the working tree's;
     ``asked`` is what is asked of the method in any revision.
 
@@ -78,11 +80,12 @@ def point_of(
             f"there is no method {method.name!r}",
             fix=suggestion(method.name, list(known)) if known else "write a Python function as module:function",
         )
-    for metric in sorted(metrics - {""}):
-        _check_metric(benchmark, metric)
+    for metric in sorted(metrics.keys() - {""}):
+        _check_metric(benchmark, metrics[metric])
     if "" in metrics and not own:
         names = ", ".join(metric.name for metric in benchmark.metrics)
-        raise InputError(f"{method} has several metrics: {names}", fix=f"say which: {benchmark.metrics[0].name} of ...")
+        fix = f"say which: {benchmark.metrics[0].name} of ..."
+        raise NodeError(metrics[""], f"{method} has several metrics: {names}", fix=fix)
     revision = find(method.revision or ".")
     configuration = place.project.space.default if method.name in known else type(place.project.space.default)({})
     return Point(str(method), benchmark, revision, configuration, own)
@@ -106,10 +109,10 @@ def _own(benchmark: Benchmark) -> str:
     return benchmark.metrics[0].name if len(benchmark.metrics) == 1 else ""
 
 
-def _check_metric(benchmark: Benchmark, metric: str) -> None:
-    names = [each.name for each in benchmark.metrics]
+def _check_metric(benchmark: Benchmark, asked: Measured) -> None:
+    names, metric = [each.name for each in benchmark.metrics], asked.metric
     if metric not in {*names, "cpu_time", "peak_memory"}:
-        raise InputError(f"{benchmark.name} has no metric {metric!r}", fix=suggestion(metric, names))
+        raise NodeError(asked, f"{benchmark.name} has no metric {metric!r}", fix=suggestion(metric, names))
 
 
 def _of_project(benchmark: Benchmark, method: Method) -> Benchmark:

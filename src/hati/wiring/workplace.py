@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hati.core import Benchmark, InputError, Machine, Pairing
 from hati.project import FILE, Project, parse_project, read_project
 from hati.store import SqlStore, find_store, open_store, read_store
-from hati.subject import InPlace, duet_cores, machine, make_own, remember_output
+from hati.subject import InPlace, duet_cores, machine, make_own, remedy, remember_output
 
 if TYPE_CHECKING:
     from hati.engine import LocalEngine, TableEngine
@@ -90,7 +90,7 @@ def own_store(path: Path, place: str | None) -> SqlStore:
     """
     root = _project_root(path, place)
     if place is None:
-        _make_folder(root)
+        _make_folder(root, ", or name a store elsewhere by --store")
     return open_store(place or _default_store(root))
 
 
@@ -138,6 +138,16 @@ def workplace_around(root: Path, place: str | None) -> Workplace:
     return _in_place(project, open_store(place or _default_store(root)))
 
 
+def workplace_to_look(root: Path, place: str | None) -> Workplace:
+    """The same for what will measure nothing: a project that has no store yet gets none, and no folder for it.
+
+    Raises:
+        InputError: as ``workplace_around``.
+    """
+    known = Path(_default_store(root if root.is_dir() else root.parent)).exists()
+    return workplace_around(root, place if place is not None or known else IN_MEMORY)
+
+
 def _in_place(project: Project, store: SqlStore) -> Workplace:
     _disown(project.root, store)
     folder = InPlace(project.root)
@@ -169,11 +179,10 @@ def _default_store(root: Path) -> str:
     return str(root / ".hati" / "store.sqlite")
 
 
-def _make_folder(root: Path) -> None:
+def _make_folder(root: Path, otherwise: str = "") -> None:
+    """What is measured needs the folder, wherever its store is; ``otherwise`` is told where it can be done without."""
     try:
         make_own(root)
     except OSError as error:
-        raise InputError(
-            f"{root / '.hati'} cannot be made: {error.strerror}",
-            fix="give yourself the right to write there, or name a store elsewhere by --store",
-        ) from error
+        fix = f"{remedy(error)}{otherwise}"
+        raise InputError(f"{root / '.hati'} cannot be made: {error.strerror}", fix=fix) from error

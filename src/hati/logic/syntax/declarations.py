@@ -132,8 +132,25 @@ class Declarations:
         return values
 
     def and_(self, declaration: Declaration) -> Declarations:
-        """These declarations and one more."""
-        return Declarations((*self.declared, declaration))
+        """These declarations and one more.
+
+        Raises:
+            InputError: for a name that is declared already, or aliases in a circle, which mean no method.
+        """
+        found = Declarations((*self.declared, declaration))
+        if isinstance(declaration, Alias):
+            found._refuse_circle(declaration)
+        return found
+
+    def _refuse_circle(self, start: Alias) -> None:
+        """An alias of its own name means the method that is called so."""
+        chain, following = [start.name], start.method.name
+        while following in self.aliases and following != chain[-1] and len(chain) <= len(self.aliases):
+            chain.append(following)
+            if following == start.name:
+                fix = "let one of them stand for a method"
+                raise InputError(f"{following!r} stands for itself: {' = '.join(chain)}", fix=fix)
+            following = self.aliases[following].name
 
     def resolved(self, method: Method) -> Method:
         """The method with what is declared in place of its name and of its generators' names.

@@ -12,7 +12,7 @@ from hati.logic.interpret import Evidence, Scale, Sign, Verdict
 from hati.logic.syntax import Comparator
 from hati.studies.assertion.book import Book
 from hati.studies.assertion.requirement import methods_of
-from hati.studies.assertion.sides import rounds_of, same_sides, split_side, unit_of
+from hati.studies.assertion.sides import least_of, rounds_of, same_sides, split_side, unit_of
 from hati.studies.assertion.standard import Standard
 
 Pair = tuple[interpret.Measured, interpret.Measured | interpret.Limit]
@@ -106,7 +106,20 @@ def _judged(relation: syntax.Relation, book: Book, standard: Standard, early: Ea
         return Atom(relation, relation, _unmeasured("no round has runs of both sides"), "")
     asked = _Asked(turned, standard, early)
     evidence = asked.by_share(pair) if asked.amount is None else asked.by_amount(pair, asked.amount)
-    return Atom(relation, relation, evidence, _own_unit(turned, book), same_sides(relation, book))
+    return Atom(
+        relation, relation, _possible(evidence, turned.left, book), _own_unit(turned, book), same_sides(relation, book)
+    )
+
+
+def _possible(evidence: Evidence, side: syntax.Side, book: Book) -> Evidence:
+    """With an interval of what is compared with a limit cut where it can have no values; the verdict is as it was."""
+    if evidence.scale is not Scale.MEAN or evidence.interval is None or not isinstance(side, syntax.Performance):
+        return evidence
+    least = least_of(side, book)
+    if least is None:
+        return evidence
+    low, high = evidence.interval
+    return replace(evidence, interval=(max(low, least), max(high, least)))
 
 
 def check_relation(relation: syntax.Relation, left: str | None, right: str | None, standard: Standard) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from hati.core import SINGLE_CALLS, InputError, Metric, Observations, Sample, SampledRun
 from hati.core.nearest import suggestion
-from hati.logic.syntax import Measured, Method
+from hati.logic.syntax import Measured, Method, NodeError
 
 _USED = {"cpu_time": Metric("cpu_time", "s"), "peak_memory": Metric("peak_memory", "B")}
 """Metrics that are known of whole runs, where no benchmark tells them."""
@@ -38,14 +38,17 @@ class Book:
         """What was measured of a method's metric.
 
         Raises:
-            InputError: where there is nothing of it, or more than one.
+            NodeError: where there is nothing of it, or more than one.
         """
         key = str(measured.method)
         if key not in self.samples:
-            raise InputError(f"there is no sample of {key}", fix=suggestion(key, tuple(self.samples)))
+            raise NodeError(measured.method, f"there is no sample of {key}", fix=suggestion(key, tuple(self.samples)))
         metric = measured.metric or self.own.get(key, "")
         used = _USED.keys() - self.told.get(key, frozenset())
-        return _one(key, _of_metric(key, self.samples[key], metric, used))
+        try:
+            return _one(key, _of_metric(key, self.samples[key], metric, used))
+        except InputError as error:
+            raise NodeError(measured, error.message, fix=error.fix) from None
 
     def single(self, method: Method) -> bool:
         """Whether observations of a method's times are of one call each, as far as its runs tell."""

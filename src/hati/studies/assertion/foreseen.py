@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hati.core import Budget
@@ -13,6 +13,8 @@ from hati.studies.assertion.study import Assertion
 
 _Same = tuple[str, str]
 """A benchmark and a revision: what is run."""
+_Costs = Mapping[_Same, float | None]
+_Rounds = Mapping[_Same, tuple[int, int | None]]
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,9 @@ def foreseen(study: Assertion, seconds: Mapping[str, float]) -> tuple[Foreseen, 
         named.setdefault(point.key, []).append(key)
     costs = {same: seconds.get(same[0]) for same in named}
     least = {same: max(study.least[key] for key in keys) for same, keys in named.items()}
-    pairs = list(_measured_together(study))
-    return tuple(
-        Foreseen(tuple(keys), *_rounds(study, same, least, costs, pairs), costs[same]) for same, keys in named.items()
-    )
+    early = study.standard.interpretation is Interpretation.DEFAULT
+    rounds = _early(study, costs, least) if early else _at_the_end(study.budget, costs)
+    return tuple(Foreseen(tuple(keys), *rounds[same], costs[same]) for same, keys in named.items())
 
 
 def foreseen_rounds(methods: Sequence[Foreseen]) -> dict[str, int]:
@@ -60,35 +61,39 @@ def _measured_together(study: Assertion) -> Iterator[frozenset[_Same]]:
             yield frozenset(study.points[method].key for method in methods_of(relation))
 
 
-def _rounds(
-    study: Assertion,
-    same: _Same,
-    least: Mapping[_Same, int],
-    costs: Mapping[_Same, float | None],
-    pairs: list[frozenset[_Same]],
-) -> tuple[int, int | None]:
-    """The fewest and the most; seed 004's interpretations are asked when the budget is spent on rounds of all."""
-    if study.standard.interpretation is not Interpretation.DEFAULT:
-        rounds = _affordable(study.budget, costs, costs)
-        return (1, None) if rounds is None else (max(1, math.floor(rounds)), math.ceil(rounds))
-    further = [_affordable(study.budget, costs, pair, least) for pair in pairs if same in pair]
-    if None in further:
-        return least[same], None
-    return least[same], least[same] + math.ceil(max((rounds for rounds in further if rounds is not None), default=0.0))
+def _early(study: Assertion, costs: _Costs, least: Mapping[_Same, int]) -> _Rounds:
+    """The fewest and the most where formulas are decided as soon as they can be."""
+    left = _left(study.budget, costs, least)
+    if left is None:
+        return {same: (runs, None) for same, runs in least.items()}
+    further = dict.fromkeys(least, 0.0)
+    for pair in dict.fromkeys(_measured_together(study)):
+        rounds = left / _round_cost(study.budget, costs, pair)
+        further.update({same: max(further[same], rounds) for same in pair})
+    return {same: (runs, runs + math.ceil(further[same])) for same, runs in least.items()}
 
 
-def _affordable(
-    budget: Budget,
-    costs: Mapping[_Same, float | None],
-    round_of: Mapping[_Same, object] | frozenset[_Same],
-    spent: Mapping[_Same, int] | None = None,
-) -> float | None:
-    """How many rounds the budget is for, after what is spent; None where that is not known."""
-    before = spent or {}
+def _at_the_end(budget: Budget, costs: _Costs) -> _Rounds:
+    """The same of seed 004's interpretations, which are asked when the budget is spent on rounds of all."""
+    left = _left(budget, costs, {})
+    if left is None:
+        return dict.fromkeys(costs, (1, None))
+    rounds = left / _round_cost(budget, costs, costs)
+    return dict.fromkeys(costs, (max(1, math.floor(rounds)), math.ceil(rounds)))
+
+
+def _left(budget: Budget, costs: _Costs, spent: Mapping[_Same, int]) -> float | None:
+    """The runs, or else the seconds, of the budget after what is spent; None where nothing tells what runs take."""
     if math.isfinite(budget.runs):
-        return max(0.0, (budget.runs - sum(before.values())) / len(round_of))
+        return max(0.0, budget.runs - sum(spent.values()))
     known = {same: cost for same, cost in costs.items() if cost is not None}
     if len(known) < len(costs) or not any(known.values()):
         return None
-    left = budget.seconds - sum(known[same] * runs for same, runs in before.items())
-    return max(0.0, left / sum(known[same] for same in round_of))
+    return max(0.0, budget.seconds - sum(known[same] * runs for same, runs in spent.items()))
+
+
+def _round_cost(budget: Budget, costs: _Costs, of: Iterable[_Same]) -> float:
+    """What a round takes of the budget: runs, or seconds where these are known of all."""
+    if math.isfinite(budget.runs):
+        return float(len(list(of)))
+    return sum(costs[same] or 0.0 for same in of)

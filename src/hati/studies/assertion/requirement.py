@@ -55,8 +55,8 @@ class Requirement:
         return replace(side, measured=replace(side.measured, method=method))
 
     @contextmanager
-    def placing(self, node: syntax.Formula) -> Iterator[None]:
-        """Places what is refused where a part of the formula was read."""
+    def placing(self, node: syntax.Formula | syntax.Method) -> Iterator[None]:
+        """Places what is refused where a part was read, or where the node that the error tells was."""
         try:
             yield
         except InputError as error:

@@ -11,6 +11,8 @@ from hati.logic import interpret, syntax
 from hati.studies.assertion.book import Book
 
 _OF_CALLS = {"", "wall_time", "cpu_time"}
+_NEVER_NEGATIVE = {"time", "memory", "energy", "power", "1/time"}
+"""Dimensions of what has no values below 0, but where such were observed: a metric may be a difference."""
 
 
 def asks_single_calls(side: syntax.Performance) -> bool:
@@ -61,6 +63,17 @@ def split_side(side: syntax.Side, book: Book) -> interpret.Measured | interpret.
     assert isinstance(plain, interpret.Measured)
     runs, history = (tuple(line.factor * run for run in each) for each in (plain.runs, plain.history))
     return interpret.Measured(runs, history, line.shift)
+
+
+def least_of(side: syntax.Performance, book: Book) -> float | None:
+    """Below what a side can have no value, in the unit of ``side_of``; None where nothing tells."""
+    line = syntax.affine(side.transformation)
+    sample = book.sample(side.measured)
+    unit = _of_a_call(sample)
+    known = unit == "count" or parse_unit(unit).dimension in _NEVER_NEGATIVE
+    if line is None or line.factor <= 0.0 or not known:
+        return None
+    return line.shift if all((run.steady >= 0.0).all() for run in sample.runs) else None
 
 
 def rounds_of(side: syntax.Side, book: Book) -> tuple[int | None, ...] | None:
