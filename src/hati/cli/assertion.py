@@ -236,7 +236,7 @@ def _measured(
     if measuring.dry_run:
         write_foreseen(rehearse_assertion(prepared), chosen.plain, output)
         return None
-    if prepared.finished:
+    if prepared.finished and prepared.study.points:
         say(f"{prepared.study.id.key} was measured before; --fresh measures again")
     with progress("formulas", lambda known: _decided(prepared.study, known)) as observe:
         return assure(prepared, say, observe)
