@@ -396,7 +396,8 @@ def test_a_plan_says_how_often_each_method_is_run(counted: Path, hati_here: Hati
 
 @pytest.mark.parametrize("words", [["fast(10) <= 2", "--dry-run"], ["2 <= 3"]])
 def test_what_measures_nothing_writes_nothing(counted: Path, hati_here: Hati, words: list[str]) -> None:
-    assert hati_here("assert", "--formula", *words).status == 0
+    done = hati_here("assert", "--formula", *words)
+    assert (done.status, done.err) == (0, "")
     assert not (counted / ".hati").exists()
 
 
