@@ -289,3 +289,8 @@ def test_what_nothing_here_installs_is_refused(files: dict[str, str], said: str,
 @pytest.mark.parametrize("files", [{}, {"setup__py": ""}, {"pyproject__toml": "["}, {"pyproject__toml": project("1")}])
 def test_what_is_installed_or_fails_at_it_is_not_refused(files: dict[str, str], tmp_path: Path) -> None:
     see_installed(tree(tmp_path, **files), "v1.2")
+
+
+def test_what_cannot_be_read_is_told() -> None:
+    with pytest.raises(InputError, match=r"/proc/self/mem cannot be read: .*; make it readable"):
+        mentioned(["-r/proc/self/mem"])

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
-from hati.core import digest
+from hati.core import InputError, digest
 
 _OPTION = re.compile(r"(?:(-[rcef])|(--requirement|--constraint|--editable|--find-links)(?=[\s=]))[\s=]*(.*)")
 _FURTHER = {"-r", "--requirement", "-c", "--constraint"}
@@ -54,23 +54,39 @@ def content(tree: Path, place: Path) -> dict[str, str]:
     if place == _plain(tree) or not place.exists():
         return {}
     files = [place] if place.is_file() else sorted(_sources(place))
-    whole = {os.path.relpath(file, place): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    whole = {os.path.relpath(file, place): _hash(file) for file in files}
     return {os.path.relpath(place, tree): digest(whole)}
+
+
+def _hash(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def mentioned(words: Iterable[str]) -> list[str]:
     """Digests of what words of a command name by absolute paths, as in ``--find-links=/srv/wheels``, in no order.
 
     They are read as lines of requirements files are; besides, the whole word can be a path, or what is behind ``=``.
+
+    Raises:
+        InputError: for a file that cannot be read.
     """
     top = Path("/")
     found: dict[str, str] = {}
-    for word in words:
-        whole = _folder(word if word.startswith("/") else word.partition("=")[2])
-        for place in map(Path, (whole, *(path for _, path in _named(word)))):
+    for place in (Path(path) for word in words for path in _paths(word)):
+        try:
             if place.is_absolute():
                 found |= content(top, place) if _is_archive(place) or place.is_dir() else contents(top, [place])
+        except OSError as error:
+            raise InputError(
+                f"{error.filename or place} cannot be read: {error.strerror}", fix="make it readable"
+            ) from None
     return sorted(found.values())
+
+
+def _paths(word: str) -> Iterator[str]:
+    yield _folder(word if word.startswith("/") else word.partition("=")[2])
+    yield from (path for _, path in _named(word))
 
 
 def _named(text: str) -> Iterator[tuple[bool, str]]:
