@@ -148,6 +148,26 @@ def record(folder: Path, name: str, commit: str = "") -> Path:
     return place
 
 
+ARCHIVE = " sha256=0a1b"
+
+
+@pytest.mark.parametrize(
+    ("info", "told"),
+    [
+        ('{{"archive_info": {{"hash": "sha256={0}", "hashes": {{"sha256": "{0}"}}}}}}', ARCHIVE),
+        ('{{"archive_info": {{"hashes": {{"sha256": "{0}"}}}}, "url": "file:///srv/w.whl"}}', ARCHIVE),
+        ('{{"archive_info": {{"hash": "sha256={0}"}}, "url": "file:///srv/w.whl"}}', ARCHIVE),
+        ('{{"archive_info": {{}}, "url": "file:///srv/{0}.whl"}}', ""),
+        ('{{"archive_info": {{"hashes": {{}}}}, "url": "file:///srv/{0}.whl"}}', ""),
+        ('{{"dir_info": {{"editable": true}}, "url": "file:///srv/{0}"}}', ""),
+    ],
+)
+def test_an_archive_that_was_installed_is_known_by_its_hash(info: str, told: str, tmp_path: Path) -> None:
+    place = record(tmp_path, "dep-1.0")
+    (place / "direct_url.json").write_text(info.format("0a1b"))
+    assert installed([str(tmp_path)]) == f"dep 1.0{told}\n"
+
+
 def with_packages(project: Path, folder: Path) -> Interpreter:
     """The tests' interpreter, with packages in a folder of its own."""
     program = project / "packaged"

@@ -8,6 +8,7 @@ import pytest
 
 from hati.core import InputError
 from hati.python import declared, see_installed
+from hati.python.requirement_files import mentioned
 
 LOCK = """
 version = 1
@@ -158,6 +159,10 @@ def test_what_files_name_counts_by_its_content(files: dict[str, str], tmp_path: 
         {"requirements__txt": "--find-links ../lib"},
         {"requirements__txt": "lib @ file:../lib"},
         {"requirements__txt": "../lib"},
+        {"requirements__txt": "'../lib'"},
+        {"requirements__txt": '"../lib[fast]" ; python_version > "3"'},
+        {"requirements__txt": "-e '../lib' # ours"},
+        {"requirements__txt": "lib[a, b]@file:../lib ; python_version > '3'"},
         {"pyproject__toml": ALONG},
         {"uv__lock": "[[package]]\nname = 'lib'\nversion = '1'\nsource = { editable = '../lib' }\n"},
         {"poetry__lock": "[[package]]\nname = 'lib'\nversion = '1'\nsource = { type = 'directory', url = '../lib' }\n"},
@@ -170,6 +175,56 @@ def test_what_is_installed_from_beside_the_tree_counts_by_its_sources(files: dic
         tree(tmp_path / name, **lib)
         found.append(declared(tree(tmp_path / name / "own", **files)))
     assert found[0] == found[1] != found[2]
+
+
+@pytest.mark.parametrize("source", ["fast.c", "k.pyx", "data/table.json", "README"])
+def test_sources_of_any_kind_count(source: str, tmp_path: Path) -> None:
+    found = []
+    for text in ("1", "1", "2"):
+        lib = tree(tmp_path / "lib", lib__py="")
+        (lib / source).parent.mkdir(exist_ok=True)
+        (lib / source).write_text(text)
+        found.append(declared(tree(tmp_path / "own", requirements__txt="-e ../lib")))
+    assert found[0] == found[1] != found[2]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        *("fast.so", "fast.o", "k.pyd", "k.pyc", "a/__pycache__/k.py", "build/k.c", "dist/lib-1.whl", ".env", ".git/x"),
+        *("lib.egg-info/PKG-INFO", "src/lib.egg-info/PKG-INFO", "of/pyvenv.cfg", "of/CACHEDIR.TAG"),
+    ],
+)
+def test_what_was_built_beside_sources_does_not_count(made: str, tmp_path: Path) -> None:
+    lib, own = tree(tmp_path / "lib", lib__py=""), tree(tmp_path / "own", requirements__txt="-e ../lib")
+    before = declared(own)
+    (lib / made).parent.mkdir(parents=True, exist_ok=True)
+    (lib / made).write_text("made")
+    assert declared(own) == before
+
+
+WAYS = [
+    *("{}", "lib @ file://{}", "lib@file:{}", "{}[extra]", "lib[a,b] @ file://localhost{}[c]", "file://localhost{}"),
+    *("--find-links=file://{}", "--find-links={}", "-f{}", "-f file://{}", "-e{}", "-e {}[extra]", "--editable={}"),
+    *("--index-url=file://{}", "file://{}#egg=lib", "'{}'"),
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ["lib", "lib@2"])
+def test_what_words_of_a_command_name_counts_by_its_content(way: str, name: str, tmp_path: Path) -> None:
+    lib = tree(tmp_path / name, a__py="1")
+    [before] = mentioned([way.format(lib)])
+    assert [before] == mentioned(["--quiet", str(lib), "dep==1", "other @ https://example.org/a/b.whl"])
+    tree(lib, a__py="2")
+    assert mentioned([way.format(lib)]) != [before]
+
+
+def test_paths_with_spaces_count_too(tmp_path: Path) -> None:
+    lib = tree(tmp_path / "my lib", a__py="1")
+    whole = mentioned([str(lib)])
+    assert len(whole) == 1
+    assert mentioned([f"file://{tmp_path}/my%20lib"]) == mentioned([f"--find-links={lib}"]) == whole
 
 
 @pytest.mark.parametrize(
@@ -234,3 +289,8 @@ def test_what_nothing_here_installs_is_refused(files: dict[str, str], said: str,
 @pytest.mark.parametrize("files", [{}, {"setup__py": ""}, {"pyproject__toml": "["}, {"pyproject__toml": project("1")}])
 def test_what_is_installed_or_fails_at_it_is_not_refused(files: dict[str, str], tmp_path: Path) -> None:
     see_installed(tree(tmp_path, **files), "v1.2")
+
+
+def test_what_cannot_be_read_is_told() -> None:
+    with pytest.raises(InputError, match=r"/proc/self/mem cannot be read: .*; make it readable"):
+        mentioned(["-r/proc/self/mem"])

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
@@ -59,6 +59,16 @@ def test_what_does_not_matter_does_not(root: Path) -> None:
         (root / path).write_text("x")
     os.utime(root / "run.sh", (0, 0))
     assert directory_revision(root) == before
+
+
+def test_the_project_file_is_that_of_the_project_alone(root: Path) -> None:
+    within = PurePath("src")
+    (root / "hati.toml").write_text("# another's")
+    before = tree_files(root, within)
+    (root / "src" / "hati.toml").write_text("# its own")
+    assert tree_files(root, within) == before
+    assert Path("hati.toml") in before
+    assert Path("hati.toml") not in tree_files(root)
 
 
 def test_it_is_short_and_the_same_elsewhere(root: Path, tmp_path: Path) -> None:

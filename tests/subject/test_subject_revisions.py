@@ -280,6 +280,15 @@ def test_what_hati_wrote_into_a_project_below_its_repository_is_no_content(repo:
     assert not (revisions.trees(project(repo)).tree(before).folder / "report.json").exists()
 
 
+def test_what_hati_wrote_beside_a_project_in_its_repository_is_no_content(repo: Path) -> None:
+    before = Revisions(project(repo)).find(".").id
+    make_own(project(repo))
+    (repo / "runs.sqlite").write_text("a run")
+    assert Revisions(project(repo)).find(".").id != before
+    remember_output(project(repo), repo / "runs.sqlite", repo)
+    assert Revisions(project(repo)).find(".").id == before
+
+
 def test_hatis_own_folder_is_seen_neither_by_git_nor_as_content(repo: Path, git: Git) -> None:
     before = Revisions(project(repo)).find(".").id
     make_own(project(repo))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from hati.core import InputError, MeasurementError, Revision, RevisionKind, Run
+from hati.subject import Revisions
 from hati.wiring import ScreeningRequest, conclude_stored, prepare_screening, rehearse, screen, workplace
 from hati.wiring.replaying import _thinned
 
@@ -48,6 +51,25 @@ def test_a_store_in_the_folder_is_no_part_of_what_is_measured(
     assert workplace(project, name).revision == before
     assert workplace(project, None).revision == before
     assert prepare_screening(workplace(project, name), REQUEST, fresh=False).finished
+
+
+def test_a_store_beside_the_project_in_its_repository_is_no_part_of_what_is_measured(project: Path) -> None:
+    if shutil.which("git") is None:
+        pytest.skip("needs git: apt-get install git")
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    inner = project / "sub"
+    inner.mkdir()
+    for name in ("hati.toml", "subject.sh"):
+        (project / name).rename(inner / name)
+    before = Revisions(inner).find(".").id
+    workplace(inner, str(project / "runs.sqlite"))
+    assert (project / "runs.sqlite").exists()
+    assert Revisions(inner).find(".").id == before
+
+
+def test_a_store_elsewhere_leaves_the_project_as_it_is(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    workplace(project, str(tmp_path_factory.mktemp("elsewhere") / "runs.sqlite"))
+    assert not (project / ".hati").exists()
 
 
 class StopError(Exception):

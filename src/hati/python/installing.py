@@ -24,9 +24,12 @@ VENV = ".hati-venv"
 TODAY = 'past = "today" below [python.environment] of hati.toml has past revisions run in today\'s installation'
 """What helps where nothing here installs what a revision says."""
 
+LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml")
+"""The files that name versions."""
+OTHERS = ("Pipfile", "Pipfile.lock", "environment.yml", "environment.yaml")
+"""Files that say what is needed, and that nothing here reads."""
+
 _RELEASE = ".packages"
-_LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml")
-_OTHERS = ("Pipfile", "Pipfile.lock", "environment.yml", "environment.yaml")
 _CONSTRAINTS = Path(VENV, "constraints.txt")
 _OLDEST_PIP = (22, 3)  # the first that installs into another interpreter's environment
 _OFFLINE = "; nothing may be downloaded here: network = true below [python.environment] of hati.toml allows it"
@@ -134,9 +137,9 @@ def _said(tree: Path) -> Iterator[str]:
     project = tree / "pyproject.toml"
     data = _toml(project) if project.is_file() else {}
     for keys in ("tool.poetry", "dependency-groups"):
-        if _part(data, keys):
+        if part(data, keys):
             yield f"[{keys}] of {project.name}"
-    yield from (name for name in (*_LOCKS, *_OTHERS) if (tree / name).is_file())
+    yield from (name for name in (*LOCKS, *OTHERS) if (tree / name).is_file())
     yield from sorted(file.name for file in tree.glob("requirements*.txt"))
     if any((tree / "requirements").glob("**/*.txt")):
         yield "requirements/"
@@ -148,16 +151,17 @@ def _said(tree: Path) -> Iterator[str]:
 def _locked(tree: Path) -> list[str]:
     """The versions that locks have of packages from an index; of one with several the index decides."""
     found: dict[str, set[str]] = {}
-    for file in (tree / name for name in _LOCKS):
+    for file in (tree / name for name in LOCKS):
         data = _toml(file) if file.is_file() else {}
-        for package in _packages(data):
+        for package in packages(data):
             name, version = package.get("name"), package.get("version")
             if isinstance(name, str) and isinstance(version, str) and _is_indexed(package, file.name):
                 found.setdefault(name, set()).add(version)
     return [f"{name}=={version}" for name, versions in found.items() if len(versions) == 1 for version in versions]
 
 
-def _packages(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+def packages(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Those that a lock has."""
     listed = [*_listed(data.get("package")), *_listed(data.get("packages"))]
     return [each for each in listed if isinstance(each, dict)]
 
@@ -183,12 +187,13 @@ def _can_be_installed(tree: Path) -> bool:
     if not file.is_file():
         return False
     data = _toml(file)
-    if _part(data, "tool.poetry") and (_part(data, "tool.poetry.package-mode") is False or "build-system" not in data):
+    if part(data, "tool.poetry") and (part(data, "tool.poetry.package-mode") is False or "build-system" not in data):
         return False
     return not {"build-system", "project"}.isdisjoint(data)
 
 
-def _part(data: Mapping[str, Any], keys: str) -> Any:
+def part(data: Mapping[str, Any], keys: str) -> Any:
+    """What is below keys, with a dot between; None where there is none."""
     found: Any = data
     for key in keys.split("."):
         found = found.get(key) if isinstance(found, dict) else None

@@ -8,13 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from hati.core import InputError, Place, digest
-from hati.python.installing import TODAY, InstallationError, RefusedError, installed
-from hati.python.project_files import LOCK, PROJECT, parsed, part
+from hati.python.installing import (
+    LOCKS,
+    OTHERS,
+    TODAY,
+    InstallationError,
+    RefusedError,
+    installed,
+    packages,
+    part,
+)
+from hati.python.project_files import LOCK, PROJECT, parsed
 from hati.python.requirement_files import content, contents
 
 _PROJECT, _SETUP, _OPTIONS = "pyproject.toml", "setup.py", "setup.cfg"
-_LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml")
-_OTHERS = ("Pipfile", "Pipfile.lock", "environment.yml", "environment.yaml")
 _REQUIREMENTS = ("requirements*.txt", "requirements/**/*.txt")
 _NEEDED = "install_requires"
 _OWN = ("editable", "virtual", "directory")
@@ -67,7 +74,7 @@ def see_installed(tree: Path, of: str) -> None:
 
 def _said(tree: Path, of: str) -> Iterator[tuple[str, object]]:
     named = {file for pattern in _REQUIREMENTS for file in tree.glob(pattern)}
-    for name in _LOCKS:
+    for name in LOCKS:
         if (lock := tree / name).is_file():
             data = parsed(lock, LOCK, _called(tree, name, of))
             yield name, _text(lock) if data is None else _locked(data)
@@ -81,7 +88,7 @@ def _said(tree: Path, of: str) -> Iterator[tuple[str, object]]:
     for name in _scripts(tree):
         yield name, _text(tree / name)
         named |= {tree / path for path in _READ.findall(_text(tree / name)) if not _ABOUT.match(Path(path).name)}
-    yield from ((name, _text(tree / name)) for name in _OTHERS if (tree / name).is_file())
+    yield from ((name, _text(tree / name)) for name in OTHERS if (tree / name).is_file())
     yield from contents(tree, named).items()
 
 
@@ -114,13 +121,9 @@ def _text(file: Path) -> str:
     return file.read_text(errors="replace")
 
 
-def _packages(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [*data.get("package", []), *data.get("packages", [])]
-
-
 def _locked(data: Mapping[str, Any]) -> object:
     """Each package's name, version and source; none that is there by its path, as the project is."""
-    others = (each for each in _packages(data) if all(part(each, f"source.{kind}") is None for kind in _OWN))
+    others = (each for each in packages(data) if all(part(each, f"source.{kind}") is None for kind in _OWN))
     return sorted(([str(each.get(key)) for key in ("name", "version", "source")] for each in others), key=str)
 
 

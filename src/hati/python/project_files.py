@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hati.core import InputError, Place
-from hati.python.installing import TODAY
+from hati.python.installing import TODAY, part
 
 Shape = tuple[str, type, type | None]
 """A part by its keys, with a dot between, what it is, and what is in it where that is one kind."""
@@ -34,14 +34,6 @@ PROJECT: Final[tuple[Shape, ...]] = (
 LOCK: Final[tuple[Shape, ...]] = (("package", list, dict), ("packages", list, dict))
 
 _TOLD: Final[Mapping[type, str]] = {dict: "a table", list: "an array", str: "a text"}
-
-
-def part(data: Mapping[str, Any], keys: str) -> Any:
-    """What is below keys, with a dot between; None where there is none."""
-    found: Any = data
-    for key in keys.split("."):
-        found = found.get(key) if isinstance(found, dict) else None
-    return found
 
 
 def parsed(file: Path, shapes: tuple[Shape, ...], called: str) -> dict[str, Any] | None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
 _LIST = Path(".hati") / "outputs"
 
 
-def remember_output(root: Path, file: Path) -> None:
-    """Remember a file below the folder ``root`` as Hati's own; others, and what is in ``.hati``, need not be."""
-    try:
-        path = file.resolve().relative_to(root.resolve()).as_posix()
-    except ValueError:
+def remember_output(root: Path, file: Path, top: Path | None = None) -> None:
+    """Remember a file below ``top`` as Hati's own; others, and what is in ``.hati`` of the folder, need not be.
+
+    ``top`` is the folder ``root`` where it is not told, else one around it.
+    """
+    if not file.resolve().is_relative_to((top or root).resolve()):
         return
+    path = Path(os.path.relpath(file.resolve(), root.resolve())).as_posix()
     if path.startswith(".hati/") or path in outputs(root):
         return
     with suppress(OSError), (root / _LIST).open("a", encoding="utf-8") as stream:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import posixpath
 import stat
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -74,10 +75,10 @@ def revision_of(found: Contents) -> str:
 def tree_files(root: Path, within: PurePath = _HERE) -> list[Path]:
     """The files that make up a folder's revision, relative to it, sorted; links are files of their own.
 
-    The project is ``within`` it: what Hati wrote there does not count.
+    The project is ``within`` it: what Hati wrote there does not count, nor does the project file.
     """
     files = _git_files(root) or _svn_files(root) or _all_files(root)
-    own = {(within / path).as_posix() for path in outputs(root / within)} | {_PROJECT_FILE}
+    own = {posixpath.normpath(within / path) for path in (*outputs(root / within), _PROJECT_FILE)}
     return sorted(p for p in files if _PASSED_OVER.isdisjoint(p.parts) and p.as_posix() not in own)
 
 

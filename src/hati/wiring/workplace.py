@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hati.core import Benchmark, InputError, Machine, Pairing
 from hati.project import FILE, Project, parse_project, read_project
 from hati.store import SqlStore, find_store, open_store, read_store
-from hati.subject import InPlace, duet_cores, machine, make_own, remedy, remember_output
+from hati.subject import InPlace, Revisions, duet_cores, machine, make_own, remedy, remember_output
 
 if TYPE_CHECKING:
     from hati.engine import LocalEngine, TableEngine
@@ -155,13 +155,21 @@ def _in_place(project: Project, store: SqlStore) -> Workplace:
 
 
 def _disown(root: Path, store: SqlStore) -> None:
-    """See that a store in the subject's folder is no part of the subject."""
-    if not any(file.resolve().is_relative_to(root.resolve()) for file in store.files):
+    """See that a store in the subject's folder, or in the repository around it, is no part of the subject."""
+    top = root
+    if store.files and not _holds(root, store):
+        with suppress(InputError):  # of a repository that cannot be read nothing is measured
+            top = Revisions(root).top
+    if not _holds(top, store):
         return
     with suppress(OSError):  # of a folder that nobody may write to no revision is measured
         make_own(root)
     for file in store.files:
-        remember_output(root, file)
+        remember_output(root, file, top)
+
+
+def _holds(folder: Path, store: SqlStore) -> bool:
+    return any(file.resolve().is_relative_to(folder.resolve()) for file in store.files)
 
 
 def _refuse_table(path: Path) -> None:

@@ -19,7 +19,7 @@ _NAMED = 3
 class Folder:
     """The files of a folder, dirty or not, as a revision: its content is its identity.
 
-    The project is ``within`` it: what Hati wrote there is none of its files.
+    The project is ``within`` it: what Hati wrote there is none of its files, and the project file is none.
     """
 
     def __init__(self, top: Path, within: PurePath | None = None) -> None:
