@@ -514,6 +514,13 @@ def test_a_method_that_cannot_be_measured_is_told_at_its_own_place(hati_here: Ha
     assert (done.status, f"formula:1:{column}: " in done.err) == (2, True)
 
 
+def test_a_metric_that_there_is_not_is_told_where_it_is_asked_for(counted: Path, hati_here: Hati) -> None:
+    (counted / "a.spl").write_text("fast(10) <= 3\n")
+    (counted / "b.spl").write_text("\n\n1 <= 2 & nope of fast(10) <= 1\n")
+    done = hati_here("assert", "a.spl", "b.spl")
+    assert (done.status, "b.spl:3:10: fast(10) has no metric 'nope'" in done.err) == (2, True)
+
+
 @pytest.mark.usefixtures("files")
 def test_a_method_without_a_sample_is_told_at_its_own_place(hati_here: Hati) -> None:
     done = hati_here("assert", "--formula", "a <= 2 * xx", "--samples", SAMPLES)

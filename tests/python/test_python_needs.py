@@ -223,6 +223,7 @@ def test_what_words_of_a_command_name_counts_by_its_content(way: str, name: str,
 def test_paths_with_spaces_count_too(tmp_path: Path) -> None:
     lib = tree(tmp_path / "my lib", a__py="1")
     whole = mentioned([str(lib)])
+    assert mentioned(["--cache-dir", str(lib), f"--log={lib}"]) == []
     assert len(whole) == 1
     assert mentioned([f"file://{tmp_path}/my%20lib"]) == mentioned([f"--find-links={lib}"]) == whole
 

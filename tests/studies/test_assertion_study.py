@@ -28,6 +28,7 @@ from hati.studies.assertion import (
     Requirement,
     Standard,
     assertion_id,
+    hindrances,
 )
 from hati.testing import FakeEngine, MemoryStore
 from hati.testing.assertions import TIME, TREE, point, requirement, study_of
@@ -202,8 +203,19 @@ def test_a_campaign_is_told_that_gave_up_what_a_formula_still_needs(formula: str
         return "a is broken" if broken else {"time": [1.0 + 0.001 * (task.repetition * 7 % 5)]}
 
     asked, store = study_of(formula), MemoryStore()
-    concluded(asked, FakeEngine(breaking), store)
+    [found] = (told := concluded(asked, FakeEngine(breaking), store)).answers
     assert asked.gave_up(store.evidence(asked.id)) is gave_up
+    assert [why.partition(" (")[0] for why in hindrances(found, told.book)] == [
+        "a could not be measured: a is broken"
+    ] * gave_up
+
+
+def test_what_was_not_measured_yet_did_not_fail() -> None:
+    asked = study_of("a <= b")
+    first = FakeEngine(means(a=1.0, b=1.0)).run(Plan(asked.rehearsed({"a": 1})))
+    told = asked.conclude(Evidence(tuple(first)))
+    assert "b" in told.book.missing
+    assert hindrances(told.answers[0], told.book) == ()
 
 
 def test_a_metric_that_no_run_has_is_given_up() -> None:

@@ -21,6 +21,9 @@ _ASKED = re.compile(r"(?:#\w+=.*|\[[^\]]*\])+$")
 _ARCHIVES = (".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2")
 _MADE = {"build", "dist", "node_modules", "__pycache__"}
 _MADE_KINDS = (".so", ".pyd", ".dll", ".dylib", ".o", ".obj", ".a", ".lib", ".pyc", ".pyo", ".egg", ".egg-info", ".log")
+_UNREAD = frozenset(
+    {"--cache-dir", "--log", "--target", "-t", "--prefix", "--root", "--src", "--report", "--python", "--cert"}
+)
 _MARKS = {"pyvenv.cfg", "CACHEDIR.TAG"}
 
 
@@ -73,7 +76,7 @@ def mentioned(words: Iterable[str]) -> list[str]:
     """
     top = Path("/")
     found: dict[str, str] = {}
-    for place in (Path(path) for word in words for path in _paths(word)):
+    for place in (Path(path) for word in _read(words) for path in _paths(word)):
         try:
             if place.is_absolute():
                 found |= content(top, place) if _is_archive(place) or place.is_dir() else contents(top, [place])
@@ -82,6 +85,15 @@ def mentioned(words: Iterable[str]) -> list[str]:
                 f"{error.filename or place} cannot be read: {error.strerror}", fix="make it readable"
             ) from None
     return sorted(found.values())
+
+
+def _read(words: Iterable[str]) -> Iterator[str]:
+    """Without options that name what is written, or says nothing of what is installed, and without their values."""
+    before = ""
+    for word in words:
+        if not _UNREAD.intersection((before, word.partition("=")[0])):
+            yield word
+        before = word
 
 
 def _paths(word: str) -> Iterator[str]:

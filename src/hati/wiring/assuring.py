@@ -27,7 +27,7 @@ from hati.studies.assertion import (
 )
 from hati.subject import Revisions
 from hati.wiring.campaigns import campaign_of
-from hati.wiring.methods import Asked, is_function, point_of, without_revision
+from hati.wiring.methods import Asked, is_function, point_of, see_metric, without_revision
 from hati.wiring.pythons import environments_of, interpreter_of
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.workplace import Announce, Workplace, mute
@@ -169,14 +169,14 @@ def _methods(relation: Relation) -> list[Method]:
 
 def _points(place: Workplace, revisions: Revisions, requirements: Sequence[Requirement]) -> dict[str, Point]:
     """Each method of the formulas once, by its text; all revisions of a method record what is asked of any."""
-    metrics: dict[str, dict[str, Measured]] = defaultdict(dict)
+    metrics: dict[str, dict[str, tuple[Measured, Requirement]]] = defaultdict(dict)
     asked: dict[str, Asked] = defaultdict(Asked)
     where: dict[str, tuple[Method, Requirement]] = {}
     for requirement, relation in _relations(requirements):
         for side in (relation.left, relation.right):
             if isinstance(side, Performance):
                 key = str(side.measured.method)
-                metrics[key].setdefault(side.measured.metric, side.measured)
+                metrics[key].setdefault(side.measured.metric, (side.measured, requirement))
                 asked[str(without_revision(side.measured.method))] |= Asked.of(side)
                 where.setdefault(key, (side.measured.method, requirement))
     find = cache(partial(revisions.find, start=place.project.root))
@@ -185,7 +185,10 @@ def _points(place: Workplace, revisions: Revisions, requirements: Sequence[Requi
     for key, (method, requirement) in where.items():
         with requirement.placing(method):
             wanted = asked[str(without_revision(method))]
-            points[key] = point_of(place, find, environments, method, metrics[key], wanted)
+            points[key] = point_of(place, find, environments, method, wanted)
+        for measured, asking in metrics[key].values():
+            with asking.placing(measured.method):
+                see_metric(points[key], measured)
     return points
 
 

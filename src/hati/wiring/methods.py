@@ -54,17 +54,15 @@ def point_of(
     find: Callable[[str], Revision],
     environments: Environments,
     method: Method,
-    metrics: Mapping[str, Measured],
     asked: Asked,
 ) -> Point:
     """What is measured of a method: one of hati.toml by its name, else a Python function.
 
-    ``metrics`` are asked of it, each with the first node that does, ``""`` for its own.
     ``find`` gives a revision by what people call it, ``environments`` what it runs in if it is not the working tree's;
     ``asked`` is what is asked of the method in any revision.
 
     Raises:
-        InputError: where there is none that is called so, or it has no such parameters, metrics or revision.
+        InputError: where there is none that is called so, or it has no such parameters or revision.
     """
     for callee in (method.callee, *(part.callee for part in (method.workload, method.instance) if part)):
         _check_callee(callee)
@@ -80,12 +78,6 @@ def point_of(
             f"there is no method {method.name!r}",
             fix=suggestion(method.name, list(known)) if known else "write a Python function as module:function",
         )
-    for metric in sorted(metrics.keys() - {""}):
-        _check_metric(benchmark, metrics[metric])
-    if "" in metrics and not own:
-        names = ", ".join(metric.name for metric in benchmark.metrics)
-        fix = f"say which: {benchmark.metrics[0].name} of ..."
-        raise NodeError(metrics[""], f"{method} has several metrics: {names}", fix=fix)
     revision = find(method.revision or ".")
     configuration = place.project.space.default if method.name in known else type(place.project.space.default)({})
     return Point(str(method), benchmark, revision, configuration, own)
@@ -109,10 +101,18 @@ def _own(benchmark: Benchmark) -> str:
     return benchmark.metrics[0].name if len(benchmark.metrics) == 1 else ""
 
 
-def _check_metric(benchmark: Benchmark, asked: Measured) -> None:
-    names, metric = [each.name for each in benchmark.metrics], asked.metric
-    if metric not in {*names, "cpu_time", "peak_memory"}:
-        raise NodeError(asked, f"{benchmark.name} has no metric {metric!r}", fix=suggestion(metric, names))
+def see_metric(point: Point, asked: Measured) -> None:
+    """See that a method tells the metric that is asked of it, or one alone where none is named.
+
+    Raises:
+        NodeError: where it does not.
+    """
+    names, metric = [each.name for each in point.benchmark.metrics], asked.metric
+    if not metric and not point.own:
+        listed = ", ".join(names)
+        raise NodeError(asked, f"{point.method} has several metrics: {listed}", fix=f"say which: {names[0]} of ...")
+    if metric not in {"", *names, "cpu_time", "peak_memory"}:
+        raise NodeError(asked, f"{point.benchmark.name} has no metric {metric!r}", fix=suggestion(metric, names))
 
 
 def _of_project(benchmark: Benchmark, method: Method) -> Benchmark:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import select
 
 from .trouble import Trouble
 
+_PATIENCE = 10.0
+"""Seconds that a child has to end, or to come back from what is measured."""
 _WHY = "the measured function forks, and the child goes on: end it in the function, by os._exit"
 
 
@@ -15,7 +18,6 @@ class Original:
     def __init__(self) -> None:
         self._process = os.getpid()
         self._read, self._write = os.pipe()
-        os.set_blocking(self._read, False)
 
     @property
     def here(self) -> bool:
@@ -31,13 +33,12 @@ class Original:
                 os._exit(1)
 
     def see_alone(self) -> None:
-        """See that no child went on.
+        """See that no child went on: each has ended, or has not come back for long; once, at the end.
 
         Raises:
             Trouble: where one did.
         """
-        try:
-            os.read(self._read, 1)
-        except OSError:  # nothing is there to be read
-            return
-        raise Trouble(_WHY)
+        os.close(self._write)
+        told, _, _ = select.select([self._read], [], [], _PATIENCE)
+        if told and os.read(self._read, 1):
+            raise Trouble(_WHY)

@@ -20,14 +20,16 @@ class Book:
     """Samples by the texts of methods; ``history`` are earlier ones of the same, which tell how runs vary.
 
     ``own`` is the metric of a method that is meant where a formula names none; ``missing`` says why nothing was
-    measured of a method that is there. ``told`` are the metrics that a method's benchmark tells itself: those of
-    whole runs, with the start of the interpreter, never stand for them.
+    measured of a method that is there, ``failed`` why its runs were of no use, all or all from some run on. ``told``
+    are the metrics that a method's benchmark tells itself: those of whole runs, with the start of the interpreter,
+    never stand for them.
     """
 
     samples: Mapping[str, tuple[Sample, ...]] = field(default_factory=dict)
     history: Mapping[str, tuple[Sample, ...]] = field(default_factory=dict)
     own: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
     told: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def has(self, method: Method) -> bool:

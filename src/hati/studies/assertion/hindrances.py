@@ -17,9 +17,9 @@ def hindrances(each: Answer, book: Book) -> tuple[str, ...]:
 
 
 def unmeasured(requirement: Requirement, book: Book) -> tuple[str, ...]:
-    """The methods of a formula that could not be measured, and why."""
+    """The methods of a formula that failed, from the start or from some run on, and why."""
     relations = [requirement.resolved(relation, Book()) for relation in requirement.ground.relations]
     methods = dict.fromkeys(method for relation in relations for method in methods_of(relation))
     return tuple(
-        f"{method} could not be measured: {book.missing[method]}" for method in methods if method in book.missing
+        f"{method} could not be measured: {book.failed[method]}" for method in methods if method in book.failed
     )

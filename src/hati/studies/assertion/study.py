@@ -114,13 +114,11 @@ class Assertion:
         """Whether a formula is open as a method of it has failed in all its runs, or in so many of the last."""
         made = Made.of(evidence.runs)
         book = self._book(made)
-        runs = {key: point.runs(made) for key, point in self.points.items()}
-        failed = {key for key in book.missing if runs[key]} | _broken(runs)
-        if not failed:
+        if not book.failed:
             return False
         found = answer(self.requirements, book, self._shared)
         open_ = (atom for each in found if each.verdict is Verdict.INCONCLUSIVE for atom in each.atoms)
-        return any(failed.intersection(methods_of(atom.resolved)) for atom in open_)
+        return any(not book.failed.keys().isdisjoint(methods_of(atom.resolved)) for atom in open_)
 
     def rehearsed(self, rounds: Mapping[str, int]) -> tuple[Task, ...]:
         """The tasks of rounds, so many of each method by its text."""
@@ -207,7 +205,14 @@ class Assertion:
                 missing[key] = next(_failures(point, made), "it was not measured yet")
         own = {key: point.own for key, point in self.points.items()}
         told = {key: frozenset(each.name for each in point.benchmark.metrics) for key, point in self.points.items()}
-        return MeasuredBook(samples, own=own, missing=missing, told=told)
+        return MeasuredBook(samples, own=own, missing=missing, failed=self._failed(made, missing), told=told)
+
+    def _failed(self, made: Made, missing: Mapping[str, str]) -> dict[str, str]:
+        """Why there is nothing of a method, though it was run; or why it is not run again."""
+        runs = {key: point.runs(made) for key, point in self.points.items()}
+        whole = {key: why for key, why in missing.items() if runs[key]}
+        broken = _broken(runs) - whole.keys()
+        return whole | {key: next(_failures(self.points[key], made), "its last runs failed") for key in broken}
 
     def _wanted(self, before: tuple[Run, ...]) -> Set[str]:
         """The methods that are measured once more after whole rounds; what is known is looked at but once."""
