@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, Insert, Table, create_engine, event
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from hati.core import HatiError, InputError, MeasurementError
 from hati.store.database import Database, Insertion
 
 _BUSY_SECONDS = 30
+_BETWEEN_TRIES = 0.01
+"""Seconds."""
 
 
 class Sqlite(Database):
@@ -50,7 +53,7 @@ class Sqlite(Database):
 
         A table's constraints are changed by making it anew, during which others refer to none.
         """
-        connection.exec_driver_sql("PRAGMA journal_mode=WAL")  # is kept in the file, and cannot be set in a transaction
+        _write_ahead(connection)
         connection.exec_driver_sql("PRAGMA foreign_keys=OFF")  # nor can this
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
@@ -94,6 +97,23 @@ class Sqlite(Database):
             f"the store {self.name} cannot be used: {reason}",
             fix="is it a store of Hati's? another can be named by --store",
         )
+
+
+def _write_ahead(connection: Connection) -> None:
+    """Set the journal's mode, which is kept in the file, and cannot be set in a transaction.
+
+    Where others do so at the same time SQLite tells at once that the file is locked, whatever the timeout.
+    """
+    until = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+        except OperationalError as error:
+            if "locked" not in str(error.orig) or time.monotonic() >= until:
+                raise
+            time.sleep(_BETWEEN_TRIES)  # nothing tells when the other one is done
+        else:
+            return
 
 
 def _set_pragmas(connection: object, _record: object) -> None:
