@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 STDOUT = "-"
+_OWN = ".hati"
+_DEPTH = 2
+"""How far below the working directory subjects are looked for: results of others count as a change of them."""
 
 Kind = TypeVar("Kind", bound=StrEnum)
 
@@ -158,12 +161,22 @@ def _unwritable(path: Path, reason: str | None, option: str) -> InputError:
 
 
 def _disown(path: Path) -> None:
-    """A result in a subject's folder must not count as a change of the subject."""
-    from hati.subject import remember_output
+    """A result in a subject's folder, or in the repository around it, must not count as a change of the subject."""
+    from hati.subject import Revisions, remember_output
 
-    root = next((folder for folder in path.resolve().parents if (folder / ".hati").is_dir()), None)
-    if root is not None:
-        remember_output(root, path)
+    for root in _subjects(path):
+        with suppress(InputError):  # of a repository that cannot be read nothing is measured
+            top = root if path.resolve().is_relative_to(root) else Revisions(root).top
+            remember_output(root, path, top)
+
+
+def _subjects(path: Path) -> set[Path]:
+    """The folders with subjects around the file, around the working directory, and near below that."""
+    here = Path().resolve()
+    around = {*path.resolve().parents, here, *here.parents}
+    return {own.parent for folder in around for own in folder.glob(_OWN)} | {
+        own.parent for depth in range(1, _DEPTH + 1) for own in here.glob("*/" * depth + _OWN)
+    }
 
 
 def _replace(path: Path, data: Iterable[bytes]) -> None:
