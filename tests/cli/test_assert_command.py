@@ -357,13 +357,27 @@ def test_junit_tells_what_could_not_be_measured_as_an_error(hati_here: Hati) -> 
 
 @pytest.mark.parametrize("formula", ["late(10) <= 200", "fast(10) <= 200 & late(10) <= 200"])
 def test_what_failed_is_tried_again(hati_here: Hati, outside: Path, formula: str) -> None:
-    """Its cause may be gone, and is not of what is measured."""
+    """Its cause may be gone, and is not of what is measured; the rest is not measured again."""
     words = "assert", "--formula", formula, "--budget", "60"
     assert hati_here(*words).status == 4
+    before = runs_of(hati_here, "fast")
     outside.write_text(COUNT)
     again = hati_here(*words)
     assert (again.status, "measured before" in again.err) == (0, False)
+    assert runs_of(hati_here, "fast") == before
     assert "was measured before; --fresh measures again" in hati_here(*words).err
+
+
+def runs_of(hati: Hati, benchmark: str) -> int:
+    return len(hati("runs", "--benchmark", benchmark, "--format", "json").json)
+
+
+@pytest.mark.usefixtures("outside")
+def test_where_the_budget_is_spent_on_failures_all_is_measured_anew(hati_here: Hati) -> None:
+    words = "assert", "--formula", "fast(10) <= 200 & late(10) <= 200", "--budget", "30", "--format", "json"
+    told = [hati_here(*words) for _ in range(4)]
+    assert {done.status for done in told} == {4}
+    assert len({done.json["study"] for done in told}) > 1
 
 
 def test_a_plan_says_how_often_each_method_is_run(counted: Path, hati_here: Hati) -> None:

@@ -210,6 +210,42 @@ def test_a_campaign_is_told_that_gave_up_what_a_formula_still_needs(formula: str
     ] * gave_up
 
 
+@pytest.mark.parametrize("breaks", [0, 4])
+def test_where_a_method_failed_that_is_tried_again_and_what_is_decided_stays(breaks: int) -> None:
+    def breaking(task: Task) -> Mapping[str, list[float]] | str:
+        broken = task.benchmark == "a" and task.repetition >= breaks
+        return "a is broken" if broken else means(a=1.0, b=1.1, c=1.1)(task)
+
+    asked, store = study_of("a <= b", "b <= c"), MemoryStore()
+    before = concluded(asked, FakeEngine(breaking), store)
+    assert [each.verdict for each in before.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
+    evidence = store.evidence(asked.id)
+    again = asked.forgiving(evidence)
+    assert not asked.plan(evidence)
+    assert not again.gave_up(evidence)
+    engine = FakeEngine(means(a=1.0, b=1.1, c=1.1))
+    after = concluded(again, engine, store)
+    assert [each.verdict for each in after.answers] == [Verdict.HOLDS, Verdict.HOLDS]
+    assert after.failures == ()
+    assert after.answers[1].atoms[0].evidence == before.answers[1].atoms[0].evidence
+    assert counts(engine).keys() == {"a", "b"}
+    assert after.runs == len(evidence.runs) + len(engine.tasks)
+    whole = store.evidence(asked.id)
+    assert not asked.plan(whole)
+    assert [each.verdict for each in asked.conclude(whole).answers] == [Verdict.HOLDS, Verdict.HOLDS]
+
+
+def test_what_fails_again_is_given_up_again() -> None:
+    asked, store = study_of("a <= b"), MemoryStore()
+    concluded(asked, FakeEngine(means(a=0, b=1.0)), store)
+    evidence = store.evidence(asked.id)
+    engine = FakeEngine(means(a=0, b=1.0))
+    found = concluded(again := asked.forgiving(evidence), engine, store)
+    assert counts(engine)["a"] == 5
+    assert again.gave_up(store.evidence(asked.id))
+    assert found.failures == ("a is broken (5 runs)",)
+
+
 def test_what_was_not_measured_yet_did_not_fail() -> None:
     asked = study_of("a <= b")
     first = FakeEngine(means(a=1.0, b=1.0)).run(Plan(asked.rehearsed({"a": 1})))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -65,6 +65,10 @@ class PreparedAssertion:
         """What the campaign has measured so far."""
         return self.place.store.evidence(self.study.id)
 
+    def again(self) -> PreparedAssertion:
+        """The same campaign, where what failed in it is measured once more."""
+        return replace(self, study=self.study.forgiving(self.evidence()))
+
 
 @dataclass(frozen=True)
 class RehearsedAssertion:
@@ -89,7 +93,8 @@ def prepare_assertion(
 ) -> PreparedAssertion:
     """Find the campaign to go on with, or number a new one.
 
-    A finished one is taken as it is unless ``fresh``, or where formulas are open in it because methods failed.
+    A finished one is taken as it is unless ``fresh``. Where formulas are open in it because methods failed, these are
+    measured once more, and all is measured anew where its budget is spent.
 
     Raises:
         InputError: where a formula is about what cannot be found or measured, or the budget cannot decide.
@@ -101,7 +106,9 @@ def prepare_assertion(
 
     def prepared(study: StudyId) -> PreparedAssertion:
         asked = Assertion(study, tuple(requirements), points, standard, Budget.parse(budget))
-        return PreparedAssertion(place, asked, revisions)
+        found = PreparedAssertion(place, asked, revisions)
+        again = found.again() if found.in_vain else found
+        return found if again.finished else again
 
     found = campaign_of(place, first, prepared, lambda each: each.in_vain, fresh=fresh)
     _see_enough(found.study)

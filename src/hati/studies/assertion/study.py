@@ -70,7 +70,7 @@ class Assertion:
 
     Of the default interpretation every look is accounted for, and the level is shared by the formulas' relations;
     those of seed 004 are asked once, when the budget is spent. A method is not measured further once no formula needs
-    it.
+    it. Failed runs of tasks that are ``forgiven``, by their ids, say nothing of whether it can be measured now.
     """
 
     id: StudyId
@@ -78,6 +78,7 @@ class Assertion:
     points: Mapping[str, Point]
     standard: Standard
     budget: Budget
+    forgiven: frozenset[str] = frozenset()
 
     def plan(self, evidence: Evidence) -> Plan:
         """What is left of the last round that was begun, else the next one; none where all is decided."""
@@ -95,14 +96,14 @@ class Assertion:
         Raises:
             MeasurementError: where nothing could be measured.
         """
-        made = Made.of(evidence.runs)
+        made = self._made(evidence.runs)
         reasons = dict.fromkeys(why for point in self.points.values() for why in _failures(point, made))
         if self.points and not evidence.done:
             why = next(iter(reasons), "there was no run")
             raise MeasurementError(f"nothing could be measured: {why}", fix="see `hati runs` for what was printed")
         book, cost = self._book(made), (len(evidence.runs), evidence.seconds)
         answers = answer(self.requirements, book, self._shared)
-        costs = costs_of(self.requirements, self.points, made)
+        costs = costs_of(self.requirements, self.points, Made.of(evidence.runs))
         return Assured(self.id.key, answers, self._shared, tuple(reasons), *cost, costs, book)
 
     def decided(self, evidence: Evidence) -> int:
@@ -112,13 +113,18 @@ class Assertion:
 
     def gave_up(self, evidence: Evidence) -> bool:
         """Whether a formula is open as a method of it has failed in all its runs, or in so many of the last."""
-        made = Made.of(evidence.runs)
-        book = self._book(made)
+        book = self.book(evidence)
         if not book.failed:
             return False
         found = answer(self.requirements, book, self._shared)
         open_ = (atom for each in found if each.verdict is Verdict.INCONCLUSIVE for atom in each.atoms)
         return any(not book.failed.keys().isdisjoint(methods_of(atom.resolved)) for atom in open_)
+
+    def forgiving(self, evidence: Evidence) -> Assertion:
+        """The same where methods that failed are tried again: their failed runs so far do not count."""
+        failed = {self.points[method].key for method in self.book(evidence).failed}
+        runs = (run for run in evidence.runs if (run.task.benchmark, run.task.revision) in failed)
+        return replace(self, forgiven=self.forgiven | {run.task.id for run in runs if not run.observations})
 
     def rehearsed(self, rounds: Mapping[str, int]) -> tuple[Task, ...]:
         """The tasks of rounds, so many of each method by its text."""
@@ -188,7 +194,10 @@ class Assertion:
 
     def book(self, evidence: Evidence) -> Book:
         """What was measured, and why nothing was of what is missing."""
-        return self._book(Made.of(evidence.runs))
+        return self._book(self._made(evidence.runs))
+
+    def _made(self, runs: Sequence[Run]) -> Made:
+        return Made.of([run for run in runs if run.task.id not in self.forgiven])
 
     def _book(self, made: Made) -> Book:
         samples: dict[str, tuple[Sample, ...]] = {}
@@ -219,7 +228,7 @@ class Assertion:
         look = tuple(run.task.id for run in before)
         if look not in self._looks:
             self._looks.clear()
-            self._looks[look] = self._undecided(Made.of(before))
+            self._looks[look] = self._undecided(self._made(before))
         return self._looks[look]
 
     @cached_property
