@@ -53,7 +53,7 @@ class Controller:
     What a turn needs is an iterator's own method wherever that will do: a function in Python takes longer.
     """
 
-    __slots__ = ("_clock", "_processor", "_timer", "end", "needs_more", "start")
+    __slots__ = ("_clock", "_processor", "end", "measure", "needs_more", "start")
 
     def __init__(self, turns: Turns, with_cpu: bool) -> None:
         self._clock, self._processor = Stamps([], []), Stamps([], [])
@@ -66,12 +66,8 @@ class Controller:
             cpu_tock = _stamping(process_time_ns, self._processor.ended)
             self.start, self.end = _after(cpu_tick, tick), _after(tock, cpu_tock)
             leave = _leaving(self.end)
-        self._timer = _timer(self.start, leave)
+        self.measure: Callable[[], Timer] = repeat(_timer(self.start, leave)).__next__
         self.needs_more: Callable[[], bool] = chain.from_iterable(_rounds(turns)).__next__
-
-    def measure(self) -> Timer:
-        """What times the block below ``with``."""
-        return self._timer
 
     @property
     def timed(self) -> int:
