@@ -208,6 +208,21 @@ def test_history_decides_with_two_runs() -> None:
     assert told(Measured(left.runs), right, "<=", 0.02).verdict is Verdict.INCONCLUSIVE
 
 
+def test_a_smaller_level_takes_a_longer_history() -> None:
+    history = tuple(np.array([mean]) for mean in np.random.default_rng(7).normal(10.0, 0.1, 100))
+    right, pair = of_means(10.0, 10.05), (np.array([12.5]), np.array([12.6]))
+    for size, alpha, verdict in (
+        (100, 0.001, Verdict.VIOLATED),
+        (99, 0.001, Verdict.INCONCLUSIVE),
+        (10, 0.01, Verdict.VIOLATED),
+        (10, 0.05, Verdict.VIOLATED),
+    ):
+        assert told(Measured(pair, history[:size]), right, "<=", alpha=alpha).verdict is verdict
+    short = told(Measured(pair, history[:99]), right, "<=", alpha=0.001)
+    assert short.remark == "fewer than 5 runs of a side, and no history of 100 runs that would do"
+    assert told(Measured(pair[:1], history), right, "<=", alpha=0.001).verdict is Verdict.INCONCLUSIVE
+
+
 def test_a_history_of_normal_runs_is_worth_students_t() -> None:
     history = tuple(np.array([mean]) for mean in stats.norm.ppf((np.arange(400) + 0.5) / 400, 10.0, 0.1))
     left, right = Measured((np.array([10.1]), np.array([10.2])), history), of_means(10.0, 10.1)

@@ -46,6 +46,13 @@ def test_the_default_keeps_its_level(shape: str, runs: int, history: int) -> Non
     assert found["either"] * TRIALS <= most_within(TRIALS, level)
 
 
+@pytest.mark.parametrize("shape", ["normal", "heavy-tailed (t, 3 df)", "skewed (exponential)"])
+@pytest.mark.parametrize(("runs", "history"), [(5, 30), (2, 100)])
+def test_at_smaller_levels_it_keeps_them_too(shape: str, runs: int, history: int) -> None:
+    found = told_by_default(SHAPES[shape], runs, 2 * TRIALS, history=history, alpha=0.1 * ALPHA, seed=7)
+    assert found["either"] * 2 * TRIALS <= most_within(2 * TRIALS, 0.2 * ALPHA)
+
+
 def test_a_history_finds_with_two_runs_what_takes_six_without() -> None:
     assert told_by_default(SHAPES["normal"], 2, TRIALS, history=30, ratio=1.03, seed=7)["VIOLATED"] >= 0.55
     assert told_by_default(SHAPES["normal"], 5, TRIALS, ratio=1.03, seed=7)["VIOLATED"] >= 0.85

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,10 +28,13 @@ from hati.logic.interpret.verdict import Verdict
 
 FEWEST_RUNS = 5
 """Of a side without a history: t on fewer run means errs too often where they have two modes."""
-SHORTEST_HISTORY = 10
+_SHORTEST_HISTORY = 10
 """A history of fewer runs tells too little of how run means are distributed."""
-ALONE = 100
-"""From as long a history on one run of a side is enough, else two."""
+_ALONE = 100
+"""From as long a history on one run of a side is enough, else two; at levels below one of 1 % never."""
+_LEVEL = 0.01
+"""At smaller ones it takes a longer history in proportion: what is rarer is in fewer of its runs."""
+_ROUNDING = 1e-9
 
 
 def decide(left: Measured, right: Measured | Limit, relation: Relation, rng: np.random.Generator) -> Evidence:
@@ -42,9 +46,10 @@ def decide(left: Measured, right: Measured | Limit, relation: Relation, rng: np.
     that either is violated. ``<`` and ``>`` have their bound at 1.
 
     By Student's t with Welch's degrees of freedom, and from ten earlier runs on by ``remembering``. Fewer than five
-    runs of a side show nothing; with a history two suffice, and one from 100 earlier runs on. The generator is for what
-    is drawn with a history. Beside a limit runs may be skewed, fewer than ``fewest_alone`` show nothing, and a history
-    is not used: it tells nothing of what is rarer than one of its runs, and skewness cancels only between two sides.
+    runs of a side show nothing; with a history two suffice, and one from 100 earlier runs on. At an alpha below 1 % it
+    takes more earlier runs in proportion, and always two. The generator is for what is drawn with a history. Beside a
+    limit runs may be skewed, fewer than ``fewest_alone`` show nothing, and a history is not used: it tells nothing of
+    what is rarer than one of its runs, and skewness cancels only between two sides.
 
     Raises:
         InputError: for ``=`` without a margin.
@@ -54,7 +59,7 @@ def decide(left: Measured, right: Measured | Limit, relation: Relation, rng: np.
     found = tested(left, right, relation.alpha, rng)
     if found is None:
         return _too_few(left, right, relation.alpha)
-    remark = _why(found.fewest, left, right) if len(left.runs) < found.fewest else ""
+    remark = _why(found.fewest, left, right, relation.alpha) if len(left.runs) < found.fewest else ""
     return replace(_told(found, relation), remark=remark)
 
 
@@ -74,13 +79,17 @@ def tested(left: Measured, right: Measured | Limit, alpha: float, rng: np.random
         return _beside_limit(left, right, alpha)
     fewest = min(len(left.runs), len(right.runs))
     remembered = history_of(left, right)
-    least = 1 if remembered >= ALONE else 2
-    if remembered >= SHORTEST_HISTORY and fewest >= least:
+    least = 1 if remembered >= _ALONE and alpha >= _LEVEL else 2
+    if remembered >= _shortest_history(alpha) and fewest >= least:
         return Tested(*remembering(left, right, alpha, rng), least, remembered)
     if fewest < FEWEST_RUNS:
         return None
     contrast = Contrast(side_mean(left.means), side_mean(right.means))
     return Tested(contrast, contrast, FEWEST_RUNS, 0)
+
+
+def _shortest_history(alpha: float) -> int:
+    return max(_SHORTEST_HISTORY, math.ceil(_SHORTEST_HISTORY * _LEVEL / alpha - _ROUNDING))
 
 
 def _beside_limit(left: Measured, right: Limit, alpha: float) -> Tested | None:
@@ -125,11 +134,11 @@ def _too_few(left: Measured, right: Measured | Limit, alpha: float) -> Evidence:
         estimate=estimate_of(*means, scale),
         runs=sizes,
         runs_needed=needed,
-        remark=_why(needed, left, right),
+        remark=_why(needed, left, right, alpha),
     )
 
 
-def _why(needed: int, left: Measured, right: Measured | Limit) -> str:
+def _why(needed: int, left: Measured, right: Measured | Limit, alpha: float) -> str:
     if isinstance(right, Limit):
         return f"fewer than {needed} runs{', and beside a limit a history is not used' if left.history else ''}"
-    return f"fewer than {needed} runs of a side, and no history of {SHORTEST_HISTORY} runs that would do"
+    return f"fewer than {needed} runs of a side, and no history of {_shortest_history(alpha)} runs that would do"
