@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from hati.core import InputError, Place
 from hati.logic.syntax import (
@@ -24,6 +25,8 @@ from hati.studies.assertion import Requirement
 from hati.wiring.pythons import interpreter_around
 
 PYTHON = ".py"
+
+T = TypeVar("T", Generator, Method)
 
 
 @dataclass(frozen=True)
@@ -83,13 +86,28 @@ def _name(stated: StatedFunction) -> str:
 
 def _declarations(formula: Formula, stated: StatedFunction) -> Declarations:
     """Its aliases, as methods or as generators, whichever they are used as, and the generators that it sees."""
-    meant = {**stated.known, **stated.aliases}
     methods = list(_methods(formula))
-    generators = [each for method in methods for each in (method.workload, method.instance) if each]
-    names = {each.callee.name for each in generators} & meant.keys()
-    named = [NamedGenerator(name, _generator(meant[name])) for name in sorted(names)]
-    called = {method.name for method in methods} & stated.aliases.keys()
-    return Declarations((*named, *(Alias(name, _method(stated.aliases[name])) for name in sorted(called))))
+    generators = [each.callee.name for method in methods for each in (method.workload, method.instance) if each]
+    named = _followed(generators, {**stated.known, **stated.aliases}, _generator)
+    called = _followed([method.name for method in methods], stated.aliases, _method)
+    return Declarations(
+        (
+            *(NamedGenerator(name, generator) for name, generator in named.items()),
+            *(Alias(name, method) for name, method in called.items()),
+        )
+    )
+
+
+def _followed(names: Iterable[str], texts: Mapping[str, str], read: Callable[[str], T]) -> dict[str, T]:
+    """What each name stands for, and the names in that."""
+    found: dict[str, T] = {}
+    left = sorted(names, reverse=True)
+    while left:
+        name = left.pop()
+        if name in texts and name not in found:
+            found[name] = read(texts[name])
+            left.append(found[name].callee.name)
+    return found
 
 
 def _methods(formula: Formula) -> Iterator[Method]:
