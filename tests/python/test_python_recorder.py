@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -377,3 +378,10 @@ def test_a_function_may_fork_where_its_child_ends(tmp_path: Path) -> None:
 def test_a_module_that_ends_as_it_is_loaded_is_told_of(tmp_path: Path) -> None:
     tree = written(tmp_path, {"ending.py": "import sys\nsys.exit('no more')\n"})
     assert recorded(tree, tree, "method=ending:f").stderr == "hati: ending ended by itself as it was loaded: no more\n"
+
+
+def test_of_a_module_that_forks_as_it_is_imported_only_one_process_tells_what_is_stated(tmp_path: Path) -> None:
+    source = "import hati, os\nchild = os.fork()\nif child:\n    os.waitpid(child, 0)\n"
+    tree = written(tmp_path, {"forked.py": f"{source}\n@hati.spl('SELF <= 1 s')\ndef f(): ...\n"})
+    told = recorded(tree, tree, "tell=forked", "roots=.")
+    assert [each["method"] for each in json.loads(told.stdout)] == ["forked:f"], told.stderr

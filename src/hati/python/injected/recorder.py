@@ -78,7 +78,9 @@ def main(arguments: Sequence[str]) -> int:
             _see_version(request["version"])
             _see_packages(request["packages"])
             if request["tell"]:
-                out.write(tell(request))
+                told = tell(request)
+                original.see()
+                out.write(told)
                 return 0
             recorded = record(request, original.see)
             original.see()
