@@ -314,6 +314,7 @@ ENDING = """
 import hati
 import os
 import sys
+import time
 
 def leaves(n):
     sys.exit(0)
@@ -335,6 +336,24 @@ def ends_its_child(n):
 def raises():
     raise ValueError("bad\\nvalue")
 
+def child_raises():
+    child = os.fork()
+    if child == 0:
+        raise ValueError("bad\\nvalue")
+    os.waitpid(child, 0)
+
+def child_goes_on_and_raises():
+    if os.fork() == 0:
+        time.sleep(0.2)
+        raise KeyError(1)
+
+def many_children_raise():
+    for _ in range(50):
+        child = os.fork()
+        if child == 0:
+            raise ValueError("x" * 5000)
+        os.waitpid(child, 0)
+
 @hati.measured
 def forking(spl):
     while spl.needs_more():
@@ -347,6 +366,8 @@ def open_ended(spl):
         sum(range(1000))
 """
 
+_CHILD = "hati: a child that the measured function forks failed: "
+
 
 @pytest.mark.parametrize(
     ("words", "said"),
@@ -357,6 +378,9 @@ def open_ended(spl):
         (("forking",), "hati: the measured function forks, and the child goes on: .*"),
         (("raises",), "ValueError: bad"),
         (("open_ended",), "hati: the measuring function called spl.start.* unequally often: .*"),
+        (("child_raises",), f"{_CHILD}ValueError: bad"),
+        (("child_goes_on_and_raises",), f"{_CHILD}KeyError: 1"),
+        (("many_children_raise",), f"{_CHILD}ValueError: x+"),
         (("leaves", "roots=nothere", "parameter=int:=1"), "hati: there is no module .* which has no folder nothere.*"),
     ],
 )
