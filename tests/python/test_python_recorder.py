@@ -364,8 +364,30 @@ def open_ended(spl):
     while spl.needs_more():
         spl.start()
         sum(range(1000))
+
+@hati.measured
+def started_before(spl):
+    spl.start()
+    while spl.needs_more():
+        sum(range(1000))
+    spl.end()
+
+@hati.measured
+def around(spl):
+    with spl.measure():
+        while spl.needs_more():
+            sum(range(1000))
+
+@hati.measured
+def ended_behind(spl):
+    while spl.needs_more():
+        spl.start()
+        sum(range(1000))
+    spl.end()
 """
 
+_AROUND = "hati: the measuring function times its loop from around it: write spl.start() and spl.end(), or "
+_AROUND += "`with spl.measure():`, within `while spl.needs_more():`"
 _CHILD = "hati: a child that the measured function forks failed: "
 
 
@@ -378,6 +400,9 @@ _CHILD = "hati: a child that the measured function forks failed: "
         (("forking",), "hati: the measured function forks, and the child goes on: .*"),
         (("raises",), "ValueError: bad"),
         (("open_ended",), "hati: the measuring function called spl.start.* unequally often: .*"),
+        (("ended_behind",), "hati: the measuring function called spl.start.* unequally often: .*"),
+        (("started_before",), re.escape(_AROUND)),
+        (("around",), re.escape(_AROUND)),
         (("child_raises",), f"{_CHILD}ValueError: bad"),
         (("child_goes_on_and_raises",), f"{_CHILD}KeyError: 1"),
         (("many_children_raise",), f"{_CHILD}ValueError: x+"),
