@@ -38,28 +38,26 @@ class Misstated:
     error: InputError
 
 
-def requirements_of(file: Path, root: Path) -> tuple[Requirement, ...]:
+def requirements_of(file: Path, root: Path) -> Iterator[Requirement]:
     """The formulas of a Python file of the project ``root``, in order; each is named as its function.
 
     Raises:
         InputError: where the file cannot be imported, or a formula is none.
     """
-    found: list[Requirement] = []
     for each in stated_in(file, root):
         if isinstance(each, Misstated):
             raise each.error
-        found.append(each)
-    return tuple(found)
+        yield each
 
 
-def stated_in(file: Path, root: Path) -> tuple[Requirement | Misstated, ...]:
+def stated_in(file: Path, root: Path) -> Iterator[Requirement | Misstated]:
     """The same with those that are wrong, each in its place.
 
     Raises:
         InputError: where the file cannot be imported.
     """
     statements = read_statements(file, root, interpreter_around(root))
-    return tuple(_stated(text, each, str(file)) for each in statements for text in each.formulas)
+    yield from (_stated(text, each, str(file)) for each in statements for text in each.formulas)
 
 
 def _stated(text: str, stated: StatedFunction, file: str) -> Requirement | Misstated:

@@ -56,7 +56,7 @@ class Original:
 
     def _leave(self, why: str) -> None:
         """A line for the original; whole, as it is no longer than what is written at once."""
-        try:  # noqa: SIM105  # contextlib is none of what measured code finds loaded
+        try:  # noqa: SIM105 - contextlib would be loaded beside what is measured
             os.write(self._write, why.encode("utf-8", "replace")[: select.PIPE_BUF - 1] + b"\n")
         except OSError:  # the pipe is full, or the original has ended
             pass
