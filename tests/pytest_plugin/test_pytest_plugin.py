@@ -265,3 +265,30 @@ def total(values):
     done = pytester.runpytest_inprocess("-p", "no:xdist", "--hati", "--hati-budget=80")
     done.assert_outcomes(passed=1, failed=1)
     done.stdout.fnmatch_lines(["VIOLATED: total: cpu(SELF*numbers*(2000)) <= cpu(quick*", "  at test_speed.py:*"])
+
+
+def test_formulas_of_all_files_are_bounded_together(
+    run: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hati.wiring.asserting.MOST_ATOMS", 9)
+    pytester.makefile(".spl", formulas="quick <= slow", second="for all n in {1..5}: quick <= n * 1 s")
+    done = run("--hati", "--collect-only", "-q", "formulas.spl", "second.spl", "test_stated.py")
+    assert len(listed(done)) == 7
+    pytester.makefile(".spl", third="this is read no more", second="for all n in {1..6}: quick <= n * 1 s")
+    for files in (("second.spl", "test_stated.py"), ("test_stated.py", "second.spl")):
+        done = run("--hati", "--continue-on-collection-errors", "formulas.spl", *files, "third.spl")
+        assert done.ret == pytest.ExitCode.INTERRUPTED
+        done.assert_outcomes(errors=1)
+        said = "*: the formulas up to here have 10 relations, once their sets are expanded; use 9 at most together; *"
+        done.stdout.fnmatch_lines([said, "*Interrupted: formulas are too many*"])
+        done.stdout.no_fnmatch_line("third.spl*")
+
+
+def test_formulas_behind_too_many_are_not_read(
+    run: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hati.wiring.asserting.MOST_ATOMS", 1)
+    pytester.makepyfile(test_stated="import hati\n\n@hati.spl('SELF <= 1 s', 'SELF <= 2 s', '(')\ndef f(): ...\n")
+    done = run("--hati", "test_stated.py")
+    done.assert_outcomes(errors=1)
+    done.stdout.fnmatch_lines(["test_stated.py:3:1: the formulas up to here have 2 relations*"])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -313,6 +314,7 @@ ENDING = """
 import hati
 import os
 import sys
+import time
 
 def leaves(n):
     sys.exit(0)
@@ -334,6 +336,24 @@ def ends_its_child(n):
 def raises():
     raise ValueError("bad\\nvalue")
 
+def child_raises():
+    child = os.fork()
+    if child == 0:
+        raise ValueError("bad\\nvalue")
+    os.waitpid(child, 0)
+
+def child_goes_on_and_raises():
+    if os.fork() == 0:
+        time.sleep(0.2)
+        raise KeyError(1)
+
+def many_children_raise():
+    for _ in range(50):
+        child = os.fork()
+        if child == 0:
+            raise ValueError("x" * 5000)
+        os.waitpid(child, 0)
+
 @hati.measured
 def forking(spl):
     while spl.needs_more():
@@ -344,7 +364,31 @@ def open_ended(spl):
     while spl.needs_more():
         spl.start()
         sum(range(1000))
+
+@hati.measured
+def started_before(spl):
+    spl.start()
+    while spl.needs_more():
+        sum(range(1000))
+    spl.end()
+
+@hati.measured
+def around(spl):
+    with spl.measure():
+        while spl.needs_more():
+            sum(range(1000))
+
+@hati.measured
+def ended_behind(spl):
+    while spl.needs_more():
+        spl.start()
+        sum(range(1000))
+    spl.end()
 """
+
+_AROUND = "hati: the measuring function times its loop from around it: write spl.start() and spl.end(), or "
+_AROUND += "`with spl.measure():`, within `while spl.needs_more():`"
+_CHILD = "hati: a child that the measured function forks failed: "
 
 
 @pytest.mark.parametrize(
@@ -356,6 +400,12 @@ def open_ended(spl):
         (("forking",), "hati: the measured function forks, and the child goes on: .*"),
         (("raises",), "ValueError: bad"),
         (("open_ended",), "hati: the measuring function called spl.start.* unequally often: .*"),
+        (("ended_behind",), "hati: the measuring function called spl.start.* unequally often: .*"),
+        (("started_before",), re.escape(_AROUND)),
+        (("around",), re.escape(_AROUND)),
+        (("child_raises",), f"{_CHILD}ValueError: bad"),
+        (("child_goes_on_and_raises",), f"{_CHILD}KeyError: 1"),
+        (("many_children_raise",), f"{_CHILD}ValueError: x+"),
         (("leaves", "roots=nothere", "parameter=int:=1"), "hati: there is no module .* which has no folder nothere.*"),
     ],
 )
@@ -377,3 +427,10 @@ def test_a_function_may_fork_where_its_child_ends(tmp_path: Path) -> None:
 def test_a_module_that_ends_as_it_is_loaded_is_told_of(tmp_path: Path) -> None:
     tree = written(tmp_path, {"ending.py": "import sys\nsys.exit('no more')\n"})
     assert recorded(tree, tree, "method=ending:f").stderr == "hati: ending ended by itself as it was loaded: no more\n"
+
+
+def test_of_a_module_that_forks_as_it_is_imported_only_one_process_tells_what_is_stated(tmp_path: Path) -> None:
+    source = "import hati, os\nchild = os.fork()\nif child:\n    os.waitpid(child, 0)\n"
+    tree = written(tmp_path, {"forked.py": f"{source}\n@hati.spl('SELF <= 1 s')\ndef f(): ...\n"})
+    told = recorded(tree, tree, "tell=forked", "roots=.")
+    assert [each["method"] for each in json.loads(told.stdout)] == ["forked:f"], told.stderr

@@ -147,3 +147,36 @@ def test_a_module_that_ends_as_it_is_imported_is_told_of(tmp_path: Path, ending:
     with pytest.raises(InputError) as caught:
         formulas_in([file])
     assert caught.value.message == f"{file} cannot be imported: {why}"
+
+
+@pytest.mark.parametrize(
+    ("formula", "aliases", "circle", "what"),
+    [
+        ("a <= b", {"a": "b", "b": "a"}, "b = a = b", "method"),
+        ("a <= 1 s", {"a": "b@HEAD", "b": "c", "c": "a"}, "c = a = b = c", "method"),
+        ("SELF[a](1) <= SELF[b](1)", {"a": "b", "b": "a"}, "b = a = b", "generator"),
+        ("SELF[a](1) <= 1 s", {"a": "b", "b": "a('z')"}, "b = a = b", "generator"),
+    ],
+)
+def test_names_in_a_circle_are_refused(
+    tmp_path: Path, formula: str, aliases: dict[str, str], circle: str, what: str
+) -> None:
+    file = tmp_path / "perf.py"
+    file.write_text(f"import hati\n\n@hati.spl({formula!r}, **{aliases})\ndef f(): ...\n")
+    with pytest.raises(InputError) as caught:
+        formulas_in([file])
+    said = f"{circle[0]!r} stands for itself: {circle}; let one of them stand for a {what}"
+    assert str(caught.value) == f"{file}:3: {said}"
+
+
+def test_names_may_stand_for_one_another_and_for_functions_of_the_same_name(project: Path) -> None:
+    stated = """
+import hati
+from lists import old, rand
+
+@hati.spl("first[rand](1) <= old[rand](1)", first="second@HEAD", second="old", old="old", rand="rand")
+def new(values): ...
+"""
+    (project / "tests" / "perf.py").write_text(stated)
+    found = [str(each.resolved(one, Book())) for each in formulas_in([project]) for one in each.ground.relations]
+    assert found == ["lists:old@HEAD[rand](1) <= lists:old[rand](1)"]

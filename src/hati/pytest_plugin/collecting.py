@@ -15,7 +15,15 @@ from hati.logic.interpret import Verdict
 from hati.pytest_plugin.measuring import Judgement, Measurements
 from hati.python import has_statements
 from hati.studies.assertion import Requirement
-from hati.wiring import Misstated, formulas_in, project_around, stated_in
+from hati.wiring import (
+    Misstated,
+    TooManyError,
+    formulas_in,
+    project_around,
+    relations_of,
+    stated_in,
+    together,
+)
 
 _FORMULAS = ".spl"
 _PYTHON = ".py"
@@ -30,11 +38,12 @@ class Formulas:
 
     def __init__(self) -> None:
         self._measurements: Measurements | None = None
+        self._relations: dict[Path, int] = {}
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """A file with formulas, beside what pytest itself makes of it."""
         if file_path.suffix == _FORMULAS or (file_path.suffix == _PYTHON and has_statements(file_path)):
-            found: FileOfFormulas = FileOfFormulas.from_parent(parent, path=file_path)
+            found: FileOfFormulas = FileOfFormulas.from_parent(parent, path=file_path, relations=self._relations)
             return found
         return None
 
@@ -52,15 +61,26 @@ class Formulas:
 
 
 class FileOfFormulas(pytest.File):
-    """A file of formulas, or a Python file that states some."""
+    """A file of formulas, or a Python file that states some; ``relations`` are how many each file has so far."""
+
+    def __init__(self, *, relations: dict[Path, int], **others: Any) -> None:
+        super().__init__(**others)
+        self._relations = relations
 
     def collect(self) -> Iterator[FormulaItem | MisstatedItem]:
-        """A test for each formula; of a Python file also for what is none, and fails."""
+        """A test for each formula; of a Python file also for what is none, and fails.
+
+        Raises:
+            CollectError: where the file cannot be read, or all files up to this one have too many relations together;
+                no further file is read then.
+        """
         root = project_around(self.path)
         path = Path(relpath(self.path, self.config.invocation_params.dir))
         try:
-            found = stated_in(path, root) if path.suffix == _PYTHON else formulas_in([path], root)
+            found = self._together(stated_in(path, root) if path.suffix == _PYTHON else formulas_in([path], root))
         except HatiError as error:
+            if isinstance(error, TooManyError):
+                self.session.shouldstop = "formulas are too many to be decided together"
             raise self.CollectError(str(error)) from None
         for name, each in zip(_names(found), found, strict=True):
             test = f"{self.nodeid}::{name}"  # as text, which pytest parses as it does what --lf remembers
@@ -68,6 +88,12 @@ class FileOfFormulas(pytest.File):
                 yield MisstatedItem.from_parent(self, name=name, nodeid=test, misstated=each)
             else:
                 yield FormulaItem.from_parent(self, name=name, nodeid=test, requirement=each, project=root)
+
+    def _together(self, stated: Iterable[Requirement | Misstated]) -> tuple[Requirement | Misstated, ...]:
+        before = sum(count for file, count in self._relations.items() if file != self.path)
+        found = together(stated, before)
+        self._relations[self.path] = relations_of(found)
+        return found
 
 
 class FormulaItem(pytest.Item):

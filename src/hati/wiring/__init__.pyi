@@ -1,7 +1,9 @@
 from .asserting import NamedFile as NamedFile
+from .asserting import TooManyError as TooManyError
 from .asserting import book_of as book_of
 from .asserting import formulas_in as formulas_in
 from .asserting import formulas_of as formulas_of
+from .asserting import relations_of as relations_of
 from .asserting import split_samples as split_samples
 from .asserting import together as together
 from .asserting import unused_names as unused_names

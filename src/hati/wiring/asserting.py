@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
+from typing import TypeVar
 
 from hati.core import InputError, Sample
 from hati.core.nearest import suggestion
@@ -14,10 +15,16 @@ from hati.python import has_statements
 from hati.studies.assertion import Book, Requirement, methods_of
 from hati.subject.samples import read_samples
 from hati.wiring.assuring import project_around
-from hati.wiring.stating import PYTHON, requirements_of
+from hati.wiring.stating import PYTHON, Misstated, requirements_of
 
 SUFFIX = ".spl"
 _ON_THE_LINE = "formula"
+
+Stated = TypeVar("Stated", bound=Requirement | Misstated)
+
+
+class TooManyError(InputError):
+    """Formulas that have too many relations to be decided together."""
 
 
 @dataclass(frozen=True)
@@ -74,21 +81,25 @@ def formulas_in(paths: Sequence[Path], project: Path | None = None) -> tuple[Req
     return together(requirement for file in dict.fromkeys(files) for requirement in _read(file, project))
 
 
-def together(requirements: Iterable[Requirement]) -> tuple[Requirement, ...]:
-    """Formulas that are decided at once; those behind the first that is too much are not read.
+def together(stated: Iterable[Stated], before: int = 0) -> tuple[Stated, ...]:
+    """Formulas that are decided at once, and what is none; those behind the first that is too much are not read.
 
     Raises:
-        InputError: where all have more than ``MOST_ATOMS`` relations.
+        TooManyError: where all have more than ``MOST_ATOMS`` relations, with those of others ``before``.
     """
-    found, count = [], 0
-    for each in requirements:
+    found, count = [], before
+    for each in stated:
         found.append(each)
-        count += len(each.ground.relations)
-        if count > MOST_ATOMS:
+        count += relations_of([each])
+        if count > MOST_ATOMS and isinstance(each, Requirement):
             message = f"the formulas up to here have {count} relations, once their sets are expanded"
-            fix = f"use {MOST_ATOMS} at most together; split them up"
-            raise each.source.error(each.formula.offset, message, fix)
+            raise TooManyError(message, place=each.place, fix=f"use {MOST_ATOMS} at most together; split them up")
     return tuple(found)
+
+
+def relations_of(stated: Iterable[Requirement | Misstated]) -> int:
+    """How many relations formulas have, once their sets are expanded."""
+    return sum(len(each.ground.relations) for each in stated if isinstance(each, Requirement))
 
 
 def book_of(files: Sequence[NamedFile], history: Sequence[NamedFile] = ()) -> Book:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from hati.core import InputError, Place
 from hati.logic.syntax import (
@@ -25,6 +26,8 @@ from hati.wiring.pythons import interpreter_around
 
 PYTHON = ".py"
 
+T = TypeVar("T", Generator, Method)
+
 
 @dataclass(frozen=True)
 class Misstated:
@@ -35,28 +38,26 @@ class Misstated:
     error: InputError
 
 
-def requirements_of(file: Path, root: Path) -> tuple[Requirement, ...]:
+def requirements_of(file: Path, root: Path) -> Iterator[Requirement]:
     """The formulas of a Python file of the project ``root``, in order; each is named as its function.
 
     Raises:
         InputError: where the file cannot be imported, or a formula is none.
     """
-    found: list[Requirement] = []
     for each in stated_in(file, root):
         if isinstance(each, Misstated):
             raise each.error
-        found.append(each)
-    return tuple(found)
+        yield each
 
 
-def stated_in(file: Path, root: Path) -> tuple[Requirement | Misstated, ...]:
+def stated_in(file: Path, root: Path) -> Iterator[Requirement | Misstated]:
     """The same with those that are wrong, each in its place.
 
     Raises:
         InputError: where the file cannot be imported.
     """
     statements = read_statements(file, root, interpreter_around(root))
-    return tuple(_stated(text, each, str(file)) for each in statements for text in each.formulas)
+    yield from (_stated(text, each, str(file)) for each in statements for text in each.formulas)
 
 
 def _stated(text: str, stated: StatedFunction, file: str) -> Requirement | Misstated:
@@ -83,13 +84,28 @@ def _name(stated: StatedFunction) -> str:
 
 def _declarations(formula: Formula, stated: StatedFunction) -> Declarations:
     """Its aliases, as methods or as generators, whichever they are used as, and the generators that it sees."""
-    meant = {**stated.known, **stated.aliases}
     methods = list(_methods(formula))
-    generators = [each for method in methods for each in (method.workload, method.instance) if each]
-    names = {each.callee.name for each in generators} & meant.keys()
-    named = [NamedGenerator(name, _generator(meant[name])) for name in sorted(names)]
-    called = {method.name for method in methods} & stated.aliases.keys()
-    return Declarations((*named, *(Alias(name, _method(stated.aliases[name])) for name in sorted(called))))
+    generators = [each.callee.name for method in methods for each in (method.workload, method.instance) if each]
+    named = _followed(generators, {**stated.known, **stated.aliases}, _generator)
+    called = _followed([method.name for method in methods], stated.aliases, _method)
+    return Declarations(
+        (
+            *(NamedGenerator(name, generator) for name, generator in named.items()),
+            *(Alias(name, method) for name, method in called.items()),
+        )
+    )
+
+
+def _followed(names: Iterable[str], texts: Mapping[str, str], read: Callable[[str], T]) -> dict[str, T]:
+    """What each name stands for, and the names in that."""
+    found: dict[str, T] = {}
+    left = sorted(names, reverse=True)
+    while left:
+        name = left.pop()
+        if name in texts and name not in found:
+            found[name] = read(texts[name])
+            left.append(found[name].callee.name)
+    return found
 
 
 def _methods(formula: Formula) -> Iterator[Method]:

@@ -73,7 +73,7 @@ class Declarations:
     """Declarations in their order.
 
     Raises:
-        InputError: for a name that is declared twice.
+        InputError: for a name that is declared twice, and for names in a circle, which mean no method or generator.
     """
 
     declared: tuple[Declaration, ...] = ()
@@ -85,6 +85,8 @@ class Declarations:
             names = [item.name for item in self.declared]
             twice = next(name for i, name in enumerate(names) if name in names[:i])
             raise InputError(f"{twice!r} is declared twice", fix="choose another name")
+        _refuse_circle({name: method.name for name, method in self.aliases.items()}, "method")
+        _refuse_circle({name: generator.callee.name for name, generator in self.generators.items()}, "generator")
 
     @cached_property
     def by_name(self) -> Mapping[str, Declaration]:
@@ -135,22 +137,9 @@ class Declarations:
         """These declarations and one more.
 
         Raises:
-            InputError: for a name that is declared already, or aliases in a circle, which mean no method.
+            InputError: for a name that is declared already, or one in a circle.
         """
-        found = Declarations((*self.declared, declaration))
-        if isinstance(declaration, Alias):
-            found._refuse_circle(declaration)
-        return found
-
-    def _refuse_circle(self, start: Alias) -> None:
-        """An alias of its own name means the method that is called so."""
-        chain, following = [start.name], start.method.name
-        while following in self.aliases and following != chain[-1] and len(chain) <= len(self.aliases):
-            chain.append(following)
-            if following == start.name:
-                fix = "let one of them stand for a method"
-                raise InputError(f"{following!r} stands for itself: {' = '.join(chain)}", fix=fix)
-            following = self.aliases[following].name
+        return Declarations((*self.declared, declaration))
 
     def resolved(self, method: Method) -> Method:
         """The method with what is declared in place of its name and of its generators' names.
@@ -176,6 +165,21 @@ class Declarations:
             revision=generator.revision or target.revision,
             offset=generator.offset,
         )
+
+
+def _refuse_circle(meant: Mapping[str, str], what: str) -> None:
+    """Refuse names that lead back to themselves through others; one of its own name means what is called so."""
+    seen: set[str] = set()
+    for start in reversed(list(meant)):
+        chain, name = dict[str, None](), start
+        while name in meant and name not in seen and meant[name] != name:
+            seen.add(name)
+            chain[name] = None
+            name = meant[name]
+        if name in chain:
+            circle = [*list(chain)[list(chain).index(name) :], name]
+            fix = f"let one of them stand for a {what}"
+            raise InputError(f"{name!r} stands for itself: {' = '.join(circle)}", fix=fix)
 
 
 def _merged(target: Method, use: Method) -> Method:

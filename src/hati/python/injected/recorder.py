@@ -78,13 +78,16 @@ def main(arguments: Sequence[str]) -> int:
             _see_version(request["version"])
             _see_packages(request["packages"])
             if request["tell"]:
-                out.write(tell(request))
+                told = tell(request)
+                original.see()
+                out.write(told)
                 return 0
             recorded = record(request, original.see)
             original.see()
             original.see_alone()
         except Trouble as trouble:
             sys.stderr.write(f"hati: {trouble}\n")
+            original.fails(str(trouble))
             return 1
         except SystemExit as error:
             if not original.here:
@@ -92,7 +95,9 @@ def main(arguments: Sequence[str]) -> int:
             sys.stderr.write(f"hati: {ended('what is measured ended the process, as by sys.exit', error)}\n")
             return 1
         except Exception as error:  # noqa: BLE001  # whatever the measured code raises
-            sys.stderr.write(traced(error))
+            told = traced(error)
+            sys.stderr.write(told)
+            original.fails(told.splitlines()[-1])
             return 1
         if recorded.overhead > request.order.overhead:
             sys.stderr.write(

@@ -126,7 +126,12 @@ def record_loop(loop: Callable[[Controller], Any], order: Order, see: Callable[[
     """
     judge = _Judge(order, see)
     loop(judge.controller)
-    if judge.controller.unpaired:
+    if judge.around:
+        raise Trouble(
+            "the measuring function times its loop from around it: write spl.start() and spl.end(), or "
+            "`with spl.measure():`, within `while spl.needs_more():`"
+        )
+    if judge.unpaired or judge.controller.unpaired:
         raise Trouble("the measuring function called spl.start() and spl.end() unequally often: end what is started")
     if not judge.over:
         raise Trouble("the measuring function ended while its controller needed more: loop `while spl.needs_more():`")
@@ -172,6 +177,7 @@ class _Judge:
         self._ready = collector(order.collector)
         self._rounds: list[Spent] = []
         self._size, self._warmup = 1, 0
+        self.around = self.unpaired = False
         self.cost = self._price()
         self._patience: Patience | None = None
 
@@ -184,6 +190,7 @@ class _Judge:
         """How often to turn now."""
         self._see()
         if self.controller.unpaired:
+            self.around, self.unpaired = spent is None, True
             return 0
         if spent is not None:
             self._take(spent)
