@@ -18,8 +18,9 @@ from hati.python.installing import (
     packages,
     part,
 )
+from hati.python.local_content import content
 from hati.python.project_files import LOCK, PROJECT, parsed
-from hati.python.requirement_files import content, contents
+from hati.python.requirement_files import contents
 
 _PROJECT, _SETUP, _OPTIONS = "pyproject.toml", "setup.py", "setup.cfg"
 _REQUIREMENTS = ("requirements*.txt", "requirements/**/*.txt")
