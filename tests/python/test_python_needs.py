@@ -171,6 +171,9 @@ def test_what_files_name_counts_by_its_content(files: dict[str, str], tmp_path: 
         {"requirements__txt": "../lib --config-settings=a=b"},
         {"requirements__txt": "--extra-index-url '../lib' --pre"},
         {"pyproject__toml": ALONG},
+        {"pyproject__toml": "[project]\nname = 'a'\n[tool.uv]\nfind-links = ['https://example.org', '../lib']\n"},
+        {"pyproject__toml": "[project]\nname = 'a'\n[tool.uv.pip]\nfind-links = ['../lib']\n"},
+        {"pyproject__toml": "[project]\nname = 'a'\n[[tool.uv.index]]\nurl = '../lib'\nformat = 'flat'\n"},
         {"uv__lock": "[[package]]\nname = 'lib'\nversion = '1'\nsource = { editable = '../lib' }\n"},
         {"poetry__lock": "[[package]]\nname = 'lib'\nversion = '1'\nsource = { type = 'directory', url = '../lib' }\n"},
     ],
@@ -181,6 +184,30 @@ def test_what_is_installed_from_beside_the_tree_counts_by_its_sources(files: dic
         lib = {"lib___lib__py": source, f"lib___build___{name}__py": "", f"lib___{name}__log": ""}
         tree(tmp_path / name, **lib)
         found.append(declared(tree(tmp_path / name / "own", **files)))
+    assert found[0] == found[1] != found[2]
+
+
+URLS = [
+    "[project]\nname = 'a'\ndependencies = ['dep', 'lib[fast] @ file://{} ; python_version > \"3\"']\n",
+    "[project.optional-dependencies]\nfast = ['lib @ file://{}']\n",
+    "[dependency-groups]\ntest = ['lib @ file://{}', {{ include-group = 'fast' }}]\nfast = []\n",
+    "[build-system]\nrequires = ['lib@file://{}']\n",
+    "[project]\n[tool.uv.sources]\nlib = {{ url = 'file://{}' }}\n",
+    "[project]\n[tool.uv.sources]\nlib = [{{ url = 'file://{}', marker = 'a' }}, {{ index = 'b' }}]\n",
+    "[project]\n[tool.uv]\nconstraint-dependencies = ['lib @ file://{}']\n",
+    "[project]\n[tool.uv]\nfind-links = ['file://{}']\n",
+    "[tool.poetry.dependencies]\nlib = {{ url = 'file://{}' }}\n",
+    "[tool.poetry.dev-dependencies]\nlib = {{ path = '{}' }}\n",
+    "[project]\n[tool.pdm.dev-dependencies]\ntest = ['-e file://{}#egg=lib']\n",
+]
+
+
+@pytest.mark.parametrize("text", URLS)
+def test_what_a_project_file_names_by_urls_of_files_counts_by_its_content(text: str, tmp_path: Path) -> None:
+    found = []
+    for source in ("1", "1", "2"):
+        lib = tree(tmp_path / "lib", lib__py=source)
+        found.append(declared(tree(tmp_path / "own", pyproject__toml=text.format(lib))))
     assert found[0] == found[1] != found[2]
 
 

@@ -18,9 +18,10 @@ from hati.python.installing import (
     packages,
     part,
 )
-from hati.python.local_content import content
 from hati.python.project_files import LOCK, PROJECT, parsed
-from hati.python.requirement_files import contents
+from hati.python.requirement_files import beside, contents
+from hati.python.requirement_lines import Named, named
+from hati.python.requirement_tables import tabled, texts
 
 _PROJECT, _SETUP, _OPTIONS = "pyproject.toml", "setup.py", "setup.cfg"
 _REQUIREMENTS = ("requirements*.txt", "requirements/**/*.txt")
@@ -35,10 +36,14 @@ _COUNTED = (
     *("tool.flit.metadata.requires", "tool.flit.metadata.requires-extra"),
     *("tool.setuptools.dynamic.dependencies", "tool.setuptools.dynamic.optional-dependencies"),
 )
-_ALONG = ("tool.uv.sources", "tool.poetry.dependencies", "tool.poetry.group")
+_ALONG = ("tool.uv", *(f"tool.poetry.{key}" for key in ("dependencies", "dev-dependencies", "group", "source")))
+_LISTED = (
+    *("project.dependencies", "project.optional-dependencies", "dependency-groups", "build-system.requires"),
+    *(f"tool.uv.{key}-dependencies" for key in ("constraint", "override", "build-constraint", "dev", "extra-build")),
+    *("tool.pdm.dev-dependencies", "tool.flit.metadata.requires", "tool.flit.metadata.requires-extra"),
+)
 _READ = re.compile(r"[\w./-]+\.(?:txt|in)\b")
 _ABOUT = re.compile("readme|licen[cs]e|change|history|news|authors|manifest|version", re.IGNORECASE)
-_PLACES = {"path", "editable", "directory", "virtual", "url"}
 
 
 def declared(tree: Path, of: str = "") -> str | None:
@@ -79,13 +84,13 @@ def _said(tree: Path, of: str) -> Iterator[tuple[str, object]]:
         if (lock := tree / name).is_file():
             data = parsed(lock, LOCK, _called(tree, name, of))
             yield name, _text(lock) if data is None else _locked(data)
-            yield from _beside(tree, data or {})
+            yield from beside(tree, tabled(data)).items()
     if (file := tree / _PROJECT).is_file():
         data = parsed(file, PROJECT, _called(tree, _PROJECT, of))
         yield _PROJECT, _text(file) if data is None else _project(data)
         if data is not None:
             named |= {tree / name for name in _dynamic(data)}
-            yield from _beside(tree, [part(data, keys) for keys in _ALONG])
+            yield from beside(tree, _along(data)).items()
     for name in _scripts(tree):
         yield name, _text(tree / name)
         named |= {tree / path for path in _READ.findall(_text(tree / name)) if not _ABOUT.match(Path(path).name)}
@@ -102,16 +107,10 @@ def _scripts(tree: Path) -> Iterator[str]:
         yield _OPTIONS
 
 
-def _beside(tree: Path, value: object) -> Iterator[tuple[str, str]]:
-    """The contents of what packages are to be had from on this machine."""
-    if isinstance(value, list):
-        for each in value:
-            yield from _beside(tree, each)
-    elif isinstance(value, dict):
-        for key, each in value.items():
-            if isinstance(each, str) and key in _PLACES and "://" not in each:
-                yield from content(tree, tree / each).items()
-            yield from _beside(tree, each)
+def _along(data: Mapping[str, Any]) -> Iterator[Named]:
+    """What a project file names on this machine."""
+    yield from tabled([part(data, keys) for keys in _ALONG])
+    yield from named("\n".join(text for keys in _LISTED for text in texts(part(data, keys))))
 
 
 def _called(tree: Path, name: str, of: str) -> str:
@@ -142,12 +141,4 @@ def _dynamic(data: Mapping[str, Any]) -> list[str]:
         "tool.setuptools.dynamic.optional-dependencies",
         "tool.hatch.metadata",
     )
-    return [text for keys in hooks for text in _texts(part(data, keys))]
-
-
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts(each)
+    return [text for keys in hooks for text in texts(part(data, keys))]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hati.core import InputError, digest
 from hati.python.local_content import content, normal
-from hati.python.requirement_lines import ARCHIVES, Kind, named, plain
+from hati.python.requirement_lines import ARCHIVES, Kind, Named, named, plain
 
 _UNREAD = frozenset(
     {"--cache-dir", "--log", "--target", "-t", "--prefix", "--root", "--src", "--report", "--python", "--cert"}
@@ -30,12 +30,18 @@ def contents(tree: Path, files: Iterable[Path]) -> dict[str, str]:
             continue
         text = file.read_text(errors="replace")
         found[name] = digest(text)
-        for each in named(text):
-            place = file.parent / each.path
-            if each.kind is Kind.REQUIREMENTS:
-                left.append(place)
-            else:
-                found |= content(tree, place)
+        told = list(named(text))
+        left += [file.parent / each.path for each in told if each.kind is Kind.REQUIREMENTS]
+        found |= beside(tree, told, file.parent)
+    return found
+
+
+def beside(tree: Path, told: Iterable[Named], base: Path | None = None) -> dict[str, str]:
+    """Digests of what is named to be installed, by paths from the tree; it is named from the tree, or from ``base``."""
+    found: dict[str, str] = {}
+    for each in told:
+        if each.kind is not Kind.REQUIREMENTS:
+            found |= content(tree, (base or tree) / each.path)
     return found
 
 
