@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,21 @@ def tree(folder: Path, **files: str) -> Path:
         file = folder / name.replace("___", "/").replace("__", ".")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
+    return folder
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    return subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def commit(folder: Path) -> None:
+    git(folder, "commit", "--quiet", "--allow-empty", "--message", "more")
+
+
+def repository(folder: Path) -> Path:
+    git(tree(folder), "init", "--quiet", "--initial-branch=main")
+    commit(folder)
     return folder
 
 
@@ -209,6 +225,74 @@ def test_what_a_project_file_names_by_urls_of_files_counts_by_its_content(text: 
         lib = tree(tmp_path / "lib", lib__py=source)
         found.append(declared(tree(tmp_path / "own", pyproject__toml=text.format(lib))))
     assert found[0] == found[1] != found[2]
+
+
+REPOSITORIES = [
+    {"requirements__txt": "git+file://{}"},
+    {"requirements__txt": "-e git+file://{}#egg=lib"},
+    {"requirements__txt": "lib @ git+file://{}@main#subdirectory=a"},
+    {"requirements__txt": "lib @ git+file://{}@refs/heads/main --config-settings=a=b"},
+    {"pyproject__toml": "[project]\ndependencies = ['lib @ git+file://{}']\n"},
+    {"pyproject__toml": "[project]\n[tool.uv.sources]\nlib = {{ git = 'file://{}' }}\n"},
+    {"pyproject__toml": "[project]\n[tool.uv.sources]\nlib = {{ git = 'file://{}', branch = 'main' }}\n"},
+    {"pyproject__toml": "[tool.poetry.dependencies]\nlib = {{ git = '../lib' }}\n"},
+]
+
+
+@pytest.mark.parametrize("files", REPOSITORIES)
+def test_repositories_on_this_machine_count_by_the_commit_that_is_asked_for(
+    files: dict[str, str], tmp_path: Path
+) -> None:
+    lib = repository(tmp_path / "lib")
+    own = tree(tmp_path / "own", **{name: text.format(lib) for name, text in files.items()})
+    before = declared(own)
+    tree(lib, lib__py="not committed")
+    git(lib, "branch", "other")
+    git(lib, "update-ref", "refs/remotes/origin/HEAD", "HEAD")
+    assert declared(own) == before
+    commit(lib)
+    assert declared(own) != before
+
+
+PINNED = [
+    {"requirements__txt": "lib @ git+file://{lib}@{commit}"},
+    {"pyproject__toml": "[project]\n[tool.uv.sources]\nlib = {{ git = 'file://{lib}', rev = '{commit}' }}\n"},
+    {"uv__lock": "[[package]]\nname = 'lib'\nsource = {{ git = 'file://{lib}?rev=main#{commit}' }}\n"},
+    {
+        "poetry__lock": "[[package]]\nname = 'lib'\n[package.source]\ntype = 'git'\nurl = 'file://{lib}'\n"
+        "reference = 'main'\nresolved_reference = '{commit}'\n"
+    },
+    {"pylock__toml": "[[packages]]\nname = 'lib'\nvcs = {{ type = 'git', path = '../lib', commit-id = '{commit}' }}\n"},
+]
+
+
+@pytest.mark.parametrize("files", PINNED)
+def test_a_commit_is_always_the_same(files: dict[str, str], tmp_path: Path) -> None:
+    lib = repository(tmp_path / "lib")
+    told = git(lib, "rev-parse", "HEAD").strip()
+    own = tree(tmp_path / "own", **{name: text.format(lib=lib, commit=told) for name, text in files.items()})
+    before = declared(own)
+    commit(lib)
+    assert declared(own) == before
+
+
+def test_words_of_a_command_name_repositories_too(tmp_path: Path) -> None:
+    lib = repository(tmp_path / "lib")
+    [before] = mentioned([f"lib @ git+file://{lib}@main"])
+    commit(lib)
+    assert mentioned([f"lib @ git+file://{lib}@main"]) != [before]
+
+
+def test_a_repository_that_git_cannot_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lib, own = tmp_path / "lib", tmp_path / "own"
+    tree(own, requirements__txt=f"git+file://{lib}")
+    declared(own)
+    tree(lib, lib__py="")
+    with pytest.raises(InputError, match=rf"^git cannot read {lib}: .*; see what `git ls-remote {lib}` says"):
+        declared(own)
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(InputError, match=f"^git cannot read {lib}: it is not installed; install git"):
+        declared(own)
 
 
 @pytest.mark.parametrize("source", ["fast.c", "k.pyx", "data/table.json", "README"])

@@ -19,8 +19,8 @@ from hati.python.installing import (
     part,
 )
 from hati.python.project_files import LOCK, PROJECT, parsed
-from hati.python.requirement_files import beside, contents
-from hati.python.requirement_lines import Named, named
+from hati.python.requirement_files import contents
+from hati.python.requirement_lines import Kind, Named, named
 from hati.python.requirement_tables import tabled, texts
 
 _PROJECT, _SETUP, _OPTIONS = "pyproject.toml", "setup.py", "setup.cfg"
@@ -79,23 +79,24 @@ def see_installed(tree: Path, of: str) -> None:
 
 
 def _said(tree: Path, of: str) -> Iterator[tuple[str, object]]:
-    named = {file for pattern in _REQUIREMENTS for file in tree.glob(pattern)}
+    files = {file for pattern in _REQUIREMENTS for file in tree.glob(pattern)}
     for name in LOCKS:
         if (lock := tree / name).is_file():
             data = parsed(lock, LOCK, _called(tree, name, of))
             yield name, _text(lock) if data is None else _locked(data)
-            yield from beside(tree, tabled(data)).items()
+            yield from contents(tree, tabled(data)).items()
     if (file := tree / _PROJECT).is_file():
         data = parsed(file, PROJECT, _called(tree, _PROJECT, of))
         yield _PROJECT, _text(file) if data is None else _project(data)
         if data is not None:
-            named |= {tree / name for name in _dynamic(data)}
-            yield from beside(tree, _along(data)).items()
+            files |= {tree / name for name in _dynamic(data)}
+            yield from contents(tree, _along(data)).items()
     for name in _scripts(tree):
         yield name, _text(tree / name)
-        named |= {tree / path for path in _READ.findall(_text(tree / name)) if not _ABOUT.match(Path(path).name)}
+        files |= {tree / path for path in _READ.findall(_text(tree / name)) if not _ABOUT.match(Path(path).name)}
     yield from ((name, _text(tree / name)) for name in OTHERS if (tree / name).is_file())
-    yield from contents(tree, named).items()
+    further = (Named(str(file), Kind.REQUIREMENTS) for file in sorted(files))
+    yield from contents(tree, further).items()
 
 
 def _scripts(tree: Path) -> Iterator[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hati.core import InputError, digest
 from hati.python.local_content import content, normal
+from hati.python.local_repositories import commits
 from hati.python.requirement_lines import ARCHIVES, Kind, Named, named, plain
 
 _UNREAD = frozenset(
@@ -15,33 +16,31 @@ _UNREAD = frozenset(
 )
 
 
-def contents(tree: Path, files: Iterable[Path]) -> dict[str, str]:
-    """Digests of the files, and of what they and the files that they name depend on, by paths from the tree.
+def contents(tree: Path, told: Iterable[Named]) -> dict[str, str]:
+    """Digests of what is named from a tree, and of what files of requirements name in turn, by paths from the tree.
 
-    That are requirements and constraints in files of their own, archives, and folders with sources. Of what is not
-    there, and of the tree itself, there are none.
+    Of what is not there, of the tree itself, and of a commit, which is always the same, there are none.
+
+    Raises:
+        InputError: for a repository that git cannot read.
+        OSError: for what else cannot be read.
     """
     found: dict[str, str] = {}
-    left = list(files)
+    read: set[Path] = set()
+    left = [(tree, each) for each in told]
     while left:
-        file = normal(left.pop())
-        name = os.path.relpath(file, tree)
-        if name in found or not file.is_file():
-            continue
-        text = file.read_text(errors="replace")
-        found[name] = digest(text)
-        told = list(named(text))
-        left += [file.parent / each.path for each in told if each.kind is Kind.REQUIREMENTS]
-        found |= beside(tree, told, file.parent)
-    return found
-
-
-def beside(tree: Path, told: Iterable[Named], base: Path | None = None) -> dict[str, str]:
-    """Digests of what is named to be installed, by paths from the tree; it is named from the tree, or from ``base``."""
-    found: dict[str, str] = {}
-    for each in told:
-        if each.kind is not Kind.REQUIREMENTS:
-            found |= content(tree, (base or tree) / each.path)
+        base, each = left.pop()
+        place = normal(base / each.path)
+        match each.kind:
+            case Kind.CONTENT:
+                found |= content(tree, place)
+            case Kind.REPOSITORY:
+                found |= commits(tree, place, each.revision)
+            case Kind.REQUIREMENTS if place not in read and place.is_file():
+                text = place.read_text(errors="replace")
+                read.add(place)
+                found[os.path.relpath(place, tree)] = digest(text)
+                left += [(place.parent, further) for further in named(text)]
     return found
 
 
@@ -53,15 +52,13 @@ def mentioned(words: Iterable[str]) -> list[str]:
     Raises:
         InputError: for a file that cannot be read.
     """
-    top = Path("/")
     found: dict[str, str] = {}
-    for place in (Path(path) for word in _read(words) for path in _paths(word)):
+    for each in (each for word in _read(words) for each in _told(word) if each.path.startswith("/")):
         try:
-            if place.is_absolute():
-                found |= content(top, place) if _is_archive(place) or place.is_dir() else contents(top, [place])
+            found |= contents(Path("/"), [_as_it_is(each)])
         except OSError as error:
             raise InputError(
-                f"{error.filename or place} cannot be read: {error.strerror}", fix="make it readable"
+                f"{error.filename or each.path} cannot be read: {error.strerror}", fix="make it readable"
             ) from None
     return sorted(found.values())
 
@@ -75,10 +72,14 @@ def _read(words: Iterable[str]) -> Iterator[str]:
         before = word
 
 
-def _paths(word: str) -> Iterator[str]:
-    yield plain(word if word.startswith("/") else word.partition("=")[2])
-    yield from (each.path for each in named(word))
+def _told(word: str) -> Iterator[Named]:
+    yield Named(plain(word if word.startswith("/") else word.partition("=")[2]))
+    yield from named(word)
 
 
-def _is_archive(path: Path) -> bool:
-    return path.name.endswith(ARCHIVES)
+def _as_it_is(each: Named) -> Named:
+    """As a file of requirements, where it is no archive: the option before it may be another word."""
+    path = Path(each.path)
+    if each.kind is Kind.REPOSITORY or path.name.endswith(ARCHIVES) or path.is_dir():
+        return each
+    return Named(each.path, Kind.REQUIREMENTS)

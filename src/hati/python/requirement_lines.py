@@ -21,6 +21,7 @@ _OPTION = re.compile(r"(-[rcefi]|--[a-z-]+(?=[\s=]))[\s=]*(.*)")
 _NAME = re.compile(r"^[\w.-]+\s*(?:\[[^\]]*\])?\s*@\s*")
 _PLACE = re.compile(r"\"([^\"]+)\"|'([^']+)'|([^;]+)")
 _URL = re.compile(r"file:(?://(?:localhost(?=/))?)?")
+_REPOSITORY = "git+file:"
 _ASKED = re.compile(r"(?:#\w+=.*|\s*\[[^\]]*\])+$")
 
 
@@ -29,14 +30,16 @@ class Kind(StrEnum):
 
     REQUIREMENTS = "further requirements or constraints"
     CONTENT = "what is installed: a file or a folder"
+    REPOSITORY = "a git repository, of which a revision is installed"
 
 
 @dataclass(frozen=True)
 class Named:
-    """A path from where it is named, and what it leads to."""
+    """A path from where it is named, and what it leads to; of a repository what is asked for, by any name."""
 
     path: str
     kind: Kind = Kind.CONTENT
+    revision: str = "HEAD"
 
 
 def named(text: str) -> Iterator[Named]:
@@ -49,7 +52,7 @@ def named(text: str) -> Iterator[Named]:
             if path and option:
                 yield from _of_option(option[1], path)
             elif path and _is_path(path):
-                yield Named(plain(path))
+                yield _installed(path)
 
 
 def plain(path: str) -> str:
@@ -63,8 +66,18 @@ def _of_option(option: str, path: str) -> Iterator[Named]:
     """Nothing of an option that names no place; long ones can be cut short, as pip has it."""
     for name in _LONG:
         if name.startswith(_SHORT.get(option, option)):
-            yield Named(plain(path), Kind.REQUIREMENTS if name in _FURTHER else Kind.CONTENT)
+            yield Named(plain(path), Kind.REQUIREMENTS) if name in _FURTHER else _installed(path)
+
+
+def _installed(path: str) -> Named:
+    if not path.startswith(_REPOSITORY):
+        return Named(plain(path))
+    url = path.removeprefix("git+").partition("#")[0]
+    place, at, revision = url.rpartition("@")
+    return Named(plain(place), Kind.REPOSITORY, revision) if at else Named(plain(url), Kind.REPOSITORY)
 
 
 def _is_path(text: str) -> bool:
-    return text.startswith(("file:", ".", "/")) or ("://" not in text and ("/" in text or text.endswith(ARCHIVES)))
+    return text.startswith((_REPOSITORY, "file:", ".", "/")) or (
+        "://" not in text and ("/" in text or text.endswith(ARCHIVES))
+    )
