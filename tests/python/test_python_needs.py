@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 from pathlib import Path
 
@@ -408,6 +410,62 @@ def test_what_nothing_here_installs_is_refused(files: dict[str, str], said: str,
 @pytest.mark.parametrize("files", [{}, {"setup__py": ""}, {"pyproject__toml": "["}, {"pyproject__toml": project("1")}])
 def test_what_is_installed_or_fails_at_it_is_not_refused(files: dict[str, str], tmp_path: Path) -> None:
     see_installed(tree(tmp_path, **files), "v1.2")
+
+
+def close(monkeypatch: pytest.MonkeyPatch, closed: Path) -> None:
+    """Refuse to list a folder, as it is to all users but root where its mode says so."""
+    listed = os.scandir
+
+    def refusing(path: str) -> object:
+        if Path(path) == closed:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+
+
+def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lib = tree(tmp_path / "lib", a___b__py="1")
+    own = tree(tmp_path / "own", requirements__txt="-e ../lib")
+    close(monkeypatch, lib / "a")
+    said = f"^{lib / 'a'}: it cannot be read: Permission denied; make it readable"
+    with pytest.raises(InputError, match=said):
+        declared(own)
+    with pytest.raises(InputError, match=said):
+        declared(own, "v1.2")
+    with pytest.raises(InputError, match=f"^{lib / 'a'} cannot be read: Permission denied; make it readable"):
+        mentioned([f"--find-links={lib}"])
+
+
+def test_a_folder_of_the_tree_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tree(tmp_path / "own", requirements__txt="", requirements___more___a__txt="")
+    close(monkeypatch, own / "requirements" / "more")
+    with pytest.raises(InputError, match=f"^{own / 'requirements' / 'more'}: it cannot be read: Permission denied"):
+        declared(own)
+    with pytest.raises(InputError, match=r"^requirements/more of v1.2: it cannot be read: Permission denied"):
+        declared(own, "v1.2")
+
+
+def test_what_lies_in_a_folder_that_cannot_be_entered_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lib = tree(tmp_path / "lib", a__py="1")
+    own = tree(tmp_path / "own", requirements__txt="-e ../lib")
+    stat = os.stat
+
+    def refusing(path: str, **options: bool) -> os.stat_result:
+        if Path(path) == lib / "a.py":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(os, "stat", refusing)
+    with pytest.raises(InputError, match=f"^{lib / 'a.py'}: it cannot be read: Permission denied; make it readable"):
+        declared(own)
+
+
+def test_what_is_no_name_of_a_file_names_nothing(tmp_path: Path) -> None:
+    lib = tree(tmp_path / "lib", a__py="")
+    (lib / "itself").symlink_to("itself")
+    (lib / "gone").symlink_to("nowhere")
+    assert declared(tree(tmp_path / "own", requirements__txt=f"-e ../lib\n./{'a' * 5000}\n./\0\n")) is not None
 
 
 def test_what_cannot_be_read_is_told() -> None:

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from hati.core import InputError, digest
-from hati.python.local_content import normal
+from hati.python.local_content import is_there, normal
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
@@ -20,9 +20,10 @@ def commits(tree: Path, place: Path, revision: str) -> dict[str, str]:
 
     Raises:
         InputError: where git cannot read it.
+        OSError: where it cannot be seen whether it is there.
     """
     place = normal(place)
-    if _COMMIT.fullmatch(revision) or place == normal(tree) or not place.exists():
+    if _COMMIT.fullmatch(revision) or place == normal(tree) or not is_there(place):
         return {}
     names = {revision, f"refs/heads/{revision}", f"refs/tags/{revision}"}
     told = [line for line in _asked(place, revision).splitlines() if line.partition("\t")[2] in names]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,13 +19,14 @@ from hati.python.installing import (
     packages,
     part,
 )
+from hati.python.local_content import normal, walked
 from hati.python.project_files import LOCK, PROJECT, parsed
 from hati.python.requirement_files import contents
 from hati.python.requirement_lines import Kind, Named, named
 from hati.python.requirement_tables import tabled, texts
 
 _PROJECT, _SETUP, _OPTIONS = "pyproject.toml", "setup.py", "setup.cfg"
-_REQUIREMENTS = ("requirements*.txt", "requirements/**/*.txt")
+_REQUIREMENTS = "requirements"
 _NEEDED = "install_requires"
 _OWN = ("editable", "virtual", "directory")
 _STATING = ("project", "build-system", "dependency-groups", "tool.poetry", "tool.flit.metadata")
@@ -54,12 +56,13 @@ def declared(tree: Path, of: str = "") -> str | None:
     told. Errors call the tree ``of``, or tell its path.
 
     Raises:
-        InputError: for a part of a file that is none of what belongs there, or a file that cannot be read.
+        InputError: for a part of a file that is none of what belongs there, or a file, a folder or a repository that
+            cannot be read.
     """
     try:
         said = {name: found for name, found in _said(tree, of) if found is not None}
     except OSError as error:
-        where = Place(_called(tree, Path(error.filename or "").name, of))
+        where = Place(_called(tree, os.path.relpath(error.filename or tree, tree), of))
         raise InputError(f"it cannot be read: {error.strerror}", place=where, fix="make it readable") from None
     return digest(said) if said else None
 
@@ -79,7 +82,7 @@ def see_installed(tree: Path, of: str) -> None:
 
 
 def _said(tree: Path, of: str) -> Iterator[tuple[str, object]]:
-    files = {file for pattern in _REQUIREMENTS for file in tree.glob(pattern)}
+    files = {*tree.glob(f"{_REQUIREMENTS}*.txt"), *_below(tree / _REQUIREMENTS)}
     for name in LOCKS:
         if (lock := tree / name).is_file():
             data = parsed(lock, LOCK, _called(tree, name, of))
@@ -99,6 +102,10 @@ def _said(tree: Path, of: str) -> Iterator[tuple[str, object]]:
     yield from contents(tree, further).items()
 
 
+def _below(folder: Path) -> Iterator[Path]:
+    yield from (here / name for here, _, names in walked(folder) for name in names if name.endswith(".txt"))
+
+
 def _scripts(tree: Path) -> Iterator[str]:
     """What setuptools reads: of options alone, which tools have there too, only where they say what is needed."""
     if (tree / _SETUP).is_file():
@@ -115,7 +122,8 @@ def _along(data: Mapping[str, Any]) -> Iterator[Named]:
 
 
 def _called(tree: Path, name: str, of: str) -> str:
-    return f"{name} of {of}" if of else str(tree / name)
+    """A file of the tree, or one outside of it by its whole path."""
+    return f"{name} of {of}" if of and not name.startswith("..") else str(normal(tree / name))
 
 
 def _text(file: Path) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hati.core import InputError, digest
-from hati.python.local_content import content, normal
+from hati.python.local_content import content, is_file, normal
 from hati.python.local_repositories import commits
 from hati.python.requirement_lines import ARCHIVES, Kind, Named, named, plain
 
@@ -36,7 +36,7 @@ def contents(tree: Path, told: Iterable[Named]) -> dict[str, str]:
                 found |= content(tree, place)
             case Kind.REPOSITORY:
                 found |= commits(tree, place, each.revision)
-            case Kind.REQUIREMENTS if place not in read and place.is_file():
+            case Kind.REQUIREMENTS if place not in read and is_file(place):
                 text = place.read_text(errors="replace")
                 read.add(place)
                 found[os.path.relpath(place, tree)] = digest(text)
@@ -50,7 +50,7 @@ def mentioned(words: Iterable[str]) -> list[str]:
     They are read as lines of requirements files are; besides, the whole word can be a path, or what is behind ``=``.
 
     Raises:
-        InputError: for a file that cannot be read.
+        InputError: for a file, a folder or a repository that cannot be read.
     """
     found: dict[str, str] = {}
     for each in (each for word in _read(words) for each in _told(word) if each.path.startswith("/")):
@@ -80,6 +80,6 @@ def _told(word: str) -> Iterator[Named]:
 def _as_it_is(each: Named) -> Named:
     """As a file of requirements, where it is no archive: the option before it may be another word."""
     path = Path(each.path)
-    if each.kind is Kind.REPOSITORY or path.name.endswith(ARCHIVES) or path.is_dir():
+    if each.kind is Kind.REPOSITORY or path.name.endswith(ARCHIVES) or not is_file(path):
         return each
     return Named(each.path, Kind.REQUIREMENTS)
