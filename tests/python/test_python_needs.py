@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -74,6 +77,21 @@ def tree(folder: Path, **files: str) -> Path:
         file = folder / name.replace("___", "/").replace("__", ".")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
+    return folder
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    return subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def commit(folder: Path) -> None:
+    git(folder, "commit", "--quiet", "--allow-empty", "--message", "more")
+
+
+def repository(folder: Path) -> Path:
+    git(tree(folder), "init", "--quiet", "--initial-branch=main")
+    commit(folder)
     return folder
 
 
@@ -163,7 +181,17 @@ def test_what_files_name_counts_by_its_content(files: dict[str, str], tmp_path: 
         {"requirements__txt": '"../lib[fast]" ; python_version > "3"'},
         {"requirements__txt": "-e '../lib' # ours"},
         {"requirements__txt": "lib[a, b]@file:../lib ; python_version > '3'"},
+        {"requirements__txt": "../lib[a, b]"},
+        {"requirements__txt": "-e ../lib[a, b] ; python_version > '3'"},
+        {"requirements__txt": "--no-index --find-links=../lib"},
+        {"requirements__txt": "--no-index --find ../lib --pre"},
+        {"requirements__txt": "-f /nowhere -f ../lib"},
+        {"requirements__txt": "../lib --config-settings=a=b"},
+        {"requirements__txt": "--extra-index-url '../lib' --pre"},
         {"pyproject__toml": ALONG},
+        {"pyproject__toml": "[project]\nname = 'a'\n[tool.uv]\nfind-links = ['https://example.org', '../lib']\n"},
+        {"pyproject__toml": "[project]\nname = 'a'\n[tool.uv.pip]\nfind-links = ['../lib']\n"},
+        {"pyproject__toml": "[project]\nname = 'a'\n[[tool.uv.index]]\nurl = '../lib'\nformat = 'flat'\n"},
         {"uv__lock": "[[package]]\nname = 'lib'\nversion = '1'\nsource = { editable = '../lib' }\n"},
         {"poetry__lock": "[[package]]\nname = 'lib'\nversion = '1'\nsource = { type = 'directory', url = '../lib' }\n"},
     ],
@@ -175,6 +203,98 @@ def test_what_is_installed_from_beside_the_tree_counts_by_its_sources(files: dic
         tree(tmp_path / name, **lib)
         found.append(declared(tree(tmp_path / name / "own", **files)))
     assert found[0] == found[1] != found[2]
+
+
+URLS = [
+    "[project]\nname = 'a'\ndependencies = ['dep', 'lib[fast] @ file://{} ; python_version > \"3\"']\n",
+    "[project.optional-dependencies]\nfast = ['lib @ file://{}']\n",
+    "[dependency-groups]\ntest = ['lib @ file://{}', {{ include-group = 'fast' }}]\nfast = []\n",
+    "[build-system]\nrequires = ['lib@file://{}']\n",
+    "[project]\n[tool.uv.sources]\nlib = {{ url = 'file://{}' }}\n",
+    "[project]\n[tool.uv.sources]\nlib = [{{ url = 'file://{}', marker = 'a' }}, {{ index = 'b' }}]\n",
+    "[project]\n[tool.uv]\nconstraint-dependencies = ['lib @ file://{}']\n",
+    "[project]\n[tool.uv]\nfind-links = ['file://{}']\n",
+    "[tool.poetry.dependencies]\nlib = {{ url = 'file://{}' }}\n",
+    "[tool.poetry.dev-dependencies]\nlib = {{ path = '{}' }}\n",
+    "[project]\n[tool.pdm.dev-dependencies]\ntest = ['-e file://{}#egg=lib']\n",
+]
+
+
+@pytest.mark.parametrize("text", URLS)
+def test_what_a_project_file_names_by_urls_of_files_counts_by_its_content(text: str, tmp_path: Path) -> None:
+    found = []
+    for source in ("1", "1", "2"):
+        lib = tree(tmp_path / "lib", lib__py=source)
+        found.append(declared(tree(tmp_path / "own", pyproject__toml=text.format(lib))))
+    assert found[0] == found[1] != found[2]
+
+
+REPOSITORIES = [
+    {"requirements__txt": "git+file://{}"},
+    {"requirements__txt": "-e git+file://{}#egg=lib"},
+    {"requirements__txt": "lib @ git+file://{}@main#subdirectory=a"},
+    {"requirements__txt": "lib @ git+file://{}@refs/heads/main --config-settings=a=b"},
+    {"pyproject__toml": "[project]\ndependencies = ['lib @ git+file://{}']\n"},
+    {"pyproject__toml": "[project]\n[tool.uv.sources]\nlib = {{ git = 'file://{}' }}\n"},
+    {"pyproject__toml": "[project]\n[tool.uv.sources]\nlib = {{ git = 'file://{}', branch = 'main' }}\n"},
+    {"pyproject__toml": "[tool.poetry.dependencies]\nlib = {{ git = '../lib' }}\n"},
+]
+
+
+@pytest.mark.parametrize("files", REPOSITORIES)
+def test_repositories_on_this_machine_count_by_the_commit_that_is_asked_for(
+    files: dict[str, str], tmp_path: Path
+) -> None:
+    lib = repository(tmp_path / "lib")
+    own = tree(tmp_path / "own", **{name: text.format(lib) for name, text in files.items()})
+    before = declared(own)
+    tree(lib, lib__py="not committed")
+    git(lib, "branch", "other")
+    git(lib, "update-ref", "refs/remotes/origin/HEAD", "HEAD")
+    assert declared(own) == before
+    commit(lib)
+    assert declared(own) != before
+
+
+PINNED = [
+    {"requirements__txt": "lib @ git+file://{lib}@{commit}"},
+    {"pyproject__toml": "[project]\n[tool.uv.sources]\nlib = {{ git = 'file://{lib}', rev = '{commit}' }}\n"},
+    {"uv__lock": "[[package]]\nname = 'lib'\nsource = {{ git = 'file://{lib}?rev=main#{commit}' }}\n"},
+    {
+        "poetry__lock": "[[package]]\nname = 'lib'\n[package.source]\ntype = 'git'\nurl = 'file://{lib}'\n"
+        "reference = 'main'\nresolved_reference = '{commit}'\n"
+    },
+    {"pylock__toml": "[[packages]]\nname = 'lib'\nvcs = {{ type = 'git', path = '../lib', commit-id = '{commit}' }}\n"},
+]
+
+
+@pytest.mark.parametrize("files", PINNED)
+def test_a_commit_is_always_the_same(files: dict[str, str], tmp_path: Path) -> None:
+    lib = repository(tmp_path / "lib")
+    told = git(lib, "rev-parse", "HEAD").strip()
+    own = tree(tmp_path / "own", **{name: text.format(lib=lib, commit=told) for name, text in files.items()})
+    before = declared(own)
+    commit(lib)
+    assert declared(own) == before
+
+
+def test_words_of_a_command_name_repositories_too(tmp_path: Path) -> None:
+    lib = repository(tmp_path / "lib")
+    [before] = mentioned([f"lib @ git+file://{lib}@main"])
+    commit(lib)
+    assert mentioned([f"lib @ git+file://{lib}@main"]) != [before]
+
+
+def test_a_repository_that_git_cannot_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lib, own = tmp_path / "lib", tmp_path / "own"
+    tree(own, requirements__txt=f"git+file://{lib}")
+    declared(own)
+    tree(lib, lib__py="")
+    with pytest.raises(InputError, match=rf"^git cannot read {lib}: .*; see what `git ls-remote {lib}` says"):
+        declared(own)
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(InputError, match=f"^git cannot read {lib}: it is not installed; install git"):
+        declared(own)
 
 
 @pytest.mark.parametrize("source", ["fast.c", "k.pyx", "data/table.json", "README"])
@@ -290,6 +410,62 @@ def test_what_nothing_here_installs_is_refused(files: dict[str, str], said: str,
 @pytest.mark.parametrize("files", [{}, {"setup__py": ""}, {"pyproject__toml": "["}, {"pyproject__toml": project("1")}])
 def test_what_is_installed_or_fails_at_it_is_not_refused(files: dict[str, str], tmp_path: Path) -> None:
     see_installed(tree(tmp_path, **files), "v1.2")
+
+
+def close(monkeypatch: pytest.MonkeyPatch, closed: Path) -> None:
+    """Refuse to list a folder, as it is to all users but root where its mode says so."""
+    listed = os.scandir
+
+    def refusing(path: str) -> object:
+        if Path(path) == closed:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+
+
+def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lib = tree(tmp_path / "lib", a___b__py="1")
+    own = tree(tmp_path / "own", requirements__txt="-e ../lib")
+    close(monkeypatch, lib / "a")
+    said = f"^{lib / 'a'}: it cannot be read: Permission denied; make it readable"
+    with pytest.raises(InputError, match=said):
+        declared(own)
+    with pytest.raises(InputError, match=said):
+        declared(own, "v1.2")
+    with pytest.raises(InputError, match=f"^{lib / 'a'} cannot be read: Permission denied; make it readable"):
+        mentioned([f"--find-links={lib}"])
+
+
+def test_a_folder_of_the_tree_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tree(tmp_path / "own", requirements__txt="", requirements___more___a__txt="")
+    close(monkeypatch, own / "requirements" / "more")
+    with pytest.raises(InputError, match=f"^{own / 'requirements' / 'more'}: it cannot be read: Permission denied"):
+        declared(own)
+    with pytest.raises(InputError, match=r"^requirements/more of v1.2: it cannot be read: Permission denied"):
+        declared(own, "v1.2")
+
+
+def test_what_lies_in_a_folder_that_cannot_be_entered_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lib = tree(tmp_path / "lib", a__py="1")
+    own = tree(tmp_path / "own", requirements__txt="-e ../lib")
+    stat = os.stat
+
+    def refusing(path: str, **options: bool) -> os.stat_result:
+        if Path(path) == lib / "a.py":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(os, "stat", refusing)
+    with pytest.raises(InputError, match=f"^{lib / 'a.py'}: it cannot be read: Permission denied; make it readable"):
+        declared(own)
+
+
+def test_what_is_no_name_of_a_file_names_nothing(tmp_path: Path) -> None:
+    lib = tree(tmp_path / "lib", a__py="")
+    (lib / "itself").symlink_to("itself")
+    (lib / "gone").symlink_to("nowhere")
+    assert declared(tree(tmp_path / "own", requirements__txt=f"-e ../lib\n./{'a' * 5000}\n./\0\n")) is not None
 
 
 def test_what_cannot_be_read_is_told() -> None:

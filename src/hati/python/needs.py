@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,11 +19,14 @@ from hati.python.installing import (
     packages,
     part,
 )
+from hati.python.local_content import normal, walked
 from hati.python.project_files import LOCK, PROJECT, parsed
-from hati.python.requirement_files import content, contents
+from hati.python.requirement_files import contents
+from hati.python.requirement_lines import Kind, Named, named
+from hati.python.requirement_tables import tabled, texts
 
 _PROJECT, _SETUP, _OPTIONS = "pyproject.toml", "setup.py", "setup.cfg"
-_REQUIREMENTS = ("requirements*.txt", "requirements/**/*.txt")
+_REQUIREMENTS = "requirements"
 _NEEDED = "install_requires"
 _OWN = ("editable", "virtual", "directory")
 _STATING = ("project", "build-system", "dependency-groups", "tool.poetry", "tool.flit.metadata")
@@ -34,10 +38,14 @@ _COUNTED = (
     *("tool.flit.metadata.requires", "tool.flit.metadata.requires-extra"),
     *("tool.setuptools.dynamic.dependencies", "tool.setuptools.dynamic.optional-dependencies"),
 )
-_ALONG = ("tool.uv.sources", "tool.poetry.dependencies", "tool.poetry.group")
+_ALONG = ("tool.uv", *(f"tool.poetry.{key}" for key in ("dependencies", "dev-dependencies", "group", "source")))
+_LISTED = (
+    *("project.dependencies", "project.optional-dependencies", "dependency-groups", "build-system.requires"),
+    *(f"tool.uv.{key}-dependencies" for key in ("constraint", "override", "build-constraint", "dev", "extra-build")),
+    *("tool.pdm.dev-dependencies", "tool.flit.metadata.requires", "tool.flit.metadata.requires-extra"),
+)
 _READ = re.compile(r"[\w./-]+\.(?:txt|in)\b")
 _ABOUT = re.compile("readme|licen[cs]e|change|history|news|authors|manifest|version", re.IGNORECASE)
-_PLACES = {"path", "editable", "directory", "virtual", "url"}
 
 
 def declared(tree: Path, of: str = "") -> str | None:
@@ -48,12 +56,13 @@ def declared(tree: Path, of: str = "") -> str | None:
     told. Errors call the tree ``of``, or tell its path.
 
     Raises:
-        InputError: for a part of a file that is none of what belongs there, or a file that cannot be read.
+        InputError: for a part of a file that is none of what belongs there, or a file, a folder or a repository that
+            cannot be read.
     """
     try:
         said = {name: found for name, found in _said(tree, of) if found is not None}
     except OSError as error:
-        where = Place(_called(tree, Path(error.filename or "").name, of))
+        where = Place(_called(tree, os.path.relpath(error.filename or tree, tree), of))
         raise InputError(f"it cannot be read: {error.strerror}", place=where, fix="make it readable") from None
     return digest(said) if said else None
 
@@ -73,23 +82,28 @@ def see_installed(tree: Path, of: str) -> None:
 
 
 def _said(tree: Path, of: str) -> Iterator[tuple[str, object]]:
-    named = {file for pattern in _REQUIREMENTS for file in tree.glob(pattern)}
+    files = {*tree.glob(f"{_REQUIREMENTS}*.txt"), *_below(tree / _REQUIREMENTS)}
     for name in LOCKS:
         if (lock := tree / name).is_file():
             data = parsed(lock, LOCK, _called(tree, name, of))
             yield name, _text(lock) if data is None else _locked(data)
-            yield from _beside(tree, data or {})
+            yield from contents(tree, tabled(data)).items()
     if (file := tree / _PROJECT).is_file():
         data = parsed(file, PROJECT, _called(tree, _PROJECT, of))
         yield _PROJECT, _text(file) if data is None else _project(data)
         if data is not None:
-            named |= {tree / name for name in _dynamic(data)}
-            yield from _beside(tree, [part(data, keys) for keys in _ALONG])
+            files |= {tree / name for name in _dynamic(data)}
+            yield from contents(tree, _along(data)).items()
     for name in _scripts(tree):
         yield name, _text(tree / name)
-        named |= {tree / path for path in _READ.findall(_text(tree / name)) if not _ABOUT.match(Path(path).name)}
+        files |= {tree / path for path in _READ.findall(_text(tree / name)) if not _ABOUT.match(Path(path).name)}
     yield from ((name, _text(tree / name)) for name in OTHERS if (tree / name).is_file())
-    yield from contents(tree, named).items()
+    further = (Named(str(file), Kind.REQUIREMENTS) for file in sorted(files))
+    yield from contents(tree, further).items()
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    yield from (here / name for here, _, names in walked(folder) for name in names if name.endswith(".txt"))
 
 
 def _scripts(tree: Path) -> Iterator[str]:
@@ -101,20 +115,15 @@ def _scripts(tree: Path) -> Iterator[str]:
         yield _OPTIONS
 
 
-def _beside(tree: Path, value: object) -> Iterator[tuple[str, str]]:
-    """The contents of what packages are to be had from on this machine."""
-    if isinstance(value, list):
-        for each in value:
-            yield from _beside(tree, each)
-    elif isinstance(value, dict):
-        for key, each in value.items():
-            if isinstance(each, str) and key in _PLACES and "://" not in each:
-                yield from content(tree, tree / each).items()
-            yield from _beside(tree, each)
+def _along(data: Mapping[str, Any]) -> Iterator[Named]:
+    """What a project file names on this machine."""
+    yield from tabled([part(data, keys) for keys in _ALONG])
+    yield from named("\n".join(text for keys in _LISTED for text in texts(part(data, keys))))
 
 
 def _called(tree: Path, name: str, of: str) -> str:
-    return f"{name} of {of}" if of else str(tree / name)
+    """A file of the tree, or one outside of it by its whole path."""
+    return f"{name} of {of}" if of and not name.startswith("..") else str(normal(tree / name))
 
 
 def _text(file: Path) -> str:
@@ -141,12 +150,4 @@ def _dynamic(data: Mapping[str, Any]) -> list[str]:
         "tool.setuptools.dynamic.optional-dependencies",
         "tool.hatch.metadata",
     )
-    return [text for keys in hooks for text in _texts(part(data, keys))]
-
-
-def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts(each)
+    return [text for keys in hooks for text in texts(part(data, keys))]
