@@ -148,6 +148,8 @@ def test_what_cannot_be_bisected_is_refused() -> None:
     assert refused.value.fix == "give --budget 2 or more; 22 are the fewest that decide"
 
 
+@pytest.mark.acceptance
+@pytest.mark.statistical
 def test_commits_are_found_in_nine_of_ten_searches() -> None:
     """At a noise of 3 %, a change of 10 % anywhere."""
     rng = np.random.default_rng(5)

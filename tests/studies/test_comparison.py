@@ -287,6 +287,7 @@ def test_spreads_are_fractions_of_their_own_mean() -> None:
     assert nothing.before.spread is None
 
 
+@pytest.mark.acceptance
 @pytest.mark.statistical
 def test_the_detectable_change_is_told_in_four_of_five() -> None:
     """Of 400 of it, added to one of 20 at a time, by the 99.9 % binomial bounds; half of it in fewer."""

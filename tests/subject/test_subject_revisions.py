@@ -269,6 +269,12 @@ def test_what_goes_while_it_is_copied_is_told(repo: Path) -> None:
         folder.put(found.id, repo / "tree")
 
 
+def test_without_git_it_is_told_why_it_is_needed(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(InputError, match=f"^{repo} is in a repository of git, and git is not installed; install git$"):
+        Revisions(repo)
+
+
 def test_what_hati_wrote_into_a_project_below_its_repository_is_no_content(repo: Path) -> None:
     before = Revisions(project(repo)).find(".").id
     make_own(project(repo))

@@ -119,6 +119,13 @@ def test_a_wrong_statement_is_told_with_its_place(tmp_path: Path, formula: str, 
         formulas_in([file])
 
 
+def test_a_module_that_is_imported_sees_no_arguments_of_the_recorders(tmp_path: Path) -> None:
+    (tmp_path / "perf.py").write_text(
+        "import hati\nimport sys\nassert not sys.argv[1:]\n\n@hati.spl('SELF <= 1 s')\ndef f(): ...\n"
+    )
+    assert [str(each.formula) for each in formulas_in([tmp_path])] == ["SELF <= 1 s"]
+
+
 def test_what_is_stated_of_a_class_is_refused(tmp_path: Path) -> None:
     (tmp_path / "perf.py").write_text("import hati\n\n@hati.spl('SELF <= 1 s')\nclass Bag: ...\n")
     with pytest.raises(InputError, match=r"perf.py cannot be imported: TypeError: @hati.spl stands on the class Bag: "):
@@ -131,7 +138,9 @@ def test_what_cannot_be_imported_is_told_in_a_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"perf.py cannot be imported: .*no_such_module"):
         formulas_in([file])
     (tmp_path / "my-perf.py").write_text("import hati")
-    with pytest.raises(InputError, match="no module that can be imported"):
+    with pytest.raises(
+        InputError, match=r"no module that can be imported from .*; move or rename it, or name its folder in"
+    ):
         formulas_in([tmp_path / "my-perf.py"])
     with pytest.raises(InputError, match=r"no @hati\.spl"):
         formulas_in([tmp_path])

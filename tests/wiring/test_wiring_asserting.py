@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,22 @@ def test_files_below_a_folder_are_read_once_in_order(tmp_path: Path) -> None:
         ("", "a <= d", 2),
         ("one", "a <= b", 1),
     ]
+
+
+def test_a_folder_that_cannot_be_listed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.spl", "sub/b.spl", ".git/c.spl"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("a <= b\n")
+    listed = os.scandir
+
+    def refusing(folder: Path) -> object:
+        if Path(folder).name in {"sub", ".git"}:
+            raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+        return listed(folder)
+
+    monkeypatch.setattr("os.scandir", refusing)
+    with pytest.raises(InputError, match="sub cannot be read: Permission denied; see its rights"):
+        formulas_in([tmp_path])
 
 
 def test_a_byte_order_mark_is_no_part_of_a_formula(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_all_revisions_of_a_method_record_what_is_asked_of_any(project: Path) ->
         ("m:f(1) <= 1 s & 2 MB >= m:f(2)", "the left side is memory, the right side time", 25),
         ("m:f(1) <= 1 s & m:f(2) <= m:f(1) within 2 MB", "the margin is memory, the sides time", 41),
         ("m:f(1) <= 1 s & m:f(2) <= m:f(1) within 120%", "a margin is at least 0 and below 1", 17),
-        ("m:f(1) <= 1 s & time of m:f(2) <= 1 s", "has no metric 'time'", 17),
+        ("m:f(1) <= 1 s & time of m:f(2) <= 1 s", "no metric 'time'; did you mean 'cpu_time'?", 17),
         ("m:f(1) <= 1 s & m:f(n = 2, n = 3) <= 1 s", "m:f.* has parameter n twice; give it once", 17),
         ("m:f(1) <= 1 s & m:f(3, n = 4) <= 1 s", r"has parameters with names \(n\) and without; write all", 17),
         ("m:f(1) <= 1 s & b(3, n = 4) <= 1 s", "has parameter n twice; give it once; its workload has: n, m", 17),

@@ -54,7 +54,9 @@ sys.meta_path.insert(0, Carried())
 from _hati_recorder import recorder
 
 if MAIN:
-    sys.exit(recorder.main(sys.argv[1:]))
+    arguments = sys.argv[1:]
+    del sys.argv[1:]  # a module that reads these as it is imported must not take them for its own
+    sys.exit(recorder.main(arguments))
 recorder.offer()
 """
 

@@ -215,7 +215,8 @@ def undecided_text(atom: Atom) -> str:
     elif found.runs_needed is None:
         told.append("no number of runs would decide it as it is")
     else:
-        told.append(f"{counted(found.runs_needed, 'run')} of each side would decide it, were the estimate right")
+        whose = "" if found.scale is Scale.MEAN else " of each side"
+        told.append(f"{counted(found.runs_needed, 'run')}{whose} would decide it, were the estimate right")
     return "; ".join(told) + "."
 
 

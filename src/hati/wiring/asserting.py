@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from hati.core import InputError, Sample
 from hati.core.nearest import suggestion
@@ -177,8 +178,7 @@ def _samples(file: NamedFile) -> tuple[Sample, ...]:
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        below = [file for suffix in (SUFFIX, PYTHON) for file in path.rglob(f"*{suffix}")]
-        seen = sorted(file for file in below if not _hidden(file.relative_to(path)))
+        seen = sorted(file for file in _below(path) if file.suffix in {SUFFIX, PYTHON})
         found = [file for file in seen if file.suffix == SUFFIX or has_statements(file)]
         if not found:
             raise InputError(f"there is no {SUFFIX} file below {path}, and no @hati.spl", fix="name a file of formulas")
@@ -188,8 +188,19 @@ def _files(path: Path) -> list[Path]:
     return [path]
 
 
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+def _below(path: Path) -> Iterator[Path]:
+    """All files in a folder, but what is hidden.
+
+    Raises:
+        InputError: for a folder that cannot be listed.
+    """
+    for place, folders, names in os.walk(path, onerror=_refuse_folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (Path(place, name) for name in names if not name.startswith("."))
+
+
+def _refuse_folder(error: OSError) -> NoReturn:
+    raise InputError(f"{error.filename} cannot be read: {error.strerror}", fix="see its rights") from error
 
 
 def _read(path: Path, project: Path | None) -> Iterable[Requirement]:

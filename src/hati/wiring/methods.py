@@ -111,8 +111,9 @@ def see_metric(point: Point, asked: Measured) -> None:
     if not metric and not point.own:
         listed = ", ".join(names)
         raise NodeError(asked, f"{point.method} has several metrics: {listed}", fix=f"say which: {names[0]} of ...")
-    if metric not in {"", *names, "cpu_time", "peak_memory"}:
-        raise NodeError(asked, f"{point.benchmark.name} has no metric {metric!r}", fix=suggestion(metric, names))
+    every = list(dict.fromkeys([*names, "cpu_time", "peak_memory"]))
+    if metric and metric not in every:
+        raise NodeError(asked, f"{point.benchmark.name} has no metric {metric!r}", fix=suggestion(metric, every))
 
 
 def _of_project(benchmark: Benchmark, method: Method) -> Benchmark:

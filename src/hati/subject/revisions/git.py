@@ -53,9 +53,9 @@ class GitHistory:
             if _is_marked(folder):
                 raise InputError(f"git cannot read the repository of {folder}", fix="see `git status` there") from None
             return None
-        except InputError:
+        except InputError as error:
             if _is_marked(folder):
-                raise
+                raise InputError(f"{folder} is in a repository of git, and {error.message}", fix=error.fix) from None
             return None
         return cls(Path(top), Path(repository))
 
