@@ -175,7 +175,7 @@ def test_a_server_that_dies_during_a_campaign_costs_no_run(postgres: PostgresSer
     (tmp_path / "program.py").write_text(PROGRAM)
     place, rng = postgres.database(), random.Random(3)
     words = [HATI, "run", "--budget", "60", "--store", place]
-    environment = {**os.environ, "HATI_LOCK": str(tmp_path / "lock")}
+    environment = {**os.environ, "HATI_LOCK": str(tmp_path.parent / "lock")}
 
     def starting() -> subprocess.Popen[str]:
         return subprocess.Popen(
