@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -46,10 +47,10 @@ def noise(kind: str, series: int, size: int, rng: np.random.Generator) -> FloatA
     if kind == "bimodal":
         modes = np.where(rng.random(shape) < 0.7, -0.3, 0.7)
         values = modes + 0.1 * rng.normal(size=shape)
-        return 2.0 * values / np.sqrt(0.7 * 0.3 + 0.01)
+        return np.asarray(2.0 * values / np.sqrt(0.7 * 0.3 + 0.01))
     if kind == "lognormal":
         values = np.exp(0.5 * rng.normal(size=shape)) - np.exp(0.125)
-        return 2.0 * values / np.sqrt((np.exp(0.25) - 1.0) * np.exp(0.25))
+        return np.asarray(2.0 * values / np.sqrt((np.exp(0.25) - 1.0) * np.exp(0.25)))
     return 2.0 * (rng.standard_t(3, size=shape) / np.sqrt(3.0) if kind == "t3" else rng.normal(size=shape))
 
 
@@ -97,7 +98,8 @@ def peers(made: dict[str, FloatArray]) -> dict[str, dict[str, tuple[Found, float
         return {}
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "cases.npz"
-        np.savez(file, **{str(number): values for number, values in enumerate(made.values())})
+        arrays: dict[str, Any] = {str(number): values for number, values in enumerate(made.values())}
+        np.savez(file, **arrays)
         program = Path(__file__).with_name("change_point_peers.py")
         done = subprocess.run([python, str(program), str(file)], capture_output=True, text=True, check=False)
     answers: dict[str, dict[str, tuple[Found, float]]] = {}

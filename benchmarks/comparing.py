@@ -21,6 +21,7 @@ from scipy import stats
 from benchmarks.markdown import table
 from hati.core import FloatArray, Metric, Observations, Sample, SampledRun
 from hati.render import samples_text
+from hati.stats.least_squares import Index
 from hati.studies.audit import AuditRequest, audit
 from hati.studies.comparison import Pair, Question, Verdict, compare
 
@@ -48,7 +49,7 @@ def sample(name: str, values: FloatArray) -> Sample:
     return Sample(name, _TIME, tuple(SampledRun(Observations("time", "s", row)) for row in values))
 
 
-def splits(number: int = SPLITS) -> list[FloatArray]:
+def splits(number: int = SPLITS) -> list[Index]:
     rng = np.random.default_rng(2026)
     return [rng.permutation(2 * SIDE) for _ in range(number)]
 
@@ -77,7 +78,7 @@ def pooled(before: list[FloatArray], after: list[FloatArray]) -> FloatArray:
     return np.array(found)
 
 
-def measured(every: dict[str, FloatArray], orders: list[FloatArray]) -> Rates:
+def measured(every: dict[str, FloatArray], orders: list[Index]) -> Rates:
     names = ("Hati, p", "Hati, verdict", "Hati, the same", "Welch on run means", "Mann-Whitney on all observations")
     rates: Rates = {name: [] for name in names}
     for added in ADDED:
@@ -93,7 +94,7 @@ def measured(every: dict[str, FloatArray], orders: list[FloatArray]) -> Rates:
     return rates
 
 
-def few(every: dict[str, FloatArray], orders: list[FloatArray]) -> Rates:
+def few(every: dict[str, FloatArray], orders: list[Index]) -> Rates:
     """Three against three forks: with the other four as history, and without."""
     names = ("3 and 3, Hati, p", "3 and 3, Hati with a history of 4, p", "3 and 3, Welch on run means")
     counts = {name: [list[float]() for _ in ADDED] for name in names}

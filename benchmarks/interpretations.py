@@ -140,8 +140,8 @@ def three_valued(runs: int, ratio: float, trials: int, seed: int = 2026) -> dict
     rng = np.random.default_rng(seed)
     counts = dict.fromkeys(Verdict, 0)
     for _ in range(trials):
-        sides = [of_means(run_means(rng, SHAPES["normal"], runs, mean)) for mean in (ratio, 1.0)]
-        counts[_verdict(*sides, WITH_MARGIN, rng)] += 1
+        left, right = (of_means(run_means(rng, SHAPES["normal"], runs, mean)) for mean in (ratio, 1.0))
+        counts[_verdict(left, right, WITH_MARGIN, rng)] += 1
     return {verdict.value: count / trials for verdict, count in counts.items()}
 
 

@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -90,11 +91,11 @@ def by_halves(told: dict[int, list[list[tuple[Fork, Steadiness]]]]) -> list[floa
         order = rng.permutation(number)
         halves = order[: number // 2], order[number // 2 :]
 
-        def agreed(blocks: int, half: FloatArray) -> float:
-            return rates([each for place in half for each in told[blocks][place]]).agreed
-
-        best = max(CANDIDATES, key=lambda blocks, half=halves[0]: agreed(blocks, half))
-        found.append(agreed(best, halves[1]))
+        agreed = [
+            [rates([each for place in half for each in told[blocks][place]]).agreed for half in halves]
+            for blocks in CANDIDATES
+        ]
+        found.append(max(agreed, key=itemgetter(0))[1])
     return found
 
 

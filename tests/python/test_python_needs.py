@@ -187,6 +187,8 @@ def test_what_files_name_counts_by_its_content(files: dict[str, str], tmp_path: 
         {"requirements__txt": "--no-index --find ../lib --pre"},
         {"requirements__txt": "-f /nowhere -f ../lib"},
         {"requirements__txt": "../lib --config-settings=a=b"},
+        {"requirements__txt": "-r more/base.txt", "more___base__txt": "../lib"},
+        {"requirements__txt": "-r more/base.txt", "more___base__txt": "-f ../../lib"},
         {"requirements__txt": "--extra-index-url '../lib' --pre"},
         {"pyproject__toml": ALONG},
         {"pyproject__toml": "[project]\nname = 'a'\n[tool.uv]\nfind-links = ['https://example.org', '../lib']\n"},

@@ -40,8 +40,13 @@ def contents(tree: Path, told: Iterable[Named]) -> dict[str, str]:
                 text = place.read_text(errors="replace")
                 read.add(place)
                 found[os.path.relpath(place, tree)] = digest(text)
-                left += [(place.parent, further) for further in named(text)]
+                left += [(start, further) for further in named(text) for start in _starts(tree, place, further)]
     return found
+
+
+def _starts(tree: Path, file: Path, each: Named) -> set[Path]:
+    """From where pip reads a path: of further files the file's folder, of what is installed its own, or either."""
+    return {file.parent} if each.kind is Kind.REQUIREMENTS else {file.parent, tree}
 
 
 def mentioned(words: Iterable[str]) -> list[str]:
