@@ -464,6 +464,13 @@ def test_a_file_of_functions_is_decided_by_measuring_them(tmp_path: Path, hati: 
     assert "Shared runs are those of several formulas, and count for each of them." in text
 
 
+def test_a_function_that_there_is_not_is_told_with_its_neighbours(tmp_path: Path, hati: Hati) -> None:
+    (tmp_path / "perf.py").write_text(STATED)
+    done = hati("assert", "--formula", "perf:slo(20) <= perf:slow(20)", "--budget", "14")
+    assert done.status == 4
+    assert "perf has no 'slo'; did you mean 'slow'? " in " ".join(done.out.split())
+
+
 def test_what_has_two_names_is_told_to_be_the_same(counted: Path, hati: Hati) -> None:
     """The parameter in order and by name; a revision that the working tree is."""
     done = hati("assert", "--formula", "fast(10) <= fast(n = 10) strictly", "--budget", "20")

@@ -217,7 +217,8 @@ def undecided_text(atom: Atom) -> str:
     else:
         whose = "" if found.scale is Scale.MEAN else " of each side"
         told.append(f"{counted(found.runs_needed, 'run')}{whose} would decide it, were the estimate right")
-    return "; ".join(told) + "."
+    text = "; ".join(told)
+    return text if text.endswith("?") else f"{text}."
 
 
 def _detectable(atom: Atom, found: Evidence) -> str:
