@@ -218,7 +218,7 @@ def small_table(trials: int) -> str:
     """Nothing is promised at this level."""
     names = ("normal", "heavy-tailed (t, 3 df)", "skewed (exponential)")
     rows = []
-    for history, runs in ((0, 5), (0, 10), (100, 2), (100, 5), (300, 2)):
+    for history, runs in ((0, 5), (0, 10), (100, 5), (300, 5)):
         told = [told_by_default(SHAPES[name], runs, trials, history=history, alpha=SMALL) for name in names]
         rows.append([history or "none", runs, *(f"{each['either']:.4f}" for each in told)])
     note = f"Of {trials:,} trials each; nominally {2 * SMALL:g}."

@@ -210,17 +210,26 @@ def test_history_decides_with_two_runs() -> None:
 
 def test_a_smaller_level_takes_a_longer_history() -> None:
     history = tuple(np.array([mean]) for mean in np.random.default_rng(7).normal(10.0, 0.1, 100))
-    right, pair = of_means(10.0, 10.05), (np.array([12.5]), np.array([12.6]))
-    for size, alpha, verdict in (
-        (100, 0.001, Verdict.VIOLATED),
-        (99, 0.001, Verdict.INCONCLUSIVE),
-        (10, 0.01, Verdict.VIOLATED),
-        (10, 0.05, Verdict.VIOLATED),
-    ):
-        assert told(Measured(pair, history[:size]), right, "<=", alpha=alpha).verdict is verdict
-    short = told(Measured(pair, history[:99]), right, "<=", alpha=0.001)
-    assert short.remark == "fewer than 5 runs of a side, and no history of 100 runs that would do"
-    assert told(Measured(pair[:1], history), right, "<=", alpha=0.001).verdict is Verdict.INCONCLUSIVE
+    right, five = of_means(10.0, 10.05, 9.95, 10.1, 9.9), tuple(np.array([10.0 + 0.05 * n]) for n in range(5))
+    for size, alpha, remembered in ((100, 0.001, 100), (99, 0.001, 0), (10, 0.01, 10), (9, 0.01, 0), (10, 0.05, 10)):
+        assert told(Measured(five, history[:size]), right, "<=", alpha=alpha).remembered == remembered
+
+
+@pytest.mark.parametrize("runs", [1, 2, 4])
+def test_at_a_smaller_level_a_history_spares_no_runs(runs: int) -> None:
+    history = tuple(np.array([mean]) for mean in np.random.default_rng(7).normal(10.0, 0.1, 200))
+    left, right = Measured(tuple(np.array([12.5]) for _ in range(runs)), history), of_means(*[10.0] * runs)
+    assert told(left, right, "<=", alpha=0.01).verdict is Verdict.VIOLATED
+    few = told(left, right, "<=", alpha=0.0099)
+    assert (few.verdict, few.runs_needed) == (Verdict.INCONCLUSIVE, 5)
+    assert few.remark == "fewer than 5 runs of a side"
+
+
+@pytest.mark.parametrize("alpha", [1e-12, 1e-310, 5e-324])
+def test_a_level_that_is_all_but_nothing(alpha: float) -> None:
+    history = tuple(np.array([mean]) for mean in np.random.default_rng(7).normal(10.0, 0.1, 40))
+    for left in (of_means(12.5, 12.6), Measured(of_means(9.0, 9.1, 9.2, 9.1, 9.0).runs, history)):
+        assert told(left, of_means(10.0, 10.05, 9.95, 10.1, 9.9), "<=", alpha=alpha).verdict is Verdict.INCONCLUSIVE
 
 
 def test_a_history_of_normal_runs_is_worth_students_t() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,9 +30,9 @@ FEWEST_RUNS = 5
 _SHORTEST_HISTORY = 10
 """A history of fewer runs tells too little of how run means are distributed."""
 _ALONE = 100
-"""From as long a history on one run of a side is enough, else two; at levels below one of 1 % never."""
+"""From as long a history on one run of a side is enough, else two."""
 _LEVEL = 0.01
-"""At smaller ones it takes a longer history in proportion: what is rarer is in fewer of its runs."""
+"""At smaller ones it takes a longer history in proportion, as what is rarer is in fewer, and spares none of now."""
 _ROUNDING = 1e-9
 
 
@@ -46,8 +45,8 @@ def decide(left: Measured, right: Measured | Limit, relation: Relation, rng: np.
     that either is violated. ``<`` and ``>`` have their bound at 1.
 
     By Student's t with Welch's degrees of freedom, and from ten earlier runs on by ``remembering``. Fewer than five
-    runs of a side show nothing; with a history two suffice, and one from 100 earlier runs on. At an alpha below 1 % it
-    takes more earlier runs in proportion, and always two. The generator is for what is drawn with a history. Beside a
+    runs of a side show nothing; with a history two suffice, and one from 100 earlier runs on. At an alpha below 1 % a
+    history has to be longer in proportion, and spares no runs. The generator is for what is drawn with it. Beside a
     limit runs may be skewed, fewer than ``fewest_alone`` show nothing, and a history is not used: it tells nothing of
     what is rarer than one of its runs, and skewness cancels only between two sides.
 
@@ -79,8 +78,8 @@ def tested(left: Measured, right: Measured | Limit, alpha: float, rng: np.random
         return _beside_limit(left, right, alpha)
     fewest = min(len(left.runs), len(right.runs))
     remembered = history_of(left, right)
-    least = 1 if remembered >= _ALONE and alpha >= _LEVEL else 2
-    if remembered >= _shortest_history(alpha) and fewest >= least:
+    least = _fewest_beside(remembered, alpha)
+    if remembered * min(alpha / _LEVEL, 1.0) >= _SHORTEST_HISTORY - _ROUNDING and fewest >= least:
         return Tested(*remembering(left, right, alpha, rng), least, remembered)
     if fewest < FEWEST_RUNS:
         return None
@@ -88,8 +87,10 @@ def tested(left: Measured, right: Measured | Limit, alpha: float, rng: np.random
     return Tested(contrast, contrast, FEWEST_RUNS, 0)
 
 
-def _shortest_history(alpha: float) -> int:
-    return max(_SHORTEST_HISTORY, math.ceil(_SHORTEST_HISTORY * _LEVEL / alpha - _ROUNDING))
+def _fewest_beside(history: int, alpha: float) -> int:
+    if alpha < _LEVEL:
+        return FEWEST_RUNS
+    return 1 if history >= _ALONE else 2
 
 
 def _beside_limit(left: Measured, right: Limit, alpha: float) -> Tested | None:
@@ -141,4 +142,5 @@ def _too_few(left: Measured, right: Measured | Limit, alpha: float) -> Evidence:
 def _why(needed: int, left: Measured, right: Measured | Limit, alpha: float) -> str:
     if isinstance(right, Limit):
         return f"fewer than {needed} runs{', and beside a limit a history is not used' if left.history else ''}"
-    return f"fewer than {needed} runs of a side, and no history of {_shortest_history(alpha)} runs that would do"
+    lacking = f", and no history of {_SHORTEST_HISTORY} runs that would do" if alpha >= _LEVEL else ""
+    return f"fewer than {needed} runs of a side{lacking}"
