@@ -297,6 +297,10 @@ def test_a_repository_that_git_cannot_read_is_told(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(InputError, match=f"^git cannot read {lib}: it is not installed; install git"):
         declared(own)
+    tree(tmp_path / "bin", git="").joinpath("git").chmod(0o644)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    with pytest.raises(InputError, match=f"^git cannot be started to read {lib}: Permission denied; see whether"):
+        declared(own)
 
 
 @pytest.mark.parametrize("source", ["fast.c", "k.pyx", "data/table.json", "README"])
@@ -467,7 +471,8 @@ def test_what_is_no_name_of_a_file_names_nothing(tmp_path: Path) -> None:
     lib = tree(tmp_path / "lib", a__py="")
     (lib / "itself").symlink_to("itself")
     (lib / "gone").symlink_to("nowhere")
-    assert declared(tree(tmp_path / "own", requirements__txt=f"-e ../lib\n./{'a' * 5000}\n./\0\n")) is not None
+    lines = f"-e ../lib\n./{'a' * 5000}\n./\0\ngit+file:../lib@a\0b\n"
+    assert declared(tree(tmp_path / "own", requirements__txt=lines)) is not None
 
 
 def test_what_cannot_be_read_is_told() -> None:

@@ -18,11 +18,11 @@ _FURTHER = ("--requirement", "--constraint")
 _COMMENT = re.compile(r"(^|\s)#.*")
 _BEFORE_OPTION = re.compile(r"(?:^|\s)(?=-)")
 _OPTION = re.compile(r"(-[rcefi]|--[a-z-]+(?=[\s=]))[\s=]*(.*)")
-_NAME = re.compile(r"^[\w.-]+\s*(?:\[[^\]]*\])?\s*@\s*")
+_NAME = re.compile(r"^[\w.-]+\s*(?:\[[^\]]*\]\s*)?@\s*")
 _PLACE = re.compile(r"\"([^\"]+)\"|'([^']+)'|([^;]+)")
 _URL = re.compile(r"file:(?://(?:localhost(?=/))?)?")
 _REPOSITORY = "git+file:"
-_ASKED = re.compile(r"(?:#\w+=.*|\s*\[[^\]]*\])+$")
+_FRAGMENT = re.compile(r"#\w+=.*")
 
 
 class Kind(StrEnum):
@@ -57,7 +57,9 @@ def named(text: str) -> Iterator[Named]:
 
 def plain(path: str) -> str:
     """The path alone: of a URL, and without the extras that are asked of what lies there."""
-    place = _ASKED.sub("", path)
+    place = _FRAGMENT.sub("", path)
+    while place.endswith("]") and "[" in place:
+        place = place[: place.rindex("[")].rstrip()
     url = _URL.match(place)
     return unquote(place[url.end() :]) if url else place
 
