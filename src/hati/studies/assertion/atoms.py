@@ -12,7 +12,7 @@ from hati.logic.interpret import Evidence, Scale, Sign, Verdict
 from hati.logic.syntax import Comparator
 from hati.studies.assertion.book import Book
 from hati.studies.assertion.requirement import methods_of
-from hati.studies.assertion.sides import least_of, rounds_of, same_sides, split_side, unit_of
+from hati.studies.assertion.sides import UnknowableError, least_of, rounds_of, same_sides, split_side, unit_of
 from hati.studies.assertion.standard import Standard
 
 Pair = tuple[interpret.Measured, interpret.Measured | interpret.Limit]
@@ -82,15 +82,22 @@ def judge(relation: syntax.Relation, book: Book, standard: Standard, early: Earl
     """Decide a relation without variables; ``early`` is how where it is looked at after each round.
 
     A limit on the left is put on the right. A margin in the metric's unit is that of a difference. Where a method is
-    missing the relation is INCONCLUSIVE, and where what was measured of one is unfit.
+    missing the relation is INCONCLUSIVE, and where what was measured of one is unfit; so it is where what was given
+    cannot tell what is asked, as few observations a quantile.
 
     Raises:
-        InputError: where what was given of a side is unfit, or nothing was, or the sides are of unlike dimension.
+        InputError: where what was given of a side is unfit otherwise, or nothing was, or sides are of unlike dimension.
     """
     try:
         return _judged(relation, book, standard, early)
+    except UnknowableError as error:
+        return _unfit(relation, error.message)
     except InputError as error:
-        return Atom(relation, relation, _unmeasured(book.unfit(error)), "", unfit=True)
+        return _unfit(relation, book.unfit(error))
+
+
+def _unfit(relation: syntax.Relation, why: str) -> Atom:
+    return Atom(relation, relation, _unmeasured(why), "", unfit=True)
 
 
 def _judged(relation: syntax.Relation, book: Book, standard: Standard, early: Early) -> Atom:
