@@ -108,6 +108,12 @@ def test_a_limit_on_the_left_is_the_same_question() -> None:
         ("a <= 9 ms", Scale.MEAN, 0.010, "s"),
         ("throughput(a) >= 1 /s", Scale.MEAN, 100.0, "1/s"),
         ("c <= 1.2 * a", Scale.RATIO, 1.0, "s"),
+        ("a <=(x: x / 1 s, x: x) 4", Scale.MEAN, 0.010, ""),
+        ("a <=(x: log10(x / 1 s), x: x) -1", Scale.MEAN, -2.0, ""),
+        ("a <=(x: x / 1 ms, x: x) 11", Scale.MEAN, 10.0, ""),
+        ("a <=(x: 1 MB / x, x: x) 200 MB/s", Scale.MEAN, 1e8, "B/s"),
+        ("a <=(x: x * x, x: x) 1 s * 1 s", Scale.MEAN, 1e-4, "s**2"),
+        ("a <=(x: 2 / x, x: x) 1 /s", Scale.MEAN, 200.0, "1/s"),
     ],
 )
 def test_an_estimate_is_a_ratio_or_in_the_dimensions_own_unit(

@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from hati.core import InputError, Stopping, generator, parse_unit
+from hati.core import InputError, Stopping, generator
 from hati.logic import interpret, syntax
 from hati.logic.interpret import Evidence, Scale, Sign, Verdict
 from hati.logic.syntax import Comparator
+from hati.logic.syntax.dimension import side_dimension
 from hati.studies.assertion.book import Book
 from hati.studies.assertion.requirement import methods_of
 from hati.studies.assertion.sides import UnknowableError, least_of, rounds_of, same_sides, split_side, unit_of
@@ -33,6 +34,9 @@ _TURNED = {
     Comparator.MORE: Comparator.LESS,
     Comparator.EQUAL: Comparator.EQUAL,
 }
+
+_OWN = {"time": "s", "memory": "B", "energy": "J", "power": "W"}
+"""The units that values of dimensions are in; those of others are called as they are."""
 
 
 @dataclass(frozen=True)
@@ -239,9 +243,13 @@ def _shifted(side: interpret.Measured | interpret.Limit, shift: float) -> interp
 
 
 def _own_unit(relation: syntax.Relation, book: Book) -> str:
-    """The unit of estimates that are no ratios: the dimension's own, as the sides are given in it."""
-    unit = unit_of(relation.left, book) or ""
-    assert isinstance(relation.left, syntax.Performance)
-    dimension = parse_unit(unit).dimension
-    own = {"time": "s", "memory": "B", "energy": "J", "power": "W", "1": ""}.get(dimension, dimension)
-    return f"1/{own}" if relation.left.measured.statistic == syntax.THROUGHPUT else own
+    """The unit of estimates that are no ratios: the dimension's own, as the sides are given in it; "" of a number."""
+    powers = side_dimension(relation.left, unit_of(relation.left, book)) or {}
+    above = [_power(name, power) for name, power in powers.items() if power > 0]
+    below = [_power(name, -power) for name, power in powers.items() if power < 0]
+    return "/".join(["*".join(above) or "1", *below]) if powers else ""
+
+
+def _power(dimension: str, power: float) -> str:
+    own = _OWN.get(dimension, dimension)
+    return own if power == 1 else f"{own}**{power:g}"
