@@ -68,8 +68,8 @@ MEANS = of_means(a=0.010, b=0.010, c=0.012)
         ("c <=(x: x / 1.5, x: x) b", "HOLDS"),
         ("a <=(x: log2(x / 1 ms), x: log2(x / 1 ms) - 1) b", "VIOLATED"),
         # statistics
-        ("median(a) <= p99(a)", "HOLDS"),
-        ("p99(c) <= 11 ms", "VIOLATED"),
+        ("median(a) <= p100(a)", "HOLDS"),
+        ("p100(c) <= 11 ms", "VIOLATED"),
         ("throughput(a) >= 99 /s", "HOLDS"),
         ("throughput(a) >= 1.1 * throughput(c)", "HOLDS"),
         ("throughput(c) >= throughput(a)", "VIOLATED"),
@@ -108,6 +108,12 @@ def test_a_limit_on_the_left_is_the_same_question() -> None:
         ("a <= 9 ms", Scale.MEAN, 0.010, "s"),
         ("throughput(a) >= 1 /s", Scale.MEAN, 100.0, "1/s"),
         ("c <= 1.2 * a", Scale.RATIO, 1.0, "s"),
+        ("a <=(x: x / 1 s, x: x) 4", Scale.MEAN, 0.010, ""),
+        ("a <=(x: log10(x / 1 s), x: x) -1", Scale.MEAN, -2.0, ""),
+        ("a <=(x: x / 1 ms, x: x) 11", Scale.MEAN, 10.0, ""),
+        ("a <=(x: 1 MB / x, x: x) 200 MB/s", Scale.MEAN, 1e8, "B/s"),
+        ("a <=(x: x * x, x: x) 1 s * 1 s", Scale.MEAN, 1e-4, "s**2"),
+        ("a <=(x: 2 / x, x: x) 1 /s", Scale.MEAN, 200.0, "1/s"),
     ],
 )
 def test_an_estimate_is_a_ratio_or_in_the_dimensions_own_unit(
@@ -123,6 +129,29 @@ def test_a_quantile_is_taken_of_each_run() -> None:
     found = atom(book_of(a=runs), "median(a) <= 2.5 s")
     assert (found.evidence.estimate, found.verdict) == (2.0, Verdict.INCONCLUSIVE)
     assert atom(book_of(a=runs), "p100(a) <= 2.5 s").evidence.estimate == 5.5
+
+
+@pytest.mark.parametrize(
+    ("name", "fewest"), [("median", 2), ("p90", 10), ("p10", 10), ("p99", 100), ("p99.9", 1000), ("p0", 1), ("p100", 1)]
+)
+def test_a_quantile_takes_enough_observations_of_each_run(name: str, fewest: int) -> None:
+    rng = np.random.default_rng(7)
+    enough = rng.normal(0.010, 0.0001, (16, fewest)).tolist()
+    assert atom(book_of(a=enough), f"{name}(a) <= 20 ms").verdict is Verdict.HOLDS
+    if fewest == 1:
+        return
+    few = [*enough[1:], enough[0][1:]]
+    found = atom(book_of(a=few), f"{name}(a) <= 20 ms")
+    assert (found.verdict, found.unfit) == (Verdict.INCONCLUSIVE, True)
+    there = "there is 1:" if fewest == 2 else f"there are {fewest - 1}:"
+    assert found.evidence.remark.startswith(f"{name} needs {fewest} observations of each run of a, {there}")
+
+
+def test_a_history_of_too_few_observations_tells_no_quantile() -> None:
+    runs, past = ({"a": (sample("a", [[0.010] * count] * 40),)} for count in (10, 9))
+    found = atom(Book(runs, past), "p90(a) <= 2 * p90(a)")
+    assert (found.verdict, found.unfit) == (Verdict.INCONCLUSIVE, True)
+    assert found.evidence.remark.startswith("p90 needs 10 observations of each earlier run of a, there are 9:")
 
 
 def test_units_of_samples_are_converted() -> None:

@@ -45,10 +45,13 @@ def test_factors_and_units_do_not_matter() -> None:
 
 def test_another_statistic_is_taken_of_each_run() -> None:
     """Medians 1 and 2 on the first machine, 3 and 2 on the second, whose means are others."""
-    first = book_of(m=[[1.0, 1.0, 7.0]], n=[[2.0]])
-    second = book_of(m=[[3.0, 3.0, 9.0]], n=[[2.0]])
-    (test,) = found(first, second, "median(m) <= median(n)").tests
+    first = book_of(m=[[1.0, 1.0, 7.0]], n=[[2.0, 2.0]])
+    second = book_of(m=[[3.0, 3.0, 9.0]], n=[[2.0, 2.0]])
+    told = found(first, second, "median(m) <= median(n)", "p90(m) <= p90(n)")
+    (test,) = told.tests
     assert test.metric == pytest.approx(3.0)
+    (left_out,) = told.left_out
+    assert left_out[1].startswith("p90 needs 10 observations of each run of m, there are 3:")
 
 
 def test_a_relation_counts_once_and_quantifiers_are_expanded() -> None:

@@ -293,7 +293,7 @@ def test_what_turns_out_to_be_unfit_leaves_the_others_alone(formula: str, remark
 def test_calls_that_are_too_short_for_quantiles_have_a_mean() -> None:
     def measured(task: Task) -> dict[str, list[float]]:
         level = 1.0 + 0.001 * (task.repetition % 3)
-        return {"time": [level, level], SINGLE_CALLS: [float(task.benchmark == "long")]}
+        return {"time": [level] * 100, SINGLE_CALLS: [float(task.benchmark == "long")]}
 
     asked = study_of("short <= 2 s & p99(short) <= 3 s", "short <= 1.1 * long", "p99(long) <= 3 s", "p99(other) <= 3 s")
     told = (TIME, Metric(SINGLE_CALLS, "s"))  # of which all is that the engine measures here
@@ -312,6 +312,22 @@ def test_calls_that_are_too_short_for_quantiles_have_a_mean() -> None:
     made = counts(engine)
     assert made["other"] == 1  # nothing that is asked of it can be known
     assert made["short"] == made["long"] < 40
+
+
+def test_runs_of_too_few_observations_for_a_quantile_end_with_the_first_round() -> None:
+    engine = FakeEngine(lambda task: {"time": [1.0 + 0.001 * (task.repetition % 3)] * 9})
+    found = concluded(study_of("p90(a) <= 2 s", "p90(b) <= 2 s & b <= 2 s"), engine)
+    assert [atom.verdict.value for each in found.answers for atom in each.atoms] == [
+        *("INCONCLUSIVE", "INCONCLUSIVE", "HOLDS"),
+    ]
+    assert found.answers[0].atoms[0].unfit
+    assert hindrances(found.answers[0], found.book) == (
+        "p90(a) <= 2 s: p90 needs 10 observations of each run of a, there are 9: observe more in a run, or ask for the "
+        "mean",
+    )
+    made = counts(engine)
+    assert made["a"] == 1
+    assert 13 <= made["b"] < 40
 
 
 def test_runs_in_unlike_units_leave_the_others_alone() -> None:

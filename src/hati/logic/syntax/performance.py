@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
+from fractions import Fraction
 
 from hati.core import InputError
 from hati.logic.syntax.expression import Expression, Number, Observed, Operation, Operator, Text
@@ -52,6 +54,21 @@ class Statistic:
             return self.kind.value if self.level is None else "median"
         percent = f"{Decimal(repr(self.level)) * 100:f}"
         return f"p{percent.rstrip('0').rstrip('.') if '.' in percent else percent}"
+
+    @property
+    def fewest(self) -> int:
+        """Of how many observations it can be taken: so many that one is expected beyond a quantile, on its rarer side.
+
+        The least and the greatest are of any number.
+
+        >>> [Statistic(StatisticKind.QUANTILE, level).fewest for level in (0.5, 0.9, 0.01, 0.999, 1.0)]
+        [2, 10, 100, 1000, 1]
+        """
+        if self.level is None:
+            return 1
+        level = Fraction(repr(self.level))  # the level as it is written: 1 - 0.9 is more than a tenth by floats
+        rarer = min(level, 1 - level)
+        return math.ceil(1 / rarer) if rarer else 1
 
 
 MEAN = Statistic(StatisticKind.MEAN)

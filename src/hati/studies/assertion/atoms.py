@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from hati.core import InputError, Stopping, generator, parse_unit
+from hati.core import InputError, Stopping, generator
 from hati.logic import interpret, syntax
 from hati.logic.interpret import Evidence, Scale, Sign, Verdict
 from hati.logic.syntax import Comparator
+from hati.logic.syntax.dimension import side_dimension
 from hati.studies.assertion.book import Book
 from hati.studies.assertion.requirement import methods_of
-from hati.studies.assertion.sides import least_of, rounds_of, same_sides, split_side, unit_of
+from hati.studies.assertion.sides import UnknowableError, least_of, rounds_of, same_sides, split_side, unit_of
 from hati.studies.assertion.standard import Standard
 
 Pair = tuple[interpret.Measured, interpret.Measured | interpret.Limit]
@@ -33,6 +34,9 @@ _TURNED = {
     Comparator.MORE: Comparator.LESS,
     Comparator.EQUAL: Comparator.EQUAL,
 }
+
+_OWN = {"time": "s", "memory": "B", "energy": "J", "power": "W"}
+"""The units that values of dimensions are in; those of others are called as they are."""
 
 
 @dataclass(frozen=True)
@@ -82,15 +86,22 @@ def judge(relation: syntax.Relation, book: Book, standard: Standard, early: Earl
     """Decide a relation without variables; ``early`` is how where it is looked at after each round.
 
     A limit on the left is put on the right. A margin in the metric's unit is that of a difference. Where a method is
-    missing the relation is INCONCLUSIVE, and where what was measured of one is unfit.
+    missing the relation is INCONCLUSIVE, and where what was measured of one is unfit; so it is where what was given
+    cannot tell what is asked, as few observations a quantile.
 
     Raises:
-        InputError: where what was given of a side is unfit, or nothing was, or the sides are of unlike dimension.
+        InputError: where what was given of a side is unfit otherwise, or nothing was, or sides are of unlike dimension.
     """
     try:
         return _judged(relation, book, standard, early)
+    except UnknowableError as error:
+        return _unfit(relation, error.message)
     except InputError as error:
-        return Atom(relation, relation, _unmeasured(book.unfit(error)), "", unfit=True)
+        return _unfit(relation, book.unfit(error))
+
+
+def _unfit(relation: syntax.Relation, why: str) -> Atom:
+    return Atom(relation, relation, _unmeasured(why), "", unfit=True)
 
 
 def _judged(relation: syntax.Relation, book: Book, standard: Standard, early: Early) -> Atom:
@@ -232,9 +243,13 @@ def _shifted(side: interpret.Measured | interpret.Limit, shift: float) -> interp
 
 
 def _own_unit(relation: syntax.Relation, book: Book) -> str:
-    """The unit of estimates that are no ratios: the dimension's own, as the sides are given in it."""
-    unit = unit_of(relation.left, book) or ""
-    assert isinstance(relation.left, syntax.Performance)
-    dimension = parse_unit(unit).dimension
-    own = {"time": "s", "memory": "B", "energy": "J", "power": "W", "1": ""}.get(dimension, dimension)
-    return f"1/{own}" if relation.left.measured.statistic == syntax.THROUGHPUT else own
+    """The unit of estimates that are no ratios: the dimension's own, as the sides are given in it; "" of a number."""
+    powers = side_dimension(relation.left, unit_of(relation.left, book)) or {}
+    above = [_power(name, power) for name, power in powers.items() if power > 0]
+    below = [_power(name, -power) for name, power in powers.items() if power < 0]
+    return "/".join(["*".join(above) or "1", *below]) if powers else ""
+
+
+def _power(dimension: str, power: float) -> str:
+    own = _OWN.get(dimension, dimension)
+    return own if power == 1 else f"{own}**{power:g}"

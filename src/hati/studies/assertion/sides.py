@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,10 @@ _NEVER_NEGATIVE = {"time", "memory", "energy", "power", "1/time"}
 """Dimensions of what has no values below 0, but where such were observed: a metric may be a difference."""
 
 
+class UnknowableError(InputError):
+    """What was observed cannot tell what is asked, however many more such runs there are."""
+
+
 def asks_single_calls(side: syntax.Performance) -> bool:
     """Whether single calls have to be known: of several, only the mean and what is linear in it are."""
     measured = side.measured
@@ -23,8 +28,39 @@ def asks_single_calls(side: syntax.Performance) -> bool:
 
 
 def is_known(side: syntax.Side, book: Book) -> bool:
-    """Whether what was measured of a side is of single calls where it has to be."""
-    return not (isinstance(side, syntax.Performance) and asks_single_calls(side)) or book.single(side.measured.method)
+    """Whether nothing that was measured of a side so far is unfit to tell what is asked of it."""
+    if not isinstance(side, syntax.Performance):
+        return True
+    try:
+        _see_known(side, book)
+    except UnknowableError:
+        return False
+    except InputError:
+        return True  # nothing was measured yet
+    return True
+
+
+def _see_known(side: syntax.Performance, book: Book) -> Sample:
+    """What was measured of a side, of single calls where it has to be, and in runs of enough observations."""
+    measured = side.measured
+    if asks_single_calls(side) and not book.single(measured.method):
+        raise UnknowableError(
+            f"calls of {measured.method} are too short to be timed one by one: ask for the mean, or measure a "
+            "function that does more"
+        )
+    sample = book.sample(measured)
+    _see_enough(measured, sample.runs, "run")
+    return sample
+
+
+def _see_enough(measured: syntax.Measured, runs: Sequence[SampledRun], what: str) -> None:
+    statistic = measured.statistic
+    least = min((run.steady.size for run in runs), default=statistic.fewest)
+    if least < statistic.fewest:
+        raise UnknowableError(
+            f"{statistic.name} needs {statistic.fewest} observations of each {what} of {measured.method}, there "
+            f"{'is' if least == 1 else 'are'} {least}: observe more in a run, or ask for the mean"
+        )
 
 
 def side_of(side: syntax.Side, book: Book) -> interpret.Measured | interpret.Limit:
@@ -34,19 +70,16 @@ def side_of(side: syntax.Side, book: Book) -> interpret.Measured | interpret.Lim
     which is then one value, and transformed.
 
     Raises:
-        InputError: where nothing was measured, calls were too short to be timed one by one and have to be, or a
-            transformation has no finite value.
+        UnknowableError: where calls were too short to be timed one by one and have to be, or a run has too few
+            observations for a quantile.
+        InputError: where nothing was measured, or a transformation has no finite value.
     """
     if isinstance(side, syntax.Limit):
         return interpret.Limit(float(syntax.evaluate(side.amount)))
     assert isinstance(side, syntax.Performance)
-    if not is_known(side, book):
-        raise InputError(
-            f"calls of {side.measured.method} are too short to be timed one by one: ask for the mean, or measure a "
-            "function that does more"
-        )
-    sample = book.sample(side.measured)
+    sample = _see_known(side, book)
     earlier = book.earlier(side.measured, sample.metric)
+    _see_enough(side.measured, earlier, "earlier run")
     return interpret.Measured(_values(side, sample, sample.runs), _values(side, sample, earlier))
 
 

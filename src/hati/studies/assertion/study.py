@@ -250,7 +250,7 @@ class Assertion:
         return {method for methods in asked if alive.issuperset(methods) for method in methods}
 
     def _knowable(self, book: Book) -> Set[str]:
-        """The methods of relations that do not ask for single calls of what is too short for that."""
+        """The methods of relations that what was measured can tell, as quantiles by runs of enough observations."""
         known = (each for each in self._relations if is_known(each.left, book) and is_known(each.right, book))
         return {method for relation in known for method in methods_of(relation)}
 
