@@ -380,6 +380,27 @@ def test_where_the_budget_is_spent_on_failures_all_is_measured_anew(hati_here: H
     assert len({done.json["study"] for done in told}) > 1
 
 
+@pytest.mark.parametrize(
+    ("formula", "budget", "runs"),
+    [
+        ("late(10) <= 200", 17, 13),
+        ("late(10) <= 200", 18, 5 + 13),
+        ("fast(10) <= 200 & late(10) <= 200", 34, 15 + 15),
+        ("fast(10) <= 200 & late(10) <= 200", 35, 15 + 5 + 15),
+        ("late(10) <= 200 | late(10) <= 2 * fast(10)", 20, 8 + 8),
+    ],
+)
+def test_a_failure_is_tried_again_where_the_runs_that_are_left_can_decide(
+    hati_here: Hati, outside: Path, formula: str, budget: int, runs: int
+) -> None:
+    """Else all is measured anew: no call ends in a campaign that another call could only repeat."""
+    words = "assert", "--formula", formula, "--budget", str(budget)
+    assert hati_here(*words).status == 4
+    outside.write_text(COUNT)
+    again = hati_here(*words, "--format", "json")
+    assert (again.status, again.json["runs"]) == (0, runs)
+
+
 def test_a_plan_says_how_often_each_method_is_run(counted: Path, hati_here: Hati) -> None:
     (counted / "r.spl").write_text("fast(10) <= slow(10)\nfast(10) <= 120\n")
     words = "assert", "r.spl", "--dry-run", "--budget", "28"

@@ -126,6 +126,23 @@ class Assertion:
         runs = (run for run in evidence.runs if (run.task.benchmark, run.task.revision) in failed)
         return replace(self, forgiven=self.forgiven | {run.task.id for run in runs if not run.observations})
 
+    def least_left(self, evidence: Evidence) -> int:
+        """The runs that are still to be made where all formulas that are open are decided at the earliest."""
+        left: dict[tuple[str, str], int] = {}
+        if not self._early:
+            return 0
+        for each in answer(self.requirements, self.book(evidence), self._shared, glance_early):
+            if each.judged.verdict is Verdict.INCONCLUSIVE:
+                asked = {atom: methods for atom in each.atoms if (methods := self._undecided_methods(atom))}
+                earliest = min(map(self._rounds_left, asked), default=0)
+                for same in (self.points[method].key for methods in asked.values() for method in methods):
+                    left[same] = max(left.get(same, 0), earliest)
+        return sum(left.values())
+
+    def _rounds_left(self, atom: Atom) -> int:
+        """Rounds before a relation can be decided, after those that have runs of all its sides."""
+        return max(1, self._rounds_of(atom.resolved) - max(atom.evidence.runs, default=0))
+
     def rehearsed(self, rounds: Mapping[str, int]) -> tuple[Task, ...]:
         """The tasks of rounds, so many of each method by its text."""
         return tuple(
