@@ -226,12 +226,13 @@ def test_where_a_method_failed_that_is_tried_again_and_what_is_decided_stays(bre
     engine = FakeEngine(means(a=1.0, b=1.1, c=1.1))
     after = concluded(again, engine, store)
     assert [each.verdict for each in after.answers] == [Verdict.HOLDS, Verdict.HOLDS]
-    assert after.failures == ()
+    assert after.failures == before.failures == (f"a is broken ({10 if breaks else 5} runs)",)
     assert after.answers[1].atoms[0].evidence == before.answers[1].atoms[0].evidence
     assert counts(engine).keys() == {"a", "b"}
     assert after.runs == len(evidence.runs) + len(engine.tasks)
     whole = store.evidence(asked.id)
     assert not asked.plan(whole)
+    assert asked.conclude(whole).failures == after.failures
     assert [each.verdict for each in asked.conclude(whole).answers] == [Verdict.HOLDS, Verdict.HOLDS]
 
 
@@ -243,7 +244,8 @@ def test_what_fails_again_is_given_up_again() -> None:
     found = concluded(again := asked.forgiving(evidence), engine, store)
     assert counts(engine)["a"] == 5
     assert again.gave_up(store.evidence(asked.id))
-    assert found.failures == ("a is broken (5 runs)",)
+    assert found.failures == ("a is broken (10 runs)",)
+    assert "a is broken (10 runs)" in found.answers[0].atoms[0].evidence.remark
 
 
 def test_what_was_not_measured_yet_did_not_fail() -> None:

@@ -70,7 +70,8 @@ class Assertion:
 
     Of the default interpretation every look is accounted for, and the level is shared by the formulas' relations;
     those of seed 004 are asked once, when the budget is spent. A method is not measured further once no formula needs
-    it. Failed runs of tasks that are ``forgiven``, by their ids, say nothing of whether it can be measured now.
+    it. Failed runs of tasks that are ``forgiven``, by their ids, say nothing of whether it can be measured now; they are
+    told like all others.
     """
 
     id: StudyId
@@ -96,14 +97,14 @@ class Assertion:
         Raises:
             MeasurementError: where nothing could be measured.
         """
-        made = self._made(evidence.runs)
+        made = Made.of(evidence.runs)
         reasons = dict.fromkeys(why for point in self.points.values() for why in _failures(point, made))
         if self.points and not evidence.done:
             why = next(iter(reasons), "there was no run")
             raise MeasurementError(f"nothing could be measured: {why}", fix="see `hati runs` for what was printed")
         book, cost = self._book(made), (len(evidence.runs), evidence.seconds)
         answers = answer(self.requirements, book, self._shared)
-        costs = costs_of(self.requirements, self.points, Made.of(evidence.runs))
+        costs = costs_of(self.requirements, self.points, made)
         return Assured(self.id.key, answers, self._shared, tuple(reasons), *cost, costs, book)
 
     def decided(self, evidence: Evidence) -> int:
@@ -113,7 +114,7 @@ class Assertion:
 
     def gave_up(self, evidence: Evidence) -> bool:
         """Whether a formula is open as a method of it has failed in all its runs, or in so many of the last."""
-        book = self.book(evidence)
+        book = self._book(self._tried(evidence.runs))
         if not book.failed:
             return False
         found = answer(self.requirements, book, self._shared)
@@ -122,7 +123,7 @@ class Assertion:
 
     def forgiving(self, evidence: Evidence) -> Assertion:
         """The same where methods that failed are tried again: their failed runs so far do not count."""
-        failed = {self.points[method].key for method in self.book(evidence).failed}
+        failed = {self.points[method].key for method in self._book(self._tried(evidence.runs)).failed}
         runs = (run for run in evidence.runs if (run.task.benchmark, run.task.revision) in failed)
         return replace(self, forgiven=self.forgiven | {run.task.id for run in runs if not run.observations})
 
@@ -211,9 +212,10 @@ class Assertion:
 
     def book(self, evidence: Evidence) -> Book:
         """What was measured, and why nothing was of what is missing."""
-        return self._book(self._made(evidence.runs))
+        return self._book(Made.of(evidence.runs))
 
-    def _made(self, runs: Sequence[Run]) -> Made:
+    def _tried(self, runs: Sequence[Run]) -> Made:
+        """Those that tell whether it can be measured now."""
         return Made.of([run for run in runs if run.task.id not in self.forgiven])
 
     def _book(self, made: Made) -> Book:
@@ -245,7 +247,7 @@ class Assertion:
         look = tuple(run.task.id for run in before)
         if look not in self._looks:
             self._looks.clear()
-            self._looks[look] = self._undecided(self._made(before))
+            self._looks[look] = self._undecided(self._tried(before))
         return self._looks[look]
 
     @cached_property
