@@ -485,6 +485,25 @@ def test_a_file_of_functions_is_decided_by_measuring_them(tmp_path: Path, hati: 
     assert "Shared runs are those of several formulas, and count for each of them." in text
 
 
+def test_what_fails_is_told_of_each_function_though_their_formulas_have_one_text(tmp_path: Path, hati: Hati) -> None:
+    stated = "".join(
+        f'@hati.spl("SELF <= 1 s")\ndef {name}():\n    {body}\n\n\n'
+        for name, body in (("f", "1 / 0"), ("g", "raise SystemExit(3)"), ("h", "pass"))
+    )
+    (tmp_path / "perf.py").write_text(f"import hati\n\n\n{stated}")
+    done = hati("assert", "perf.py", "--budget", "60", "--report", "markdown=r.md")
+    assert done.status == 4
+    for told in (" ".join(done.out.split()), (tmp_path / "r.md").read_text().replace("&lt;", "<")):
+        for start in ("f: SELF <= 1 s: perf:f: ", "g: SELF <= 1 s: perf:g: ", "Failed: perf:f: ", "Failed: perf:g: "):
+            assert told.count(start) == 1
+        assert "perf:h:" not in told
+    explained = hati("assert", "perf.py", "--budget", "60", "--explain", "1").out
+    assert "\n   perf:f: " in explained
+    (tmp_path / "perf.py").write_text(f"import hati\n\n\n{stated.replace('pass', '1 / 0')}")
+    nothing = hati("assert", "perf.py", "--budget", "60").err
+    assert all(f"perf:{name}: " in nothing for name in "fgh")
+
+
 def test_a_function_that_there_is_not_is_told_with_its_neighbours(tmp_path: Path, hati: Hati) -> None:
     (tmp_path / "perf.py").write_text(STATED)
     done = hati("assert", "--formula", "perf:slo(20) <= perf:slow(20)", "--budget", "14")

@@ -33,6 +33,7 @@ from hati.studies.assertion.standard import Standard
 from hati.studies.failures import GIVE_UP_AFTER, failure_reasons
 
 _FAILED_IN_A_ROW = 2 * GIVE_UP_AFTER
+_MOST_TOLD = 5
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,8 @@ class Assertion:
 
     Of the default interpretation every look is accounted for, and the level is shared by the formulas' relations;
     those of seed 004 are asked once, when the budget is spent. A method is not measured further once no formula needs
-    it. Failed runs of tasks that are ``forgiven``, by their ids, say nothing of whether it can be measured now; they are
-    told like all others.
+    it. Failed runs of tasks that are ``forgiven``, by their ids, say nothing of whether it can be measured now; they
+    are told like all others.
     """
 
     id: StudyId
@@ -98,14 +99,23 @@ class Assertion:
             MeasurementError: where nothing could be measured.
         """
         made = Made.of(evidence.runs)
-        reasons = dict.fromkeys(why for point in self.points.values() for why in _failures(point, made))
+        reasons = tuple(self._reasons(made))
         if self.points and not evidence.done:
-            why = next(iter(reasons), "there was no run")
+            others = (f"{len(reasons) - _MOST_TOLD} others",) if len(reasons) > _MOST_TOLD else ()
+            why = "; ".join((*reasons[:_MOST_TOLD], *others)) or "there was no run"
             raise MeasurementError(f"nothing could be measured: {why}", fix="see `hati runs` for what was printed")
         book, cost = self._book(made), (len(evidence.runs), evidence.seconds)
         answers = answer(self.requirements, book, self._shared)
         costs = costs_of(self.requirements, self.points, made)
-        return Assured(self.id.key, answers, self._shared, tuple(reasons), *cost, costs, book)
+        return Assured(self.id.key, answers, self._shared, reasons, *cost, costs, book)
+
+    def _reasons(self, made: Made) -> Iterator[str]:
+        """Why runs have no values, behind the methods that they are of."""
+        methods: dict[tuple[str, str], list[str]] = {}
+        for key, point in self.points.items():
+            methods.setdefault(point.key, []).append(key)
+        for keys in methods.values():
+            yield from (f"{', '.join(keys)}: {why}" for why in _failures(self.points[keys[0]], made))
 
     def decided(self, evidence: Evidence) -> int:
         """How many formulas are decided so far, of those that are looked at after each round."""
