@@ -380,6 +380,27 @@ def test_where_the_budget_is_spent_on_failures_all_is_measured_anew(hati_here: H
     assert len({done.json["study"] for done in told}) > 1
 
 
+@pytest.mark.parametrize(
+    ("formula", "budget", "runs"),
+    [
+        ("late(10) <= 200", 17, 13),
+        ("late(10) <= 200", 18, 5 + 13),
+        ("fast(10) <= 200 & late(10) <= 200", 34, 15 + 15),
+        ("fast(10) <= 200 & late(10) <= 200", 35, 15 + 5 + 15),
+        ("late(10) <= 200 | late(10) <= 2 * fast(10)", 20, 8 + 8),
+    ],
+)
+def test_a_failure_is_tried_again_where_the_runs_that_are_left_can_decide(
+    hati_here: Hati, outside: Path, formula: str, budget: int, runs: int
+) -> None:
+    """Else all is measured anew: no call ends in a campaign that another call could only repeat."""
+    words = "assert", "--formula", formula, "--budget", str(budget)
+    assert hati_here(*words).status == 4
+    outside.write_text(COUNT)
+    again = hati_here(*words, "--format", "json")
+    assert (again.status, again.json["runs"]) == (0, runs)
+
+
 def test_a_plan_says_how_often_each_method_is_run(counted: Path, hati_here: Hati) -> None:
     (counted / "r.spl").write_text("fast(10) <= slow(10)\nfast(10) <= 120\n")
     words = "assert", "r.spl", "--dry-run", "--budget", "28"
@@ -462,6 +483,25 @@ def test_a_file_of_functions_is_decided_by_measuring_them(tmp_path: Path, hati: 
     assert "cpu(SELF(20)) &lt;= cpu(perf:slow(20)): HOLDS" in (tmp_path / "r.html").read_text()
     text = " ".join(hati("assert", "perf.py", "--budget", "200").out.split())
     assert "Shared runs are those of several formulas, and count for each of them." in text
+
+
+def test_what_fails_is_told_of_each_function_though_their_formulas_have_one_text(tmp_path: Path, hati: Hati) -> None:
+    stated = "".join(
+        f'@hati.spl("SELF <= 1 s")\ndef {name}():\n    {body}\n\n\n'
+        for name, body in (("f", "1 / 0"), ("g", "raise SystemExit(3)"), ("h", "pass"))
+    )
+    (tmp_path / "perf.py").write_text(f"import hati\n\n\n{stated}")
+    done = hati("assert", "perf.py", "--budget", "60", "--report", "markdown=r.md")
+    assert done.status == 4
+    for told in (" ".join(done.out.split()), (tmp_path / "r.md").read_text().replace("&lt;", "<")):
+        for start in ("f: SELF <= 1 s: perf:f: ", "g: SELF <= 1 s: perf:g: ", "Failed: perf:f: ", "Failed: perf:g: "):
+            assert told.count(start) == 1
+        assert "perf:h:" not in told
+    explained = hati("assert", "perf.py", "--budget", "60", "--explain", "1").out
+    assert "\n   perf:f: " in explained
+    (tmp_path / "perf.py").write_text(f"import hati\n\n\n{stated.replace('pass', '1 / 0')}")
+    nothing = hati("assert", "perf.py", "--budget", "60").err
+    assert all(f"perf:{name}: " in nothing for name in "fgh")
 
 
 def test_a_function_that_there_is_not_is_told_with_its_neighbours(tmp_path: Path, hati: Hati) -> None:

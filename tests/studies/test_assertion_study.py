@@ -226,12 +226,13 @@ def test_where_a_method_failed_that_is_tried_again_and_what_is_decided_stays(bre
     engine = FakeEngine(means(a=1.0, b=1.1, c=1.1))
     after = concluded(again, engine, store)
     assert [each.verdict for each in after.answers] == [Verdict.HOLDS, Verdict.HOLDS]
-    assert after.failures == ()
+    assert after.failures == before.failures == (f"a: a is broken ({10 if breaks else 5} runs)",)
     assert after.answers[1].atoms[0].evidence == before.answers[1].atoms[0].evidence
     assert counts(engine).keys() == {"a", "b"}
     assert after.runs == len(evidence.runs) + len(engine.tasks)
     whole = store.evidence(asked.id)
     assert not asked.plan(whole)
+    assert asked.conclude(whole).failures == after.failures
     assert [each.verdict for each in asked.conclude(whole).answers] == [Verdict.HOLDS, Verdict.HOLDS]
 
 
@@ -243,7 +244,8 @@ def test_what_fails_again_is_given_up_again() -> None:
     found = concluded(again := asked.forgiving(evidence), engine, store)
     assert counts(engine)["a"] == 5
     assert again.gave_up(store.evidence(asked.id))
-    assert found.failures == ("a is broken (5 runs)",)
+    assert found.failures == ("a: a is broken (10 runs)",)
+    assert "a is broken (10 runs)" in found.answers[0].atoms[0].evidence.remark
 
 
 def test_what_was_not_measured_yet_did_not_fail() -> None:
@@ -399,8 +401,20 @@ def test_a_run_that_failed_leaves_its_round_out() -> None:
 
 
 def test_where_nothing_could_be_measured_nothing_is_told() -> None:
-    with pytest.raises(MeasurementError, match=r"nothing could be measured: .*a is broken"):
+    with pytest.raises(MeasurementError) as told:
         concluded(study_of("a <= b"), FakeEngine(means(a=0.0, b=0.0)))
+    assert told.value.message == "nothing could be measured: a: a is broken (5 runs); b: b is broken (5 runs)"
+    names = dict.fromkeys("abcdefg", 0.0)
+    with pytest.raises(MeasurementError, match=r"a: a is .*; e: e is broken \(5 runs\); 2 others"):
+        concluded(study_of(*(f"{name} <= 1 s" for name in names)), FakeEngine(means(**names)))
+
+
+def test_failures_are_told_with_all_names_of_what_is_run() -> None:
+    asked = study_of("a <= 2 * b", "c <= 1 s")
+    one = asked.points["a"].benchmark
+    points = {**asked.points, "b": replace(asked.points["b"], benchmark=one)}
+    found = concluded(replace(asked, points=points), FakeEngine(means(a=0.0, c=0.5)))
+    assert found.failures == ("a, b: a is broken (5 runs)",)
 
 
 def test_what_needs_no_measurement_makes_no_run() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from hati.logic.interpret import Combined, Evidence, Interpretation, Judged, Scale, Verdict
@@ -150,9 +151,9 @@ def interval_text(atom: Atom) -> str:
 
 
 def _notes(answers: Sequence[Answer], standard: Standard) -> tuple[str, ...]:
-    atoms = list({atom.text: atom for each in answers for atom in each.atoms}.values())
+    atoms = [atom for each in answers for atom in each.atoms]
     notes = [" ".join(_rules(atoms, standard))] if atoms else []
-    notes += [f"{atom.text}: {sentence}" for atom in atoms if (sentence := undecided_text(atom))]
+    notes += _undecided(answers)
     notes += [
         f"{named_formula(each)}: decided by single relations, which among all of its own may be chance."
         for each in answers
@@ -165,6 +166,19 @@ def _notes(answers: Sequence[Answer], standard: Standard) -> tuple[str, ...]:
         for each in corrected
     ]
     return tuple(notes)
+
+
+def _undecided(answers: Sequence[Answer]) -> Iterator[str]:
+    """Why relations have no verdict, each once; of one text that means several, as of ``SELF``, with the names."""
+    known: dict[tuple[str, str], tuple[Answer, Atom]] = {}
+    for each in answers:
+        for atom in each.atoms:
+            known.setdefault((atom.text, str(atom.resolved)), (each, atom))
+    texts = Counter(text for text, _ in known)
+    for each, atom in known.values():
+        if sentence := undecided_text(atom):
+            name = each.requirement.name or str(each.requirement.place)
+            yield f"{name}: {atom.text}: {sentence}" if texts[atom.text] > 1 else f"{atom.text}: {sentence}"
 
 
 def _unconfirmed(judged: Judged) -> bool:

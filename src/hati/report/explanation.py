@@ -10,7 +10,7 @@ from hati.report.assertion import estimate_text, interval_text, named_formula, u
 from hati.report.changes import p_text
 from hati.report.counts import counted
 from hati.report.quantities import general
-from hati.studies.assertion import Answer, Atom, Standard
+from hati.studies.assertion import Answer, Atom, Standard, methods_of
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ def _sentences(atom: Atom, standard: Standard) -> Iterator[str]:
         yield f"How runs vary is known from {counted(found.remembered, 'earlier run')} besides."
     yield _probabilities(found, standard)
     if sentence := undecided_text(atom):
-        yield f"{sentence[0].upper()}{sentence[1:]}"
+        named = sentence.startswith(tuple(f"{method}{end}" for method in methods_of(atom.resolved) for end in ": "))
+        yield sentence if named else f"{sentence[0].upper()}{sentence[1:]}"
 
 
 def explanation(each: Answer, standard: Standard) -> str:

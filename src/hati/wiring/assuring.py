@@ -61,6 +61,12 @@ class PreparedAssertion:
         """Whether nothing is left to be run because methods failed, which may work by now."""
         return self.finished and self.study.gave_up(self.evidence())
 
+    @property
+    def able(self) -> bool:
+        """Whether something is left to be run, and the budget is of as many runs as what is open takes at least."""
+        evidence = self.evidence()
+        return not self.finished and self.study.least_left(evidence) <= self.study.budget.left(evidence).runs
+
     def evidence(self) -> Evidence:
         """What the campaign has measured so far."""
         return self.place.store.evidence(self.study.id)
@@ -94,7 +100,7 @@ def prepare_assertion(
     """Find the campaign to go on with, or number a new one.
 
     A finished one is taken as it is unless ``fresh``. Where formulas are open in it because methods failed, these are
-    measured once more, and all is measured anew where its budget is spent.
+    measured once more, and all is measured anew where what is left of its budget is of too few runs to decide them.
 
     Raises:
         InputError: where a formula is about what cannot be found or measured, or the budget cannot decide.
@@ -107,8 +113,7 @@ def prepare_assertion(
     def prepared(study: StudyId) -> PreparedAssertion:
         asked = Assertion(study, tuple(requirements), points, standard, Budget.parse(budget))
         found = PreparedAssertion(place, asked, revisions)
-        again = found.again() if found.in_vain else found
-        return found if again.finished else again
+        return again if found.in_vain and (again := found.again()).able else found
 
     found = campaign_of(place, first, prepared, lambda each: each.in_vain, fresh=fresh)
     _see_enough(found.study)

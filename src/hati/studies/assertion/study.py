@@ -33,6 +33,7 @@ from hati.studies.assertion.standard import Standard
 from hati.studies.failures import GIVE_UP_AFTER, failure_reasons
 
 _FAILED_IN_A_ROW = 2 * GIVE_UP_AFTER
+_MOST_TOLD = 5
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ class Assertion:
 
     Of the default interpretation every look is accounted for, and the level is shared by the formulas' relations;
     those of seed 004 are asked once, when the budget is spent. A method is not measured further once no formula needs
-    it. Failed runs of tasks that are ``forgiven``, by their ids, say nothing of whether it can be measured now.
+    it. Failed runs of tasks that are ``forgiven``, by their ids, say nothing of whether it can be measured now; they
+    are told like all others.
     """
 
     id: StudyId
@@ -96,15 +98,24 @@ class Assertion:
         Raises:
             MeasurementError: where nothing could be measured.
         """
-        made = self._made(evidence.runs)
-        reasons = dict.fromkeys(why for point in self.points.values() for why in _failures(point, made))
+        made = Made.of(evidence.runs)
+        reasons = tuple(self._reasons(made))
         if self.points and not evidence.done:
-            why = next(iter(reasons), "there was no run")
+            others = (f"{len(reasons) - _MOST_TOLD} others",) if len(reasons) > _MOST_TOLD else ()
+            why = "; ".join((*reasons[:_MOST_TOLD], *others)) or "there was no run"
             raise MeasurementError(f"nothing could be measured: {why}", fix="see `hati runs` for what was printed")
         book, cost = self._book(made), (len(evidence.runs), evidence.seconds)
         answers = answer(self.requirements, book, self._shared)
-        costs = costs_of(self.requirements, self.points, Made.of(evidence.runs))
-        return Assured(self.id.key, answers, self._shared, tuple(reasons), *cost, costs, book)
+        costs = costs_of(self.requirements, self.points, made)
+        return Assured(self.id.key, answers, self._shared, reasons, *cost, costs, book)
+
+    def _reasons(self, made: Made) -> Iterator[str]:
+        """Why runs have no values, behind the methods that they are of."""
+        methods: dict[tuple[str, str], list[str]] = {}
+        for key, point in self.points.items():
+            methods.setdefault(point.key, []).append(key)
+        for keys in methods.values():
+            yield from (f"{', '.join(keys)}: {why}" for why in _failures(self.points[keys[0]], made))
 
     def decided(self, evidence: Evidence) -> int:
         """How many formulas are decided so far, of those that are looked at after each round."""
@@ -113,7 +124,7 @@ class Assertion:
 
     def gave_up(self, evidence: Evidence) -> bool:
         """Whether a formula is open as a method of it has failed in all its runs, or in so many of the last."""
-        book = self.book(evidence)
+        book = self._book(self._tried(evidence.runs))
         if not book.failed:
             return False
         found = answer(self.requirements, book, self._shared)
@@ -122,9 +133,26 @@ class Assertion:
 
     def forgiving(self, evidence: Evidence) -> Assertion:
         """The same where methods that failed are tried again: their failed runs so far do not count."""
-        failed = {self.points[method].key for method in self.book(evidence).failed}
+        failed = {self.points[method].key for method in self._book(self._tried(evidence.runs)).failed}
         runs = (run for run in evidence.runs if (run.task.benchmark, run.task.revision) in failed)
         return replace(self, forgiven=self.forgiven | {run.task.id for run in runs if not run.observations})
+
+    def least_left(self, evidence: Evidence) -> int:
+        """The runs that are still to be made where all formulas that are open are decided at the earliest."""
+        left: dict[tuple[str, str], int] = {}
+        if not self._early:
+            return 0
+        for each in answer(self.requirements, self.book(evidence), self._shared, glance_early):
+            if each.judged.verdict is Verdict.INCONCLUSIVE:
+                asked = {atom: methods for atom in each.atoms if (methods := self._undecided_methods(atom))}
+                earliest = min(map(self._rounds_left, asked), default=0)
+                for same in (self.points[method].key for methods in asked.values() for method in methods):
+                    left[same] = max(left.get(same, 0), earliest)
+        return sum(left.values())
+
+    def _rounds_left(self, atom: Atom) -> int:
+        """Rounds before a relation can be decided, after those that have runs of all its sides."""
+        return max(1, self._rounds_of(atom.resolved) - max(atom.evidence.runs, default=0))
 
     def rehearsed(self, rounds: Mapping[str, int]) -> tuple[Task, ...]:
         """The tasks of rounds, so many of each method by its text."""
@@ -194,9 +222,10 @@ class Assertion:
 
     def book(self, evidence: Evidence) -> Book:
         """What was measured, and why nothing was of what is missing."""
-        return self._book(self._made(evidence.runs))
+        return self._book(Made.of(evidence.runs))
 
-    def _made(self, runs: Sequence[Run]) -> Made:
+    def _tried(self, runs: Sequence[Run]) -> Made:
+        """Those that tell whether it can be measured now."""
         return Made.of([run for run in runs if run.task.id not in self.forgiven])
 
     def _book(self, made: Made) -> Book:
@@ -228,7 +257,7 @@ class Assertion:
         look = tuple(run.task.id for run in before)
         if look not in self._looks:
             self._looks.clear()
-            self._looks[look] = self._undecided(self._made(before))
+            self._looks[look] = self._undecided(self._tried(before))
         return self._looks[look]
 
     @cached_property
