@@ -122,7 +122,9 @@ def assert_(
         _check_explained(explain, len(requirements), chosen)
     reports = [parse_target(text, AssertionFormat) for text in report or ()]
     formats = [chosen, *(kind for kind, _ in reports)]
-    check_targets(output, reports, *(paths or ()))
+    given = [each.path for each in _named_files([*(samples or ()), *(history or ())])]
+    around = None if samples else project_of(project, paths or [])
+    check_targets(output, reports, *(paths or ()), *given, project=around)
     if machines is not None:
         refuse_others(context, formats)
         confidence = 1.0 - 2.0 * standard.alpha

@@ -113,7 +113,7 @@ def check(
     failing = parse_verdicts(fail_on)
     reports = [parse_target(text, CheckFormat) for text in report or ()]
     targets = [(chosen, output), *reports]
-    check_targets(output, reports)
+    check_targets(output, reports, project=project)
     place = workplace(project, store)
     request = GateRequest(revision, reference, benchmark, budget, seed, question)
     prepared = prepare_gate(place, request, fresh=fresh)
