@@ -108,3 +108,18 @@ def test_a_result_may_be_written_again_once_it_is_tracked(hati_here: Hati, tmp_p
     assert hati_here(*BY_MEASURING, "--output", ".hati/reports").status == 2
     (tmp_path / ".hati" / "reports").mkdir(exist_ok=True)
     assert hati_here(*BY_MEASURING, "--output", ".hati/reports/verdict.txt").status == 0
+
+
+@pytest.mark.parametrize("here", ["tools", "."])
+def test_a_verdict_of_a_project_far_from_here_is_no_edit(hati_here: Hati, tmp_path: Path, here: str) -> None:
+    project = tmp_path / "projects" / "group" / "service"
+    project.mkdir(parents=True)
+    (tmp_path / "tools").mkdir()
+    (project / "hati.toml").write_text(BENCH)
+    (project / "bench.py").write_text('print(\'{"metric": "steps", "value": 3}\')')
+    (project / "r.spl").write_text("main(1) <= 4\n")
+    git(tmp_path, "init", "--quiet")
+    words = "assert", str(project / "r.spl"), "--budget", "13", "--output", "verdict.txt"
+    assert hati_here(*words, folder=tmp_path / here).status == 0
+    for again in (words, words[:-2]):
+        assert "was measured before" in hati_here(*again, folder=tmp_path / here).err

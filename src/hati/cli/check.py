@@ -17,6 +17,7 @@ from hati.cli.output import (
     STDOUT,
     Format,
     check_targets,
+    disown,
     parse_target,
     say,
     write,
@@ -125,6 +126,7 @@ def check(
     ruling = Ruling(found, record_findings(place.store, found, prepared.revisions), failing)
     advice = recalibration_of(prepared, datetime.now(UTC))
     errors = _write_all(ruling, advice, prepared.revisions.within, targets)
+    disown(project, *(file for _, file in targets))
     mark_told(place.store, found, ruling.reports)
     for error in errors:
         say(f"error: {error}")

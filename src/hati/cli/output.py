@@ -198,14 +198,26 @@ def _unwritable(path: Path, reason: str | None, option: str) -> InputError:
     return InputError(f"{path} cannot be written: {reason}", fix=f"name another file by {option}")
 
 
+def disown(project: Path, *files: str) -> None:
+    """See that results, once written, do not count as a change of a project that is measured, wherever they lie."""
+    root = (project if project.is_dir() else project.parent).resolve()
+    for file in files:
+        if file != STDOUT:
+            _remember(root, Path(file))
+
+
 def _disown(path: Path) -> None:
-    """A result in a subject's folder, or in the repository around it, must not count as a change of the subject."""
+    """The same for the subjects that are seen from here: not every command that writes knows of them."""
+    for root in _subjects(path):
+        _remember(root, path)
+
+
+def _remember(root: Path, path: Path) -> None:
     from hati.subject import Revisions, remember_output
 
-    for root in _subjects(path):
-        with suppress(InputError):  # of a repository that cannot be read nothing is measured
-            top = root if path.resolve().is_relative_to(root) else Revisions(root).top
-            remember_output(root, path, top)
+    with suppress(InputError):  # of a repository that cannot be read nothing is measured
+        top = root if path.resolve().is_relative_to(root) else Revisions(root).top
+        remember_output(root, path, top)
 
 
 def _subjects(path: Path) -> set[Path]:
