@@ -73,11 +73,11 @@ BY_MEASURING = ("assert", "--formula", "main(1) <= 4", "--budget", "13")
         (BY_SAMPLES, "h.json", "it is what is read"),
         (BY_SAMPLES, "hati.toml", "it is what is read"),
         (BY_MEASURING, "hati.toml", "it is what is read"),
-        (BY_MEASURING, "bench.py", "git tracks it, and Hati did not write it"),
+        (BY_MEASURING, "bench.py", "git tracks it, and Hati did not write it here"),
         (BY_MEASURING, ".hati/store.sqlite", "that folder is Hati's own"),
         (BY_MEASURING, "runs.sqlite", "it is a database"),
-        (("run",), "bench.py", "git tracks it, and Hati did not write it"),
-        (("check",), "bench.py", "git tracks it, and Hati did not write it"),
+        (("run",), "bench.py", "git tracks it, and Hati did not write it here"),
+        (("check",), "bench.py", "git tracks it, and Hati did not write it here"),
         (("export",), ".hati/store.sqlite", "that folder is Hati's own"),
         (("export",), "runs.sqlite", "it is a database"),
         (("runs",), "runs.sqlite", "it is a database"),
@@ -105,6 +105,11 @@ def test_a_result_may_be_written_again_once_it_is_tracked(hati_here: Hati, tmp_p
     git(tmp_path, "commit", "--quiet", "--message", "what came out")
     done = hati_here(*BY_MEASURING, "--output", "verdict.txt")
     assert (done.status, "was measured before" in done.err) == (0, True)
+    (tmp_path / ".hati" / "outputs").unlink()  # as in a fresh clone
+    told = hati_here(*BY_MEASURING, "--output", "verdict.txt")
+    assert (told.status, "where it is an earlier result, remove it first" in told.err) == (2, True)
+    (tmp_path / "verdict.txt").unlink()
+    assert hati_here(*BY_MEASURING, "--output", "verdict.txt").status == 0
     assert hati_here(*BY_MEASURING, "--output", ".hati/reports").status == 2
     (tmp_path / ".hati" / "reports").mkdir(exist_ok=True)
     assert hati_here(*BY_MEASURING, "--output", ".hati/reports/verdict.txt").status == 0

@@ -165,7 +165,10 @@ def check_output(output: str, *inputs: Path, project: Path | None = None, option
     if reason:
         raise _unwritable(path, reason, option)
     if project is not None and path.is_file() and _is_measured(path, project):
-        raise _unwritable(path, "git tracks it, and Hati did not write it", option)
+        raise InputError(
+            f"{path} cannot be written: git tracks it, and Hati did not write it here",
+            fix=f"name another file by {option}, or, where it is an earlier result, remove it first",
+        )
 
 
 def _is_same(path: Path, other: Path) -> bool:
