@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from gate_projects import git
 
 from hati.cli.output import write
 from hati.subject import Revisions
+
+if TYPE_CHECKING:
+    from conftest import Hati
 
 
 @pytest.mark.parametrize("here", [".", "services", "services/db"])
@@ -28,3 +33,98 @@ def test_a_result_beside_its_project_is_no_edit(
     assert Revisions(project).find(".").id == before
     (tmp_path / "another.json").write_text("{}")
     assert Revisions(project).find(".").id != before
+
+
+BENCH = """
+[subject]
+name = "s"
+
+[[benchmark]]
+name = "main"
+command = ["python3", "-S", "bench.py", "{n}"]
+reader = "hati"
+workload = { n = 1 }
+metric = [{ name = "steps", unit = "1" }]
+"""
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Path:
+    """A project in a repository, with a file of samples that nobody tracks."""
+    (tmp_path / "hati.toml").write_text(BENCH)
+    (tmp_path / "bench.py").write_text('print(\'{"metric": "steps", "value": 3}\')')
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", "--all")
+    git(tmp_path, "commit", "--quiet", "--message", "first")
+    sample = {"benchmark": "a", "metric": "time", "unit": "s", "better": "lower", "runs": [{"observations": [1.0]}] * 9}
+    for name in ("a.json", "h.json"):
+        (tmp_path / name).write_text(json.dumps({"format": "hati-samples-1", "samples": [sample]}))
+    return tmp_path
+
+
+BY_SAMPLES = ("assert", "--formula", "a <= 2", "--samples", "a=a.json#a", "--history", "a=h.json")
+BY_MEASURING = ("assert", "--formula", "main(1) <= 4", "--budget", "13")
+
+
+@pytest.mark.parametrize(
+    ("words", "file", "reason"),
+    [
+        (BY_SAMPLES, "a.json", "it is what is read"),
+        (BY_SAMPLES, "h.json", "it is what is read"),
+        (BY_SAMPLES, "hati.toml", "it is what is read"),
+        (BY_MEASURING, "hati.toml", "it is what is read"),
+        (BY_MEASURING, "bench.py", "git tracks it, and Hati did not write it here"),
+        (BY_MEASURING, ".hati/store.sqlite", "that folder is Hati's own"),
+        (BY_MEASURING, "runs.sqlite", "it is a database"),
+        (("run",), "bench.py", "git tracks it, and Hati did not write it here"),
+        (("check",), "bench.py", "git tracks it, and Hati did not write it here"),
+        (("export",), ".hati/store.sqlite", "that folder is Hati's own"),
+        (("export",), "runs.sqlite", "it is a database"),
+        (("runs",), "runs.sqlite", "it is a database"),
+    ],
+)
+def test_what_is_read_measured_or_kept_is_not_written_over(
+    hati_here: Hati, bench: Path, words: tuple[str, ...], file: str, reason: str
+) -> None:
+    hati_here("run", "--budget", "1")
+    hati_here("run", "--budget", "1", "--store", "runs.sqlite")
+    before, runs = (bench / file).read_bytes(), hati_here("export").out
+    options = ["--output"] if words[0] != "assert" else ["--output", "--report"]
+    for option in options:
+        done = hati_here(*words, option, file if option == "--output" else f"json={file}")
+        assert (done.status, done.out) == (2, "")
+        assert f"{file} cannot be written: {reason}; name another file by {option}" in done.err
+    assert (bench / file).read_bytes() == before
+    assert hati_here("export").out == runs
+
+
+@pytest.mark.usefixtures("bench")
+def test_a_result_may_be_written_again_once_it_is_tracked(hati_here: Hati, tmp_path: Path) -> None:
+    assert hati_here(*BY_MEASURING, "--output", "verdict.txt").status == 0
+    git(tmp_path, "add", "verdict.txt")
+    git(tmp_path, "commit", "--quiet", "--message", "what came out")
+    done = hati_here(*BY_MEASURING, "--output", "verdict.txt")
+    assert (done.status, "was measured before" in done.err) == (0, True)
+    (tmp_path / ".hati" / "outputs").unlink()  # as in a fresh clone
+    told = hati_here(*BY_MEASURING, "--output", "verdict.txt")
+    assert (told.status, "where it is an earlier result, remove it first" in told.err) == (2, True)
+    (tmp_path / "verdict.txt").unlink()
+    assert hati_here(*BY_MEASURING, "--output", "verdict.txt").status == 0
+    assert hati_here(*BY_MEASURING, "--output", ".hati/reports").status == 2
+    (tmp_path / ".hati" / "reports").mkdir(exist_ok=True)
+    assert hati_here(*BY_MEASURING, "--output", ".hati/reports/verdict.txt").status == 0
+
+
+@pytest.mark.parametrize("here", ["tools", "."])
+def test_a_verdict_of_a_project_far_from_here_is_no_edit(hati_here: Hati, tmp_path: Path, here: str) -> None:
+    project = tmp_path / "projects" / "group" / "service"
+    project.mkdir(parents=True)
+    (tmp_path / "tools").mkdir()
+    (project / "hati.toml").write_text(BENCH)
+    (project / "bench.py").write_text('print(\'{"metric": "steps", "value": 3}\')')
+    (project / "r.spl").write_text("main(1) <= 4\n")
+    git(tmp_path, "init", "--quiet")
+    words = "assert", str(project / "r.spl"), "--budget", "13", "--output", "verdict.txt"
+    assert hati_here(*words, folder=tmp_path / here).status == 0
+    for again in (words, words[:-2]):
+        assert "was measured before" in hati_here(*again, folder=tmp_path / here).err

@@ -2,9 +2,31 @@
 
 from __future__ import annotations
 
+import subprocess
+from hashlib import sha256
 from pathlib import Path
 
-from hati.subject import directory_revision, remember_output
+import pytest
+
+from hati.subject import directory_revision, remember_output, remember_store
+from hati.subject.revision import tree_files
+
+
+def git(root: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", *identity, *arguments], cwd=root, check=True, capture_output=True)
+
+
+@pytest.fixture
+def tracked(tmp_path: Path) -> Path:
+    """A file that git tracks in a project."""
+    (tmp_path / ".hati").mkdir()
+    (tmp_path / ".hati" / ".gitignore").write_text("*")
+    (tmp_path / "bench.py").write_text("1")
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", "--all")
+    git(tmp_path, "commit", "--quiet", "--message", "first")
+    return tmp_path / "bench.py"
 
 
 def test_a_remembered_output_does_not_change_the_revision(tmp_path: Path) -> None:
@@ -19,7 +41,7 @@ def test_a_remembered_output_does_not_change_the_revision(tmp_path: Path) -> Non
     assert directory_revision(tmp_path) == before
     report.write_text("changed")
     assert directory_revision(tmp_path) == before
-    assert (tmp_path / ".hati" / "outputs").read_text() == "answer.json\n"
+    assert (tmp_path / ".hati" / "outputs").read_text() == f"{sha256(b'{}').hexdigest()}  answer.json\n"
 
 
 def test_what_is_in_hatis_own_folder_need_not_be_remembered(tmp_path: Path) -> None:
@@ -40,3 +62,30 @@ def test_the_project_file_is_not_the_subject(tmp_path: Path) -> None:
     before = directory_revision(tmp_path)
     (tmp_path / "hati.toml").write_text("# a comment")
     assert directory_revision(tmp_path) == before
+
+
+def test_a_tracked_file_that_was_restored_is_the_subjects(tracked: Path) -> None:
+    root = tracked.parent
+    before = directory_revision(root)
+    tracked.write_text("{}")
+    remember_output(root, tracked)
+    assert tracked.relative_to(root) not in tree_files(root)
+    git(root, "checkout", "--quiet", "bench.py")
+    assert directory_revision(root) == before
+    assert tracked.relative_to(root) in tree_files(root)
+
+
+def test_a_tracked_file_that_was_listed_before_contents_were_is_the_subjects(tracked: Path) -> None:
+    (tracked.parent / ".hati" / "outputs").write_text("bench.py\nreport.json\n")
+    (tracked.parent / "report.json").write_text("{}")
+    assert tree_files(tracked.parent) == [Path("bench.py")]
+
+
+def test_a_store_that_git_tracks_is_none_of_the_subject(tracked: Path) -> None:
+    root, store = tracked.parent, tracked.with_name("store.sqlite")
+    before = directory_revision(root)
+    store.write_text("a run")
+    remember_store(root, store)
+    git(root, "add", "--all")
+    store.write_text("two runs")
+    assert directory_revision(root) == before

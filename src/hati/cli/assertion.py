@@ -15,7 +15,7 @@ from hati.cli.compare import UNDECIDED, WORSE
 from hati.cli.dry_run import write_foreseen
 from hati.cli.given import refuse_given
 from hati.cli.machines import SAMPLES, refuse_others, write_portability
-from hati.cli.output import STDOUT, check_targets, parse_target, say, whether_read_or_not
+from hati.cli.output import STDOUT, check_targets, disown, parse_target, say, whether_read_or_not
 from hati.cli.parameters import HERE, DryRun, Fresh, Output, Seed, StorePlace
 from hati.cli.progress import progress
 from hati.cli.screen import parse_share
@@ -122,7 +122,9 @@ def assert_(
         _check_explained(explain, len(requirements), chosen)
     reports = [parse_target(text, AssertionFormat) for text in report or ()]
     formats = [chosen, *(kind for kind, _ in reports)]
-    check_targets(output, reports, *(paths or ()))
+    given = [each.path for each in _named_files([*(samples or ()), *(history or ())])]
+    around = None if samples else project_of(project, paths or [])
+    check_targets(output, reports, *(paths or ()), *given, project=around)
     if machines is not None:
         refuse_others(context, formats)
         confidence = 1.0 - 2.0 * standard.alpha
@@ -140,8 +142,8 @@ def assert_(
             refuse_given(context, ("report", "explain"), "--dry-run, which measures nothing")
         if history:
             raise InputError("--history is for --samples", fix="leave it out, or give samples of all methods")
-        around = project_of(project, paths or [])
-        measured = _measured(requirements, standard, Measuring(around, budget, fresh, dry_run, store), output, chosen)
+        place = project_of(project, paths or [])
+        measured = _measured(requirements, standard, Measuring(place, budget, fresh, dry_run, store), output, chosen)
         if measured is None:
             return 0
         found = measured
@@ -149,6 +151,8 @@ def assert_(
         with whether_read_or_not():
             write_explanation(found.answers[explain - 1], found.standard, output)
     errors = write_assured(found, standard, [*reports, *([(chosen, output)] if explain is None else [])])
+    if around is not None:
+        disown(around, output, *(file for _, file in reports))
     failed = _failed(errors)
     return _status(found, failing) or failed
 

@@ -54,7 +54,7 @@ def bisect(
     from hati.wiring import BisectionRequest, bisect, prepare_bisection, rehearse_bisection, workplace
 
     question = Question(parse_share(alpha), parse_share(margin))
-    check_output(output)
+    check_output(output, project=project)
     place = workplace(project, store)
     configuration = None if settings is None else parse_configuration(place.project.space, settings)
     request = BisectionRequest(good, bad, configuration, benchmark, metric, budget, seed, question)

@@ -17,6 +17,7 @@ from hati.cli.output import (
     STDOUT,
     Format,
     check_targets,
+    disown,
     parse_target,
     say,
     write,
@@ -113,7 +114,7 @@ def check(
     failing = parse_verdicts(fail_on)
     reports = [parse_target(text, CheckFormat) for text in report or ()]
     targets = [(chosen, output), *reports]
-    check_targets(output, reports)
+    check_targets(output, reports, project=project)
     place = workplace(project, store)
     request = GateRequest(revision, reference, benchmark, budget, seed, question)
     prepared = prepare_gate(place, request, fresh=fresh)
@@ -125,6 +126,7 @@ def check(
     ruling = Ruling(found, record_findings(place.store, found, prepared.revisions), failing)
     advice = recalibration_of(prepared, datetime.now(UTC))
     errors = _write_all(ruling, advice, prepared.revisions.within, targets)
+    disown(project, *(file for _, file in targets))
     mark_told(place.store, found, ruling.reports)
     for error in errors:
         say(f"error: {error}")

@@ -45,7 +45,7 @@ def compare_effects(
     from hati.wiring import compare_effects as measured
 
     question = Question(parse_share(alpha))
-    check_output(output)
+    check_output(output, project=project)
     place = workplace(project, store)
     request = DriftRequest(before, after, benchmark, metric, budget, seed, question)
     prepared = prepare_drift(place, request, fresh=fresh)

@@ -81,7 +81,7 @@ def history(
         raise InputError("--alpha 0 finds nothing", fix="give the probability of a false change point, such as 5%")
     options = ReplayOptions(revisions, every, order, runs, project, benchmark, budget, seed, fresh, dry_run, store)
     if path is None:
-        check_output(output)
+        check_output(output, project=project)
         if unit or better or where:
             raise InputError("--unit, --better and --where are for tables", fix="hati.toml says what is measured")
         replay_now(options, metric, level, baseline, DEFAULT_SEED, output, chosen)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 STDOUT = "-"
 _OWN = ".hati"
+_REPORTS = "reports"
+_PROJECT_FILE = "hati.toml"
+_DATABASE = b"SQLite format 3\0"
 _DEPTH = 2
 """How far below the working directory subjects are looked for: results of others count as a change of them."""
 
@@ -55,7 +58,7 @@ def write_pieces(pieces: Iterable[str | bytes], output: str = STDOUT) -> None:
     """Write a result that comes in pieces; a file is replaced in one step, once it is whole.
 
     Raises:
-        InputError: where the file cannot be written.
+        InputError: where the file cannot be written, or is one that Hati keeps.
     """
     data = (piece.encode() if isinstance(piece, str) else piece for piece in pieces)
     if output == STDOUT:
@@ -64,6 +67,7 @@ def write_pieces(pieces: Iterable[str | bytes], output: str = STDOUT) -> None:
         sys.stdout.buffer.flush()
         return
     path = Path(output)
+    _refuse_kept(path)
     try:
         _replace(path, data)
     except OSError as error:
@@ -118,32 +122,38 @@ def discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def check_targets(output: str, reports: Sequence[tuple[Kind, str]], *inputs: Path) -> None:
+def check_targets(output: str, reports: Sequence[tuple[Kind, str]], *inputs: Path, project: Path | None = None) -> None:
     """See that all results can be written, each to a file of its own, before any work is done for them.
 
     Raises:
         InputError: as ``check_output``, and where two are of one file.
     """
-    check_output(output, *inputs)
+    check_output(output, *inputs, project=project)
     seen = {Path(output).resolve()}
     for _, file in reports:
-        check_output(file, *inputs, option="--report")
+        check_output(file, *inputs, project=project, option="--report")
         path = Path(file).resolve()
         if file != STDOUT and path in seen and (path.is_file() or not path.exists()):
             raise InputError(f"{file} is written twice", fix="give each --report, and --output, a file of its own")
         seen.add(path)
 
 
-def check_output(output: str, *inputs: Path, option: str = "--output") -> None:
+def check_output(output: str, *inputs: Path, project: Path | None = None, option: str = "--output") -> None:
     """See that a result can be written there, before any work is done for it; ``option`` is what names it.
 
+    ``project`` is where something is measured.
+
     Raises:
-        InputError: where it is a folder, or in none, or in one that may not be written to, or one of the inputs.
+        InputError: where it is a folder, or in none, or in one that may not be written to, or where it would replace
+            an input, what is measured, or what Hati keeps.
     """
+    if output == STDOUT:
+        return
     path = Path(output)
-    if path.is_file() and any(each.is_file() and path.samefile(each) for each in inputs):
+    if path.is_file() and (path.name == _PROJECT_FILE or any(_is_same(path, each) for each in inputs)):
         raise _unwritable(path, "it is what is read", option)
-    if output == STDOUT or (path.exists() and not path.is_file() and not path.is_dir()):  # a device or a pipe
+    _refuse_kept(path, option)
+    if path.exists() and not path.is_file() and not path.is_dir():  # a device or a pipe
         return
     reason = ""
     if path.is_dir():
@@ -154,20 +164,63 @@ def check_output(output: str, *inputs: Path, option: str = "--output") -> None:
         reason = os.strerror(errno.EACCES)
     if reason:
         raise _unwritable(path, reason, option)
+    if project is not None and path.is_file() and _is_measured(path, project):
+        raise InputError(
+            f"{path} cannot be written: git tracks it, and Hati did not write it here",
+            fix=f"name another file by {option}, or, where it is an earlier result, remove it first",
+        )
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    return other.is_file() and path.samefile(other)
+
+
+def _is_measured(path: Path, project: Path) -> bool:
+    """Whether it is a source of what is measured; what git does not track may be a result."""
+    from hati.subject import Revisions, is_source
+
+    root = (project if project.is_dir() else project.parent).resolve()
+    try:
+        return path.resolve().is_relative_to(Revisions(root).top) and is_source(root, path.resolve())
+    except InputError:  # of a repository that cannot be read nothing is measured
+        return False
+
+
+def _refuse_kept(path: Path, option: str = "--output") -> None:
+    """See that it is no store, and no other of what Hati keeps for itself; reports may be among its own."""
+    folders = path.resolve().parent.parts
+    if _OWN in folders and folders[folders.index(_OWN) + 1 :][:1] != (_REPORTS,):
+        raise _unwritable(path, "that folder is Hati's own", option)
+    if path.is_file():
+        with suppress(OSError), path.open("rb") as file:
+            if file.read(len(_DATABASE)) == _DATABASE:
+                raise _unwritable(path, "it is a database", option)
 
 
 def _unwritable(path: Path, reason: str | None, option: str) -> InputError:
     return InputError(f"{path} cannot be written: {reason}", fix=f"name another file by {option}")
 
 
+def disown(project: Path, *files: str) -> None:
+    """See that results, once written, do not count as a change of a project that is measured, wherever they lie."""
+    root = (project if project.is_dir() else project.parent).resolve()
+    for file in files:
+        if file != STDOUT:
+            _remember(root, Path(file))
+
+
 def _disown(path: Path) -> None:
-    """A result in a subject's folder, or in the repository around it, must not count as a change of the subject."""
+    """The same for the subjects that are seen from here: not every command that writes knows of them."""
+    for root in _subjects(path):
+        _remember(root, path)
+
+
+def _remember(root: Path, path: Path) -> None:
     from hati.subject import Revisions, remember_output
 
-    for root in _subjects(path):
-        with suppress(InputError):  # of a repository that cannot be read nothing is measured
-            top = root if path.resolve().is_relative_to(root) else Revisions(root).top
-            remember_output(root, path, top)
+    with suppress(InputError):  # of a repository that cannot be read nothing is measured
+        top = root if path.resolve().is_relative_to(root) else Revisions(root).top
+        remember_output(root, path, top)
 
 
 def _subjects(path: Path) -> set[Path]:

@@ -51,7 +51,7 @@ def run(
 
     Budget.parse(budget)
     place = workplace(path, store)
-    check_output(output)
+    check_output(output, project=path)
     measured = place.project.benchmark(benchmark)
     space = place.project.space
     configurations = tuple(dict.fromkeys(parse_configuration(space, text) for text in settings or [""]))

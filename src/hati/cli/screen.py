@@ -107,7 +107,7 @@ def screen(
         raise InputError("nothing says how many runs of the table may be looked up", fix="say it, as in --budget 32")
     limit = budget or "2m"
     split = split_budget(limit) if recommend else None
-    check_output(output)
+    check_output(output, path, project=path)
     request = ScreeningRequest(
         metric if place.table is None else None,
         split.screening if split else limit,

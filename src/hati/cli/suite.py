@@ -92,7 +92,7 @@ def suite(
     conditions = tuple(where or ())
     table = TableOptions(space, () if _for_the_other(path, space, against) else conditions, unit, better, deviation)
     place = open_subject(path, store, metric, budget, table)
-    check_output(output)
+    check_output(output, path, project=path)
     request = SuiteRequest(
         metric=metric if place.table is None else None,
         seed=seed,

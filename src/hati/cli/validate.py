@@ -92,7 +92,7 @@ def validate(
     limit = budget or "16"
     table = TableOptions(space, tuple(where or ()), unit, better, deviation)
     place = open_subject(path, store, metric, limit, table)
-    check_output(output)
+    check_output(output, path, project=path)
     request = ValidationRequest(
         study=study,
         metric=metric if place.table is None else place.table.metrics[0].name,

@@ -9,7 +9,7 @@ from hati.subject.cores import duet_cores
 from hati.subject.fingerprint import machine
 from hati.subject.folders import make_own, remedy
 from hati.subject.local import LocalSubject
-from hati.subject.outputs import remember_output
+from hati.subject.outputs import is_source, remember_output, remember_store
 from hati.subject.programs import Ending, Program, Warden
 from hati.subject.revision import directory_revision, modified_since
 from hati.subject.revisions import InPlace, Revisions, Trees
@@ -24,9 +24,11 @@ __all__ = [
     "Warden",
     "directory_revision",
     "duet_cores",
+    "is_source",
     "machine",
     "make_own",
     "modified_since",
     "remedy",
     "remember_output",
+    "remember_store",
 ]

@@ -6,7 +6,6 @@ import hashlib
 import os
 import posixpath
 import stat
-import subprocess
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -14,6 +13,7 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from hati.core import InputError
+from hati.subject.git_files import git_files
 from hati.subject.outputs import outputs
 
 
@@ -103,15 +103,7 @@ def _content(path: Path) -> Content:
 
 def _git_files(root: Path) -> list[Path]:
     """What git lists below the folder; nothing where git or its repository is not there."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
-    try:
-        listed = subprocess.run(command, cwd=root, env=environment, capture_output=True, check=False)
-    except FileNotFoundError:
-        return []
-    if listed.returncode != 0:
-        return []
-    names = {os.fsdecode(name) for name in listed.stdout.split(b"\0") if name}
+    names = git_files(root, "--cached", "--others", "--exclude-standard")
     files = []
     for path in map(Path, names):
         if (root / path).is_dir() and not (root / path).is_symlink():  # a submodule

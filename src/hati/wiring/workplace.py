@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hati.core import Benchmark, InputError, Machine, Pairing
 from hati.project import FILE, Project, parse_project, read_project
 from hati.store import SqlStore, find_store, open_store, read_store
-from hati.subject import InPlace, Revisions, duet_cores, machine, make_own, remedy, remember_output
+from hati.subject import InPlace, Revisions, duet_cores, machine, make_own, remedy, remember_store
 
 if TYPE_CHECKING:
     from hati.engine import LocalEngine, TableEngine
@@ -165,7 +165,7 @@ def _disown(root: Path, store: SqlStore) -> None:
     with suppress(OSError):  # of a folder that nobody may write to no revision is measured
         make_own(root)
     for file in store.files:
-        remember_output(root, file, top)
+        remember_store(root, file, top)
 
 
 def _holds(folder: Path, store: SqlStore) -> bool:
