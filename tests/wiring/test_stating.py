@@ -189,3 +189,17 @@ def new(values): ...
     (project / "tests" / "perf.py").write_text(stated)
     found = [str(each.resolved(one, Book())) for each in formulas_in([project]) for one in each.ground.relations]
     assert found == ["lists:old@HEAD[rand](1) <= lists:old[rand](1)"]
+
+
+def test_generators_may_stand_for_one_another(project: Path) -> None:
+    stated = """
+import hati
+from lists import old, rand
+
+@hati.spl("SELF[g, i](1) <= 1 s", g="h", h="rand", i="h('z')")
+def new(values): ...
+"""
+    (project / "tests" / "perf.py").write_text(stated)
+    (found,) = formulas_in([project])
+    (relation,) = found.ground.relations
+    assert str(found.resolved(relation, Book())) == "tests.perf:new[lists:rand, lists:rand('z')](1) <= 1 s"
