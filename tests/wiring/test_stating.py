@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,19 @@ def test_what_cannot_be_imported_is_told_in_a_line(tmp_path: Path) -> None:
         formulas_in([tmp_path / "my-perf.py"])
     with pytest.raises(InputError, match=r"no @hati\.spl"):
         formulas_in([tmp_path])
+
+
+def test_the_command_that_shows_why_a_file_cannot_be_imported_works_as_it_is_told(tmp_path: Path) -> None:
+    project = tmp_path / "it's here"
+    (project / "src").mkdir(parents=True)
+    (project / "pyproject.toml").touch()
+    (project / "beside.py").touch()
+    (project / "src" / "b3.py").write_text("import hati\nimport beside\n\n@hati.spl(3)\ndef g(): ...\n")
+    with pytest.raises(InputError) as caught:
+        formulas_in([project])
+    command = caught.value.fix.removeprefix("see: ")
+    told = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "TypeError: 3 is no formula" in told.stderr
 
 
 @pytest.mark.parametrize(
