@@ -12,6 +12,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from hati.cli import main
+from hati.core import InputError
 from hati.studies.assertion import answer
 
 if TYPE_CHECKING:
@@ -509,6 +511,29 @@ def test_a_function_that_there_is_not_is_told_with_its_neighbours(tmp_path: Path
     done = hati("assert", "--formula", "perf:slo(20) <= perf:slow(20)", "--budget", "14")
     assert done.status == 4
     assert "perf has no 'slo'; did you mean 'slow'? " in " ".join(done.out.split())
+
+
+def test_a_method_that_there_is_not_is_told_before_anything_is_read(
+    tmp_path: Path, hati_here: Hati, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(*_: object) -> None:
+        raise InputError("a file cannot be read")
+
+    monkeypatch.setattr("hati.subject.revisions.directory.Folder.revision", unreadable)
+    done = hati_here("assert", "--project", str(tmp_path), "--formula", "m(22) <= 2 ms", "--dry-run")
+    assert done.status == 2
+    assert f"there is no method 'm', and no hati.toml in {tmp_path}; write a Python function" in done.err
+
+
+def test_a_working_directory_that_is_gone_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert main(["assert", "--formula", "m(22) <= 2 ms", "--dry-run"]) == 2
+    assert capfd.readouterr().err == "error: the working directory is gone; change to one that is there\n"
 
 
 def test_what_has_two_names_is_told_to_be_the_same(counted: Path, hati: Hati) -> None:

@@ -169,3 +169,19 @@ def test_aliases_add_up_with_their_use() -> None:
     with pytest.raises(InputError, match="already has its revision"):
         resolved(methods[2])
     assert Declarations().resolved(methods[0]) == methods[0]
+
+
+def test_generators_stand_for_one_another_in_chains() -> None:
+    declared = "generator g = h\ngenerator h = m:rand@v1\ngenerator i = j('x')\ngenerator j = h\ngenerator k = k\n"
+    file = parse_file(f"{declared}m:f[g, i](1) <= m:f[i, k](2)\nm:f[g(3), k('y')](1) <= m:f[g@v2](1)", "a.spl")
+    relations = [item.formula.relations[0] for item in file.formulas]
+    sides = [side for each in relations for side in (each.left, each.right)]
+    used = [side.measured.method for side in sides if isinstance(side, Performance)]
+    resolved = file.declarations.resolved
+    assert [str(resolved(method)) for method in used[:3]] == [
+        "m:f[m:rand@v1, m:rand@v1('x')](1)",
+        "m:f[m:rand@v1('x'), k](2)",
+        "m:f[m:rand@v1(3), k('y')](1)",
+    ]
+    with pytest.raises(InputError, match="'h' already has its revision"):
+        resolved(used[3])

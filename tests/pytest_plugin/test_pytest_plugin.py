@@ -177,7 +177,11 @@ def test_commands_are_those_that_hati_assert_would_start(
 def test_what_cannot_be_measured_is_told_without_a_traceback(run: Run, pytester: pytest.Pytester) -> None:
     done = run("--hati", "--hati-budget=5", "formulas.spl::ordered")
     done.assert_outcomes(failed=1)
-    done.stdout.fnmatch_lines(["5 runs cannot decide: it takes 7 of *, 7 of *; give --budget 14 or more*"])
+    done.stdout.fnmatch_lines(["5 runs cannot decide: it takes 7 of *, 7 of *; give --hati-budget 14 or more*"])
+    done = run("--hati", "--hati-budget=5", "formulas.spl")
+    done.assert_outcomes(failed=4)
+    told = set(re.findall(r".* cannot decide: .*", done.stdout.str()))
+    assert len({line.removeprefix("E ").strip() for line in told if "FAILED" not in line}) == 1, told
     done.stdout.no_fnmatch_line("*Traceback*")
     pytester.makefile(".spl", formulas="quick <=")
     done = run("--hati", "formulas.spl")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,19 @@ def test_what_cannot_be_imported_is_told_in_a_line(tmp_path: Path) -> None:
         formulas_in([tmp_path])
 
 
+def test_the_command_that_shows_why_a_file_cannot_be_imported_works_as_it_is_told(tmp_path: Path) -> None:
+    project = tmp_path / "it's here"
+    (project / "src").mkdir(parents=True)
+    (project / "pyproject.toml").touch()
+    (project / "beside.py").touch()
+    (project / "src" / "b3.py").write_text("import hati\nimport beside\n\n@hati.spl(3)\ndef g(): ...\n")
+    with pytest.raises(InputError) as caught:
+        formulas_in([project])
+    command = caught.value.fix.removeprefix("see: ")
+    told = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "TypeError: 3 is no formula" in told.stderr
+
+
 @pytest.mark.parametrize(
     ("ending", "why"),
     [("sys.exit(0)", "perf ended by itself as it was loaded"), ("os._exit(0)", "it ended by itself as it was loaded")],
@@ -189,3 +203,17 @@ def new(values): ...
     (project / "tests" / "perf.py").write_text(stated)
     found = [str(each.resolved(one, Book())) for each in formulas_in([project]) for one in each.ground.relations]
     assert found == ["lists:old@HEAD[rand](1) <= lists:old[rand](1)"]
+
+
+def test_generators_may_stand_for_one_another(project: Path) -> None:
+    stated = """
+import hati
+from lists import old, rand
+
+@hati.spl("SELF[g, i](1) <= 1 s", g="h", h="rand", i="h('z')")
+def new(values): ...
+"""
+    (project / "tests" / "perf.py").write_text(stated)
+    (found,) = formulas_in([project])
+    (relation,) = found.ground.relations
+    assert str(found.resolved(relation, Book())) == "tests.perf:new[lists:rand, lists:rand('z')](1) <= 1 s"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,3 +84,39 @@ def test_what_is_no_file_of_formulas_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.spl").write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match="is not UTF-8 text"):
         formulas_in([tmp_path / "x.spl"])
+
+
+def test_what_a_folder_has_of_that_name_and_is_no_file_is_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def waits(_: Path, **__: object) -> None:
+        raise AssertionError("a pipe that nobody writes to is read")
+
+    monkeypatch.setattr(Path, "read_text", waits)
+    monkeypatch.setattr(Path, "read_bytes", waits)
+    os.mkfifo(tmp_path / "p.py")
+    with pytest.raises(InputError, match=r"there is no \.spl file below"):
+        formulas_in([tmp_path])
+    os.mkfifo(tmp_path / "p.spl")
+    with pytest.raises(InputError, match=r"p\.spl is no file; remove it"):
+        formulas_in([tmp_path])
+    (tmp_path / "b.spl").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(InputError, match=r"b\.spl is a link that leads nowhere; remove it"):
+        formulas_in([tmp_path])
+
+
+def test_folders_that_vanish_while_a_folder_is_read_are_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.spl").write_text("a <= b\n")
+    (tmp_path / "gone").mkdir()
+    walk = os.walk
+
+    def walking(*arguments: Any, **named: Any) -> Iterator[Any]:
+        for each in walk(*arguments, **named):
+            yield each
+            if (tmp_path / "gone").exists():
+                (tmp_path / "gone").rmdir()
+
+    monkeypatch.setattr("os.walk", walking)
+    assert len(formulas_in([tmp_path])) == 1

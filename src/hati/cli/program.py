@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType
 
 import typer
@@ -40,10 +41,22 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if debug:
             raise
+        if _is_nowhere():
+            say("error: the working directory is gone; change to one that is there")
+            return BAD_INPUT
         where = f": {error.filename}" if error.filename else ""
         fix = "; free some space" if error.errno in {errno.ENOSPC, errno.EDQUOT} else ""
         say(f"error: {error.strerror or error}{where}{fix}")
         return NOT_MEASURED if error.errno in _MACHINE_TROUBLE else BAD_INPUT
+
+
+def _is_nowhere() -> bool:
+    """Whether the working directory was removed."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 _MACHINE_TROUBLE = {errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE}

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from hati.core import HatiError, MeasurementError
+from hati.core import HatiError, InputError, MeasurementError
 from hati.logic.interpret import Verdict
 from hati.report import assertion_answer, assertion_evidence, counted, duration
 from hati.studies.assertion import Answer, Assured, Book, Requirement, Standard, hindrances, unmeasured
-from hati.wiring import PreparedAssertion, Workplace, assure, prepare_assertion, workplace_around
+from hati.wiring import PreparedAssertion, ShortBudgetError, Workplace, assure, prepare_assertion, workplace_around
 
 Stated = tuple[Path, Requirement]
 """The project's folder, and a formula about it."""
@@ -64,6 +64,9 @@ class Measurements:
             self._judged.update(wrong)
             if right:
                 self._judged.update(zip(right, self._made(place, tuple(right.values())), strict=True))
+        except ShortBudgetError as error:
+            short = InputError(error.message, fix=f"give --hati-budget {error.least} or more, or a time such as 2m")
+            self._judged.update(dict.fromkeys(stated.keys() - self._judged.keys(), short))
         except HatiError as error:
             self._judged.update(dict.fromkeys(stated.keys() - self._judged.keys(), error))
 
@@ -71,6 +74,8 @@ class Measurements:
         """Those that cannot be prepared alone; none where all can be together."""
         try:
             self._prepared(place, tuple(stated.values()))
+        except ShortBudgetError:
+            return {}
         except HatiError:
             pass
         else:
@@ -79,6 +84,8 @@ class Measurements:
         for test, each in stated.items():
             try:
                 self._prepared(place, (each,))
+            except ShortBudgetError:
+                continue
             except HatiError as error:
                 wrong[test] = error
         return wrong

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import shlex
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -67,7 +68,9 @@ def read_statements(file: Path, root: Path, interpreter: Interpreter | None = No
         words = [program, str(script), f"tell={module}", f"working={root.resolve()}"]
         done = _ended([*words, *interpreter.arguments], root, file)
     if why := _why_not(done):
-        raise InputError(f"{file} cannot be imported: {why}", fix=f"see: {program} -c 'import {module}'")
+        places = ":".join(str(folder) for folder in _folders(root, interpreter.roots))
+        again = f"PYTHONPATH={shlex.quote(places)} {shlex.quote(program)} -c 'import {module}'"
+        raise InputError(f"{file} cannot be imported: {why}", fix=f"see: {again}")
     return tuple(_statement(each) for each in json.loads(done.stdout))
 
 
@@ -89,6 +92,11 @@ def module_of(file: Path, root: Path, roots: tuple[str, ...]) -> str:
         f"{file} is no module that can be imported from {listed}",
         fix="move or rename it, or name its folder in `roots` of [python]",
     )
+
+
+def _folders(root: Path, roots: tuple[str, ...]) -> list[Path]:
+    """The roots that are there, from which modules are imported."""
+    return [place for place in ((root / folder).resolve() for folder in roots) if place.is_dir()]
 
 
 def _why_not(done: subprocess.CompletedProcess[str]) -> str:

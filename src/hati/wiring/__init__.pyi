@@ -9,6 +9,7 @@ from .asserting import together as together
 from .asserting import unused_names as unused_names
 from .assuring import PreparedAssertion as PreparedAssertion
 from .assuring import RehearsedAssertion as RehearsedAssertion
+from .assuring import ShortBudgetError as ShortBudgetError
 from .assuring import assure as assure
 from .assuring import prepare_assertion as prepare_assertion
 from .assuring import project_around as project_around

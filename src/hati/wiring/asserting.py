@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 from hati.core import InputError, Sample
 from hati.core.nearest import suggestion
@@ -179,7 +179,7 @@ def _samples(file: NamedFile) -> tuple[Sample, ...]:
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
         seen = sorted(file for file in _below(path) if file.suffix in {SUFFIX, PYTHON})
-        found = [file for file in seen if file.suffix == SUFFIX or has_statements(file)]
+        found = [file for file in seen if _has_formulas(file)]
         if not found:
             raise InputError(f"there is no {SUFFIX} file below {path}, and no @hati.spl", fix="name a file of formulas")
         return found
@@ -188,18 +188,34 @@ def _files(path: Path) -> list[Path]:
     return [path]
 
 
+def _has_formulas(file: Path) -> bool:
+    """Whether a file below a folder has some.
+
+    Raises:
+        InputError: for a file of formulas that is none, such as a pipe, or a link that leads nowhere.
+    """
+    if file.is_file():
+        return file.suffix == SUFFIX or has_statements(file)
+    if file.suffix == SUFFIX:
+        why = "is no file" if file.exists() else "is a link that leads nowhere"
+        raise InputError(f"{file} {why}", fix="remove it, or name the files of formulas")
+    return False
+
+
 def _below(path: Path) -> Iterator[Path]:
     """All files in a folder, but what is hidden.
 
     Raises:
-        InputError: for a folder that cannot be listed.
+        InputError: for a folder that cannot be listed, unless it is gone by now.
     """
     for place, folders, names in os.walk(path, onerror=_refuse_folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (Path(place, name) for name in names if not name.startswith("."))
 
 
-def _refuse_folder(error: OSError) -> NoReturn:
+def _refuse_folder(error: OSError) -> None:
+    if isinstance(error, FileNotFoundError):
+        return
     raise InputError(f"{error.filename} cannot be read: {error.strerror}", fix="see its rights") from error
 
 

@@ -37,6 +37,14 @@ _RELEASE = "=="
 _MARKS = (("hati.toml",), ("pyproject.toml", ".git", ".svn"))
 
 
+class ShortBudgetError(InputError):
+    """A budget of fewer runs than decide all formulas at the earliest, which are ``least``."""
+
+    def __init__(self, message: str, least: int) -> None:
+        super().__init__(message, fix=f"give --budget {least} or more, or a time such as 2m")
+        self.least = least
+
+
 @dataclass(frozen=True)
 class PreparedAssertion:
     """Formulas whose methods can be measured, resumed or concluded."""
@@ -103,7 +111,8 @@ def prepare_assertion(
     measured once more, and all is measured anew where what is left of its budget is of too few runs to decide them.
 
     Raises:
-        InputError: where a formula is about what cannot be found or measured, or the budget cannot decide.
+        InputError: where a formula is about what cannot be found or measured.
+        ShortBudgetError: where the budget cannot decide.
     """
     revisions = Revisions(place.project.root, _python_of_releases(place, requirements))
     points = _points(place, revisions, requirements)
@@ -128,10 +137,8 @@ def _see_enough(study: Assertion) -> None:
         listed = [f"{each.least} of {each.methods[0]}" for each in methods]
         others = [f"{len(listed) - _MOST_LISTED} others"] if len(listed) > _MOST_LISTED else []
         given = counted(int(study.budget.runs), "run")
-        raise InputError(
-            f"{given} cannot decide: it takes {', '.join([*listed[:_MOST_LISTED], *others])}",
-            fix=f"give --budget {least} or more, or a time such as 2m",
-        )
+        takes = ", ".join([*listed[:_MOST_LISTED], *others])
+        raise ShortBudgetError(f"{given} cannot decide: it takes {takes}", least)
 
 
 def assure(prepared: PreparedAssertion, announce: Announce = mute, observe: Observer = silent) -> Assured:

@@ -74,8 +74,9 @@ def point_of(
         environment = environments(find(method.revision)) if past else None
         benchmark, own = _of_python(place, method, asked, environment), _WALL
     else:
+        file = place.project.file
         raise InputError(
-            f"there is no method {method.name!r}",
+            f"there is no method {method.name!r}{'' if file.exists() else f', and no {file.name} in {file.parent}'}",
             fix=suggestion(method.name, list(known)) if known else "write a Python function as module:function",
         )
     revision = find(method.revision or ".")

@@ -33,7 +33,8 @@ def mute(_: str) -> None:
 class Workplace:
     """A project on this machine, its store and its present revision; or a ``table`` in the place of its program.
 
-    ``folder`` has the files of the present revision; a table has none.
+    ``folder`` has the files of the present revision; a table has none. Methods of formulas have revisions of their own:
+    for them neither is read, and ``revision`` is ``""``.
     """
 
     project: Project
@@ -117,25 +118,22 @@ def workplace(path: Path, place: str | None) -> Workplace:
     Raises:
         InputError: for all that is wrong with it, and where the path names a table.
     """
-    _refuse_table(path)
-    project = read_project(path)
-    if place is None:
-        _make_folder(project.root)
-    return _in_place(project, open_store(place or _default_store(project.root)))
+    project, store = _opened(path, place)
+    folder = InPlace(project.root)
+    return Workplace(project, store, machine(), folder.revision, folder=folder)
 
 
 def workplace_around(root: Path, place: str | None) -> Workplace:
-    """The same of a folder that need not have a project file: its project then has no benchmark of its own.
+    """That of formulas, in a folder that need not have a project file: its project then has no benchmark of its own.
 
     Raises:
         InputError: for all that is wrong with the file, where there is one.
     """
     if (root / FILE).exists() or not root.is_dir():
-        return workplace(root, place)
-    if place is None:
-        _make_folder(root)
-    project = parse_project("", root / FILE)
-    return _in_place(project, open_store(place or _default_store(root)))
+        project, store = _opened(root, place)
+    else:
+        project, store = _stored(parse_project("", root / FILE), place)
+    return Workplace(project, store, machine(), "")
 
 
 def workplace_to_look(root: Path, place: str | None) -> Workplace:
@@ -148,10 +146,17 @@ def workplace_to_look(root: Path, place: str | None) -> Workplace:
     return workplace_around(root, place if place is not None or known else IN_MEMORY)
 
 
-def _in_place(project: Project, store: SqlStore) -> Workplace:
+def _opened(path: Path, place: str | None) -> tuple[Project, SqlStore]:
+    _refuse_table(path)
+    return _stored(read_project(path), place)
+
+
+def _stored(project: Project, place: str | None) -> tuple[Project, SqlStore]:
+    if place is None:
+        _make_folder(project.root)
+    store = open_store(place or _default_store(project.root))
     _disown(project.root, store)
-    folder = InPlace(project.root)
-    return Workplace(project, store, machine(), folder.revision, folder=folder)
+    return project, store
 
 
 def _disown(root: Path, store: SqlStore) -> None:

@@ -53,7 +53,7 @@ MALFORMED = (
     Malformed("twice.json", own() + own(), ":", "trailing garbage"),
     Malformed("comma.json", own("2.5,", "2.5,,"), ":15:", "no JSON"),
     Malformed("quotes.json", own('"warmup"', "'warmup'"), ":12:", "no JSON"),
-    Malformed("nan.json", own("2.5", "NaN"), ":15:", "NaN"),
+    Malformed("nan.json", own("2.5", "NaN"), ":15:", "are no numbers of JSON; leave out what was not measured\n"),
     Malformed("infinity.json", own("2.5", "Infinity"), ":15:", "Infinity"),
     Malformed("overflow.json", own("2.5", "1e999"), ":15:", "too large"),
     Malformed("huge.json", own("2.5", "1e200"), VALUES, "beyond 1e+100"),

@@ -154,17 +154,13 @@ class Declarations:
         return replace(method, workload=self._generator(method.workload), instance=self._generator(method.instance))
 
     def _generator(self, generator: Generator | None) -> Generator | None:
-        if generator is None or generator.callee.name not in self.generators:
-            return generator
-        target = ground_generator(self.generators[generator.callee.name], self.values)
-        _check_once(generator.callee.name, "its arguments", target.arguments, generator.arguments)
-        _check_once(generator.callee.name, "its revision", target.revision, generator.revision)
-        return replace(
-            target,
-            arguments=generator.arguments or target.arguments,
-            revision=generator.revision or target.revision,
-            offset=generator.offset,
-        )
+        if generator is None:
+            return None
+        seen: list[str] = []
+        while (name := generator.callee.name) in self.generators and name not in seen:
+            seen.append(name)
+            generator = _made(ground_generator(self.generators[name], self.values), generator)
+        return generator
 
 
 def _refuse_circle(meant: Mapping[str, str], what: str) -> None:
@@ -195,6 +191,18 @@ def _merged(target: Method, use: Method) -> Method:
         workload=use.workload or target.workload,
         instance=use.instance or target.instance,
         arguments=use.arguments or target.arguments,
+        offset=use.offset,
+    )
+
+
+def _made(target: Generator, use: Generator) -> Generator:
+    """What a generator stands for with what its use adds."""
+    _check_once(use.callee.name, "its arguments", target.arguments, use.arguments)
+    _check_once(use.callee.name, "its revision", target.revision, use.revision)
+    return replace(
+        target,
+        arguments=use.arguments or target.arguments,
+        revision=use.revision or target.revision,
         offset=use.offset,
     )
 

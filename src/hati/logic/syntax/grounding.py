@@ -25,7 +25,9 @@ def compared(comparison: Comparison, values: Values) -> Truth:
     left, right = folded(comparison.left, values), folded(comparison.right, values)
     if isinstance(left, Text) or isinstance(right, Text):
         if comparison.comparator is not Comparator.EQUAL:
-            raise NodeError(comparison, f"texts have no order: {left} {comparison.comparator} {right}", fix="use =")
+            constant = left is comparison.left and right is comparison.right
+            fix = "write a method's name in backquotes" if constant else "use ="
+            raise NodeError(comparison, f"texts have no order: {left} {comparison.comparator} {right}", fix=fix)
         return Truth(left == right, offset=comparison.offset)
     check_alike(left, right)
     first, second = float(evaluate(left)), float(evaluate(right))

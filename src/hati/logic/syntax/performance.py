@@ -160,7 +160,8 @@ class Limit(Side):
         if self.amount.observes:
             raise InputError("a limit does not depend on what is measured")
         if any(isinstance(node, Text) for node in self.amount.nodes()):
-            raise InputError(f"{self.amount} is no limit", fix="use a number with its unit")
+            fix = "use a number with its unit, or a method's name in backquotes"
+            raise InputError(f"{self.amount} is no limit", fix=fix)
 
     def __str__(self) -> str:
         return self.amount.bracketed(20)

@@ -53,7 +53,7 @@ def _explained(stream: BinaryIO, offset: int, reason: str) -> tuple[str, str | N
     if "UTF8" in reason:
         return f"byte 0x{here[0]:02x} is no UTF-8", "save the file as UTF-8"
     if here in b"NI":
-        return "NaN and Infinity are no numbers of JSON", "leave out what was not measured, or write null"
+        return "NaN and Infinity are no numbers of JSON", "leave out what was not measured"
     if "overflow" in reason:
         return "this number is too large", "use a larger unit"
     first = reason.splitlines()[0] if reason else "parse error"
