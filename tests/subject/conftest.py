@@ -74,20 +74,20 @@ def running(marker: str) -> list[int]:
 
 @pytest.fixture
 def lives() -> Callable[[str], bool]:
-    """Whether a process with a text among its arguments lives now."""
-    return lambda marker: bool(running(marker))
+    """Whether a process with a text among its arguments lives: while it is being started, /proc tells none of them."""
+    return lambda marker: _soon(lambda: bool(running(marker)))
 
 
 @pytest.fixture
 def all_gone() -> Callable[[str], bool]:
     """Whether no process with a text among its arguments is left, within a few seconds."""
+    return lambda marker: _soon(lambda: not running(marker))
 
-    def wait(marker: str) -> bool:
-        deadline = time.monotonic() + 5
-        while running(marker):
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.01)
-        return True
 
-    return wait
+def _soon(true: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 5
+    while not true():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
