@@ -84,6 +84,15 @@ class PostgresServer:
         self._process.send_signal(signal.SIGQUIT)
         self._process.wait(timeout=_WAIT_SECONDS)
 
+    def reload(self) -> None:
+        """Have it read its files anew, and wait until it has."""
+        before = self._loaded()
+        self.execute("SELECT pg_reload_conf()")
+        deadline = time.monotonic() + _WAIT_SECONDS
+        while self._loaded() == before:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+
     def database(self, template: str | None = None) -> str:
         """The URL of a new database: empty, or a copy of the one at ``template``, to which nobody is connected."""
         self._made += 1
@@ -104,6 +113,11 @@ class PostgresServer:
         """Let it do something, in the database at a place where one is given."""
         with psycopg.connect(place or self._place("postgres"), autocommit=True) as connection:
             connection.execute(statement)  # type: ignore[call-overload]  # a literal is asked for
+
+    def _loaded(self) -> object:
+        """When the server read its files, as a new connection learns from it."""
+        with psycopg.connect(self._place("postgres")) as connection:
+            return connection.execute("SELECT pg_conf_load_time()").fetchone()
 
     def _create(self, name: str) -> None:
         """Where PostgreSQL is new enough, in a language whose order of texts is not that of the characters."""

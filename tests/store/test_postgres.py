@@ -111,11 +111,10 @@ def strict(postgres: PostgresServer) -> Iterator[str]:
     rules.write_text("local all hati,nobody,reader trust\nlocal all strict scram-sha-256\n")
     for role in ("strict", "reader", "stranger"):
         postgres.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'another'")
-    postgres.execute("SELECT pg_reload_conf()")
-    time.sleep(0.1)
+    postgres.reload()
     yield url
     rules.write_text(before)
-    postgres.execute("SELECT pg_reload_conf()")
+    postgres.reload()
 
 
 @pytest.mark.parametrize("what", REFUSED)
