@@ -115,6 +115,13 @@ def test_a_p_value_beside_a_limit_is_of_one_look() -> None:
     assert 1.0 / skewed_e_values(20.0 - values)[14] < 1e-6
 
 
+@pytest.mark.parametrize("sign", [Sign.BELOW, Sign.ABOVE])
+def test_of_equal_values_rounding_tells_nothing(sign: Sign) -> None:
+    left, right = (Measured(tuple(np.full(size, 0.1) for _ in range(20))) for size in (3, 7))
+    assert decide_early(left, right, Relation(sign)).verdict is Verdict.INCONCLUSIVE
+    assert decide_early(left, Limit(0.1), Relation(sign)).verdict is Verdict.INCONCLUSIVE
+
+
 def test_looks_before_the_first_show_nothing() -> None:
     values = np.full(20, 10.0)
     assert Alone(values, 20.0, 13).at(12).below(1.0) == Pairs(values, 2.0 * values, 7).at(6).below(1.0) == 1.0

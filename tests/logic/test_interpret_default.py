@@ -275,6 +275,22 @@ def test_an_interval_ends_where_a_test_with_a_history_does(deviations: list[floa
 means = st.lists(st.floats(1.0, 100.0).map(lambda v: round(v, 3)), min_size=5, max_size=8).map(lambda v: of_means(*v))
 
 
+@pytest.mark.parametrize("value", [0.1, 0.7, 1.1])
+@pytest.mark.parametrize("sizes", [((5, 1), (6, 3)), ((20, 7), (7, 1000))])
+@pytest.mark.parametrize("history", [0, 30])
+def test_of_equal_values_rounding_tells_nothing(
+    value: float, sizes: tuple[tuple[int, int], tuple[int, int]], history: int
+) -> None:
+    """Means of so many equal values differ in their last digits."""
+    left, right = (
+        Measured(tuple(np.full(size, value) for _ in range(runs)), tuple(np.full(3, value) for _ in range(history)))
+        for runs, size in sizes
+    )
+    assert [told(left, right, sign).verdict for sign in ("<", ">")] == [Verdict.INCONCLUSIVE] * 2
+    beside = Measured((left.runs[0],) * 100)
+    assert [told(beside, Limit(value), sign).verdict for sign in ("<", ">")] == [Verdict.INCONCLUSIVE] * 2
+
+
 @settings(max_examples=25)
 @given(left=means, right=means, margin=st.sampled_from([0.0, 0.02, 0.2]))
 def test_at_least_is_at_most_with_the_sides_exchanged(left: Measured, right: Measured, margin: float) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from hati.core import FloatArray
+from hati.logic.interpret.measured import mean_of
 from hati.logic.interpret.unseen import UNSEEN, unseen
 from hati.stats import (
     POWER,
@@ -44,7 +45,8 @@ class SideMean:
 
 def side_mean(values: FloatArray) -> SideMean:
     """Of independent values, shape (n,), n >= 2."""
-    return SideMean(float(values.mean()), float(values.var(ddof=1)), len(values), len(values) - 1.0)
+    mean = mean_of(values)
+    return SideMean(mean, float(((values - mean) ** 2).sum()) / (len(values) - 1), len(values), len(values) - 1.0)
 
 
 def limit_mean(value: float) -> SideMean:

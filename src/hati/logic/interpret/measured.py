@@ -52,5 +52,10 @@ class Measured:
         return _means(self.history)
 
 
+def mean_of(values: FloatArray) -> float:
+    """The mean; rounding does not carry it beyond the values, so that the mean of equal ones is their value."""
+    return float(min(max(values.mean(), values.min()), values.max()))
+
+
 def _means(runs: tuple[FloatArray, ...]) -> FloatArray:
-    return np.array([run.mean() for run in runs], dtype=np.float64)
+    return np.array([mean_of(run) for run in runs], dtype=np.float64)

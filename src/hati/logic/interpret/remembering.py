@@ -12,7 +12,7 @@ import numpy as np
 from hati.core import FloatArray
 from hati.logic.interpret.bootstrap import Resampled, upper_quantile
 from hati.logic.interpret.contrast import Contrast, SideMean
-from hati.logic.interpret.measured import Measured
+from hati.logic.interpret.measured import Measured, mean_of
 from hati.stats import chi_square_cdf, normal_quantile, t_quantile
 
 DRAWS = 2_000
@@ -41,8 +41,8 @@ class Deviations:
         several = [means for means in samples if len(means) > 1]
         relative = all(float(means.mean()) > 0.0 for means in samples)
         parts = [
-            (means - means.mean()) / (means.mean() if relative else 1.0) * math.sqrt(len(means) / (len(means) - 1))
-            for means in several
+            (means - mean) / (mean if relative else 1.0) * math.sqrt(len(means) / (len(means) - 1))
+            for means, mean in zip(several, map(mean_of, several), strict=True)
         ]
         return cls(np.concatenate(parts), float(sum(len(means) - 1 for means in several)), relative)
 
@@ -204,4 +204,4 @@ def _shared(histories: Sequence[FloatArray]) -> bool:
 
 
 def _side(side: Measured, varying: Deviations) -> _Side:
-    return _Side(float(side.means.mean()), float(side.own_means.mean()), len(side.runs), varying)
+    return _Side(mean_of(side.means), mean_of(side.own_means), len(side.runs), varying)
