@@ -299,6 +299,16 @@ def test_earlier_samples_tell_how_runs_vary(tmp_path: Path, hati_here: Hati) -> 
     assert (alone.status, "--history is for --samples" in alone.err) == (2, True)
 
 
+@pytest.mark.usefixtures("files")
+def test_definition_4_10_resamples_earlier_samples(hati_here: Hati) -> None:
+    words = "--formula", "few <= b", "--samples", SAMPLES, "--interpretation", "nonparametric", "--format", "json"
+    found = [hati_here("assert", *words, *more) for more in ([], ["--history", "few=old.json"])]
+    assert [done.status for done in found] == [0, 0]
+    without, with_ = (done.json["formulas"][0]["atoms"][0] for done in found)
+    assert (without["remembered"], with_["remembered"]) == (0, 9)
+    assert without["interval"] != with_["interval"]
+
+
 def test_methods_of_a_project_are_measured_until_all_is_decided(counted: Path, hati: Hati) -> None:
     """By two names of one parameter, which are run once."""
     (counted / "r.spl").write_text("fast(10) <= 120 & fast(n = 10) >= 90\n")

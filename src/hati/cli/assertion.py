@@ -231,7 +231,7 @@ def _by_samples(
     from hati.studies.assertion import Assured, answer
     from hati.wiring import book_of, unused_names
 
-    if history and standard.interpretation is not Interpretation.DEFAULT:
+    if history and standard.interpretation in {Interpretation.WELCH, Interpretation.PARAMETRIC}:
         raise InputError(f"--interpretation {standard.interpretation} uses no --history", fix="leave one of them out")
     book = book_of(_named_files(samples), _named_files(history))
     if unused := unused_names(requirements, book):
