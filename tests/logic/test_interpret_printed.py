@@ -52,6 +52,13 @@ def test_welch_is_scipys() -> None:
     assert welch(left, right, EQUAL).p_violated == pytest.approx(both.pvalue, rel=1e-9)
 
 
+def test_equality_is_rejected_at_the_level_on_either_side_and_detects_as_much() -> None:
+    left, right = runs(1, 3, 7), runs(2, 4, 5, 10.4)
+    for by in PRINTED:
+        equal, at_most = (of(by, left, right, relation) for relation in (EQUAL, AT_MOST))
+        assert equal.detectable == at_most.detectable
+
+
 def test_welch_of_a_limit_is_scipys() -> None:
     left = runs(1, 3, 7)
     found = welch(left, Limit(9.6), AT_MOST)

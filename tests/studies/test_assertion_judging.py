@@ -96,6 +96,17 @@ def test_equality_is_shown_by_two_tests_and_refuted_by_either() -> None:
     assert found.p_violated == pytest.approx(min(1.0, 2.0 * min(1.0 - side for side in sides)), rel=1e-6)
 
 
+@pytest.mark.parametrize("right", ["b", "10 ms"])
+@pytest.mark.parametrize("stopping", Stopping)
+def test_what_is_detectable_of_an_equality_is_so_at_half_the_level(right: str, stopping: Stopping) -> None:
+    """It is violated by either side at half the level, so that it takes a larger difference to tell."""
+    book = book_of(a=levels(0.010, 16), b=levels(0.010, 16)[::-1])
+    equal = atom(book, f"a = {right} +- 1 ms", Standard(alpha=0.02, stopping=stopping)).evidence
+    halved = atom(book, f"a <= {right} within 1 ms", Standard(alpha=0.01, stopping=stopping)).evidence
+    assert equal.detectable is not None
+    assert equal.detectable == halved.detectable
+
+
 def test_a_limit_on_the_left_is_the_same_question() -> None:
     assert atom(MEANS, "9.9 ms >= a").evidence == atom(MEANS, "a <= 9.9 ms").evidence
     assert atom(MEANS, "9.9 ms >= a").text == "9.9 ms >= a"

@@ -78,7 +78,7 @@ def _told(
         p_holds=holds,
         p_violated=violated,
         interval=interval_of(test, left, right, scale, relation.alpha),
-        detectable=detectable_of(test, Relation(relation.sign, alpha=relation.alpha), right, scale),
+        detectable=detectable_of(test, Relation(Sign.AT_MOST, alpha=relation.alpha), right, scale),
         remembered=sum(len(side.history) for side in (first, second) if isinstance(side, Measured)),
     )
 

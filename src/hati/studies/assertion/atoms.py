@@ -211,8 +211,13 @@ class _Asked:
         p_holds = max(part.p_holds for part in holding)
         p_violated = min(1.0, len(bounds) * min(part.p_violated for part in violating))
         needed = [part.runs_needed for part in holding]
+        told = [
+            self._told(pair, interpret.Relation(Sign.AT_MOST, 0.0, level))
+            for level in dict.fromkeys((alpha, alpha / len(bounds)))
+        ]
         return replace(
-            self._told(pair, interpret.Relation(Sign.AT_MOST, 0.0, alpha)),
+            told[0],
+            detectable=told[-1].detectable,
             verdict=interpret.verdict_of(p_holds, p_violated, alpha),
             p_holds=p_holds,
             p_violated=p_violated,
