@@ -122,6 +122,14 @@ def test_of_equal_values_rounding_tells_nothing(sign: Sign) -> None:
     assert decide_early(left, Limit(0.1), Relation(sign)).verdict is Verdict.INCONCLUSIVE
 
 
+def test_on_the_bound_rounding_tells_nothing() -> None:
+    """1.15 times 100 is a little less than 115 to a computer."""
+    high, low = (of(np.full(20, mean)) for mean in (115.0, 100.0))
+    for right in (low, Limit(100.0)):
+        assert decide_early(high, right, Relation(Sign.AT_MOST, 0.15)).verdict is Verdict.INCONCLUSIVE
+        assert decide_early(high, right, Relation(Sign.AT_MOST, 0.149)).verdict is Verdict.VIOLATED
+
+
 def test_looks_before_the_first_show_nothing() -> None:
     values = np.full(20, 10.0)
     assert Alone(values, 20.0, 13).at(12).below(1.0) == Pairs(values, 2.0 * values, 7).at(6).below(1.0) == 1.0

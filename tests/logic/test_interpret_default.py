@@ -291,6 +291,17 @@ def test_of_equal_values_rounding_tells_nothing(
     assert [told(beside, Limit(value), sign).verdict for sign in ("<", ">")] == [Verdict.INCONCLUSIVE] * 2
 
 
+@pytest.mark.parametrize("history", [0, 130])
+def test_on_the_bound_rounding_tells_nothing(history: int) -> None:
+    """1.15 times 100 is a little less than 115 to a computer."""
+    earlier = (np.array([100.0]),) * history
+    high, low = Measured((np.array([115.0]),) * 20, earlier), Measured((np.array([100.0]),) * 20, earlier)
+    assert told(high, low, "<=", 0.15).verdict is Verdict.INCONCLUSIVE
+    assert told(low, high, ">=", 0.15).verdict is Verdict.INCONCLUSIVE
+    assert told(high, Limit(100.0), "<=", 0.15).verdict is Verdict.INCONCLUSIVE
+    assert told(high, low, "<=", 0.149).verdict is Verdict.VIOLATED
+
+
 @settings(max_examples=25)
 @given(left=means, right=means, margin=st.sampled_from([0.0, 0.02, 0.2]))
 def test_at_least_is_at_most_with_the_sides_exchanged(left: Measured, right: Measured, margin: float) -> None:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from hati.core import FloatArray
+from hati.logic.interpret.difference import differences
 from hati.logic.interpret.judging import OneSided
 from hati.logic.interpret.look import Look
 from hati.logic.interpret.unseen import unseen
@@ -74,7 +75,7 @@ class Alone:
 
     def beyond(self, bound: float, direction: int) -> FloatArray:
         """How far runs are above the bound (1), or below it (-1)."""
-        return np.asarray(direction * (self.left - bound * self.limit), dtype=np.float64)
+        return direction * differences(self.left, bound * self.limit)
 
     @cached_property
     def _paths(self) -> dict[tuple[float, int], FloatArray]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from hati.core import FloatArray
+from hati.logic.interpret.difference import difference
 from hati.logic.interpret.measured import mean_of
 from hati.logic.interpret.unseen import UNSEEN, unseen
 from hati.stats import (
@@ -102,7 +103,7 @@ class Contrast:
         return replace(self, left=self.left.of(size), right=self.right.of(size))
 
     def _difference(self, bound: float) -> float:
-        return self.left.mean - bound * self.right.mean
+        return difference(self.left.mean, bound * self.right.mean)
 
     def _beyond(self, size: float, bound: float) -> float:
         """Where nothing varies, the share of orders in which all of a side are beyond; beside a limit ``unseen``."""

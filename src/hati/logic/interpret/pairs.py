@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from hati.core import FloatArray
+from hati.logic.interpret.difference import differences
 from hati.logic.interpret.judging import OneSided
 from hati.logic.interpret.look import Look
 from hati.stats import POWER, anytime_critical, anytime_e_value, anytime_e_values, noncentrality_of_t
@@ -84,7 +85,7 @@ class Pairs:
         return self._paths[bound, direction]
 
     def _differences(self, bound: float) -> FloatArray:
-        return self.left - bound * self.right
+        return differences(self.left, bound * self.right)
 
 
 @dataclass(frozen=True)

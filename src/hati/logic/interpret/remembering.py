@@ -12,6 +12,7 @@ import numpy as np
 from hati.core import FloatArray
 from hati.logic.interpret.bootstrap import Resampled, upper_quantile
 from hati.logic.interpret.contrast import Contrast, SideMean
+from hati.logic.interpret.difference import difference
 from hati.logic.interpret.measured import Measured, mean_of
 from hati.stats import chi_square_cdf, normal_quantile, t_quantile
 
@@ -88,11 +89,11 @@ class Remembered:
 
     def above(self, bound: float) -> float:
         """The p-value of left <= bound right."""
-        return self._beyond(self.drawn.differences(bound), self.drawn.left - bound * self.drawn.right)
+        return self._beyond(self.drawn.differences(bound), difference(self.drawn.left, bound * self.drawn.right))
 
     def below(self, bound: float) -> float:
         """The p-value of left >= bound right."""
-        return self._beyond(-self.drawn.differences(bound), bound * self.drawn.right - self.drawn.left)
+        return self._beyond(-self.drawn.differences(bound), difference(bound * self.drawn.right, self.drawn.left))
 
     def reach(self, bound: float, alpha: float) -> tuple[float, float]:
         """As at the bound 1, in proportion to the deviation."""
