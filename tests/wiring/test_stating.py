@@ -120,6 +120,30 @@ def test_a_wrong_statement_is_told_with_its_place(tmp_path: Path, formula: str, 
         formulas_in([file])
 
 
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "class Bag:\n    @property\n    @hati.spl('SELF <= 1 s')\n    def size(self): ...",
+        "@(lambda f: 1)\n@hati.spl(\n'SELF <= 1 s')\ndef f(): ...",
+        "if 1:\n    @hati.spl('SELF <= 1 s')\n    def kept(): ...",
+    ],
+)
+def test_a_statement_that_would_be_lost_is_refused(tmp_path: Path, hidden: str) -> None:
+    file = tmp_path / "perf.py"
+    file.write_text(f"import hati\n\n{hidden}\n\n@hati.spl('SELF <= 2 s')\ndef kept(): ...\n")
+    with pytest.raises(InputError, match=r"perf.py:[45]: @hati.spl stands on what no name of perf leads to"):
+        formulas_in([file])
+
+
+def test_a_statement_that_another_modules_function_makes_is_lost_to_neither(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "limits.py").write_text("import hati\n\ndef quick(f):\n    return hati.spl('SELF <= 1 s')(f)\n")
+    stated = "\n\n@hati.spl('SELF <= 2 s')\n@limits.quick\ndef f(): ...\n"
+    (tmp_path / "perf.py").write_text(f"import hati\nimport limits{stated}")
+    found = formulas_in([tmp_path / "perf.py"])
+    assert [str(each.formula) for each in found] == ["SELF <= 2 s", "SELF <= 1 s"]
+
+
 def test_a_module_that_is_imported_sees_no_arguments_of_the_recorders(tmp_path: Path) -> None:
     (tmp_path / "perf.py").write_text(
         "import hati\nimport sys\nassert not sys.argv[1:]\n\n@hati.spl('SELF <= 1 s')\ndef f(): ...\n"

@@ -57,7 +57,8 @@ def read_statements(file: Path, root: Path, interpreter: Interpreter | None = No
     """What a module of the project ``root`` states; it is imported by the interpreter that would measure it.
 
     Raises:
-        InputError: for a file that no root of the interpreter has, and one that cannot be imported.
+        InputError: for a file that no root of the interpreter has, one that cannot be imported, and one where a
+            statement stands on what cannot be found again.
     """
     interpreter = interpreter or Interpreter()
     program = located(interpreter.command, root)
@@ -71,7 +72,13 @@ def read_statements(file: Path, root: Path, interpreter: Interpreter | None = No
         places = ":".join(str(folder) for folder in _folders(root, interpreter.roots))
         again = f"PYTHONPATH={shlex.quote(places)} {shlex.quote(program)} -c 'import {module}'"
         raise InputError(f"{file} cannot be imported: {why}", fix=f"see: {again}")
-    return tuple(_statement(each) for each in json.loads(done.stdout))
+    told = json.loads(done.stdout)
+    for line in told["unnamed"]:
+        raise InputError(
+            f"{file}:{line}: @hati.spl stands on what no name of {module} leads to",
+            fix="write it on a function or a method of its own name, above decorators that hide it such as @property",
+        )
+    return tuple(_statement(each) for each in told["statements"])
 
 
 def module_of(file: Path, root: Path, roots: tuple[str, ...]) -> str:
