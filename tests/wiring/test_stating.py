@@ -97,7 +97,9 @@ def new(values): ...
         ("from hati import spl as states\n@states('SELF <= 1 s')\ndef f(): ...", True),
         ("import hati\n# @hati.spl\n@hati.workload\ndef f(): ...", False),
         ("from other import spl\n@spl('hati')\ndef f(): ...", False),
-        ("import hati\n@hati.spl(", False),
+        ("import hati\n@hati.spl('SELF <= 1 s')\ndef f()", True),
+        ("import hati\nclass C:\n    @hati.spl('SELF <= 1 s')\n    def f()", True),
+        ("import hati\n# @hati.spl(\n'@hati.spl(' + split(\ndef f()", False),
     ],
 )
 def test_whether_a_file_states_something_is_read_from_its_text(tmp_path: Path, source: str, expected: bool) -> None:
@@ -118,6 +120,12 @@ def test_a_wrong_statement_is_told_with_its_place(tmp_path: Path, formula: str, 
     file.write_text(f"import hati\n\n@hati.spl({formula!r}{options})\ndef f(): ...\n")
     with pytest.raises(InputError, match=message):
         formulas_in([file])
+
+
+def test_a_file_of_a_folder_that_is_no_python_is_not_passed_over(project: Path) -> None:
+    (project / "tests" / "slips.py").write_text("import hati\n\n@hati.spl('SELF <= 1 s')\ndef f()\n")
+    with pytest.raises(InputError, match=r"slips.py cannot be imported: SyntaxError"):
+        formulas_in([project])
 
 
 @pytest.mark.parametrize(

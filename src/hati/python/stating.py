@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,7 @@ from hati.python.sources import parsed_file
 _PATIENCE = 60.0
 _HATI = "hati"
 _SPL = "spl"
+_LOOKS_STATED = re.compile(rb"^[ \t]*@(?:\w+\.)*spl\(", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,10 @@ class StatedFunction:
 
 
 def has_statements(file: Path) -> bool:
-    """Whether a Python file has ``@hati.spl`` on something, by its text alone; False for one that is no Python."""
+    """Whether a Python file has ``@hati.spl`` on something, by its text alone.
+
+    Of one that is no Python a line that begins so is enough: whoever then imports it tells what is wrong with it.
+    """
     try:
         content = file.read_bytes()
     except OSError:
@@ -48,7 +53,7 @@ def has_statements(file: Path) -> bool:
     try:
         module = parsed_file(file)
     except InputError:
-        return False
+        return bool(_LOOKS_STATED.search(content))
     names = set(_names(module))
     return any(_states(decorator, names) for decorator in _decorators(module))
 
