@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -57,6 +58,12 @@ def test_a_class_has_no_performance() -> None:
         hati.spl("SELF <= 1 s")(Bag)
 
 
+def test_a_property_is_no_function() -> None:
+    size: Any = property(stated)
+    with pytest.raises(TypeError, match="no function written in Python"):
+        hati.spl("SELF <= 1 s")(size)
+
+
 class Bag:
     @staticmethod
     @hati.spl("SELF <= 1 s")
@@ -65,12 +72,22 @@ class Bag:
     @hati.spl("SELF <= Bag.put")
     def take(self) -> None: ...
 
+    @hati.spl("SELF <= 4 s")
+    @staticmethod
+    def count() -> None: ...
+
+    @hati.spl("SELF <= 5 s")
+    @classmethod
+    def made(cls) -> None: ...
+
 
 again = stated
 
 
 def test_the_functions_of_a_module_with_statements_are_found() -> None:
-    assert [one.__qualname__ for one in all_stated(sys.modules[__name__])] == ["stated", "Bag.put", "Bag.take"]
+    found = all_stated(sys.modules[__name__])
+    assert [one.__qualname__ for one in found] == ["stated", "Bag.put", "Bag.take", "Bag.count", "Bag.made"]
+    assert [each.formulas for each in statements(found[-1])] == [("SELF <= 5 s",)]
 
 
 def test_names_mean_what_they_mean_to_the_function() -> None:

@@ -433,4 +433,4 @@ def test_of_a_module_that_forks_as_it_is_imported_only_one_process_tells_what_is
     source = "import hati, os\nchild = os.fork()\nif child:\n    os.waitpid(child, 0)\n"
     tree = written(tmp_path, {"forked.py": f"{source}\n@hati.spl('SELF <= 1 s')\ndef f(): ...\n"})
     told = recorded(tree, tree, "tell=forked", "roots=.")
-    assert [each["method"] for each in json.loads(told.stdout)] == ["forked:f"], told.stderr
+    assert [each["method"] for each in json.loads(told.stdout)["statements"]] == ["forked:f"], told.stderr

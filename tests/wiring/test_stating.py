@@ -97,7 +97,9 @@ def new(values): ...
         ("from hati import spl as states\n@states('SELF <= 1 s')\ndef f(): ...", True),
         ("import hati\n# @hati.spl\n@hati.workload\ndef f(): ...", False),
         ("from other import spl\n@spl('hati')\ndef f(): ...", False),
-        ("import hati\n@hati.spl(", False),
+        ("import hati\n@hati.spl('SELF <= 1 s')\ndef f()", True),
+        ("import hati\nclass C:\n    @hati.spl('SELF <= 1 s')\n    def f()", True),
+        ("import hati\n# @hati.spl(\n'@hati.spl(' + split(\ndef f()", False),
     ],
 )
 def test_whether_a_file_states_something_is_read_from_its_text(tmp_path: Path, source: str, expected: bool) -> None:
@@ -118,6 +120,36 @@ def test_a_wrong_statement_is_told_with_its_place(tmp_path: Path, formula: str, 
     file.write_text(f"import hati\n\n@hati.spl({formula!r}{options})\ndef f(): ...\n")
     with pytest.raises(InputError, match=message):
         formulas_in([file])
+
+
+def test_a_file_of_a_folder_that_is_no_python_is_not_passed_over(project: Path) -> None:
+    (project / "tests" / "slips.py").write_text("import hati\n\n@hati.spl('SELF <= 1 s')\ndef f()\n")
+    with pytest.raises(InputError, match=r"slips.py cannot be imported: SyntaxError"):
+        formulas_in([project])
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "class Bag:\n    @property\n    @hati.spl('SELF <= 1 s')\n    def size(self): ...",
+        "@(lambda f: 1)\n@hati.spl(\n'SELF <= 1 s')\ndef f(): ...",
+        "if 1:\n    @hati.spl('SELF <= 1 s')\n    def kept(): ...",
+    ],
+)
+def test_a_statement_that_would_be_lost_is_refused(tmp_path: Path, hidden: str) -> None:
+    file = tmp_path / "perf.py"
+    file.write_text(f"import hati\n\n{hidden}\n\n@hati.spl('SELF <= 2 s')\ndef kept(): ...\n")
+    with pytest.raises(InputError, match=r"perf.py:[45]: @hati.spl stands on what no name of perf leads to"):
+        formulas_in([file])
+
+
+def test_a_statement_that_another_modules_function_makes_is_lost_to_neither(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "limits.py").write_text("import hati\n\ndef quick(f):\n    return hati.spl('SELF <= 1 s')(f)\n")
+    stated = "\n\n@hati.spl('SELF <= 2 s')\n@limits.quick\ndef f(): ...\n"
+    (tmp_path / "perf.py").write_text(f"import hati\nimport limits{stated}")
+    found = formulas_in([tmp_path / "perf.py"])
+    assert [str(each.formula) for each in found] == ["SELF <= 2 s", "SELF <= 1 s"]
 
 
 def test_a_module_that_is_imported_sees_no_arguments_of_the_recorders(tmp_path: Path) -> None:

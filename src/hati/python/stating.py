@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,7 @@ from hati.python.sources import parsed_file
 _PATIENCE = 60.0
 _HATI = "hati"
 _SPL = "spl"
+_LOOKS_STATED = re.compile(rb"^[ \t]*@(?:\w+\.)*spl\(", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,10 @@ class StatedFunction:
 
 
 def has_statements(file: Path) -> bool:
-    """Whether a Python file has ``@hati.spl`` on something, by its text alone; False for one that is no Python."""
+    """Whether a Python file has ``@hati.spl`` on something, by its text alone.
+
+    Of one that is no Python a line that begins so is enough: whoever then imports it tells what is wrong with it.
+    """
     try:
         content = file.read_bytes()
     except OSError:
@@ -48,7 +53,7 @@ def has_statements(file: Path) -> bool:
     try:
         module = parsed_file(file)
     except InputError:
-        return False
+        return bool(_LOOKS_STATED.search(content))
     names = set(_names(module))
     return any(_states(decorator, names) for decorator in _decorators(module))
 
@@ -57,7 +62,8 @@ def read_statements(file: Path, root: Path, interpreter: Interpreter | None = No
     """What a module of the project ``root`` states; it is imported by the interpreter that would measure it.
 
     Raises:
-        InputError: for a file that no root of the interpreter has, and one that cannot be imported.
+        InputError: for a file that no root of the interpreter has, one that cannot be imported, and one where a
+            statement stands on what cannot be found again.
     """
     interpreter = interpreter or Interpreter()
     program = located(interpreter.command, root)
@@ -71,7 +77,13 @@ def read_statements(file: Path, root: Path, interpreter: Interpreter | None = No
         places = ":".join(str(folder) for folder in _folders(root, interpreter.roots))
         again = f"PYTHONPATH={shlex.quote(places)} {shlex.quote(program)} -c 'import {module}'"
         raise InputError(f"{file} cannot be imported: {why}", fix=f"see: {again}")
-    return tuple(_statement(each) for each in json.loads(done.stdout))
+    told = json.loads(done.stdout)
+    for line in told["unnamed"]:
+        raise InputError(
+            f"{file}:{line}: @hati.spl stands on what no name of {module} leads to",
+            fix="write it on a function or a method of its own name, above decorators that hide it such as @property",
+        )
+    return tuple(_statement(each) for each in told["statements"])
 
 
 def module_of(file: Path, root: Path, roots: tuple[str, ...]) -> str:

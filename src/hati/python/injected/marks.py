@@ -9,7 +9,10 @@ from typing import Any, NamedTuple, TypeVar, overload
 F = TypeVar("F", bound=Callable[..., Any])
 
 MARK = "__hati__"
-"""The attribute: a dictionary of plain values, so that any version of Hati reads what another one wrote."""
+"""The attribute: a dictionary of plain values, so that any version of Hati reads what another one wrote.
+
+A module's is the list of the lines with ``@hati.spl`` in it.
+"""
 
 FRESH = ("run", "observation", "call")
 """How often an instance is made anew."""
@@ -78,17 +81,20 @@ def spl(*formulas: object, **aliases: object) -> Callable[[F], F]:
     functions, or as texts such as ``"pkg.sorting:sort@v1.2"``.
 
     Raises:
-        TypeError: for a formula or an alias that is neither, and on a class, which is no function.
+        TypeError: for a formula or an alias that is neither, and on a class or a property, which are no functions.
     """
     caller = sys._getframe(1)
     named = {name: text for formula in formulas for name, text in getattr(formula, "aliases", {}).items()}
     named.update({name: alias if isinstance(alias, str) else reference(alias) for name, alias in aliases.items()})
-    statement = [[_text(formula) for formula in formulas], named, caller.f_code.co_filename, caller.f_lineno]
+    namespace, line = caller.f_globals, caller.f_lineno
+    statement = [[_text(formula) for formula in formulas], named, caller.f_code.co_filename, line]
 
     def mark(function: F) -> F:
         if isinstance(function, type):
             raise TypeError(f"@hati.spl stands on the class {function.__name__}: write it on a function or a method")
-        return _marked(function, statements=[statement, *_mark(function).get("statements", ())])
+        if getattr(function, "__globals__", namespace) is namespace:
+            namespace.setdefault(MARK, []).append(line)
+        return _marked(function, statements=[statement, *_mark(_unwrapped(function)).get("statements", ())])
 
     return mark
 
@@ -128,6 +134,12 @@ def stated(module: object) -> list[Callable[..., Any]]:
     return _stated(module, getattr(module, "__name__", ""))
 
 
+def unnamed(module: object) -> list[int]:
+    """The lines of a module's statements on what none of its names leads to, so that ``stated`` lacks it."""
+    found = {statement.line for function in stated(module) for statement in statements(function)}
+    return sorted(set(vars(module).get(MARK, ())) - found)
+
+
 def resolve(name: str, function: object) -> str | None:
     """What a name in a formula on a function stands for, where no alias says so: as the function itself would see it.
 
@@ -147,7 +159,7 @@ def resolve(name: str, function: object) -> str | None:
 def _stated(holder: object, module: str) -> list[Callable[..., Any]]:
     found: list[Callable[..., Any]] = []
     for member in vars(holder).values():
-        value = getattr(member, "__func__", member)  # of a static or class method
+        value = _unwrapped(member)
         if getattr(value, "__module__", "") == module:
             found += _stated(value, module) if isinstance(value, type) else [value] if statements(value) else []
     return list(dict.fromkeys(found))
@@ -165,5 +177,14 @@ def _mark(function: object) -> dict[str, Any]:
 
 
 def _marked(function: F, **about: object) -> F:
-    setattr(function, MARK, {**_mark(function), **about})
+    inner = _unwrapped(function)
+    try:
+        setattr(inner, MARK, {**_mark(inner), **about})
+    except AttributeError:
+        raise TypeError(f"{function!r} is no function written in Python: decorate one, or a method") from None
     return function
+
+
+def _unwrapped(function: object) -> Any:
+    """The function itself where it is a static or class method."""
+    return getattr(function, "__func__", function)

@@ -13,7 +13,9 @@ _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
 def told(module: ModuleType) -> str:
-    """A JSON list of statements: the function, formulas, aliases, the place, and what the names in formulas stand for.
+    """JSON: ``statements``, and the lines of those that are ``unnamed``.
+
+    A statement has the function, formulas, aliases, the place, and what the names in formulas stand for.
 
     Raises:
         Trouble: for a statement on what cannot be imported by its name.
@@ -31,4 +33,4 @@ def told(module: ModuleType) -> str:
             found.append(
                 {"method": method, "formulas": formulas, "aliases": aliases, "known": seen, "file": file, "line": line}
             )
-    return json.dumps(found)
+    return json.dumps({"statements": found, "unnamed": marks.unnamed(module)})
