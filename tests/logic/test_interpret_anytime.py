@@ -20,6 +20,7 @@ from hati.logic.interpret import (
     pairs_to_decide,
 )
 from hati.logic.interpret.alone import Alone
+from hati.logic.interpret.anytime import fewest_pairs
 from hati.logic.interpret.pairs import Pairs
 from hati.stats import anytime_critical, anytime_e_values, skewed_e_value, skewed_e_values
 
@@ -128,6 +129,23 @@ def test_on_the_bound_rounding_tells_nothing() -> None:
     for right in (low, Limit(100.0)):
         assert decide_early(high, right, Relation(Sign.AT_MOST, 0.15)).verdict is Verdict.INCONCLUSIVE
         assert decide_early(high, right, Relation(Sign.AT_MOST, 0.149)).verdict is Verdict.VIOLATED
+
+
+def told_of_all_signs(pairs: int, alpha: float) -> FloatArray:
+    """The p-values of every order of equally large differences, of which each is as probable."""
+    signs = 1.0 - 2.0 * (np.arange(2**pairs)[:, None] >> np.arange(pairs) & 1)
+    return np.array([Pairs(1.0 + each, np.ones(pairs), fewest_pairs(alpha)).above(1.0) for each in signs])
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.01, 0.001])
+def test_no_p_value_of_the_first_look_is_less_than_that_of_signs(alpha: float) -> None:
+    told = told_of_all_signs(fewest_pairs(alpha), alpha)
+    assert told.min() == 0.5 ** fewest_pairs(alpha)
+    assert all(np.mean(told <= p_value) <= p_value for p_value in np.unique(told))
+
+
+def test_twelve_differences_of_one_size_are_told_apart_a_little_too_often() -> None:
+    assert np.mean(told_of_all_signs(12, 0.01) <= 0.01) == 46 / 4096
 
 
 def test_looks_before_the_first_show_nothing() -> None:

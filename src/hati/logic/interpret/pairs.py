@@ -21,7 +21,8 @@ class Pairs:
 
     What a pair says of a bound is left - bound right. With the truth on the bound the e-value of its mean ever reaches
     1 / (2 alpha) with a probability of at most 2 alpha, and so of at most alpha with the mean on either side, where
-    differences are as likely to lie as far above as below.
+    differences are as likely to lie as far above as below. No p-value is less than that of the signs alone: with few
+    pairs, and two values that differences take, the e-value exceeds it.
     """
 
     left: FloatArray
@@ -81,7 +82,8 @@ class Pairs:
             differences = direction * self._differences(bound)
             beyond = np.cumsum(differences)[self.fewest - 1 :] > 0.0
             e_values = np.where(beyond, anytime_e_values(differences)[self.fewest - 1 :], 0.5)
-            self._paths[bound, direction] = 0.5 / np.maximum.accumulate(np.maximum(e_values, 0.5))
+            p_values = np.maximum(0.5 / np.maximum(e_values, 0.5), 0.5 ** np.arange(self.fewest, self.size + 1.0))
+            self._paths[bound, direction] = np.minimum.accumulate(p_values)
         return self._paths[bound, direction]
 
     def _differences(self, bound: float) -> FloatArray:
@@ -106,4 +108,4 @@ class _Projected:
         if mean <= 0.0:
             return 1.0
         statistic = mean / error if error > 0.0 else math.inf
-        return min(1.0, 0.5 / anytime_e_value(statistic, self.size))
+        return min(1.0, max(0.5 / anytime_e_value(statistic, self.size), 0.5**self.size))
