@@ -172,8 +172,9 @@ def alarmed(system: System, choice: AnyChoice, seed: int) -> bool:
     for run in TableEngine(system.shuffled(seed), system.place.machine).run(Plan(study.tasks)):
         store.record(run)
     evidence = store.evidence(study.id)
-    found = study.conclude(evidence) if isinstance(study, Screening) else study.analysis(study.measured(evidence))
-    return any(effect.important for effect in found.effects)
+    if isinstance(study, Screening):
+        return any(effect.shown for effect in study.conclude(evidence).effects)
+    return any(effect.important for effect in study.analysis(study.measured(evidence)).effects)
 
 
 def study_of(system: System, choice: AnyChoice, seed: int) -> AnyScreening:

@@ -299,7 +299,8 @@ class Tally:
             self.checks.append(step.runs)
             self.calibrations += [runs] if runs else []
         for release in releases:
-            self.screened(release, set(calibrated(release, choice, seed).screened.important))
+            known = calibrated(release, choice, seed).screened
+            self.screened(release, {*known.important, *known.important_or_aliased})
 
     def screened(self, release: Release, found: set[str]) -> None:
         """Its important options; those of which others decide the setting are left out."""

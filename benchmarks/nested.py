@@ -136,7 +136,7 @@ def important_effects(
     if isinstance(study, ModelScreening):  # the analysis alone: a conclusion would predict the whole space as well
         found = study.analysis(study.measured(evidence)).effects
         return {tuple(space.names[option] for option in effect.term) for effect in found if effect.important}
-    return {effect.options for effect in study.conclude(evidence).effects if effect.important}
+    return {effect.options for effect in study.conclude(evidence).effects if effect.shown}
 
 
 def simulate(*, declared: bool, studies: int = STUDIES, per_parameter: int = PER_PARAMETER) -> Rates:

@@ -7,6 +7,7 @@ screening and each follow-up everything shifts.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections import Counter
@@ -17,10 +18,18 @@ import numpy as np
 
 from benchmarks.markdown import table
 from hati.campaign import campaign
-from hati.core import Benchmark, Budget, Configuration, Metric, Reader, ReaderKind, StudyId, Task, generator
+from hati.core import Benchmark, Budget, Configuration, FloatArray, Metric, Reader, ReaderKind, StudyId, Task, generator
 from hati.design import Design, by_runs, configurations
 from hati.space import Option, Space
-from hati.studies.validation import Outcome, Screened, Validation, ValidationConclusion, ValueScale, screened_runs
+from hati.studies.validation import (
+    Outcome,
+    Result,
+    Screened,
+    Validation,
+    ValidationConclusion,
+    ValueScale,
+    screened_runs,
+)
 from hati.testing import FakeEngine, MemoryStore
 
 STUDIES = 400
@@ -67,9 +76,19 @@ def truth(interactions: int, size: float, rng: np.random.Generator) -> Truth:
 
 
 def validated(
-    active: Truth, rng: np.random.Generator, *, runs: int = 32, repetitions: int = 1, budget: int = 16
+    active: Truth,
+    rng: np.random.Generator,
+    *,
+    runs: int = 32,
+    repetitions: int = 1,
+    budget: int = 16,
+    claimed: int = 0,
 ) -> ValidationConclusion:
-    """Screen a program with those effects and validate the screening."""
+    """Screen a program with those effects and validate the screening.
+
+    The screening calls nothing important, or the active main effects and so many of the others, those with the largest
+    estimates.
+    """
     design, settings = _design(runs)
 
     def value(configuration: Configuration, shift: float) -> float:
@@ -78,14 +97,15 @@ def validated(
         return _MEAN + _DEVIATION * (effects + shift + float(rng.standard_normal()))
 
     values = np.array([value(configuration, 0.0) for _ in range(repetitions) for configuration in settings])
+    important = _claims(active, settings * repetitions, values, claimed) if claimed else ()
     screened = Screened(
         study="screening-1",
         runs=screened_runs(
             settings * repetitions, values, np.repeat(np.arange(repetitions), design.runs), _space(), ValueScale.RAW
         ),
         scale=ValueScale.RAW,
-        important=(),
-        aliases=(),
+        important=important,
+        aliases=tuple(() for _ in important),
         relevant=0.01 * _MEAN,
         typical=_MEAN,
     )
@@ -106,6 +126,31 @@ def validated(
         return {"latency": [value(task.configuration, shift)]}
 
     return campaign(study, FakeEngine(measure), MemoryStore(), Budget(runs=budget))
+
+
+def _claims(
+    active: Truth, chosen: tuple[Configuration, ...], values: FloatArray, inert: int
+) -> tuple[tuple[str, ...], ...]:
+    """The active main effects, and so many of the others: those with the largest estimates."""
+    names = _space().names
+    signs = np.array([[1.0 if configuration[name] else -1.0 for name in names] for configuration in chosen])
+    sizes = np.abs(signs.T @ values)
+    others = sorted((place for place in range(OPTIONS) if (place,) not in active), key=lambda place: -sizes[place])
+    mains = [place for term in active if len(term) == 1 for place in term]
+    return tuple((names[place],) for place in (*mains, *others[:inert]))
+
+
+def doubted(studies: int, size: float = 100.0, budget: int = 12) -> tuple[float, float]:
+    """How often the inert option with the largest estimate is confirmed beside three large effects, and runs made."""
+    rng = generator(2026, "doubted", str(size))
+    confirmed, spent = 0, 0
+    for _ in range(studies):
+        active = truth(0, size, rng)
+        found = validated(active, rng, budget=budget, claimed=1)
+        inert = [a for a in found.assumptions if a.effect and (_space().names.index(a.effect[0]),) not in active]
+        confirmed += any(a.result is Result.CONFIRMED for a in inert)
+        spent += found.done
+    return confirmed / studies, spent / studies
 
 
 def simulate(
@@ -154,6 +199,10 @@ def result(studies: int = STUDIES) -> tuple[str, bool]:
         "undecided",
         "follow-up runs",
     ]
+    confirmed, spent = doubted(studies)
+    held = held and confirmed - 1.645 * math.sqrt(0.05 * 0.95 / studies) <= 0.05
+    shares = ["-", f"{100 * confirmed:.1f} %", f"{100 * (1.0 - confirmed):.1f} %"]
+    rows.append(["32 x 1, an inert option claimed", "100", 0, *shares, f"{spent:.1f}"])
     note = f"{studies} simulated studies per row, 14 options, at most 16 follow-up runs, seed 2026."
     return table("Validation", header, rows, note), held
 

@@ -29,6 +29,7 @@ INSTALL = {
     "hyperfine": "apt-get install hyperfine",
     "PostgreSQL": "apt-get install postgresql",
     "subversion": "apt-get install subversion",
+    "nginx and wrk": "apt-get install nginx-light wrk",
     "google-benchmark": "apt-get install g++ libbenchmark-dev",
     "Go": "apt-get install golang-go",
 }
@@ -91,6 +92,20 @@ def subversion() -> None:
     """The programs of Subversion are there."""
     if not shutil.which("svn") or not shutil.which("svnadmin"):
         absent("subversion")
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> None:
+    """The programs of PostgreSQL are where Debian has them."""
+    if programs() is None or not shutil.which("setpriv"):
+        absent("PostgreSQL")
+
+
+@pytest.fixture(scope="session")
+def nginx() -> None:
+    """nginx and wrk are there."""
+    if not shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin") or not shutil.which("wrk"):
+        absent("nginx and wrk")
 
 
 @pytest.fixture(scope="session")

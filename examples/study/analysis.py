@@ -14,6 +14,7 @@ from examples.study.suites import SIZES, by_tool, compared, random_samples
 from examples.study.systems import LETTERS, Source, System, system
 from examples.study.validations import REQUESTS, Request, alias_ratios, third_order, validations
 
+from hati.studies.screening import ScreeningConclusion
 from hati.studies.suite import SuiteConclusion
 
 Plain = dict[str, object]
@@ -87,7 +88,7 @@ def _full(of: System, full: Effects) -> Plain:
 
 
 def _fraction(of: System, found: Screened, full: Effects) -> Plain:
-    important = [LETTERS[of.names.index(name)] for name in found.conclusion.important]
+    important = [LETTERS[of.names.index(name)] for name in _named(found.conclusion)]
     named = {LETTERS[option]: share for option, share in zip(full.options, found.found, strict=True)}
     return {
         "name": found.name,
@@ -104,9 +105,14 @@ def _fraction(of: System, found: Screened, full: Effects) -> Plain:
     }
 
 
+def _named(conclusion: ScreeningConclusion) -> tuple[str, ...]:
+    """The options that a fraction shows, in the order of their effects: it cannot distinguish them from aliases."""
+    return (*conclusion.important, *conclusion.important_or_aliased)
+
+
 def _printed(of: System) -> Plain:
     conclusion = screen(of, PRINTED.split())
-    important = [LETTERS[of.names.index(name)] for name in conclusion.important]
+    important = [LETTERS[of.names.index(name)] for name in _named(conclusion)]
     return {"resolution": conclusion.design.resolution, "important": important}
 
 

@@ -62,7 +62,7 @@ def screened(system: System, name: str, full: Effects, most: int) -> Screened:
     chosen = generator(1, "fractions", name).permutation(len(signs))[: most - 1]
     others = [_signed(generators, signs[int(place)]) for place in chosen]
     conclusions = [conclusion, *(screen(system, other) for other in others)]
-    named = [set(found.important) for found in conclusions]
+    named = [{*found.important, *found.important_or_aliased} for found in conclusions]
     limits = [found.detectable.relative for found in conclusions if found.detectable is not None]
     design = from_generators(LETTERS, generators)
     return Screened(

@@ -22,7 +22,8 @@ def test_the_demo_finds_the_options_that_decide(tmp_path: Path) -> None:
     done = subprocess.run([*command, "--format", "json"], capture_output=True, text=True, check=True)
     told = json.loads(done.stdout)
     assert told["space"] == {"options": 14, "configurations": 16384}
-    assert (told["design"]["configurations"], told["design"]["repetitions"], told["design"]["resolution"]) == (32, 3, 4)
+    assert told["design"]["configurations"] > 64
+    assert told["design"]["resolution"] is None
     assert told["runs"] == {"done": 96, "failed": 0}
     assert {"synchronous", "journal_mode"} <= set(told["important"])
     effects = {tuple(effect["options"]): effect for effect in told["effects"]}

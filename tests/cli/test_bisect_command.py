@@ -77,6 +77,16 @@ def test_the_past_is_measured_and_its_change_found(tmp_path: Path, hati_here: Ha
     assert again.json["runs"] == done.json["runs"] == 32
 
 
+def test_the_past_is_measured_from_two_revisions_on(tmp_path: Path, hati_here: Hati) -> None:
+    made = evolving(tmp_path)
+    made.commit(base=1_000_000)
+    made.commit(base=1_300_000)
+    done = hati_here("history", "--revisions", "HEAD~1..HEAD", "--runs", "3", "--format", "json")
+    assert done.status == 0, done.err
+    [series] = done.json["series"]
+    assert [change["position"] for change in series["change_points"]] == [git(tmp_path, "rev-parse", "HEAD")[:12]]
+
+
 @pytest.mark.acceptance
 def test_in_subversion_too(tmp_path: Path, subversion: None, hati_here: Hati, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sixteen revisions, the ninth of which is slower; the project is in a folder of its own."""

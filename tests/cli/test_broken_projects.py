@@ -139,7 +139,7 @@ CASES = [
     Broken(
         "budget too small",
         2,
-        ("2 runs are too few", "needs 4"),
+        ("2 runs are too few", "give at least 7"),
         command=("screen", ".", "--metric", "latency", "--budget", "2"),
     ),
     Broken("unknown cpu", 2, ("CPU 4096", "available"), with_key("cpus = [4096]")),
@@ -197,7 +197,7 @@ def test_a_broken_project_is_told_with_place_and_fix(
     for words in case.says:
         assert words in told
     if status == 4:
-        assert "mend the benchmark" in told
+        assert "correct the benchmark" in told
     if case.command[0] != "space":
         error = err[err.index("error: ") :]
         assert len(error.strip().splitlines()) <= 3, error

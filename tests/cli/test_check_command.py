@@ -128,7 +128,7 @@ def test_a_report_that_cannot_be_written_hides_nothing(
     )
     done = hati_here(*words, "--output", "/dev/full", "--format", "json")
     assert (done.status, done.out) == (status, "")
-    assert f"\n{verdict}" in done.err
+    assert f"\n1 of 4 configurations: {verdict}" in done.err
     assert "/dev/full cannot be written" in done.err
     listed = hati_here("findings", "--format", "json").json
     assert all("told" in [event["what"] for event in one["events"]] for one in listed)
@@ -146,7 +146,7 @@ def test_standard_output_that_is_full_hides_nothing(tmp_path: Path) -> None:
             command, cwd=tmp_path, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
-    assert "\nslower: latency of main" in done.stderr
+    assert "\n1 of 4 configurations: slower: latency of main" in done.stderr
     assert "error: standard output cannot be written: No space left on device" in done.stderr
 
 
@@ -155,7 +155,7 @@ def test_what_is_here_is_checked_against_the_last_commit(tmp_path: Path, hati_he
     made.commit()
     made.write(base=800_000)
     done = hati_here("check", "--project", str(made.project))
-    assert (done.status, "\nFaster: latency of main -1" in done.out) == (0, True), done.out
+    assert (done.status, "\n1 of 4 configurations: faster: latency of main -1" in done.out) == (0, True), done.out
     done = hati_here("check", "--project", str(made.project), "--format", "markdown", "--fail-on", "faster")
     assert done.status == 1
     assert done.out.startswith("<!-- hati check sub ü -->\n")
@@ -211,7 +211,7 @@ def test_a_revision_that_does_not_work_is_not_measured(tmp_path: Path, hati_here
         (("history", "--revisions", "HEAD..HEAD"), "are the same revision"),
         (("history", "--revisions", "HEAD~1..HEAD", "--every", "week"), "neither a number"),
         (("history", "--revisions", "HEAD~1..HEAD", "--order", "up"), "there is no order 'up'"),
-        (("history", "--revisions", "HEAD~1..HEAD"), "among 8 revisions or more"),
+        (("history", "--revisions", "HEAD~1..HEAD", "--runs", "1"), "among 8 revisions or more"),
         (("compare-effects", "HEAD", "HEAD"), "name two revisions"),
         (("compare-effects", "HEAD~1", "HEAD", "--budget", "3"), "give --budget"),
         (("findings", "acknowledge", "x", "--author", "a", "--reason", "b"), "there is no finding 'x'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -134,7 +135,7 @@ def test_what_is_not_decided_has_a_status_of_its_own(hati: Hati, files: Path) ->
         (("a.json", "b.json", "--margin", "200%"), "share"),
         (("a.json", "b.json", "--alpha", "0"), "alpha is a probability"),
         (("a.json", "b.json", "--alpha", "2"), "'2' is no share"),
-        (("a.json", "b.json", "--statistic", "max"), "'max' is no statistic of a run"),
+        (("a.json", "b.json", "--statistic", "max"), "'max' is not a statistic of a run"),
         (("a.json", "b.json", "--fail-on", "same"), "--fail-on 'same' is no verdict that can fail"),
         (("a.json", "b.json", "--output", "no/where"), "cannot be written"),
     ],
@@ -203,3 +204,39 @@ def test_sides_that_disagree_which_is_better(hati: Hati, files: Path) -> None:
 def test_a_store_that_the_environment_names_is_no_matter_of_files(hati: Hati, files: Path) -> None:
     done = hati("compare", "a.json", "a.json", "--margin", "50%", env={"HATI_STORE": str(files / "s.sqlite")})
     assert done.status == 0, done.err
+
+
+def test_the_statistic_is_chosen_and_named(hati: Hati, tmp_path: Path) -> None:
+    """A stall in one run of three makes means differ more than medians."""
+    rng = random.Random(1)
+    for name, factor in (("a.json", 1.0), ("b.json", 1.1)):
+        samples = [
+            {
+                "benchmark": f"b{number}",
+                "metric": "time",
+                "unit": "s",
+                "better": "lower",
+                "runs": [
+                    {
+                        "observations": [
+                            factor * rng.gauss(1.0, 0.01) * (5.0 if run % 3 == 0 and place == 0 else 1.0)
+                            for place in range(10)
+                        ]
+                    }
+                    for run in range(6)
+                ],
+            }
+            for number in range(6)
+        ]
+        (tmp_path / name).write_text(json.dumps({"format": "hati-samples-1", "samples": samples}))
+    done = hati("compare", "a.json", "b.json")
+    assert "6 slower" in done.out
+    text = " ".join(done.out.split())
+    assert "Each run counts as its trimmed mean" in text or "Each run counts as its median" in text
+    assert "(auto, version 1)" in text
+    assert "5 other benchmarks" in text
+    row = hati("compare", "a.json", "b.json", "--format", "json").json[0]
+    assert row["statistic_choice"]["basis"] == "other benchmarks"
+    assert row["statistic_choice"]["version"] == 1
+    mean = hati("compare", "a.json", "b.json", "--statistic", "mean", "--format", "json").json[0]
+    assert (mean["statistic"], mean["statistic_choice"], mean["verdict"]) == ("mean", None, "inconclusive")

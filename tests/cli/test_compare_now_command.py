@@ -139,3 +139,32 @@ def test_folders_that_are_called_like_benchmarks_are_not_meant(hati: Hati, tiny:
     assert hati("compare", "old", "new", "--dry-run").status == 0
     assert "old" in hati("compare", "./old", "./new").err
     assert hati("compare", "./old", "./new").status == 2
+
+
+STALLED = """
+import json, random, sys
+settings = dict(word.split("=") for word in sys.argv[1:])
+rng = random.Random(" ".join(sys.argv[1:]))
+stalls = rng.random() * 0.2
+values = [float(settings["mean"]) * rng.gauss(1, 0.01) * (9 if rng.random() < stalls else 1) for _ in range(40)]
+print(json.dumps({"metric": "time", "values": values}))
+"""
+
+
+def test_the_statistic_is_chosen_from_stored_runs_and_kept(hati: Hati, tiny: Path) -> None:
+    """Means of stalled runs differ by tens of percent, their medians hardly."""
+    (tiny / "subject.py").write_text(STALLED)
+    first = hati("compare", "old", "new", "--budget", "40", "--format", "json").json[0]
+    assert first["statistic_choice"]["basis"] == "default"
+    assert hati("run", "--benchmark", "old", "--budget", "12").status == 0
+    done = hati("compare", "old", "new", "--seed", "2", "--budget", "60")
+    assert next(line for line in done.out.splitlines() if line.startswith("time")).endswith("slower")
+    text = " ".join(done.out.split())
+    assert "(auto, version 1)" in text
+    assert "earlier sample" in text
+    kept = hati("compare", "old", "new", "--seed", "2", "--format", "json").json[0]["statistic_choice"]
+    assert (kept["basis"], kept["version"]) == ("history", 1)
+    later = hati("compare", "old", "new", "--seed", "3", "--budget", "40", "--format", "json").json[0]
+    assert later["statistic_choice"] == kept
+    means = hati("compare", "old", "new", "--seed", "2", "--budget", "40", "--statistic", "mean", "--format", "json")
+    assert (means.json[0]["statistic"], means.json[0]["verdict"]) == ("mean", "inconclusive")

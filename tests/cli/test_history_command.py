@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from hati.cli import main
+from hati.core import FloatArray
 
 Hati = Callable[..., Any]
 
@@ -110,3 +112,134 @@ def test_what_is_wrong_ends_with_2(tmp_path: Path, hati: Hati, arguments: tuple[
     assert found.status == 2
     assert said in found.err.replace("\n", " ")
     assert "Traceback" not in found.err
+
+
+def tabulated(folder: Path, runs: FloatArray, starts: NDArray[np.intp] | None = None) -> None:
+    """The runs of positions, shape (positions, runs), as a table; ``starts`` says when each was made."""
+    rows = ["position,run,value" + (",started" if starts is not None else "")]
+    for place, run in np.ndindex(*runs.shape):
+        started = "" if starts is None else f",{starts[place, run]}"
+        rows.append(f"{place},{run},{runs[place, run]}{started}")
+    (folder / "runs.csv").write_text("\n".join(rows) + "\n")
+
+
+def places(hati: Hati, *words: str) -> list[int]:
+    found = hati("history", "runs.csv", "--format", "json", *words)
+    assert found.status == 0, found.err
+    return [change["index"] for change in found.json["change_points"]]
+
+
+@pytest.mark.parametrize(("size", "runs", "noise"), [(10, 6, 1.0), (10, 1, 2.0), (20, 1, 2.0), (2, 6, 1.0)])
+def test_a_clear_step_in_a_short_series_is_found(
+    tmp_path: Path, hati: Hati, size: int, runs: int, noise: float
+) -> None:
+    for seed in range(1, 6):
+        values = 100.0 + noise * np.random.default_rng(seed).normal(size=(size, runs))
+        values[size // 2 :] += 50.0
+        tabulated(tmp_path, values)
+        assert places(hati) == [size // 2]
+
+
+@pytest.mark.parametrize("size", [10, 50])
+def test_a_spike_that_its_runs_confirm_is_a_regression_that_was_resolved(tmp_path: Path, hati: Hati, size: int) -> None:
+    values = 100.0 + np.random.default_rng(1).normal(size=(size, 6))
+    values[6] += 50.0
+    tabulated(tmp_path, values)
+    found = hati("history", "runs.csv", "--format", "json").json
+    assert [(change["index"], change["verdict"]) for change in found["change_points"]] == [(6, "slower"), (7, "faster")]
+    assert found["outliers"] == []
+    tabulated(tmp_path, values[:, :1])
+    assert places(hati) == []  # a single run confirms nothing
+
+
+def test_what_positions_vary_by_is_no_change(tmp_path: Path, hati: Hati) -> None:
+    rng = np.random.default_rng(1)
+    for size in (10, 50):
+        for _ in range(10):
+            tabulated(tmp_path, 100.0 + 3.0 * rng.normal(size=(size, 1)) + rng.normal(size=(size, 6)))
+            assert places(hati) == []
+
+
+def test_runs_that_were_interleaved_show_a_step_that_sessions_would_hide(tmp_path: Path, hati: Hati) -> None:
+    rng = np.random.default_rng(2)
+    values = 100.0 + rng.normal(size=(8, 6)) + 1.5 * (np.arange(8) >= 5)[:, None]
+    one_after_the_other = np.arange(48, dtype=np.intp).reshape(8, 6)
+    interleaved = rng.permutation(48).reshape(6, 8).T
+    tabulated(tmp_path, values, np.asarray(interleaved, dtype=np.intp))
+    assert places(hati) == [5]
+    tabulated(tmp_path, values, one_after_the_other)
+    assert places(hati) == []
+    tabulated(tmp_path, values)
+    assert places(hati) == []
+
+
+def test_a_short_series_states_what_it_assumes(tmp_path: Path, hati: Hati) -> None:
+    values = 100.0 + np.random.default_rng(3).normal(size=(12, 3))
+    tabulated(tmp_path, values)
+    found = hati("history", "runs.csv", "--format", "json").json
+    assert "fewer than 30 positions" in found["assumptions"][0]
+    assert "assumes" in hati("history", "runs.csv").out
+    tabulated(tmp_path, values[:4])
+    assert (
+        "too few of them to estimate how sessions"
+        in hati("history", "runs.csv", "--format", "json").json["assumptions"][0]
+    )
+    tabulated(tmp_path, np.repeat(values, 20, axis=0))
+    assert hati("history", "runs.csv", "--format", "json").json["assumptions"] == []
+
+
+def test_a_trend_that_no_order_statistic_bounds_is_unbounded(tmp_path: Path, hati: Hati) -> None:
+    values = 100.0 + np.random.default_rng(4).normal(size=(10, 3))
+    values[:3] += 50.0
+    values[6:] -= 30.0
+    tabulated(tmp_path, values)
+    assert hati("history", "runs.csv", "--format", "json").json["trend"]["interval"] == [None, None]
+    assert "too few values for bounds" in " ".join(hati("history", "runs.csv").out.split())
+
+
+def test_levels_that_recur_are_a_property_and_no_change(tmp_path: Path, hati: Hati) -> None:
+    rng = np.random.default_rng(5)
+    states = np.repeat(np.arange(10) % 2, 20)
+    values = 100.0 + 5.0 * states + rng.normal(size=200)
+    tabulated(tmp_path, values[:, None])
+    found = hati("history", "runs.csv", "--format", "json").json
+    assert found["change_points"] == []
+    assert found["recurring"]["regained"] == 4
+    assert found["recurring"]["low"] == pytest.approx(100.0, abs=0.5)
+    assert found["recurring"]["high"] == pytest.approx(105.0, abs=0.5)
+    assert "alternates between two levels" in " ".join(hati("history", "runs.csv").out.split())
+    tabulated(tmp_path, values[:100, None])
+    found_before = places(hati)  # left and regained twice: each may still be a change
+    assert found_before
+    assert set(found_before) <= {20, 40, 60, 80}
+    tabulated(tmp_path, (values + 20.0 * (np.arange(200) >= 100))[:, None])
+    assert places(hati) == [100]
+
+
+def test_noise_that_wanders_is_no_change(tmp_path: Path, hati: Hati) -> None:
+    false = 0
+    for seed in range(1, 11):
+        rng = np.random.default_rng(seed)
+        noise = rng.normal(size=200)
+        for place in range(1, 200):
+            noise[place] = 0.9 * noise[place - 1] + np.sqrt(0.19) * noise[place]
+        tabulated(tmp_path, (100.0 + 2.0 * noise + 2.0 * rng.normal(size=200))[:, None])
+        false += bool(places(hati))
+    assert false <= 3  # binomial(10, .1): at most 3 with 98.7 %
+
+
+def test_a_clean_step_is_no_drift(tmp_path: Path, hati: Hati) -> None:
+    for seed in range(1, 21):
+        values = 100.0 + 2.0 * np.random.default_rng(seed).normal(size=200)
+        values[140:] += 5.0
+        tabulated(tmp_path, values[:, None])
+        found = hati("history", "runs.csv", "--format", "json").json
+        assert [abs(change["index"] - 140) <= 5 for change in found["change_points"]] == [True]
+        assert found["warnings"] == []
+
+
+def test_a_start_that_is_no_time_is_an_error(tmp_path: Path, hati: Hati) -> None:
+    (tmp_path / "runs.csv").write_text("position,value,started\n0,1.0,today\n0,1.1,later\n1,1.2,now\n1,1.3,soon\n")
+    found = hati("history", "runs.csv")
+    assert found.status == 2
+    assert "is not a time" in found.err

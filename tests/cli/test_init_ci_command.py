@@ -147,7 +147,7 @@ def test_the_workflow_of_github_keeps_one_comment_up_to_date(tmp_path: Path, hat
     assert known[:2] == others
     assert [one["body"] for one in known[2:]] == [(made.top / "hati.md").read_text()]
     assert known[2]["body"].endswith("measured again\n")
-    assert "**hati check: slower: " in (tmp_path / "summary.md").read_text()
+    assert "**hati check: 1 of 4 configurations: slower: " in (tmp_path / "summary.md").read_text()
 
 
 def filled(environment: dict[str, str]) -> dict[str, str]:

@@ -141,7 +141,7 @@ def test_the_cheapest_design_is_planned_after_pilot_runs(hati: Hati, fake_projec
     done = hati(*command)
     assert done.status == 0, done.err
     assert done.json["design"]["runs"] == 16
-    assert set(done.json["important"]) == {"a", "b"}
+    assert set(done.json["important_or_aliased"]) == {"a", "b"}
     stages = [run["stage"] for run in hati("runs", ".", "--format", "json").json]
     assert (stages.count("pilot"), stages.count("design")) == (12, 16)
     after = hati(*command, "--dry-run").json
@@ -178,10 +178,14 @@ def test_a_table_without_noise_cannot_be_planned_on(hati: Hati, table: Path) -> 
 
 
 def test_a_dry_run_tells_what_the_design_cannot_tell_apart(hati: Hati, fake_project: Path) -> None:
-    told = " ".join(hati("screen", ".", "--metric", "latency", "--budget", "16", "--dry-run").out.split())
+    default = " ".join(hati("screen", ".", "--metric", "latency", "--budget", "16", "--dry-run").out.split())
+    assert "Bayesian D-optimal: D-efficiency" in default
+    command = ("screen", ".", "--metric", "latency", "--budget", "16", "--design", "E=ABC,F=ABD", "--dry-run")
+    told = " ".join(hati(*command).out.split())
     assert "Resolution IV." in told
     assert "Interactions of two options that share one estimate: a x b = c x e = d x f;" in told
     full = " ".join(hati("screen", ".", "--metric", "latency", "--budget", "128", "--dry-run").out.split())
-    assert "Resolution" in full
-    weak = " ".join(hati("screen", ".", "--metric", "latency", "--budget", "8", "--dry-run").out.split())
+    assert "Full factorial: no effect shares its estimate with another." in full
+    command = ("screen", ".", "--metric", "latency", "--budget", "8", "--resolution", "3", "--dry-run")
+    weak = " ".join(hati(*command).out.split())
     assert re.search(r"share their estimates with interactions of two options: a = \w x \w", weak)

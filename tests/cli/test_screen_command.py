@@ -127,10 +127,10 @@ def test_failures_are_said_and_the_study_goes_on(hati: Hati, fake_project: Path)
     done = hati("screen", ".", "--metric", "latency", "--budget", "64", "--format", "json")
     assert done.status == 0, done.err
     told = done.json
-    assert told["runs"] == {"done": 48, "failed": 16}
+    assert told["runs"]["failed"] == 0, "what fails is left out"
+    assert [each["settings"] for each in told["losses"]["excluded"]] == ["c=on with d=on"]
     assert {"a", "b"} <= set(told["important"])
-    assert "out of cheese" in json.dumps(told)
-    assert told["warnings"]
+    assert "out of cheese" in json.dumps(told["failures"])
 
 
 def test_nothing_measured_is_exit_4_and_soon(hati: Hati, fake_project: Path) -> None:
@@ -162,3 +162,37 @@ def test_options_with_several_settings_and_constraints_are_screened(hati: Hati, 
     assert set(done.json["ranking"][:2]) == {"a", "b"}
     assert sorted(done.json["ranking"]) == list("abcdefg")
     assert done.json["runs"]["done"] == done.json["design"]["runs"] <= 40
+
+
+def test_by_default_no_main_effect_is_aliased_with_an_interaction(hati: Hati, fake_project: Path) -> None:
+    default = hati("screen", ".", "--metric", "latency", "--budget", "32", "--format", "json").json["design"]
+    assert (default["resolution"], default["generators"], default["repetitions"]) == (None, [], 1)
+
+
+def test_a_fraction_is_measured_where_it_is_asked_for(hati: Hati, fake_project: Path) -> None:
+    command = ("screen", ".", "--metric", "latency", "--budget", "16", "--format", "json")
+    default = hati(*command).json["study"]
+    made = [hati(*command, "--resolution", "4", "--seed", seed).json for seed in ("1", "2")]
+    assert len({told["study"] for told in (*made, {"study": default})}) == 3
+    assert [(told["design"]["resolution"], told["design"]["runs"]) for told in made] == [(4, 16)] * 2
+    assert made[0]["design"]["generators"] != made[1]["design"]["generators"]
+    for text in ("E=ABC,F=ABD", "e=abc,f=abd"):
+        assert hati(*command, "--design", text).json["design"]["generators"] == ["E=ABC", "F=ABD"]
+    made_before = ("design", ".", "--generators", "e=abc,f=-abd", "--format", "csv", "--output", "d.csv")
+    assert hati(*made_before).status == 0
+    assert hati(*command, "--design", "d.csv").json["design"]["resolution"] == 4
+    assert hati(*command, "--runs", "16").json["design"]["resolution"] == 4
+    wrong = hati(*command, "--resolution", "4", "--runs", "16")
+    assert (wrong.status, "exclude each other" in wrong.err) == (2, True)
+    few = hati("screen", ".", "--metric", "latency", "--budget", "15", "--resolution", "4")
+    assert (few.status, "--budget 16" in few.err) == (2, True)
+
+
+def test_alpha_is_the_error_rate_of_the_study_and_is_kept(hati: Hati, fake_project: Path) -> None:
+    command = ("screen", ".", "--metric", "latency", "--budget", "32", "--format", "json")
+    strict = hati(*command, "--alpha", "0.001").json
+    assert strict["alpha"] == 0.001
+    assert strict["study"] != hati(*command).json["study"]
+    report = hati("report", ".", "--study", strict["study"], "--metric", "latency", "--format", "json")
+    assert report.json["alpha"] == 0.001
+    assert hati(*command, "--alpha", "1").status == 2

@@ -29,7 +29,7 @@ def write_table(folder: Path, options: str, sizes: int) -> tuple[str, ...]:
 
 def test_a_screening_is_validated_resumed_and_not_measured_twice(hati: Hati, tmp_path: Path) -> None:
     table = write_table(tmp_path, "abcdefg", 1)
-    assert hati("screen", *table, "--budget", "16").status == 0
+    assert hati("screen", *table, "--budget", "16", "--resolution", "4").status == 0
     done = hati("validate", *table, "--format", "json", "--seed", "1")
     assert done.status == 0, done.err
     told = done.json

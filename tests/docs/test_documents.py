@@ -22,6 +22,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 LONG = {
     "any-language.md",
     "first-screening.md",
+    "measure-a-server.md",
     "pytest.md",
     "recalibrate.md",
     "recommend.md",
@@ -30,7 +31,7 @@ LONG = {
 }
 SERVED = {"share-a-store.md"}
 """Those that need a server of PostgreSQL, with an empty database."""
-NEEDED = {"any-language.md": ("google_benchmark", "go")}
+NEEDED = {"any-language.md": ("google_benchmark", "go"), "measure-a-server.md": ("postgresql",)}
 """The components, as fixtures, that those take."""
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 

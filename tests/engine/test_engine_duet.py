@@ -58,7 +58,7 @@ def test_both_run_at_once_each_on_its_core(tmp_path: Path, task: Callable[..., T
 def test_a_build_is_made_once_before_both(tmp_path: Path, task: Callable[..., Task], cores: tuple[int, int]) -> None:
     build = ("sh", "-c", "echo built >> ../../builds.txt; sleep 0.05")
     command = ("sh", "-c", 'echo \'{{"metric": "cpu", "value": 1}}\'; echo \'{{"metric": "other", "value": 1}}\'')
-    both = [Benchmark(name, command, HATI, METRICS, build=build) for name in "ab"]
+    both = [Benchmark(name, command, HATI, METRICS, build=(build,)) for name in "ab"]
     with DuetEngine(tmp_path, both, machine(), cores, lock=tmp_path / "lock") as engine:
         runs = list(engine.run(Plan((task("a"), task("b")))))
     assert [run.outcome for run in runs] == [Outcome.DONE] * 2
@@ -115,7 +115,7 @@ def test_a_benchmark_that_does_more_than_its_command_is_refused() -> None:
             duet_cores([Benchmark("a", ("true",), HATI, METRICS, **more)])  # type: ignore[arg-type]  # fields of several types
         return error.value.message
 
-    assert "the prepare of 'a' would run beside the other's command" in refused(prepare=("true",))
-    assert "the cleanup of 'a'" in refused(cleanup=("true",))
+    assert "the prepare of 'a' would run beside the other's command" in refused(prepare=(("true",),))
+    assert "the cleanup of 'a'" in refused(cleanup=(("true",),))
     assert "the server of 'a'" in refused(server=Server(("true",), Ready(port=True)))
     assert "'a' has cpus" in refused(cpus=(0,))

@@ -91,7 +91,7 @@ def test_reads_the_example_of_the_format(tmp_path: Path) -> None:
     benchmark = project.benchmark("orders")
     assert benchmark == project.benchmark()
     assert benchmark.command[:3] == ("python3", "orders.py", "--db")
-    assert (benchmark.build, benchmark.prepare) == (("make", "-s"), ("python3", "prepare.py", "{work}"))
+    assert (benchmark.build, benchmark.prepare) == ((("make", "-s"),), (("python3", "prepare.py", "{work}"),))
     assert benchmark.reader == Reader(ReaderKind.HATI)
     assert benchmark.metrics == (Metric("latency", "s", Better.LOWER),)
     assert benchmark.files == (ConfigurationFile("pragmas.json", TEMPLATE, str(tmp_path / "pragmas.json.j2")),)
@@ -239,6 +239,6 @@ def test_readers_of_other_tools_find_a_benchmark_by_its_name() -> None:
         workload = { n = 10 }
     """
     benchmark = parse_project(text, Path("hati.toml")).benchmark()
-    assert benchmark.build == ("make", "SIZE={n}")
+    assert benchmark.build == (("make", "SIZE={n}"),)
     assert benchmark.output == "{work}/jmh.json"
     assert benchmark.reader == Reader(ReaderKind.JMH, (("latency", r"sort \(n={n},"),), (("latency", "avgt"),))

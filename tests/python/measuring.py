@@ -9,6 +9,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import clocks as simulated
+from clocks import Clocks
+
 from hati.core import Run
 from hati.python import Recording, recorder
 
@@ -42,6 +45,7 @@ def nothing():
 
 def squares(n):
     yield from (i * i for i in range(n))
+    sys.stderr.write("used up\\n")
 
 
 def large(n):
@@ -119,13 +123,24 @@ _QUICK = (
 )
 
 
+_SIMULATED = """
+import time
+import clocks
+clocks.Simulation(clocks.{clocks}).install(time)
+"""
+
+
 def recorded(
-    working: Path, tree: Path, *words: str, python: str = BASE, path: str = ""
+    working: Path, tree: Path, *words: str, python: str = BASE, path: str = "", clocks: Clocks | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """What the recorder says when it runs in a tree, with workloads of a working tree."""
+    """What the recorder says when it runs in a tree, with workloads of a working tree.
+
+    With simulated ``clocks`` time passes by what is slept, and by nothing else that is measured.
+    """
     place = working / ".hati" / "work" / "task"
     place.mkdir(parents=True, exist_ok=True)
-    (place / "recorder.py").write_text(recorder())
+    (place / "recorder.py").write_text((_SIMULATED.format(clocks=clocks) if clocks else "") + recorder())
+    (place / "clocks.py").write_text(Path(simulated.__file__).read_text())
     command = [python, "-S", "-E", str(place / "recorder.py"), f"working={place}/../../..", *_QUICK, *words]
     environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHASHSEED"}}
     if path:

@@ -40,7 +40,8 @@ def test_functions_methods_and_loops_are_measured(project: Path, measure: Measur
     assert [run.outcome for run in runs] == [Outcome.DONE] * 4, [run.output for run in runs]
     for run in runs:
         wall, cpu, memory = (run.of(metric) for metric in ("wall_time", "cpu_time", "peak_memory"))
-        assert wall is not None and wall.warmup <= 2 and wall.values.min() > 0  # noqa: PT018  # None first, for mypy
+        turns = run is runs[2]  # which a coarse clock may not see
+        assert wall is not None and wall.warmup <= 2 and (turns or wall.values.min() > 0)  # noqa: PT018  # None first, for mypy
         assert cpu is not None and cpu.unit == "s"  # noqa: PT018  # None first, for mypy
         assert memory is not None and 2**20 < memory.mean < 2**31  # noqa: PT018  # None first, for mypy
     assert len({told(run, "hash_seed") for run in runs}) == 4

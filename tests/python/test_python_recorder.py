@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from clocks import CLOCKS, Clocks
 from measuring import BASE, recorded, values
 
 import hati.python
@@ -21,10 +22,11 @@ def written(folder: Path, files: dict[str, str]) -> Path:
 
 
 def test_arguments_are_fresh_for_every_call_and_results_are_used_up(project: Path) -> None:
-    done = recorded(project, project, "method=lists:sort", "workload=work:rand", "parameter=int:n=50")
+    done = recorded(project, project, "method=lists:sort", "workload=work:rand", "parameter=int:n=50", "seconds=60")
     assert len(values(done, "wall_time")) == 2
-    lazy = recorded(project, project, "method=lists:squares", "parameter=int:n=20000")
-    assert values(lazy, "wall_time")[0] > 1e-4  # 20,000 items: a call that only makes the generator takes 1e-7 s
+    lazy = recorded(project, project, "method=lists:squares", "parameter=int:n=20000", "seconds=60")
+    assert len(values(lazy, "wall_time")) == 2
+    assert "used up" in lazy.stderr
 
 
 def test_parameters_without_generators_are_given_by_name(project: Path) -> None:
@@ -47,34 +49,70 @@ def test_the_peak_is_that_of_the_calls(project: Path) -> None:
     assert 1.9e8 < large - small < 2.5e8
 
 
-def test_the_peak_is_without_the_arguments_of_other_calls(project: Path) -> None:
-    source = "import hati\n\ndef short(block): pass\n\n@hati.workload\ndef made(n): return bytes([1]) * n\n"
+@pytest.fixture(params=CLOCKS.values(), ids=CLOCKS)
+def clocks(request: pytest.FixtureRequest) -> Clocks:
+    """Simulated clocks: quick, slow, coarse."""
+    found: Clocks = request.param
+    return found
+
+
+def test_the_peak_is_without_the_arguments_of_other_calls(project: Path, clocks: Clocks) -> None:
+    seconds = 1e-9 * clocks.cost / 0.01 / 200  # of which some 200 calls are long enough for the clocks
+    source = f"""
+import hati, time
+
+def short(block): time.sleep({seconds!r})
+
+@hati.workload
+def made(n): return bytes([1]) * n
+"""
     written(project / "src", {"blocks.py": source})
     words = ("method=blocks:short", "workload=blocks:made", "overhead=0.01")
-    small, large = (recorded(project, project, *words, f"parameter=int:={n}") for n in (1, 2**19))
-    assert values(large, "batch")[0] * 2**19 > 2**26
+    small, large = (recorded(project, project, *words, f"parameter=int:={n}", clocks=clocks) for n in (1, 2**18))
+    assert values(large, "batch")[0] * 2**18 > 2**25
     assert values(large, "peak_memory")[0] - values(small, "peak_memory")[0] < 2**23
 
 
-def test_quantiles_of_calls_that_are_too_short_cost_no_mean(project: Path) -> None:
-    done = recorded(project, project, "method=lists:nothing", "calls=single", "overhead=0.01")
+def test_quantiles_of_calls_that_are_too_short_cost_no_mean(project: Path, clocks: Clocks) -> None:
+    written(project / "src", {"sleeping.py": "from time import sleep\n"})
+    words = ("method=sleeping:sleep", "overhead=0.01")
+    short, enough = 1e-9 * clocks.cost, 1e-9 * clocks.cost / 0.01
+    done = recorded(project, project, *words, "calls=single", f"parameter=real:={short!r}", clocks=clocks)
     assert values(done, "single_calls") == [0]
     assert values(done, "batch")[0] > 1
     said = "hati: calls are too short to be timed one by one: their mean is known, no quantile is\n"
     assert done.stderr == said
     for calls in ("single", "batched"):
-        long = recorded(project, project, "method=lists:large", "parameter=int:=50000000", f"calls={calls}")
+        long = recorded(project, project, *words, f"parameter=real:={1.5 * enough!r}", f"calls={calls}", clocks=clocks)
         assert (values(long, "single_calls"), long.stderr) == ([1], "")
 
 
-def test_a_turn_that_is_too_short_to_be_timed_is_told_of(project: Path) -> None:
-    short = recorded(project, project, "method=work:building", "parameter=int:n=1", "overhead=0.01")
-    assert re.search(
-        r"^hati: reading the clocks took [0-9.]+% of an observation: time more at once$", short.stderr, re.M
+def test_a_turn_that_is_too_short_to_be_timed_is_reported(project: Path, clocks: Clocks) -> None:
+    source = """
+import hati, time
+
+@hati.measured
+def sleeping(spl, seconds):
+    while spl.needs_more():
+        with spl.measure():
+            time.sleep(seconds)
+"""
+    written(project / "src", {"sleeping.py": source})
+    words = ("method=sleeping:sleeping", "overhead=0.01")
+    short, long = (
+        recorded(project, project, *words, f"parameter=real:={seconds!r}", clocks=clocks)
+        for seconds in (1e-9 * clocks.cost, 1.1e-9 * clocks.cost / 0.01)
     )
-    long = recorded(project, project, "method=work:building", "parameter=int:n=100000", "overhead=0.01")
+    said = r"hati: the clock's cost or resolution is [0-9.]+% of an observation: time more at once\n"
+    assert re.fullmatch(said, short.stderr)
     assert values(long, "wall_time")
     assert not long.stderr
+
+
+def test_a_clock_that_stands_still_is_reported(project: Path) -> None:
+    done = recorded(project, project, "method=lists:nothing", clocks=Clocks(0, 0))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(r"hati: perf_counter_ns stands still for \d+ readings: nothing can be timed\n", done.stderr)
 
 
 def test_the_collector_is_as_configured(project: Path) -> None:

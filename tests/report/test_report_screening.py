@@ -14,6 +14,7 @@ from example_screenings import (
     sqlite_screening,
 )
 
+from hati.core import Better
 from hati.report import (
     Column,
     Shown,
@@ -33,7 +34,7 @@ from hati.report import (
     screening_tables,
     space_size,
 )
-from hati.studies.screening import DesignSummary, Noise, ScreeningConclusion
+from hati.studies.screening import DesignSummary, Noise, ScreeningConclusion, SettingEstimate
 
 ALL = (sqlite_screening, raw_screening, incomplete_screening, empty_screening, hostile_screening)
 
@@ -49,6 +50,38 @@ def test_the_answer_names_the_important_options_with_their_change(whole: Screeni
         "locking_mode=EXCLUSIVE -11.6 % (better); auto_vacuum=FULL +4.5 % (worse); "
         "also together: journal_mode x synchronous (or an alias of it)."
     )
+
+
+@pytest.mark.parametrize(
+    ("better", "told"),
+    [
+        (Better.LOWER, "synchronous=OFF (best) to FULL (worst) +57.4 %"),
+        (Better.HIGHER, "synchronous=OFF (worst) to FULL (best) +57.4 %"),
+    ],
+)
+def test_the_answer_names_the_best_and_the_worst_of_several_settings(
+    whole: ScreeningConclusion, better: Better, told: str
+) -> None:
+    means = {"NORMAL": 2.0, "FULL": 3.0, "OFF": 1.0}
+    settings = tuple(SettingEstimate(name, mean, None, 0.0) for name, mean in means.items())
+    options = tuple(
+        replace(option, settings=tuple(means)) if option.name == "synchronous" else option for option in whole.options
+    )
+    found = replace(
+        whole,
+        metric=replace(whole.metric, better=better),
+        options=options,
+        effects=(replace(whole.effects[0], relative=0.574, settings=settings), *whole.effects[1:]),
+    )
+    assert told in answer(found)
+
+
+def test_nothing_of_the_logarithm_of_a_variance_is_a_fraction(whole: ScreeningConclusion) -> None:
+    dispersion = screening_json(whole)["dispersion"]
+    assert isinstance(dispersion, dict)
+    for effect in dispersion["effects"]:
+        assert (effect["unit"], effect["relative"], effect["relative_interval"]) == ("ln s^2", None, None)
+        assert effect["estimate"] is not None
 
 
 def test_the_answer_knows_what_better_means() -> None:
@@ -67,12 +100,38 @@ def test_the_answer_names_two_combinations_and_counts_the_rest(whole: ScreeningC
     assert said.endswith(f"; also together: {pairs[0]}, {pairs[1]} and {len(pairs) - 2} more.")
 
 
-def test_the_answer_in_resolution_iii_says_what_else_it_may_be(whole: ScreeningConclusion) -> None:
-    doubt = "In resolution III each of these may be an interaction of two others."
-    assert answer(replace(whole, design=replace(whole.design, resolution=3))).endswith(f". {doubt}")
-    assert doubt not in answer(whole)
-    alone = replace(whole, important=whole.important[:1], design=replace(whole.design, resolution=3))
-    assert answer(alone).endswith(". In resolution III this may be an interaction of two others.")
+def fraction(whole: ScreeningConclusion, resolution: int, number: int) -> ScreeningConclusion:
+    """The first of the important options' effects as a fraction of that resolution shows them: perhaps an alias."""
+    doubtful = {(name,) for name in whole.important[:number]}
+    effects = tuple(replace(e, important=False, aliased=True) if e.options in doubtful else e for e in whole.effects)
+    design = replace(whole.design, resolution=resolution)
+    return replace(whole, effects=effects, important=whole.important[number:], design=design)
+
+
+def test_the_answer_of_a_fraction_says_what_else_an_effect_may_be_and_what_confirms_it(
+    whole: ScreeningConclusion,
+) -> None:
+    confirm = "confirm by `hati validate`, or by `hati screen --fresh` without a fraction."
+    one, all_ = fraction(whole, 4, 1), fraction(whole, 3, len(whole.important))
+    assert f"1 more is important or aliased: {whole.important[0]}" in answer(one)
+    assert answer(one).endswith(f"cannot distinguish this effect from interactions of three options: {confirm}")
+    assert f"{len(whole.important)} of 14 options are important or aliased for latency: " in answer(all_)
+    assert answer(all_).endswith(f"cannot distinguish these effects from interactions of two options: {confirm}")
+    assert confirm not in answer(whole)
+
+
+def test_the_third_word_is_in_tables_and_json(whole: ScreeningConclusion) -> None:
+    one = fraction(whole, 4, 1)
+    first = whole.important[0]
+    said = screening_json(one)
+    assert said["important_or_aliased"] == [first]
+    assert first not in said["important"]
+    effects = {tuple(effect["options"]): effect for effect in said["effects"]}
+    mine, another = effects[first,], effects[whole.important[1],]
+    assert (mine["verdict"], mine["important"], mine["confirmed"]) == ("important or aliased", False, False)
+    assert (another["verdict"], another["important"], another["confirmed"]) == ("important", True, True)
+    assert [row[-1] for row in screening_tables(one).effects.rows].count("important or aliased") == 1
+    assert one.influential == whole.influential
 
 
 def test_the_answer_counts_what_it_does_not_name(whole: ScreeningConclusion) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.core import FloatArray
-from hati.stats import cluster_cuts, clusters, matched_clusters
+from hati.stats import cluster_cuts, clusters, common_shift, matched_clusters
 
 Part = tuple[float, float, float]
 """Centre, standard deviation on the logarithmic scale, and share."""
@@ -82,3 +82,26 @@ def test_shares_of_a_run_sum_to_one(cuts: list[float], runs: int, seed: int) -> 
     rng = np.random.default_rng(seed)
     found = clusters([rng.normal(0.0, 2.0, 9) for _ in range(runs)], sorted(cuts))
     assert np.sum([part.shares for part in found], axis=0) == pytest.approx(np.ones(runs))
+
+
+@given(st.floats(-3.0, 3.0), st.integers(0, 99))
+def test_a_common_shift_moves_every_cluster_by_it(shift: float, seed: int) -> None:
+    """Whatever clusters are found, with the shift they are the same ones, in the same shares."""
+    first, second = drawn([HIT, MISS], seed, length=60), drawn([HIT, MISS], seed + 100, length=60)
+    before = matched_clusters(first, second)
+    after = matched_clusters(first, [values + shift for values in second])
+    assert len(before) == len(after)
+    for (a, b), (c, d) in zip(before, after, strict=True):
+        assert a.medians.tolist() == c.medians.tolist()
+        assert d.medians == pytest.approx(b.medians + shift, abs=1e-9)
+        assert d.shares.tolist() == b.shares.tolist()
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
+def test_fractions_that_moved_are_no_common_shift(share: float) -> None:
+    second = drawn([(HIT[0], HIT[1], share), (*MISS[:2], 1.0 - share)], 5)
+    assert common_shift(drawn([HIT, MISS], 4), second) == pytest.approx(0.0, abs=0.01)
+
+
+def test_one_observation_in_a_hundred_is_no_cluster() -> None:
+    assert cluster_cuts(drawn([(1.0, 0.01, 0.98), (9.0, 0.01, 0.02)], 6)) == ()

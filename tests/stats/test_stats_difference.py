@@ -44,14 +44,23 @@ def test_what_is_detectable_has_that_power_by_statsmodels(runs: int, alpha: floa
     assert TTestIndPower().power(found / 2.0, runs, alpha) == pytest.approx(0.8, abs=2e-4)  # two-sided: both tails
 
 
-def test_runs_that_decide_do_and_one_less_does_not() -> None:
-    for estimate in (0.3, 0.0, 0.13):
-        given_now = Difference(estimate, 1.0, 8.0, (5, 5))
-        needed = given_now.runs_needed(0.01, -0.2, 0.2, 0.01)
-        assert needed is not None
-        later = [Difference(estimate, 1.0, 2.0 * n - 2.0, (n, n)) for n in (needed - 1, needed)]
-        decided = [one.p_value <= 0.01 or one.within(-0.2, 0.2) <= 0.01 for one in later]
-        assert decided == [False, True]
+@pytest.mark.parametrize("estimate", [0.3, 0.0, 0.13, 1.2])
+@pytest.mark.parametrize("borrowed", [0.0, 4.0])
+def test_the_runs_that_it_needs_decide_in_four_of_five(estimate: float, borrowed: float) -> None:
+    needed = Difference(estimate, 1.0, 8.0, (5, 5), borrowed).runs_needed(0.01, -0.2, 0.2, 0.01)
+    assert needed is not None
+    rng, df = np.random.default_rng(7), 2.0 * needed - 2.0
+    estimates = estimate + rng.standard_normal(4000) * math.sqrt(2.0 / needed)
+    variances = (rng.chisquare(df, 4000) + borrowed) / (df + borrowed)
+    later = [
+        Difference(new, variance, df, (needed, needed), borrowed)
+        for new, variance in zip(estimates.tolist(), variances.tolist(), strict=True)
+    ]
+    decided = np.mean([one.p_value <= 0.01 or one.within(-0.2, 0.2) <= 0.01 for one in later])
+    assert 0.775 <= decided <= 0.845  # four standard errors, and a run more or less
+
+
+def test_no_number_of_runs_decides_what_is_too_small() -> None:
     assert Difference(1e-6, 1.0, 8.0, (5, 5)).runs_needed(0.01, -1e-7, 1e-7, 0.01) is None
 
 

@@ -12,7 +12,7 @@ from hati.core import Better, InputError, Metric, Observations, Sample, SampledR
 from hati.studies.audit import AuditRequest, audit
 from hati.studies.audit.outcomes import random_outcomes
 from hati.studies.audit.sensitivity import smallest_changes
-from hati.studies.audit.splitting import correlation, halves, order_in_time
+from hati.studies.audit.splitting import Whole, correlation, halves, order_in_time
 from hati.studies.comparison import Pair, Question, Sides, Verdict, compare, decide, sides_of
 
 TIME = Metric("time", "s")
@@ -26,7 +26,7 @@ def sample(values: np.ndarray, name: str = "b", metric: Metric = TIME) -> Sample
 
 
 def whole(one: Sample) -> Sides:
-    return sides_of(Pair(one, one), Question().statistic)
+    return sides_of(Pair(one, one), Question().fixed)
 
 
 def drawn(count: int, runs: int, rng: np.random.Generator, deviation: float = 0.02) -> list[Sample]:
@@ -124,7 +124,8 @@ def test_what_is_counted_is_what_comparisons_of_the_same_halves_say() -> None:
     question = Question(alpha=0.2)
     rng = generator(1)
     splits = [[halves(rng.permutation(8)) for _ in samples] for _ in range(6)]
-    counted = random_outcomes(samples, [whole(each) for each in samples], splits, question)
+    wholes = [Whole(each.metric.name, {Question().fixed: whole(each)}) for each in samples]
+    counted = random_outcomes(samples, wholes, splits, question)
     for split in range(6):
         told = [own.samples(each) for own, each in zip(splits[split], samples, strict=True)]
         verdicts = [row.change.verdict for row in compare(told, question).rows]
@@ -190,7 +191,7 @@ def test_clusters_are_audited_where_there_are_any() -> None:
     steps: list[tuple[int, int]] = []
     request = AuditRequest(splits=5)
     found = audit([sample(two, "two"), plain], request, watch=lambda done, of: steps.append((done, of))).clusters
-    assert steps == [(step, 10) for step in range(1, 11)]
+    assert steps == [(step, 25) for step in range(1, 26)]
     assert found is not None
     assert found.benchmarks == ("two",)
     assert found.alarms.estimate == 0.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -115,3 +117,36 @@ def test_a_tenth_on_the_fast_path_is_found() -> None:
     rows = [compared(bookstore(rng), bookstore(rng, hit=1.1 * HIT)).rows[0] for _ in range(40)]
     assert sum(row.clusters[0].change.verdict is Verdict.SLOWER for row in rows) >= 38
     assert sum(row.change.verdict is Verdict.SLOWER for row in rows) <= 2
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("factor", [0.95, 1.05])
+def test_a_common_shift_is_one_of_every_cluster(factor: float) -> None:
+    """Of 80 clusters and more at most 5 of the 99 % intervals miss the shift, and none has the other sign."""
+    rng = np.random.default_rng(12)
+    centres, spreads = np.array([1.0, 1.25, 1.6]), np.array([0.03, 0.05, 0.05])
+
+    def runs() -> Sample:
+        kinds = rng.choice(3, (5, 200), p=[0.5, 0.3, 0.2])
+        values = centres[kinds] * np.exp(spreads[kinds] * rng.standard_normal(kinds.shape))
+        return Sample("b", TIME, tuple(SampledRun(Observations("time", "s", row)) for row in values))
+
+    def shifted(one: Sample) -> Sample:
+        moved = (replace(run, observations=replace(run.observations, values=factor * run.steady)) for run in one.runs)
+        return replace(one, runs=tuple(moved))
+
+    found = [part for _ in range(40) for part in compared(runs(), shifted(runs())).rows[0].clusters]
+    intervals = [part.change.interval for part in found if part.change.interval is not None]
+    assert len(intervals) == len(found) >= 80
+    assert sum(not low <= factor <= high for low, high in intervals) <= 5
+    wrong = Verdict.FASTER if factor > 1.0 else Verdict.SLOWER
+    assert all(part.change.verdict is not wrong and not part.share_moved for part in found)
+
+
+def test_where_fractions_moved_no_cluster_did() -> None:
+    """Clusters that overlap: those that went from one to the other move the centres of both."""
+    rng = np.random.default_rng(13)
+    for _ in range(10):
+        (row,) = compared(bookstore(rng), bookstore(rng, share=0.6)).rows
+        assert any(part.share_moved for part in row.clusters)
+        assert not any(part.change.told for part in row.clusters)

@@ -126,7 +126,8 @@ def test_fiellers_interval_has_the_ratios_that_a_t_test_does_not_reject(seed: in
     bottom = rng.normal(1.0, 0.1, 8)
     top = 2.5 * bottom + rng.normal(0.0, 0.2, 8)
     critical = float(stats.t.ppf(0.975, 7))
-    ratio, interval = fieller(bottom, top, critical)
+    ratio, interval = fieller(bottom.mean(), top.mean(), np.cov(bottom, top) / 8, critical)
+    assert ratio is not None
     assert ratio == pytest.approx(top.mean() / bottom.mean())
     assert interval is not None
 
@@ -138,7 +139,23 @@ def test_fiellers_interval_has_the_ratios_that_a_t_test_does_not_reject(seed: in
 
 
 def test_a_denominator_that_may_be_zero_has_no_interval() -> None:
-    assert fieller(np.array([-1.0, 1.0, 0.1]), np.ones(3), 4.3) == (None, None)
+    assert fieller(0.1, 1.0, np.eye(2), 4.3) == (None, None)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_interval_excludes_no_change_where_a_change_is_shown(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    effect = 0.02 * seed / 20 * np.array([1.0 if cell["a"] else -1.0 for cell in CELLS])
+    before = 0.3 * np.array([1.0 if cell["a"] else -1.0 for cell in CELLS]) + rng.normal(0, 0.02, (2, len(CELLS)))
+    after = before.mean(axis=0) + effect + rng.normal(0, 0.02, (2, len(CELLS)))
+    found, _ = drifts(CELLS, before, after, 0.05)
+    for one in found:
+        if len({cell[one.option] for cell in CELLS}) > 2:
+            continue
+        low, high = one.difference_interval
+        assert (low > 0.0 or high < 0.0) == one.changed
+        if one.interval is not None and one.before > 0.1:
+            assert (one.interval[0] > 1.0 or one.interval[1] < 1.0) == one.changed
 
 
 EQUAL = np.full(len(CELLS), 0.05)

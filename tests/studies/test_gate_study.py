@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -23,7 +24,7 @@ from hati.core import (
     RevisionKind,
     Task,
 )
-from hati.studies.comparison import Question, Verdict
+from hati.studies.comparison import AUTO, MEDIAN, Basis, Question, StatisticChoice, StatisticChoices, Verdict
 from hati.studies.gate import Cell, Gate, GateConclusion, gate_id
 from hati.testing import FakeEngine, MemoryStore
 
@@ -174,3 +175,45 @@ def test_what_cannot_be_asked_is_refused() -> None:
         Gate(gate_id(ONE, OLD, OLD, Question(), 1, "m"), OLD, OLD, ONE, Question(), Budget(runs=100))
     with pytest.raises(InputError, match="each once"):
         gate((*ONE, *ONE), 100)
+
+
+def stalled(ratio: float = 1.0, tail: bool = False, seed: int = 1) -> Measured:
+    """Runs of 40 observations, some stalled; the revision's all larger by a ratio, or one in ten twice as large."""
+
+    def of(task: Task) -> dict[str, list[float]]:
+        rng = np.random.default_rng([seed, int(task.id[:12], 16)])
+        values = 2.0 * np.exp(rng.normal(0.0, 0.01) + rng.normal(0.0, 0.02, 40))
+        if tail:
+            values[::10] *= 2.0 if task.revision == "new" else 1.0
+        else:
+            values *= np.where(rng.random(40) < 0.2 * rng.random(), 9.0, 1.0)
+        return {"time": (values * (ratio if task.revision == "new" else 1.0)).tolist()}
+
+    return of
+
+
+def chosen(study: Gate) -> Gate:
+    choice = StatisticChoice(MEDIAN, Basis.HISTORY, 2, 0.1)
+    return replace(study, choices=StatisticChoices((("main", "time", choice),)))
+
+
+def test_a_chosen_statistic_finds_what_means_hide() -> None:
+    automatic = Question(statistic=AUTO)
+    assert gate_id(ONE, OLD, NEW, automatic, 1, "m") == gate_id(ONE, OLD, NEW, Question(), 1, "m")
+    means, _ = made(gate(ONE, 64), stalled(1.1))
+    found, _ = made(chosen(gate(ONE, 64, automatic)), stalled(1.1))
+    assert (means.verdict, found.verdict) == (Verdict.INCONCLUSIVE, Verdict.SLOWER)
+    [row] = found.rows
+    assert row.choice is not None
+    assert row.choice.statistic == MEDIAN
+    assert row.change.ratio == pytest.approx(1.1, abs=0.02)
+
+
+def test_a_change_of_the_tail_alone_is_found_where_runs_count_by_their_median() -> None:
+    found, _ = made(chosen(gate(ONE, 96, Question(statistic=AUTO))), stalled(tail=True))
+    assert found.verdict is Verdict.SLOWER
+    [row] = found.rows
+    assert row.change.of_tail
+    assert row.change.ratio == pytest.approx(1.1, abs=0.01)
+    by_median, _ = made(gate(ONE, 96, Question(statistic=MEDIAN)), stalled(tail=True))
+    assert by_median.verdict is Verdict.SAME

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def two_level(count: int) -> Space:
         (11, math.inf, 11, 1),
         (31, math.inf, 31, 1),
         (40, math.inf, 33, 1),  # there are no more
-        (64, math.inf, 32, 2),
+        (64, math.inf, 33, 1),  # and 31 of them once more
         (96, math.inf, 32, 3),
         (330, math.inf, 33, 10),
         (330, 1, 33, 1),
@@ -90,16 +91,37 @@ def test_constraints_that_leave_nothing_are_an_error_that_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("space", "most", "kind"),
-    [(two_level(5), math.inf, Choice), (MIXED, math.inf, ModelChoice), (two_level(7), 1, Choice)],
+    ("space", "runs", "most", "kind"),
+    [
+        (two_level(5), 64, math.inf, "full factorial"),
+        (two_level(7), 128, 1, "full factorial"),
+        (two_level(7), 64, math.inf, "Bayesian D-optimal"),
+        (two_level(9), 44, 1, "Bayesian D-optimal"),
+        (two_level(16), 96, math.inf, "balanced random"),
+        (two_level(14), 128, 1, "balanced random"),
+        (MIXED, 64, math.inf, "Bayesian D-optimal"),
+    ],
 )
-def test_fractions_where_they_fit(space: Space, most: float, kind: type) -> None:
-    assert isinstance(choose_design(space, 64, rng(), most), kind)
+def test_the_kind_of_design(space: Space, runs: int, most: float, kind: str) -> None:
+    choice = choose_design(space, runs, rng(), most)
+    assert kind == (choice.kind if isinstance(choice, ModelChoice) else choice.design(space.names).kind)
+    assert choice.runs <= runs
 
 
-def test_where_nothing_can_be_repeated_a_fraction_that_wastes_runs_gives_way() -> None:
-    assert isinstance(choose_design(two_level(9), 44, rng(), 1), ModelChoice)
-    assert isinstance(choose_design(two_level(9), 44, rng()), Choice)
+def test_configurations_come_before_repetitions_and_a_few_are_replicated() -> None:
+    choice = choose_design(two_level(16), 96, rng())
+    assert isinstance(choice, ModelChoice)
+    assert (choice.configurations, choice.repetitions, choice.replicated, choice.runs) == (92, 1, 4, 96)
+    table = choose_design(two_level(16), 96, rng(), 1)
+    assert isinstance(table, ModelChoice)
+    assert (table.configurations, table.replicated) == (96, 0)
+    assert len(np.unique(table.levels, axis=0)) == 96
+    assert set(table.levels.sum(axis=0)) == {48}
+    signs = 2.0 * table.levels - 1.0
+    correlations = np.abs(np.corrcoef(signs.T) - np.eye(16))
+    assert correlations.max() < 0.3
+    triples = [abs(float(signs[:, [a, b, c, d]].prod(axis=1).mean())) for a, b, c, d in combinations(range(16), 4)]
+    assert max(triples) < 0.6  # no main effect is aliased with an interaction of three options
 
 
 def test_more_runs_detect_less_and_noise_detects_more() -> None:

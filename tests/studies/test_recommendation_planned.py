@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hati.core import Better, Configuration, InputError, Metric, Setting
 from hati.space import Option, Space, enumerate_configurations, parse_formula, sample
@@ -19,10 +17,8 @@ from hati.studies.recommendation import (
     plan_recommendation,
     predict,
 )
-from hati.studies.recommendation.choosing import worth_recommending
 
 TIME = Metric("time", "s")
-SIZE = Metric("size", "B")
 Value = Callable[[Mapping[str, Setting]], float]
 
 
@@ -54,7 +50,7 @@ def on(configuration: Mapping[str, Setting], *names: str) -> float:
     return float(all(configuration.get(name) == "on" for name in names))
 
 
-def planned(space: Space, *found: Findings, runs: int = 60, **others: object) -> RecommendationPlan:
+def planned(space: Space, found: Findings, runs: int = 60, **others: object) -> RecommendationPlan:
     return plan_recommendation(space, found, runs, np.random.default_rng(1), **others)  # type: ignore[arg-type]  # keywords of several types
 
 
@@ -100,8 +96,7 @@ def test_the_better_direction_is_the_metric_s() -> None:
 def test_where_nothing_matters_nothing_is_recommended() -> None:
     space = switches(3)
     plan = planned(space, findings(list(enumerate_configurations(space)), lambda c: 1.0 + 0.0 * on(c, "o0"), []))
-    assert plan.recommended == ()
-    assert plan.pairs == 0
+    assert (plan.recommended, plan.candidates) == ((), ())
 
 
 def test_the_recommended_configuration_is_valid_and_the_best_valid_one() -> None:
@@ -170,37 +165,41 @@ def test_an_invalid_default_is_replaced_by_the_nearest_valid_configuration() -> 
     assert dict(plan.recommended[0].configuration) == {"o0": "on", "o1": "off", "o2": "on"}
 
 
-def test_two_metrics_get_the_best_for_each_and_what_lies_between() -> None:
+def test_single_settings_that_may_be_better_are_candidates_whatever_is_important() -> None:
     space = switches(4)
     everything = list(enumerate_configurations(space))
-    important = [("o0",), ("o1",)]
-    time = findings(everything, lambda c: math.exp(-0.5 * on(c, "o0") - 0.2 * on(c, "o1")), important)
-    size = findings(everything, lambda c: math.exp(0.1 * on(c, "o0") - 0.3 * on(c, "o1")), important, SIZE)
-    plan = planned(space, time, size)
-    sets = {tuple(sorted(n for n, s in one.configuration.items() if s == "on")): one.metric for one in plan.recommended}
-    assert sets == {("o0", "o1"): "time", ("o1",): "size"}
+    noise = dict(zip(everything, np.random.default_rng(3).normal(0.0, 0.01, len(everything)), strict=True))
+
+    def value(c: Mapping[str, Setting]) -> float:
+        return math.exp(noise[Configuration(c)] - 0.3 * on(c, "o0") - 0.05 * on(c, "o1") + 0.2 * on(c, "o2"))
+
+    plan = planned(space, findings(everything, value, []))
+    assert [(one.option, one.setting) for one in plan.candidates[:2]] == [("o0", "on"), ("o1", "on")]
+    assert "o2" not in {one.option for one in plan.candidates}
+    assert plan.candidates[0].gain == pytest.approx(0.3, abs=0.02)
 
 
-def test_few_runs_confirm_fewer_configurations() -> None:
+def test_a_gain_is_estimated_at_the_default_of_an_option_that_it_depends_on() -> None:
     space = switches(4)
     everything = list(enumerate_configurations(space))
-    time = findings(everything, lambda c: math.exp(-0.5 * on(c, "o0")), [("o0",)])
-    size = findings(everything, lambda c: math.exp(0.3 * on(c, "o0") - 0.3 * on(c, "o1")), [("o0",), ("o1",)], SIZE)
-    assert len(planned(space, time, size, runs=60).recommended) == 2
-    few = planned(space, time, size, runs=10)
-    assert (len(few.recommended), few.pairs) == (1, 5)
-    assert planned(space, time, runs=3).pairs == 1
+    found = findings(
+        everything,
+        lambda c: math.exp(3.0 * on(c, "o0") - 0.4 * on(c, "o1") + 0.4 * on(c, "o0", "o1")),
+        [("o0",), ("o1",), ("o0", "o1")],
+    )
+    (one,) = planned(space, found).candidates
+    assert (one.option, one.gain) == ("o1", pytest.approx(0.4))
 
 
-@given(st.lists(st.lists(st.floats(-1, 1), min_size=2, max_size=2), min_size=1, max_size=30), st.integers(1, 4))
-def test_nothing_recommended_is_worse_than_another_in_every_metric(rows: list[list[float]], most: int) -> None:
-    gains = np.array([[0.0, 0.0], *rows])
-    taken = worth_recommending(gains, np.array([0.01, 0.01]), most)
-    assert len(taken) <= most
-    for one in taken:
-        mine = gains[one.place]
-        assert mine.max() > 0
-        assert not np.any(np.all(gains > mine + 1e-8, axis=1))
+def test_what_may_not_be_recommended_is_neither_predicted_nor_tried() -> None:
+    space = switches(3)
+    found = findings(
+        list(enumerate_configurations(space)), lambda c: math.exp(-on(c, "o0") - on(c, "o1")), [("o0",), ("o1",)]
+    )
+    plan = planned(space, found, allowed={"o0": ()})
+    assert dict(plan.recommended[0].configuration) == {"o0": "off", "o1": "on", "o2": "off"}
+    assert {one.option for one in plan.candidates} == {"o1"}
+    assert planned(space, found, allowed={"o0": ("off",), "o1": ()}).recommended == ()
 
 
 def test_a_plan_comes_back_from_its_json() -> None:

@@ -48,7 +48,7 @@ def test_what_was_not_found_is_said_with_what_could_have_been() -> None:
     found = history(series(noise(2)))
     assert found.change_points == ()
     assert found.detectable is not None
-    assert 0.8 < found.detectable.step < 1.8
+    assert 1.6 < found.detectable.step < 2.4  # more than a known kind of noise would need
     assert found.detectable.relative == pytest.approx(found.detectable.step / 100.0, rel=0.02)
 
 
@@ -109,8 +109,7 @@ def test_machines_that_take_turns_are_one_history() -> None:
 
 def test_what_weakens_a_history_is_said() -> None:
     few = history(series(noise(9, 12)))
-    assert few.detectable is None
-    assert "record more positions" in few.warnings[0]
+    assert "fewer than 30 positions" in few.assumptions[0]
     assert "with more digits" in " ".join(history(series(np.round(noise(10) / 4.0))).warnings)
     walk = history(series(np.cumsum(noise(11) - 100.0) + 100.0))
     assert "autocorrelated" in " ".join(walk.warnings)

@@ -28,7 +28,7 @@ from hati.core import (
 from hati.stats import Dependence
 from hati.studies.gate import Cell
 from hati.studies.regression import histories
-from hati.studies.replay import Order, Replay, Replayed, replay_id
+from hati.studies.replay import Order, Replay, Replayed, affected_strata, replay_id
 from hati.studies.replay.order import Known, refined, typical_noise
 from hati.testing import FakeEngine, MemoryStore
 
@@ -93,7 +93,7 @@ def test_a_replay_goes_on_where_it_was_broken_off(order: Order) -> None:
     store = MemoryStore()
     study = replay(order)
     with pytest.raises(MeasurementError):
-        made(study, flat, Budget(runs=7), store)
+        made(study, flat, Budget(runs=5), store)
     found = made(study, flat, store=store)
     assert len(store.kept) == len({run.task.id for run in store.kept}) == found.runs == 120
 
@@ -175,7 +175,39 @@ def test_steps_beside_a_drift_are_seen_where_the_noise_is_known_to_be_independen
 
 
 def test_what_makes_no_replay_is_refused() -> None:
-    with pytest.raises(InputError, match="8 revisions or more"):
-        Replay(replay().id, LINE[:5], CELLS, 3, Order.NEWEST)
+    with pytest.raises(InputError, match="8 revisions or more of a single run each"):
+        Replay(replay().id, LINE[:5], CELLS, 1, Order.NEWEST)
+    with pytest.raises(InputError, match="2 revisions or more of several runs each"):
+        Replay(replay().id, LINE[:1], CELLS, 3, Order.NEWEST)
     with pytest.raises(InputError, match="a run"):
         Replay(replay().id, LINE, CELLS, 0, Order.NEWEST)
+
+
+def test_two_revisions_of_several_runs_are_compared() -> None:
+    line = LINE[:2]
+    study = Replay(replay_id(CELLS, line, 4, Order.INTERLEAVED, 1, "m"), line, CELLS, 4, Order.INTERLEAVED)
+    found = made(study, lambda place, own: 1.2 if place == 1 and own["a"] else 1.0)
+    concluded = {str(one.stratum): [change.position for change in one.change_points] for one in histories(found.series)}
+    assert concluded == {"": ["r01"], str(CELLS[0].stratum): [], str(CELLS[1].stratum): ["r01"]}
+
+
+def test_the_strata_that_changed_are_named_by_their_options() -> None:
+    cells = [
+        Cell(MAIN, Configuration(setting), Assignment(setting))
+        for setting in ({"a": a, "b": b} for a in (False, True) for b in (False, True))
+    ]
+    line = LINE[:10]
+    study = Replay(replay_id(cells, line, 3, Order.INTERLEAVED, 1, "m"), line, tuple(cells), 3, Order.INTERLEAVED)
+    found = made(study, lambda place, own: (1.5 if place == 5 else 1.0) * (1.3 if place == 9 and own["b"] else 1.0))
+    affected = {one.position: one for one in affected_strata(histories(found.series))}
+    assert {"r05", "r06", "r09"} <= set(affected)
+    assert [len(affected[name].strata) for name in ("r05", "r06", "r09")] == [4, 4, 2]
+    assert (affected["r09"].of, dict(affected["r09"].settings)) == (4, {"b": True})
+    assert dict(affected["r05"].settings) == {}
+
+
+def test_what_sessions_vary_by_is_no_change_where_revisions_follow_each_other() -> None:
+    """Newest first, each revision is a session of its own; interleaved they share all sessions."""
+    sessions = np.random.default_rng(6).normal(0.0, 0.03, 20)
+    found = made(replay(Order.NEWEST), lambda place, own: float(np.exp(sessions[place])))
+    assert not any(one.change_points for one in histories(found.series))

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.core import InputError
 from hati.design import catalogue_sizes, resolution
-from hati.studies.screening import Choice, choose, expected_detectable, expected_detectable_deviations
-from hati.studies.screening.choice import repeated_from
+from hati.studies.screening import (
+    Choice,
+    FractionRequest,
+    asked_fraction,
+    choose,
+    expected_detectable,
+    expected_detectable_deviations,
+)
 
 
 @pytest.mark.parametrize(
@@ -68,20 +75,6 @@ def test_resolution_iv_where_it_can_be_had_and_no_larger_design_without_repetiti
         assert choice.repetitions >= 2
 
 
-@pytest.mark.parametrize("most", [2, float("inf")])
-@pytest.mark.parametrize("factors", [1, 2, 3, 4, 5, 6, 7, 11, 16])
-def test_the_budget_that_repeats_is_the_fewest_runs_from_which_on_every_choice_does(factors: int, most: float) -> None:
-    fewest = repeated_from(factors, most)
-    assert fewest is not None
-    smallest = catalogue_sizes(factors)[0].runs
-    once = [runs for runs in range(smallest, 300) if choose(factors, runs, most).repetitions == 1]
-    assert max(once) == fewest - 1
-
-
-def test_runs_that_are_there_once_are_never_repeated() -> None:
-    assert repeated_from(11, 1) is None
-
-
 def test_options_named_like_letters_get_the_same_matrix() -> None:
     choice = choose(6, 16)
     one, other = choice.design("zyxwvu"), choice.design([f"o{i}" for i in range(6)])
@@ -122,3 +115,32 @@ def test_what_it_will_detect_falls_with_runs_and_rises_with_noise() -> None:
 def test_what_it_will_detect_in_standard_deviations_of_a_run() -> None:
     assert expected_detectable_deviations(choose(14, 96)) == pytest.approx(0.86, abs=0.03)
     assert expected_detectable_deviations(choose(14, 32)) == pytest.approx(1.78, abs=0.06)
+
+
+def test_a_fraction_that_is_asked_for_is_assigned_at_random_by_the_seed() -> None:
+    made = [asked_fraction(FractionRequest(resolution=4), 16, 96, np.random.default_rng(seed)) for seed in (1, 1, 2)]
+    assert made[0] == made[1] != made[2]
+    for choice in made:
+        assert (choice.configurations, choice.repetitions, choice.resolution) == (32, 3, 4)
+        assert resolution(choice.design([f"o{i}" for i in range(16)])) == 4
+    assert asked_fraction(FractionRequest(runs=64), 16, 64, np.random.default_rng(1)).configurations == 64
+
+
+def test_generators_and_rows_stay_as_they_are_written() -> None:
+    written = FractionRequest(generators=("E=ABC", "F=-ABD"))
+    choice = asked_fraction(written, 6, 32, np.random.default_rng(1))
+    assert (choice.generators, choice.repetitions, choice.resolution) == (("E=ABC", "F=-ABD"), 2, 4)
+    design = choice.design([f"o{i}" for i in range(6)])
+    rows = tuple(tuple(row) for row in design.matrix[::-1].tolist())
+    again = asked_fraction(FractionRequest(rows=rows), 6, 32, np.random.default_rng(1))
+    found = again.design([f"o{i}" for i in range(6)])
+    assert sorted(map(tuple, found.matrix.tolist())) == sorted(rows)
+
+
+def test_a_fraction_that_cannot_be_had_says_why() -> None:
+    with pytest.raises(InputError, match="exclude each other"):
+        FractionRequest(resolution=4, runs=32)
+    with pytest.raises(InputError, match="has 32 configurations, and the budget 31 runs"):
+        asked_fraction(FractionRequest(resolution=4), 16, 31, np.random.default_rng(1))
+    with pytest.raises(InputError, match="3 runs of 2 factors are not a regular fraction"):
+        asked_fraction(FractionRequest(rows=((1, 1), (1, -1), (-1, 1))), 2, 3, np.random.default_rng(1))

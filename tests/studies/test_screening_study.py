@@ -52,19 +52,19 @@ def test_what_was_run_is_not_planned_again() -> None:
 
 def test_the_important_options_are_found() -> None:
     found = concluded(screening(14, 96), multiplying({"c": 0.5, "b": -0.2, "g": 0.1, "bc": -0.08}))
-    assert found.important == ("c", "b", "g")
+    assert (found.important, found.important_or_aliased) == ((), ("c", "b", "g"))
     assert found.ranking[:3] == ("c", "b", "g")
     assert sorted(found.ranking) == sorted("abcdefghijklmn")
     assert (found.scale, found.judged_by) == (Scale.LOG, Noise.PURE_ERROR)
     assert (found.done, found.failed, found.configurations) == (96, 0, 2**14)
     assert by_name(found)["c"] == pytest.approx(0.5, abs=0.01)
-    (interaction,) = [e for e in found.effects if e.important and len(e.options) == 2]
+    (interaction,) = [e for e in found.effects if e.shown and len(e.options) == 2]
     assert ("b", "c") in (interaction.options, *interaction.aliases)
     assert any("b:c" in warning for warning in found.warnings)
     assert [abs(e.contrast) for e in found.effects] == sorted((abs(e.contrast) for e in found.effects), reverse=True)
     assert sum(e.share for e in found.effects) == pytest.approx(1.0, abs=0.02)
-    assert set(found.model.terms) == {effect.options for effect in found.effects if effect.important}
-    assert found.model.r_squared == pytest.approx(sum(e.share for e in found.effects if e.important), abs=0.01)
+    assert set(found.model.terms) == {effect.options for effect in found.effects if effect.shown}
+    assert found.model.r_squared == pytest.approx(sum(e.share for e in found.effects if e.shown), abs=0.01)
 
 
 def test_estimates_are_differences_of_arithmetic_means_in_the_unit() -> None:
@@ -88,7 +88,7 @@ def test_estimates_are_differences_of_arithmetic_means_in_the_unit() -> None:
 def test_without_repetitions_lenth_judges_over_all_contrasts() -> None:
     found = concluded(screening(14, 32), multiplying({"c": 0.5, "b": -0.2}))
     assert found.judged_by is Noise.LENTH
-    assert found.important == ("c", "b")
+    assert found.important_or_aliased == ("c", "b")
     assert any("no repetitions" in warning for warning in found.warnings)
     coordinates = sorted(effect.half_normal for effect in found.effects)
     assert len(set(coordinates)) == 29  # of 31 contrasts; two have third order
@@ -181,7 +181,7 @@ def test_lost_rows_are_estimated_around_and_a_setting_that_always_fails_is_named
     found = concluded(screening(14, 96), lambda task: "crash" if task.configuration["e"] else value(task))
     assert (found.done, found.failed) == (48, 48)
     assert ("e",) in found.missing
-    assert found.important == ("c", "b")
+    assert found.important_or_aliased == ("c", "b")
     assert not any("e" in effect.options for effect in found.effects)
     text = " ".join(found.warnings)
     assert "e=true" in text
@@ -192,7 +192,7 @@ def test_lost_rows_are_estimated_around_and_a_setting_that_always_fails_is_named
 def test_an_interrupted_study_says_what_it_knows() -> None:
     found = concluded(screening(14, 96), multiplying({"c": 0.5}), runs=40)
     assert found.done == 40
-    assert found.important == ("c",)
+    assert found.important_or_aliased == ("c",)
     assert any("56 of 96 planned runs were not made" in warning for warning in found.warnings)
 
 
@@ -220,7 +220,7 @@ def test_constant_values_show_nothing(budget: int, value: float) -> None:
 def test_values_without_noise_show_every_effect_of_some_size(budget: int) -> None:
     found = concluded(screening(5, budget), multiplying({"a": 0.5, "b": 0.1, "ab": 0.05, "c": 0.001}, noise=0.0))
     assert found.important == ("a", "b")
-    assert {effect.options for effect in found.effects if effect.important} == {("a",), ("b",), ("a", "b")}
+    assert {effect.options for effect in found.effects if effect.shown} == {("a",), ("b",), ("a", "b")}
     assert found.detectable is not None
     assert found.detectable.relative == pytest.approx(0.01)
 
@@ -263,7 +263,7 @@ def test_effects_that_add_are_judged_as_they_are() -> None:
     effects = {effect.options: effect for effect in found.effects}
     assert effects["a",].relative == pytest.approx(0.6, abs=0.02)
     assert found.important == ("a", "b", "c")
-    assert [e for e in found.effects if e.important and len(e.options) == 2] == []
+    assert [e for e in found.effects if e.shown and len(e.options) == 2] == []
 
 
 def generator_of(task: Task) -> np.random.Generator:

@@ -120,10 +120,37 @@ def test_an_effect_that_no_rival_replaces_is_not_refuted() -> None:
 
 def test_a_decision_leaves_no_important_effect_in_doubt() -> None:
     effects = {"a": 3.0, "b": 2.0, "c": -3.0}
-    found = concluded(validation(screened(effects, (*MAINS, ("d",)))), effects)
+    study = validation(screened(effects, (*MAINS, ("d",))))
+    assert "d in doubt" in study.described
+    found = concluded(study, effects)
     assert len(found.models) == 1
     assert (found.outcome, found.in_doubt) == (Outcome.UNDECIDED, (("d",),))
     assert "d, important in the screening, neither in it nor refuted" in validation_answer(found)
+
+
+def test_the_budget_is_spent_on_what_is_in_doubt_and_undecided_names_the_runs_that_would_decide() -> None:
+    effects = {"a": 3.0, "b": 2.0, "c": -3.0}
+    study = validation(screened(effects, (*MAINS, ("d",))), budget=12)
+    before = study.conclude(Evidence())
+    assert before.runs_needed is not None
+    found = concluded(study, effects)
+    assert found.done == 12
+    assert found.runs_needed is not None
+    assert found.runs_needed > 12
+    assert validation_answer(found).endswith(f"runs would decide: --budget {found.runs_needed}")
+    assert next(a for a in found.assumptions if a.effect == ("d",)).result is Result.UNDECIDED
+    coarse = replace(study.screened, relevant=math.log1p(0.05))
+    decided = concluded(validation(coarse, budget=16), effects)
+    assert next(a for a in decided.assumptions if a.effect == ("d",)).result is Result.REFUTED
+
+
+def test_a_small_effect_that_is_real_is_confirmed_by_the_new_runs() -> None:
+    effects = {"a": 3.0, "b": 2.0, "c": -3.0, "d": 0.05}
+    start = screened(effects, (*MAINS, ("d",)))
+    assert len(validation(start).conclude(Evidence()).models[0].effects) == 3
+    found = concluded(validation(start, budget=16), effects)
+    of_d = next(a for a in found.assumptions if a.effect == ("d",))
+    assert (found.done, of_d.result) == (16, Result.CONFIRMED)
 
 
 def test_of_a_constant_metric_no_smallest_effect_is_spoken_of() -> None:

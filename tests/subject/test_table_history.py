@@ -93,7 +93,7 @@ def test_rows_without_a_value_are_left_out() -> None:
         ("", None, "s.csv: the file is empty"),
         (HEAD + "0,1\n1,2\n", None, "the series has 2 values"),
         (HEAD + "0,\n1,\n", None, "s.csv: the column 'value' has no values"),
-        ("position,series,value\n0,x,1\n", None, "the series 'x' has 1 values"),
+        ("position,series,value\n0,x,1\n", None, "the series 'x' has 1 value"),
         ("position,latency,size\n0,1,2\n1,2,3\n", None, "several columns could be the metric"),
         ("position,position,value\n0,1,2\n", None, "there are two columns 'position'"),
         ("position,run,value\n0,0,1\n0,0,2\n", None, "s.csv:3:3: the run '0' of '0' is there twice"),

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from hati.core import Evidence, InputError, Plan, Run
+from hati.studies.screening import FractionRequest
 from hati.studies.validation import Confirming, Mode, Result, Validation, ValidationConclusion
 from hati.wiring import (
     ScreeningRequest,
@@ -40,8 +41,9 @@ def a_table(folder: Path, sizes: tuple[int, ...]) -> Workplace:
     return table_workplace(TableRequest(folder / "t.csv", folder, ("latency",)))
 
 
-def a_screening(place: Workplace, budget: int) -> str:
-    return screen(prepare_screening(place, ScreeningRequest(None, str(budget), 1), fresh=False)).study
+def a_screening(place: Workplace, budget: int, fraction: FractionRequest | None = None) -> str:
+    request = ScreeningRequest(None, str(budget), 1, fraction=fraction)
+    return screen(prepare_screening(place, request, fresh=False)).study
 
 
 def made(place: Workplace, **asked: object) -> ValidationConclusion:
@@ -69,7 +71,7 @@ def test_a_screening_by_a_model_is_confirmed_and_kept(tmp_path: Path) -> None:
 
 def test_a_two_level_fraction_is_validated_by_its_rival_models(tmp_path: Path) -> None:
     place = a_table(tmp_path, (1,))
-    a_screening(place, 16)
+    a_screening(place, 16, FractionRequest(resolution=4))
     prepared = prepare_validation(place, ValidationRequest(), fresh=False)
     assert isinstance(prepared.study, Validation)
     assert prepared.study.order == 2

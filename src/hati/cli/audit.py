@@ -19,6 +19,7 @@ from hati.cli.parameters import (
     Fresh,
     Output,
     Seed,
+    StatisticName,
     StorePlace,
 )
 from hati.cli.progress import progress, steps_progress
@@ -39,10 +40,6 @@ _Path = Annotated[
 _Splits = Annotated[int, typer.Option("--splits", metavar="N", help="How often the runs are split in halves.")]
 _Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="Within it two are the same: 5% or 0.05.")]
 _Alpha = Annotated[str, typer.Option("--alpha", metavar="SHARE", help="The level of every verdict: 1% or 0.01.")]
-_Statistic = Annotated[
-    str,
-    typer.Option("--statistic", metavar="NAME", help="What stands for a run: mean, median, or a quantile as q0.99."),
-]
 _History = Annotated[
     list[Path] | None,
     typer.Option("--history", metavar="FILE", help="Earlier samples, whose noise counts. May be repeated."),
@@ -55,7 +52,7 @@ def audit(
     splits: _Splits = 20,
     margin: _Margin = "5%",
     alpha: _Alpha = "1%",
-    statistic: _Statistic = "mean",
+    statistic: StatisticName = "auto",
     metric: _Metric = None,
     history: _History = None,
     benchmark: BenchmarkName = None,
@@ -69,10 +66,10 @@ def audit(
 ) -> None:
     """Split runs of the same thing at random: how often `hati compare` calls halves different, and what it finds."""
     from hati.studies.audit import AuditRequest, audit
-    from hati.studies.comparison import Question, Statistic
+    from hati.studies.comparison import Question, parse_statistic
     from hati.subject.samples import read_samples
 
-    request = AuditRequest(Question(parse_share(alpha), parse_share(margin), Statistic.parse(statistic)), splits, seed)
+    request = AuditRequest(Question(parse_share(alpha), parse_share(margin), parse_statistic(statistic)), splits, seed)
     check_output(output, path, *(history or ()))
     if not _is_project(path):
         samples = _stored(path, benchmark)

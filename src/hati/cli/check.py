@@ -23,7 +23,7 @@ from hati.cli.output import (
     write,
     write_targets,
 )
-from hati.cli.parameters import HERE, BenchmarkName, DryRun, Fresh, Output, Seed, StorePlace
+from hati.cli.parameters import HERE, BenchmarkName, DryRun, Fresh, Output, Seed, StatisticName, StorePlace, Template
 from hati.cli.progress import progress
 from hati.cli.screen import parse_share
 from hati.cli.tables import write_tables
@@ -86,8 +86,10 @@ def check(
     benchmark: BenchmarkName = None,
     margin: _Margin = "5%",
     alpha: _Alpha = "1%",
+    statistic: StatisticName = "auto",
     fail_on: _FailOn = "slower,inconclusive",
     budget: _Budget = None,
+    template: Template = None,
     seed: Seed = 1,
     fresh: Fresh = False,
     dry_run: DryRun = False,
@@ -97,12 +99,13 @@ def check(
     chosen: _Chosen = CheckFormat.TEXT,
 ) -> int:
     """Measure a revision beside its reference, both anew, in turns: slower, where, and because of which options."""
-    from hati.studies.comparison import Question
+    from hati.studies.comparison import Question, parse_statistic
     from hati.studies.findings import Ruling
     from hati.wiring import (
         GateRequest,
         gate,
         mark_told,
+        narrowed_workplace,
         prepare_gate,
         recalibration_of,
         record_findings,
@@ -110,12 +113,12 @@ def check(
         workplace,
     )
 
-    question = Question(parse_share(alpha), parse_share(margin))
+    question = Question(parse_share(alpha), parse_share(margin), parse_statistic(statistic))
     failing = parse_verdicts(fail_on)
     reports = [parse_target(text, CheckFormat) for text in report or ()]
     targets = [(chosen, output), *reports]
     check_targets(output, reports, project=project)
-    place = workplace(project, store)
+    place = narrowed_workplace(workplace(project, store), template or (), say)
     request = GateRequest(revision, reference, benchmark, budget, seed, question)
     prepared = prepare_gate(place, request, fresh=fresh)
     if dry_run:

@@ -11,7 +11,7 @@ from hati.cli.comparisons import ComparisonFormat
 from hati.cli.files import FileOptions, IntervalChoice, compare_files
 from hati.cli.output import STDOUT, check_output
 from hati.cli.pairs import PairOptions, compare_now
-from hati.cli.parameters import HERE, LARGEST_SEED, DryRun, Fresh, Output, StorePlace
+from hati.cli.parameters import HERE, LARGEST_SEED, DryRun, Fresh, Output, StatisticName, StorePlace
 from hati.cli.screen import parse_share
 from hati.core import InputError, Stopping
 
@@ -28,10 +28,6 @@ _Before = Annotated[
 _After = Annotated[str, typer.Argument(metavar="AFTER", help="The same of what is compared with it.")]
 _Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="Within it two are the same: 5% or 0.05.")]
 _Alpha = Annotated[str, typer.Option("--alpha", metavar="SHARE", help="The level of every verdict: 1% or 0.01.")]
-_Statistic = Annotated[
-    str,
-    typer.Option("--statistic", metavar="NAME", help="What stands for a run: mean, median, or a quantile as q0.99."),
-]
 _Metric = Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Only this metric.")]
 _FailOn = Annotated[
     str, typer.Option("--fail-on", metavar="VERDICTS", help="Which of slower, faster, inconclusive exit with 1, 1, 3.")
@@ -89,7 +85,7 @@ def compare(
     after: _After,
     margin: _Margin = "5%",
     alpha: _Alpha = "1%",
-    statistic: _Statistic = "mean",
+    statistic: StatisticName = "auto",
     metric: _Metric = None,
     history: _History = None,
     interval: _Interval = None,
@@ -110,9 +106,9 @@ def compare(
     chosen: _Chosen = ComparisonFormat.TEXT,
 ) -> int:
     """Compare two samples run by run, from files or measured now: slower, faster, the same, or what would decide."""
-    from hati.studies.comparison import Question, Statistic
+    from hati.studies.comparison import Question, parse_statistic
 
-    question = Question(parse_share(alpha), parse_share(margin), Statistic.parse(statistic))
+    question = Question(parse_share(alpha), parse_share(margin), parse_statistic(statistic))
     failing = parse_verdicts(fail_on)
     check_output(output, Path(before), Path(after), *(history or ()))
     of_files = FileOptions(history, interval, tests, seed)

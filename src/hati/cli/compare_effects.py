@@ -9,7 +9,18 @@ import typer
 
 from hati.cli.dry_run import write_rehearsal
 from hati.cli.output import STDOUT, Format, check_output, say
-from hati.cli.parameters import HERE, BenchmarkName, DryRun, FormatOption, Fresh, MetricName, Output, Seed, StorePlace
+from hati.cli.parameters import (
+    HERE,
+    BenchmarkName,
+    DryRun,
+    FormatOption,
+    Fresh,
+    MetricName,
+    Output,
+    Seed,
+    StorePlace,
+    Template,
+)
 from hati.cli.progress import progress
 from hati.cli.screen import parse_share
 from hati.cli.tables import write_plain
@@ -31,6 +42,7 @@ def compare_effects(
     metric: MetricName = None,
     alpha: _Alpha = "1%",
     budget: _Budget = None,
+    template: Template = None,
     seed: Seed = 1,
     fresh: Fresh = False,
     dry_run: DryRun = False,
@@ -41,12 +53,12 @@ def compare_effects(
     """Measure a screening's design at two revisions: which options' effects changed, and by how much."""
     from hati.report import drift_json, drift_table
     from hati.studies.comparison import Question
-    from hati.wiring import DriftRequest, prepare_drift, rehearse_drift, workplace
+    from hati.wiring import DriftRequest, narrowed_workplace, prepare_drift, rehearse_drift, workplace
     from hati.wiring import compare_effects as measured
 
     question = Question(parse_share(alpha))
     check_output(output, project=project)
-    place = workplace(project, store)
+    place = narrowed_workplace(workplace(project, store), template or (), say)
     request = DriftRequest(before, after, benchmark, metric, budget, seed, question)
     prepared = prepare_drift(place, request, fresh=fresh)
     if dry_run:

@@ -94,7 +94,7 @@ def design(
     if read is not None:
         if plackett_burman or any(choice is not None for choice in (path, factors, generators, runs, resolution)):
             raise InputError("--read is a design already", fix="leave the size and the factors out")
-        made = _from_file(read)
+        made = read_design(read)
     elif plackett_burman:
         made = _plackett_burman(_names(path, factors), generators, runs, resolution)
     else:
@@ -143,7 +143,12 @@ def _plackett_burman(
     return plackett_burman(names, runs)
 
 
-def _from_file(file: Path) -> Design:
+def read_design(file: Path) -> Design:
+    """Read a design from CSV or JSON.
+
+    Raises:
+        InputError: where it cannot be read, with its line and column.
+    """
     from hati.design import read_csv, read_json
 
     try:

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.output import STDOUT, Format, check_output, console, write
-from hati.cli.parameters import DEFAULT_SEED, HERE, BenchmarkName, DryRun, FormatOption, Fresh, Output, StorePlace
+from hati.cli.parameters import (
+    DEFAULT_SEED,
+    HERE,
+    BenchmarkName,
+    DryRun,
+    FormatOption,
+    Fresh,
+    Output,
+    StorePlace,
+    Template,
+)
 from hati.cli.replays import ReplayOptions, replay_now
 from hati.cli.screen import parse_share
 from hati.cli.table import BetterOption, UnitName, Where
@@ -68,6 +78,7 @@ def history(
     project: _Project = HERE,
     benchmark: BenchmarkName = None,
     budget: _Budget = None,
+    template: Template = None,
     seed: _Seed = None,
     fresh: Fresh = False,
     dry_run: DryRun = False,
@@ -79,7 +90,9 @@ def history(
     level = parse_share(alpha)
     if not level:
         raise InputError("--alpha 0 finds nothing", fix="give the probability of a false change point, such as 5%")
-    options = ReplayOptions(revisions, every, order, runs, project, benchmark, budget, seed, fresh, dry_run, store)
+    options = ReplayOptions(
+        revisions, every, order, runs, project, benchmark, budget, tuple(template or ()), seed, fresh, dry_run, store
+    )
     if path is None:
         check_output(output, project=project)
         if unit or better or where:

@@ -42,9 +42,22 @@ RelevantShare = Annotated[
 BudgetText = Annotated[
     str, typer.Option("--budget", metavar="RUNS|TIME", help="What the runs may cost: 96 of them, or a time such as 2m.")
 ]
+Template = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="X=S|CONSTRAINT",
+        help="Narrow the space: fix X, or demand a constraint such as 'x >= 4'; may be repeated.",
+    ),
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="A new campaign, even where one is unfinished or done.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the tasks and the time that they would take.")]
 
 HERE = Path()
 DEFAULT_SEED = 1
 DEFAULT_OUTPUT = STDOUT
+
+StatisticName = Annotated[
+    str,
+    typer.Option("--statistic", metavar="NAME", help="What stands for a run: auto, mean, trimmed, median, q0.99."),
+]

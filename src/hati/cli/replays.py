@@ -28,6 +28,7 @@ class ReplayOptions:
     project: Path
     benchmark: str | None
     budget: str | None
+    template: tuple[str, ...]
     seed: int | None
     fresh: bool
     dry_run: bool
@@ -46,6 +47,7 @@ class ReplayOptions:
             "--runs": self.runs,
             "--benchmark": self.benchmark,
             "--budget": self.budget,
+            "--set": self.template or None,
             "--seed": self.seed,
             "--fresh": self.fresh or None,
             "--dry-run": self.dry_run or None,
@@ -74,13 +76,13 @@ def replay_now(
         MeasurementError: where too few could be measured.
     """
     from hati.studies.regression import histories
-    from hati.wiring import ReplayRequest, prepare_replay, rehearse_replay, replay, workplace
+    from hati.wiring import ReplayRequest, narrowed_workplace, prepare_replay, rehearse_replay, replay, workplace
 
     if options.revisions is None:
         raise InputError(
             "there is neither a table nor a range of revisions", fix="name a table, or write --revisions FIRST..LAST"
         )
-    place = workplace(options.project, options.store)
+    place = narrowed_workplace(workplace(options.project, options.store), options.template, say)
     request = ReplayRequest(
         revisions=options.revisions,
         every=options.every or "1",
@@ -118,17 +120,21 @@ def _order(text: str | None) -> Order:
 
 def _write(found: Replayed, concluded: list[HistoryConclusion], chosen: Format, output: str) -> None:
     from hati import render
-    from hati.report import replay_json, spread_tables
+    from hati.report import affected_tables, coverage_lines, replay_json, spread_tables
 
-    tables = spread_tables(found)
+    tables, covered = [*affected_tables(concluded), *spread_tables(found)], coverage_lines(found.coverage)
     if chosen is Format.JSON:
         write(render.to_json(replay_json(found, concluded)), output)
     elif chosen is Format.MARKDOWN:
-        write("\n".join((render.histories_markdown(concluded), *map(render.table_markdown, tables))), output)
+        write(
+            "\n".join((*covered, "", render.histories_markdown(concluded), *map(render.table_markdown, tables))), output
+        )
     elif output == STDOUT:
+        for line in covered:
+            console().print(line, markup=False, highlight=False)
         render.print_histories(concluded, console())
         for table in tables:
             console().print()
             render.print_table(table, console())
     else:
-        write("\n".join((render.histories_text(concluded), *map(render.table_text, tables))), output)
+        write("\n".join((*covered, render.histories_text(concluded), *map(render.table_text, tables))), output)

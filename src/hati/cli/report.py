@@ -45,19 +45,27 @@ def report(
 ) -> None:
     """Report a study from the store, without measuring."""
     from hati import render
-    from hati.wiring import conclude_stored, stored_changes, validation_of, workplace
+    from hati.wiring import (
+        conclude_stored,
+        last_key,
+        stored_changes,
+        stored_recommendation,
+        validation_of,
+        workplace,
+    )
 
     place = workplace(path, store)
-    conclusion = conclude_stored(place, study, metric, parse_share(relevant))
+    conclusion = conclude_stored(place, study or last_key(place), metric, parse_share(relevant))
     changes = stored_changes(place, conclusion)
+    advice = stored_recommendation(place, conclusion)
     if charts is not None:
         _write_charts(conclusion, charts)
     if chosen is ReportFormat.HTML:
-        write(render.screening_html(conclusion, changes=changes), output)
+        write(render.screening_html(conclusion, advice, changes), output)
     else:
         asked = chosen is ReportFormat.JSON
         validated = validation_of(place, conclusion.study, conclusion.metric.name) if asked else None
-        write_screening(conclusion, Format(chosen.value), output, validated=validated, changes=changes)
+        write_screening(conclusion, Format(chosen.value), output, advice, validated, changes)
 
 
 def _write_charts(conclusion: ScreeningConclusion, folder: Path) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from hati.cli.dry_run import write_rehearsal
 from hati.cli.output import STDOUT, Format, check_output, say
@@ -19,6 +17,7 @@ from hati.cli.parameters import (
     ProjectPath,
     Seed,
     StorePlace,
+    Template,
 )
 from hati.cli.progress import progress
 from hati.cli.tables import write_plain
@@ -27,16 +26,11 @@ from hati.core import Budget, Configuration, InputError
 if TYPE_CHECKING:
     from hati.space import Space
 
-_Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="OPTION=SETTING,...", help="A configuration by what differs from the default."),
-]
-
 
 def run(
     path: ProjectPath = HERE,
     benchmark: BenchmarkName = None,
-    settings: _Settings = None,
+    template: Template = None,
     budget: BudgetText = "10",
     seed: Seed = 1,
     fresh: Fresh = False,
@@ -45,16 +39,18 @@ def run(
     output: Output = STDOUT,
     chosen: FormatOption = Format.TEXT,
 ) -> None:
-    """Measure the default configuration, or those given by --set, interleaved, and summarise them by run."""
+    """Measure the default configuration, or that under --set, and summarise it by run.
+
+    Where --set gives an option several settings, a configuration for each is measured, interleaved.
+    """
     from hati.report import measurement_json, measurement_table
-    from hati.wiring import measure, rehearse_measurement, workplace
+    from hati.wiring import measure, rehearse_measurement, template_configurations, workplace
 
     Budget.parse(budget)
     place = workplace(path, store)
     check_output(output, project=path)
     measured = place.project.benchmark(benchmark)
-    space = place.project.space
-    configurations = tuple(dict.fromkeys(parse_configuration(space, text) for text in settings or [""]))
+    configurations = template_configurations(place.project.space, template or (), say)
     if dry_run:
         rehearsal = rehearse_measurement(place, measured, configurations, budget, seed)
         write_rehearsal(rehearsal, chosen, output)

@@ -21,6 +21,7 @@ from hati.cli.parameters import (
     RelevantShare,
     Seed,
     StorePlace,
+    Template,
 )
 from hati.cli.progress import progress
 from hati.cli.table import (
@@ -37,9 +38,10 @@ from hati.core import InputError
 
 if TYPE_CHECKING:
     from hati.studies.recalibration import EffectChanges
-    from hati.studies.recommendation import RecommendationConclusion
+    from hati.studies.recommendation import KeepRule, RecommendationConclusion
     from hati.studies.screening import ScreeningConclusion
     from hati.studies.validation import ValidationConclusion
+    from hati.wiring import KnownScreening, RecommendationRequest, Workplace
 
 _Budget = Annotated[
     str | None,
@@ -59,11 +61,30 @@ _Detect = Annotated[
 ]
 _Recommend = Annotated[
     bool,
-    typer.Option("--recommend", help="Say what to set, confirmed against the default by runs of the same budget."),
+    typer.Option("--recommend", help="Say what to set, from the known screening, confirmed by fresh runs."),
+]
+_Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep",
+        metavar="'METRIC <= X * default'",
+        help="Recommend only what is shown to keep a metric so; may be repeated.",
+    ),
 ]
 _Recalibrate = Annotated[
     bool,
     typer.Option("--recalibrate", help="Make the last screening again, on fresh runs, and say what changed."),
+]
+_Resolution = Annotated[
+    int | None, typer.Option("--resolution", min=3, help="Measure the smallest regular fraction of that resolution.")
+]
+_Runs = Annotated[int | None, typer.Option("--runs", min=2, help="Measure the regular fraction of that size.")]
+_Design = Annotated[
+    str | None,
+    typer.Option("--design", metavar="FILE|F=ABC,..", help="Measure this regular fraction: CSV, JSON, or generators."),
+]
+_Alpha = Annotated[
+    float, typer.Option("--alpha", metavar="LEVEL", help="Error rate over all effects of the study, such as 0.05.")
 ]
 
 
@@ -74,8 +95,14 @@ def screen(
     budget: _Budget = None,
     relevant: RelevantShare = "1%",
     detect: _Detect = None,
+    resolution: _Resolution = None,
+    runs: _Runs = None,
+    design: _Design = None,
+    alpha: _Alpha = 0.05,
     recommend: _Recommend = False,
+    keep: _Keep = None,
     recalibrate: _Recalibrate = False,
+    template: Template = None,
     seed: Seed = 1,
     fresh: Fresh = False,
     dry_run: DryRun = False,
@@ -89,33 +116,54 @@ def screen(
     chosen: FormatOption = Format.TEXT,
 ) -> None:
     """Find out which options matter, by a designed experiment within a budget."""
+    from hati.cli.asked_design import asked_design, parse_level
+    from hati.studies.screening import FractionRequest
     from hati.wiring import (
+        RecommendationRequest,
         ScreeningRequest,
         changes_of,
+        known_screening,
+        made_screening,
+        narrowed_workplace,
         prepare_recalibration,
         prepare_screening,
         rehearse,
         split_budget,
         validation_of,
     )
-    from hati.wiring import recommend as make_recommendation
     from hati.wiring import screen as make_screening
 
     table = TableOptions(space, tuple(where or ()), unit, better, deviation)
-    place = open_subject(path, store, metric, budget, table)
+    rules = _rules(keep, recommend=recommend)
+    others = tuple(dict.fromkeys(rule.metric for rule in rules if rule.metric != metric))
+    subject = open_subject(path, store, metric, budget, table, others)
+    place = narrowed_workplace(subject, template or (), say)
+    fraction = None
+    if (resolution, runs, design) != (None, None, None):
+        rows, generators = asked_design(design, place.project.space.names)
+        fraction = FractionRequest(resolution, runs, generators, rows)
     if budget is None and place.table is not None:
         raise InputError("nothing says how many runs of the table may be looked up", fix="say it, as in --budget 32")
+    _check_metrics(rules, place, benchmark)
     limit = budget or "2m"
     split = split_budget(limit) if recommend else None
     check_output(output, path, project=path)
     request = ScreeningRequest(
-        metric if place.table is None else None,
+        metric if place.table is None else place.table.metrics[0].name,
         split.screening if split else limit,
         seed,
         benchmark,
         parse_share(relevant),
         None if detect is None else parse_share(detect),
+        fraction,
+        parse_level(alpha),
     )
+    asked = RecommendationRequest(limit, seed, request.relevant, rules)
+    if recommend and not (fresh or recalibrate or detect or fraction):
+        known = known_screening(place, request)
+        if known is not None:
+            _continued(place, known, asked, dry_run=dry_run, chosen=chosen, output=output)
+            return
     prepared = (prepare_recalibration if recalibrate else prepare_screening)(place, request, fresh=fresh)
     if split:
         say(f"{split.kept} of the budget, and what the screening leaves, are kept to confirm what is recommended")
@@ -126,12 +174,61 @@ def screen(
         say(f"{prepared.id.key} was measured before; --fresh measures again")
     with progress(prepared.benchmark.name) as observe:
         conclusion = make_screening(prepared, say, observe)
-        advice = make_recommendation(prepared, split, say, observe) if split else None
+    advice = _recommended(place, made_screening(prepared, conclusion), asked, fresh=fresh) if split else None
     validated = validation_of(place, conclusion.study, conclusion.metric.name) if chosen is Format.JSON else None
     changes = changes_of(prepared, conclusion)
     write_screening(conclusion, chosen, output, advice, validated, changes)
     if chosen is Format.TEXT and output == STDOUT:
         say(_reported(conclusion, place.project.root / ".hati" / "reports", advice, changes))
+
+
+def _rules(texts: list[str] | None, *, recommend: bool) -> tuple[KeepRule, ...]:
+    from hati.studies.recommendation import parse_keep
+
+    if texts and not recommend:
+        raise InputError("--keep is a rule for what is recommended", fix="add --recommend, or leave --keep out")
+    return tuple(map(parse_keep, texts or ()))
+
+
+def _check_metrics(rules: tuple[KeepRule, ...], place: Workplace, benchmark: str | None) -> None:
+    for rule in rules:
+        place.project.benchmark(benchmark).metric(rule.metric)
+
+
+def _continued(
+    place: Workplace,
+    known: KnownScreening,
+    request: RecommendationRequest,
+    *,
+    dry_run: bool,
+    chosen: Format,
+    output: str,
+) -> None:
+    """Recommend from a screening that is known, and write both."""
+    from hati.wiring import prepare_recommendation, rehearse_recommendation, validation_of
+
+    say(known.source)
+    if dry_run:
+        prepared = prepare_recommendation(place, known, request, fresh=False)
+        write_rehearsal(rehearse_recommendation(prepared), chosen, output)
+        return
+    advice = _recommended(place, known, request, fresh=False)
+    conclusion = known.conclusion
+    validated = validation_of(place, conclusion.study, conclusion.metric.name) if chosen is Format.JSON else None
+    write_screening(conclusion, chosen, output, advice, validated)
+    if chosen is Format.TEXT and output == STDOUT:
+        say(_reported(conclusion, place.project.root / ".hati" / "reports", advice, None))
+
+
+def _recommended(
+    place: Workplace, known: KnownScreening, request: RecommendationRequest, *, fresh: bool
+) -> RecommendationConclusion:
+    from hati.wiring import prepare_recommendation
+    from hati.wiring import recommend as make_recommendation
+
+    prepared = prepare_recommendation(place, known, request, fresh=fresh)
+    with progress(known.study.benchmark.name) as observe:
+        return make_recommendation(prepared, say, observe)
 
 
 def _reported(

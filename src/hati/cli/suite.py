@@ -20,6 +20,7 @@ from hati.cli.parameters import (
     Output,
     Seed,
     StorePlace,
+    Template,
 )
 from hati.cli.progress import progress
 from hati.cli.screen import parse_share
@@ -41,7 +42,9 @@ if TYPE_CHECKING:
 _Options = Annotated[
     str | None,
     typer.Option(
-        "--options", metavar="A,B,..", help="The options of the strata [default: the important ones last screened]."
+        "--options",
+        metavar="A,B,..",
+        help="The options of the strata [default: the important ones of the best screening].",
     ),
 ]
 _Runs = Annotated[int | None, typer.Option("--runs", min=1, help="How many configurations [default: 32].")]
@@ -73,6 +76,7 @@ def suite(
     margin: _Margin = "5%",
     quantiles: _Quantiles = "5%,25%,50%,75%,95%",
     benchmark: BenchmarkName = None,
+    template: Template = None,
     seed: Seed = 1,
     fresh: Fresh = False,
     dry_run: DryRun = False,
@@ -86,12 +90,12 @@ def suite(
     chosen: FormatOption = Format.TEXT,
 ) -> None:
     """Estimate a metric's distribution over the whole space, by all combinations of its important options."""
-    from hati.wiring import SuiteRequest, prepare_suite, rehearse_suite
+    from hati.wiring import SuiteRequest, narrowed_workplace, prepare_suite, rehearse_suite
     from hati.wiring import suite as make_suite
 
     conditions = tuple(where or ())
     table = TableOptions(space, () if _for_the_other(path, space, against) else conditions, unit, better, deviation)
-    place = open_subject(path, store, metric, budget, table)
+    place = narrowed_workplace(open_subject(path, store, metric, budget, table), template or (), say)
     check_output(output, path, project=path)
     request = SuiteRequest(
         metric=metric if place.table is None else None,

@@ -55,9 +55,16 @@ class TableOptions:
 
 
 def open_subject(
-    path: Path, store: str | None, metric: str | None, budget: str | None, options: TableOptions
+    path: Path,
+    store: str | None,
+    metric: str | None,
+    budget: str | None,
+    options: TableOptions,
+    others: tuple[str, ...] = (),
 ) -> Workplace:
     """The workplace of a project, or of a table, of which it is said what was found.
+
+    ``others`` are metrics that are read from a table besides the one that is asked for.
 
     Raises:
         InputError: for what is wrong with either, a table without a space, or a project with options of tables.
@@ -77,7 +84,7 @@ def open_subject(
         raise InputError(f"{path} is a folder, and --space is for a table", fix="name the table")
     if budget is not None:
         check_table_budget(budget)
-    metrics = () if metric is None else (metric,)
+    metrics = () if metric is None else (metric, *others)
     request = TableRequest(path, options.space, metrics, options.where, options.unit, options.better, options.deviation)
     place = table_workplace(request, store)
     for line in described(place):

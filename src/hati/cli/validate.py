@@ -19,6 +19,7 @@ from hati.cli.parameters import (
     RelevantShare,
     Seed,
     StorePlace,
+    Template,
 )
 from hati.cli.progress import progress
 from hati.cli.screen import parse_share
@@ -36,7 +37,9 @@ from hati.cli.table import (
 if TYPE_CHECKING:
     from hati.studies.validation import ValidationConclusion
 
-_Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Which screening [default: the last one].")]
+_Study = Annotated[
+    str | None, typer.Option("--study", metavar="KEY", help="Which screening [default: the most informative].")
+]
 
 
 class ValidateMode(StrEnum):
@@ -72,6 +75,7 @@ def validate(
     budget: _Budget = None,
     metric: MetricName = None,
     relevant: RelevantShare = "1%",
+    template: Template = None,
     seed: Seed = 1,
     fresh: Fresh = False,
     dry_run: DryRun = False,
@@ -86,12 +90,12 @@ def validate(
 ) -> None:
     """Find out whether what a screening found is right, by the few runs that tell most."""
     from hati.studies.validation import Mode
-    from hati.wiring import ValidationRequest, prepare_validation, rehearse_validation
+    from hati.wiring import ValidationRequest, narrowed_workplace, prepare_validation, rehearse_validation
     from hati.wiring import validate as make_validation
 
     limit = budget or "16"
     table = TableOptions(space, tuple(where or ()), unit, better, deviation)
-    place = open_subject(path, store, metric, limit, table)
+    place = narrowed_workplace(open_subject(path, store, metric, limit, table), template or (), say)
     check_output(output, path, project=path)
     request = ValidationRequest(
         study=study,

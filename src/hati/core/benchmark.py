@@ -16,6 +16,12 @@ AUTO: Final = "auto"
 
 Warmup = int | Literal["auto"]
 
+Command = tuple[str, ...]
+"""An argument list, started without a shell; its arguments are templates."""
+
+Commands = tuple[Command, ...]
+"""Commands that run one after the other."""
+
 _LONGEST_TEMPLATE = 16_384
 
 
@@ -24,13 +30,23 @@ class Binding:
     """How an option's setting reaches the command, besides placeholders and file templates.
 
     ``argument`` is a template with ``{}`` for the setting, added to the command; ``env`` names an
-    environment variable; ``build`` says that a change needs a build.
+    environment variable; ``build`` says that a change needs a build. ``setup`` are commands that run before the
+    measured one, with ``{}`` for the setting. With ``reload`` a running server takes a new setting over: by these
+    commands, or, where there are none, by the server's own ``reload``.
     """
 
     option: str
     argument: str | None = None
     env: str | None = None
     build: bool = False
+    setup: Commands = ()
+    reload: Commands | None = None
+
+    @property
+    def identity(self) -> list[object]:
+        """All that determines what it does."""
+        later = [self.setup or None, self.reload]
+        return [self.option, self.argument, self.env, self.build, *(later if any(x is not None for x in later) else [])]
 
 
 @dataclass(frozen=True)
@@ -58,11 +74,23 @@ class Ready:
 
 @dataclass(frozen=True)
 class Server:
-    """A program that must be up before the command starts, and is stopped after it."""
+    """A program that must be up before the command starts, and is stopped after it.
 
-    command: tuple[str, ...]
+    ``reload`` are commands after which a running server has taken over its changed files. ``log`` is a template of the
+    file that it writes its log to, besides what it prints.
+    """
+
+    command: Command
     ready: Ready
     cpus: tuple[int, ...] = ()
+    reload: Commands = ()
+    log: str | None = None
+
+    @property
+    def identity(self) -> list[object]:
+        """All that determines what it does; where it logs has no part in that."""
+        ready = [self.ready.port, self.ready.line, self.ready.timeout]
+        return [self.command, self.cpus, *ready, *([self.reload] if self.reload else [])]
 
 
 class ReaderKind(StrEnum):
@@ -100,20 +128,22 @@ class Reader:
 class Benchmark:
     """One benchmark of a subject; commands are argument lists, started without a shell.
 
-    ``timeout`` in seconds; ``warmup`` is the number of leading observations of a run that are warm-up, or
-    ``AUTO`` where it is found in each run. ``output`` is a template of the file, in the run's work folder, that the
-    command writes and that is read; None: its standard output is. ``programs`` are the files on this machine that
-    ``{program:NAME}`` in commands stands for: their paths are no part of the definition, so what they are has to be
-    told otherwise.
+    A run's steps are ``prepare``, ``server``, ``setup``, ``command``, ``cleanup``. ``env`` are variables of the
+    environment of all of them, with templates of their values; ``user`` is who they run as where Hati is root.
+    ``timeout`` in seconds, of each command; ``warmup`` is the number of leading observations of a run that are
+    warm-up, or ``AUTO`` where it is found in each run. ``output`` is a template of the file, in the run's work
+    folder, that the command writes and that is read; None: its standard output is. ``programs`` are the files
+    on this machine that ``{program:NAME}`` in commands stands for: their paths are not part of the definition, so what
+    they are has to be told otherwise.
     """
 
     name: str
-    command: tuple[str, ...]
+    command: Command
     reader: Reader
     metrics: tuple[Metric, ...]
-    build: tuple[str, ...] | None = None
-    prepare: tuple[str, ...] | None = None
-    cleanup: tuple[str, ...] | None = None
+    build: Commands = ()
+    prepare: Commands = ()
+    cleanup: Commands = ()
     server: Server | None = None
     files: tuple[ConfigurationFile, ...] = ()
     timeout: float = 60.0
@@ -123,6 +153,9 @@ class Benchmark:
     bindings: tuple[Binding, ...] = ()
     output: str | None = None
     programs: tuple[tuple[str, str], ...] = ()
+    setup: Commands = ()
+    env: tuple[tuple[str, str], ...] = ()
+    user: str | None = None
 
     def __post_init__(self) -> None:
         if not self.command:
@@ -161,23 +194,24 @@ class Benchmark:
                     *([self.reader.fields] if self.reader.fields else []),
                 ],
                 "metrics": [[m.name, m.unit, m.better] for m in self.metrics],
-                "build": self.build,
-                "prepare": self.prepare,
-                "cleanup": self.cleanup,
-                "server": self.server
-                and [
-                    self.server.command,
-                    self.server.cpus,
-                    self.server.ready.port,
-                    self.server.ready.line,
-                    self.server.ready.timeout,
-                ],
+                "build": _listed(self.build),
+                "prepare": _listed(self.prepare),
+                "cleanup": _listed(self.cleanup),
+                "server": self.server and self.server.identity,
                 "files": [[f.path, f.identity] for f in self.files],
                 "timeout": self.timeout,
                 "warmup": self.warmup,
                 "cpus": self.cpus,
                 "workload": dict(self.workload),
-                "bindings": [[b.option, b.argument, b.env, b.build] for b in self.bindings],
+                "bindings": [binding.identity for binding in self.bindings],
                 **({"output": self.output} if self.output else {}),
+                **({"setup": self.setup} if self.setup else {}),
+                **({"env": self.env} if self.env else {}),
+                **({"user": self.user} if self.user else {}),
             }
         )
+
+
+def _listed(commands: Commands) -> Command | Commands | None:
+    """A single command as itself, and none as None: as stored studies know them."""
+    return (commands[0] if len(commands) == 1 else commands) or None

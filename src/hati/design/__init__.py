@@ -16,6 +16,7 @@ from hati.design.aliasing import (
     partial_aliases,
 )
 from hati.design.augmentation import Augmentation, augment, entangled, runs_needed
+from hati.design.balanced import balanced_design
 from hati.design.blocking import Blocks, blocked
 from hati.design.candidates import Candidates, Reach, candidates, from_levels
 from hati.design.catalogue import CatalogueEntry, by_resolution, by_runs, catalogue_sizes
@@ -33,8 +34,8 @@ from hati.design.discrimination import (
 from hati.design.estimability import Estimability, Separation, estimability, separation
 from hati.design.exchange import read_csv, read_json, write_csv, write_json
 from hati.design.exchanging import Replication
-from hati.design.factorial import from_generators, full_factorial, parse_generators
-from hati.design.fit import Fit
+from hati.design.factorial import from_generators, full_factorial, parse_generators, regular_fraction
+from hati.design.fit import Fit, fitted
 from hati.design.foldover import foldover, replicated, semifoldover, with_replicated_points
 from hati.design.given_runs import read_runs
 from hati.design.hadamard import hadamard
@@ -85,6 +86,7 @@ __all__ = [
     "aliases",
     "array_runs",
     "augment",
+    "balanced_design",
     "blocked",
     "by_resolution",
     "by_runs",
@@ -100,6 +102,7 @@ __all__ = [
     "discrimination",
     "entangled",
     "estimability",
+    "fitted",
     "foldover",
     "from_generators",
     "from_levels",
@@ -121,6 +124,7 @@ __all__ = [
     "read_csv",
     "read_json",
     "read_runs",
+    "regular_fraction",
     "replicated",
     "resolution",
     "run_order",

@@ -59,7 +59,7 @@ class Candidates:
             for name in settings
             for setting in self.space.by_name[name].settings
         )
-        own = Configuration(settings)
+        own = self.space.complete(settings)
         return levels([other for other in found if other != own and self.space.valid(other)], self.space)
 
 
@@ -85,7 +85,7 @@ def candidates(space: Space, rng: np.random.Generator) -> Candidates:
 
 def from_levels(rows: Levels, space: Space) -> tuple[Configuration, ...]:
     """The configurations whose ``levels`` these are, shape (configurations, options)."""
-    return tuple(Configuration(_settings(row, space)) for row in rows)
+    return tuple(space.complete(_settings(row, space)) for row in rows)
 
 
 def combinations(space: Space) -> int:

@@ -28,7 +28,7 @@ def configurations(design: Design, space: Space) -> tuple[Configuration, ...]:
     check_two_level(space)
     columns = _options(design, space)
     return tuple(
-        Configuration({option.name: option.settings[entry > 0] for option, entry in zip(columns, row, strict=True)})
+        space.complete({option.name: option.settings[entry > 0] for option, entry in zip(columns, row, strict=True)})
         for row in design.matrix.tolist()
     )
 

@@ -70,6 +70,15 @@ def fit(levels: Levels, model: Model, names: Sequence[str], blocks: FloatArray, 
     )
 
 
+def fitted(levels: Levels, model: Model, names: Sequence[str]) -> Fit:
+    """What those runs say about all columns of a model, in one block.
+
+    Raises:
+        InputError: as ``fit``.
+    """
+    return fit(levels, model, names, np.empty((len(levels), 0)), np.arange(model.parameters))
+
+
 def _check(gram: FloatArray, model: Model, names: Sequence[str], kept: Index, blocks: int, runs: int) -> None:
     found = independent(gram)
     lost = sorted(set(range(len(gram))) - set(found.tolist()))

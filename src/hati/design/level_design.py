@@ -127,7 +127,7 @@ def level_configurations(design: LevelDesign, space: Space) -> tuple[Configurati
         raise InputError("the design's factors are not the space's options", fix="name them so, with as many settings")
     settings = [space.option(name).settings for name in design.names]
     return tuple(
-        Configuration({name: its[place] for name, its, place in zip(design.names, settings, row, strict=True)})
+        space.complete({name: its[place] for name, its, place in zip(design.names, settings, row, strict=True)})
         for row in design.levels.tolist()
     )
 

@@ -174,7 +174,7 @@ def _chosen(everything: Population, sizes: Sequence[int], ranking: Sequence[str]
 
 def _configurations(space: Space, rows: Levels) -> tuple[Configuration, ...]:
     return tuple(
-        Configuration(
+        space.complete(
             {
                 option.name: option.settings[place]
                 for option, place in zip(space.options, row, strict=True)

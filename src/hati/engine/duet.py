@@ -46,12 +46,11 @@ class DuetEngine(LocalEngine):
             for start in range(0, len(tasks), len(self._cores)):
                 yield from self._at_once(tasks[start : start + len(self._cores)])
 
-    def close(self) -> None:
-        """End what runs, and give the lock up."""
+    def _end(self) -> None:
         if self._second is not None:
             self._second.close()
             self._second = None
-        super().close()
+        super()._end()
 
     def _at_once(self, tasks: Sequence[Task]) -> list[Run]:
         wardens = self._both()
@@ -69,7 +68,7 @@ class DuetEngine(LocalEngine):
                     warden.abandon()  # so that whoever waits for it goes on
                 for future in made:
                     future.exception()
-                self.close()
+                self._end()
                 raise
 
     def _both(self) -> tuple[Warden, Warden]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from hati.core import Benchmark, Machine, Plan, Run
+from hati.core import Benchmark, Machine, MeasurementError, Plan, Run
 from hati.engine.lock import MachineLock, default_path
 from hati.subject import LocalSubject, Trees, Warden
 
@@ -55,12 +56,18 @@ class LocalEngine:
             try:
                 run = self._subject.measure(task, warden)
             except BaseException:
-                self.close()
+                self._end()
                 raise
             yield run
 
     def close(self) -> None:
-        """End what runs, and give the lock up."""
+        """End what runs, a server with its `cleanup`, and give the lock up."""
+        with suppress(MeasurementError):  # nothing is left to end where the warden has gone
+            if self._warden is not None:
+                self._subject.retire()
+        self._end()
+
+    def _end(self) -> None:
         if self._warden is not None:
             self._warden.close()
             self._warden = None

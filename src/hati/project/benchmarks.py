@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -10,6 +10,7 @@ from hati.core import (
     AUTO,
     Benchmark,
     Binding,
+    Commands,
     InputError,
     Reader,
     ReaderKind,
@@ -19,18 +20,18 @@ from hati.core import (
     Workload,
 )
 from hati.core.placeholders import names
-from hati.project.commands import check_template, read_command
+from hati.project.commands import check_template, read_command, read_commands
 from hati.project.document import Table, Value
 from hati.project.metrics import read_metrics
 from hati.project.numbers import duration
-from hati.project.spaces import RESERVED
+from hati.project.spaces import RESERVED, VARIABLE
 from hati.project.templates import read_files
 from hati.space import Space
 
 _RUN = ("work", "port", "revision", "repetition")
 _KEYS = (
-    "name", "build", "prepare", "cleanup", "command", "reader", "output", "timeout", "warmup", "cpus", "server",
-    "metric", "file", "workload",
+    "name", "build", "prepare", "setup", "cleanup", "command", "reader", "output", "timeout", "warmup", "cpus",
+    "server", "metric", "file", "workload", "env", "user",
 )  # fmt: skip
 _WORK = "{work}/"
 _COMMAND = 'command = ["./program", "--flag"]'
@@ -38,11 +39,12 @@ _COMMAND = 'command = ["./program", "--flag"]'
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a benchmark may refer to: the project's folder, its options and how they reach the commands."""
+    """What a benchmark may refer to: the project's folder, its options, how they reach the commands, their tables."""
 
     root: Path
     space: Space
     bindings: tuple[Binding, ...]
+    options: Mapping[str, Table]
 
 
 def read_benchmarks(tables: Sequence[Table], surroundings: Surroundings) -> tuple[Benchmark, ...]:
@@ -71,15 +73,17 @@ def _benchmark(table: Table, name: str, around: Surroundings) -> Benchmark:
         raise table.error("command is missing", fix=f"add it, as in {_COMMAND}")
     reader, metrics = read_metrics(table)
     _check_arguments(table, around, known, workload)
+    server = _server(table, known, may_name_port=any("port" in file.template for file in files))
+    _check_reload(table, around, server)
     return Benchmark(
         name,
         command,
         reader,
         metrics,
         build=_build(table, around, workload),
-        prepare=read_command(table, "prepare", known),
-        cleanup=read_command(table, "cleanup", known),
-        server=_server(table, known, may_name_port=any("port" in file.template for file in files)),
+        prepare=read_commands(table, "prepare", known),
+        cleanup=read_commands(table, "cleanup", known),
+        server=server,
         files=files,
         timeout=_duration(table.get("timeout"), 60.0),
         warmup=_warmup(table.get("warmup")),
@@ -87,7 +91,28 @@ def _benchmark(table: Table, name: str, around: Surroundings) -> Benchmark:
         workload=workload,
         bindings=around.bindings,
         output=_output(table, reader, known),
+        setup=read_commands(table, "setup", known),
+        env=_env(table, known),
+        user=user.line() if (user := table.get("user")) else None,
     )
+
+
+def _env(table: Table, known: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """Variables of the environment; their values may name the run's placeholders, and ``{env:NAME}`` of Hati's own."""
+    value = table.get("env")
+    found: list[tuple[str, str]] = []
+    variables = value.table() if value else None
+    for name in variables or ():
+        assert variables is not None
+        if not VARIABLE.fullmatch(name):
+            raise variables.error(
+                f"{name!r} cannot name an environment variable", key=name, fix="use letters, digits and _"
+            )
+        text = variables.need(name, "")
+        inherited = [found.name for found in names(text.text()) if found.name.startswith("env:")]
+        check_template(text, [*known, *inherited])
+        found.append((name, text.text()))
+    return tuple(found)
 
 
 def _output(table: Table, reader: Reader, known: Collection[str]) -> str | None:
@@ -103,33 +128,42 @@ def _output(table: Table, reader: Reader, known: Collection[str]) -> str | None:
     return value.line()
 
 
-def _build(table: Table, around: Surroundings, workload: Workload) -> tuple[str, ...] | None:
-    """The build command; it knows the options that need a build and the workload, and no run."""
+def _build(table: Table, around: Surroundings, workload: Workload) -> Commands:
+    """The commands of the build; they know the options that need a build and the workload, and no run."""
     value = table.get("build")
     built = [binding.option for binding in around.bindings if binding.build]
-    if value is None:
-        if built:
-            raise table.error(f"option {built[0]!r} needs a build, and there is none", fix='add build = ["make"]')
-        return None
-    if isinstance(value.data, list):
-        for argument in value.items():
-            for placeholder in names(argument.text()) if "{" in argument.text() else ():
-                if placeholder.name in around.space.names and placeholder.name not in built:
-                    raise argument.error(
-                        f"option {placeholder.name!r} is not one that needs a build",
-                        within=placeholder.offset,
-                        fix=f"add build = true to [options.{placeholder.name}]",
-                    )
-    return read_command(table, "build", [*built, "revision", *workload])
+    if value is None and built:
+        raise table.error(f"option {built[0]!r} needs a build, and there is none", fix='add build = ["make"]')
+    for argument in _texts(value):
+        for placeholder in names(argument.text()) if "{" in argument.text() else ():
+            if placeholder.name in around.space.names and placeholder.name not in built:
+                raise argument.error(
+                    f"option {placeholder.name!r} is not one that needs a build",
+                    within=placeholder.offset,
+                    fix=f"add build = true to [options.{placeholder.name}]",
+                )
+    return read_commands(table, "build", [*built, "revision", *workload])
+
+
+def _texts(value: Value | None) -> Iterator[Value]:
+    """All texts of a value, however deep they are in arrays."""
+    if value is not None and isinstance(value.data, list):
+        for part in value.items():
+            yield from _texts(part)
+    elif value is not None and isinstance(value.data, str):
+        yield value
 
 
 def _check_arguments(table: Table, around: Surroundings, known: Collection[str], workload: Workload) -> None:
-    """The arguments of options may name what this benchmark's commands may, and ``{}`` for the setting."""
+    """Arguments and commands of options may name what this benchmark's commands may, and ``{}`` for the setting."""
     built = [binding.option for binding in around.bindings if binding.build]
     for binding in around.bindings:
         if binding.argument is not None:
             value = Value(table.document, ("options", binding.option, "argument"), binding.argument)
             check_template(value, ["", *([*built, "revision", *workload] if binding.build else known)])
+        option = around.options[binding.option]
+        for text in (*_texts(option.get("setup")), *_texts(option.get("reload"))):
+            check_template(text, ["", *known])
 
 
 def _workload(table: Table, space: Space) -> Workload:
@@ -157,7 +191,7 @@ def _server(table: Table, known: Collection[str], *, may_name_port: bool) -> Ser
     if value is None:
         return None
     server = value.table()
-    server.only("command", "ready", "cpus")
+    server.only("command", "ready", "cpus", "reload", "log")
     command = read_command(server, "command", known)
     if command is None:
         raise server.error("command is missing", fix='add it, as in command = ["./server", "--port", "{port}"]')
@@ -167,7 +201,22 @@ def _server(table: Table, known: Collection[str], *, may_name_port: bool) -> Ser
         raise server.error(
             "ready waits for the port, and nothing tells the server which", key="ready", fix="pass {port} in command"
         )
-    return Server(command, ready, _cpus(server))
+    log = server.get("log")
+    if log is not None:
+        check_template(log, known)
+    return Server(command, ready, _cpus(server), read_commands(server, "reload", known), log.line() if log else None)
+
+
+def _check_reload(table: Table, around: Surroundings, server: Server | None) -> None:
+    """An option without commands of its own is reloaded by those of the server."""
+    alone = next((binding.option for binding in around.bindings if binding.reload == ()), None)
+    if server is not None and alone is not None and not server.reload:
+        name = table.need("name", "").text()
+        raise around.options[alone].error(
+            f"option {alone!r} has reload = true, and [benchmark.server] of {name!r} has no reload",
+            key="reload",
+            fix='add reload = ["./server", "--reload"] there, or write the command here',
+        )
 
 
 def _ready(server: Table, *, names_port: bool) -> Ready:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hati.core import Benchmark, InputError, Place
+from hati.core import Benchmark, InputError, Place, Setting
 from hati.core.nearest import suggestion
 from hati.project.benchmarks import Surroundings, read_benchmarks
 from hati.project.check import Check, read_check
 from hati.project.document import Table, parse_document
 from hati.project.files import read_text
 from hati.project.python import PythonTable, read_python
-from hati.project.spaces import read_bindings, read_space
+from hati.project.spaces import option_tables, read_bindings, read_recommendable, read_space
 from hati.space import Space
 
 FILE = "hati.toml"
@@ -20,7 +21,10 @@ FILE = "hati.toml"
 
 @dataclass(frozen=True)
 class Project:
-    """What a project file says; ``root`` is its folder, ``name`` the subject's."""
+    """What a project file says; ``root`` is its folder, ``name`` the subject's.
+
+    ``recommendable`` maps the options that restrict them to the settings that may be recommended.
+    """
 
     root: Path
     file: Path
@@ -29,6 +33,7 @@ class Project:
     benchmarks: tuple[Benchmark, ...]
     check: Check = field(default_factory=Check)
     python: PythonTable = field(default_factory=PythonTable)
+    recommendable: Mapping[str, tuple[Setting, ...]] = field(default_factory=dict)
 
     def benchmark(self, name: str | None = None) -> Benchmark:
         """The benchmark of that name, or the only one.
@@ -75,7 +80,7 @@ def parse_project(text: str, file: Path) -> Project:
     document = parse_document(text, str(file))
     document.only("subject", "benchmark", "options", "space", "check", "python")
     space = read_space(document)
-    around = Surroundings(root, space, read_bindings(document))
+    around = Surroundings(root, space, read_bindings(document), option_tables(document))
     benchmarks = document.get("benchmark")
     return Project(
         root,
@@ -85,6 +90,7 @@ def parse_project(text: str, file: Path) -> Project:
         read_benchmarks(benchmarks.tables() if benchmarks else [], around),
         read_check(document, space),
         read_python(document),
+        read_recommendable(document, space),
     )
 
 

@@ -6,8 +6,10 @@ import re
 import shlex
 from collections.abc import Mapping
 
-from hati.core import Binding, InputError, Setting
+from hati.core import Binding, Commands, InputError, Setting, setting_text
+from hati.core.nearest import suggestion
 from hati.core.placeholders import PlaceholderError, names
+from hati.project.commands import read_commands
 from hati.project.document import Table, Value
 from hati.space import (
     Formula,
@@ -24,7 +26,8 @@ from hati.space import (
 RESERVED = frozenset({"work", "port", "revision", "repetition", "workload"})
 """What placeholders and templates know besides options."""
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""The names that variables of the environment may have."""
 _EXAMPLE = "settings = [false, true]"
 
 
@@ -34,7 +37,7 @@ def read_space(root: Table) -> Space:
     Raises:
         InputError: for what is wrong, with its place.
     """
-    tables = _option_tables(root)
+    tables = option_tables(root)
     options = {name: _option(name, table) for name, table in tables.items()}
     for name, table in tables.items():
         condition, value = options[name].active_if, table.get("active_if")
@@ -54,7 +57,7 @@ def read_bindings(root: Table) -> tuple[Binding, ...]:
         InputError: for what is wrong, with its place.
     """
     bindings: list[Binding] = []
-    for name, table in _option_tables(root).items():
+    for name, table in option_tables(root).items():
         binding = _binding(name, table)
         taken = next((other for other in bindings if binding.env and other.env == binding.env), None)
         if taken:
@@ -64,14 +67,45 @@ def read_bindings(root: Table) -> tuple[Binding, ...]:
     return tuple(bindings)
 
 
-def _option_tables(root: Table) -> dict[str, Table]:
+def read_recommendable(root: Table, space: Space) -> dict[str, tuple[Setting, ...]]:
+    """The settings that may be recommended, for the options that restrict them: none where ``recommend = false``.
+
+    Raises:
+        InputError: for what is wrong, with its place.
+    """
+    found: dict[str, tuple[Setting, ...]] = {}
+    for name, table in option_tables(root).items():
+        value = table.get("recommend")
+        if value is None or value.data is True:
+            continue
+        found[name] = () if value.data is False else _recommendable(value, space.option(name))
+    return found
+
+
+def _recommendable(value: Value, option: Option) -> tuple[Setting, ...]:
+    if not isinstance(value.data, list):
+        raise value.error(
+            "expected false, or a list of the settings that may be recommended", fix="write recommend = false"
+        )
+    for item in value.items():
+        if option.position(_setting(item)) is None:
+            known = [setting_text(setting) for setting in option.settings]
+            text = setting_text(_setting(item))
+            raise item.error(f"{text!r} is not a setting of option {option.name!r}", fix=suggestion(text, known))
+    return tuple(_setting(item) for item in value.items())
+
+
+def option_tables(root: Table) -> dict[str, Table]:
+    """The tables of the options by their names."""
     options = root.get("options")
     tables = options.table() if options else None
     return {name: tables.need(name, "").table() for name in tables} if tables else {}
 
 
 def _option(name: str, table: Table) -> Option:
-    table.only("settings", "default", "unit", "doc", "active_if", "argument", "env", "build")
+    table.only(
+        "settings", "default", "unit", "doc", "active_if", "argument", "env", "build", "setup", "reload", "recommend"
+    )
     if name in RESERVED or name.startswith("file:"):
         raise table.error(f"{{{name}}} is a placeholder of its own", fix=f"call the option {name}_option, for instance")
     settings = table.need("settings", _EXAMPLE).items()
@@ -137,14 +171,30 @@ def _located(value: Value, error: FormulaError) -> InputError:
 
 def _binding(name: str, table: Table) -> Binding:
     argument, env, build = table.get("argument"), table.get("env"), table.get("build")
-    if env and not _VARIABLE.fullmatch(env.text()):
+    if env and not VARIABLE.fullmatch(env.text()):
         raise env.error(f"{env.text()!r} cannot name an environment variable", fix="use letters, digits and _")
     return Binding(
         name,
         argument=_argument(argument, _option(name, table)) if argument else None,
         env=env.text() if env else None,
         build=build.truth() if build else False,
+        setup=read_commands(table, "setup", None),
+        reload=_reload(table),
     )
+
+
+def _reload(table: Table) -> Commands | None:
+    """How a running server takes a new setting over: by these commands, by its own (none here), or not at all."""
+    value = table.get("reload")
+    if value is None or value.data is False:
+        return None
+    for key in ("env", "build"):
+        if key in table and table.need(key, "").data is not False:
+            raise value.error(
+                f"a running server cannot take over what it gets by `{key}`",
+                fix="remove this line: it is restarted then",
+            )
+    return () if value.data is True else read_commands(table, "reload", None)
 
 
 def _argument(value: Value, option: Option) -> str:

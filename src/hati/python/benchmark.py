@@ -72,7 +72,7 @@ def python_benchmark(
         ),
         Reader(ReaderKind.HATI),
         recording.read,
-        build=None if interpreter.environment is None else interpreter.environment.build(version),
+        build=() if interpreter.environment is None else (interpreter.environment.build(version),),
         files=(
             ConfigurationFile(_FILE, _as_it_is(recorder()), "hati's recorder"),
             ConfigurationFile(_IMPORTS, _as_it_is("\n".join(imported)), "what workloads import"),

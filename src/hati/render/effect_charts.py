@@ -8,7 +8,7 @@ import altair as alt
 
 from hati.render import palette
 from hati.render.chart_style import HEIGHT, ROW, WIDTH, Chart, data, factor_axis, labels, looks, rows, titled
-from hati.report import IMPORTANT, NOT_SHOWN, EffectFigure, change
+from hati.report import ALIASED, IMPORTANT, NOT_SHOWN, EffectFigure, change
 from hati.studies.screening import Scale
 
 _NAMED = 12
@@ -83,7 +83,7 @@ def _points(figure: EffectFigure) -> list[dict[str, Any]]:
             "size": point.size,
             "text_at": max(point.size, figure.threshold or 0.0),
             "change": change(point.relative),
-            "verdict": IMPORTANT if point.important else NOT_SHOWN,
+            "verdict": point.verdict,
         }
         for name, point in zip(names, figure.points, strict=True)
     ]
@@ -130,12 +130,14 @@ def _size_axis(figure: EffectFigure) -> dict[str, Any]:
 
 
 def _colour() -> alt.Color:
-    scale = alt.Scale(domain=[IMPORTANT, NOT_SHOWN], range=[palette.IMPORTANT, palette.NOT_SHOWN])
+    scale = alt.Scale(
+        domain=[IMPORTANT, ALIASED, NOT_SHOWN], range=[palette.IMPORTANT, palette.ALIASED, palette.NOT_SHOWN]
+    )
     return alt.Color("verdict:N", scale=scale, title=None, legend=alt.Legend(orient="top"))
 
 
 def _shape() -> alt.Shape:
-    scale = alt.Scale(domain=[IMPORTANT, NOT_SHOWN], range=["diamond", "circle"])
+    scale = alt.Scale(domain=[IMPORTANT, ALIASED, NOT_SHOWN], range=["diamond", "triangle-up", "circle"])
     return alt.Shape("verdict:N", scale=scale, title=None, legend=alt.Legend(orient="top"))
 
 

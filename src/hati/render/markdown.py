@@ -10,7 +10,9 @@ from hati.report import (
     Table,
     answer,
     cell_text,
+    conditional_table,
     design_summary,
+    dominating_sentence,
     run_summary,
     scale_sentence,
     screening_tables,
@@ -49,7 +51,12 @@ def screening_markdown(conclusion: ScreeningConclusion) -> str:
     ]
     if conclusion.effects:
         parts.append(table_markdown(tables.effects))
-    if tables.dispersion is not None and conclusion.dispersion and conclusion.dispersion.important:
+    conditional, dominating = conditional_table(conclusion), dominating_sentence(conclusion)
+    if conditional is not None:
+        parts.append(table_markdown(conditional))
+    if dominating is not None:
+        parts.append(f"{escaped(dominating)}\n")
+    if tables.dispersion is not None and conclusion.dispersion and conclusion.dispersion.shown:
         parts.append(table_markdown(tables.dispersion))
     for title, sentences in (("Failed runs", conclusion.failures), ("Warnings", conclusion.warnings)):
         if sentences:

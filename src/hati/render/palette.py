@@ -4,6 +4,7 @@ Colour is never the only sign: what is important also differs in shape or is lab
 """
 
 IMPORTANT = "#d55e00"
+ALIASED = "#cc79a7"
 NOT_SHOWN = "#8b95a1"
 FIRST = "#0072b2"
 SECOND = "#e69f00"

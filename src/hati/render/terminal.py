@@ -13,7 +13,9 @@ from hati.report import (
     ScreeningTables,
     Table,
     answer,
+    conditional_table,
     design_summary,
+    dominating_sentence,
     run_summary,
     scale_sentence,
     screening_tables,
@@ -62,8 +64,12 @@ def print_screening(conclusion: ScreeningConclusion, console: Console) -> None:
     parts = [Layout(_facts(lines, console), console.width)]
     if conclusion.effects:
         parts.append(lay_out(tables.effects, console))
+    conditional, dominating = conditional_table(conclusion), dominating_sentence(conclusion)
+    if conditional is not None:
+        parts.append(lay_out(conditional, console))
     parts += _aside(conclusion, tables, console)
-    parts.append(Layout(Text(printable(answer(conclusion), console), style="bold"), console.width))
+    for sentence in filter(None, (answer(conclusion), dominating)):
+        parts.append(Layout(Text(printable(sentence, console), style="bold"), console.width))
     for number, (drawn, width) in enumerate(parts):
         if number:
             console.print()
@@ -90,7 +96,7 @@ def _facts(lines: tuple[tuple[str, str], ...], console: Console) -> RenderableTy
 
 def _aside(conclusion: ScreeningConclusion, tables: ScreeningTables, console: Console) -> list[Layout]:
     parts = []
-    if tables.dispersion is not None and conclusion.dispersion and conclusion.dispersion.important:
+    if tables.dispersion is not None and conclusion.dispersion and conclusion.dispersion.shown:
         parts.append(lay_out(tables.dispersion, console))
     if conclusion.failures:
         parts.append(Layout(_sentences("failed runs", conclusion.failures, console), console.width))

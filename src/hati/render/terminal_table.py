@@ -11,7 +11,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from hati.render.visible import visible
-from hati.report import IMPORTANT, Align, Column, Table, cell_text
+from hati.report import ALIASED, IMPORTANT, Align, Column, Table, cell_text
 
 _PIPED = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 """A line of hyphens under the headings and no other."""
@@ -92,7 +92,7 @@ def _draw(
             width=width,
         )
     for row, texts in zip(table.rows, cells, strict=True):
-        drawn.add_row(*map(Text, texts), style="bold" if IMPORTANT in row else None)
+        drawn.add_row(*map(Text, texts), style="bold" if {IMPORTANT, ALIASED} & set(row) else None)
     notes = [Text(printable(note, console)) for note in table.notes]
     title = Text(printable(table.title, console), style="bold")
     if not table.rows:

@@ -20,11 +20,18 @@ from .classical_designs import level_design_table as level_design_table
 from .classical_designs import separation_note as separation_note
 from .comparison import comparison_table as comparison_table
 from .comparison import comparisons_json as comparisons_json
+from .conditional import conditional_json as conditional_json
+from .conditional import conditional_table as conditional_table
+from .conditional import dominating_sentence as dominating_sentence
 from .configurations import configurations_table as configurations_table
 from .configurations import measured_table as measured_table
 from .consequences import Consequences as Consequences
 from .consequences import consequences as consequences
 from .counts import counted as counted
+from .coverage import coverage_json as coverage_json
+from .coverage import coverage_lines as coverage_lines
+from .coverage import coverage_notes as coverage_notes
+from .coverage import partial_coverage as partial_coverage
 from .designs import design_table as design_table
 from .drift import drift_json as drift_json
 from .drift import drift_table as drift_table
@@ -81,6 +88,7 @@ from .portability import portability_bins as portability_bins
 from .portability import portability_facts as portability_facts
 from .portability import portability_json as portability_json
 from .portability import portability_tables as portability_tables
+from .promises import corrected_promise as corrected_promise
 from .promises import promise as promise
 from .promises import promise_in_deviations as promise_in_deviations
 from .quantities import change as change
@@ -99,6 +107,7 @@ from .recommendation import recommendation_table as recommendation_table
 from .relation_figures import RelationFigure as RelationFigure
 from .relation_figures import SideFigure as SideFigure
 from .relation_figures import relation_figure as relation_figure
+from .replay import affected_tables as affected_tables
 from .replay import replay_json as replay_json
 from .replay import spread_tables as spread_tables
 from .runs import disturbed_runs as disturbed_runs
@@ -134,6 +143,7 @@ from .validation import validation_facts as validation_facts
 from .validation import validation_json as validation_json
 from .validation import validation_tables as validation_tables
 from .values import screening_json as screening_json
+from .words import ALIASED as ALIASED
 from .words import IMPORTANT as IMPORTANT
 from .words import NOT_SHOWN as NOT_SHOWN
 from .words import answer as answer

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from hati.logic.interpret import Combined, Evidence, Interpretation, Judged, Scale, Verdict
 from hati.logic.syntax import Comparator, Relation
 from hati.report.cases import Case
-from hati.report.changes import p_text
+from hati.report.changes import WITH_POWER, p_text
 from hati.report.counts import counted
 from hati.report.foreseen import cost_json, cost_text, sharing
 from hati.report.plain import Plain
@@ -230,7 +230,7 @@ def undecided_text(atom: Atom) -> str:
         told.append("no number of runs would decide it as it is")
     else:
         whose = "" if found.scale is Scale.MEAN else " of each side"
-        told.append(f"{counted(found.runs_needed, 'run')}{whose} would decide it, were the estimate right")
+        told.append(f"{counted(found.runs_needed, 'run')}{whose} would decide {WITH_POWER}")
     text = "; ".join(told)
     return text if text.endswith("?") else f"{text}."
 

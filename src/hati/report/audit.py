@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from hati.report.plain import Plain
 from hati.report.quantities import change, general, percent
+from hati.report.statistics import choice_json
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.stats import Proportion
 from hati.studies.audit import Audit, AuditedBenchmark, ClusterAlarms, Directions, InTime
+from hati.studies.comparison import AUTO
 
 CONFIDENCE = 0.95
 _RIGHT = Align.RIGHT
@@ -25,7 +27,7 @@ def audit_facts(found: Audit) -> tuple[tuple[str, str], ...]:
         (
             "compared",
             f"{found.splits:,} times random halves of the runs of {_number(len(found.rows), 'benchmark')}, {size} and"
-            f" {size} runs, by their {found.statistic}; alpha {percent(found.alpha)}, margin {percent(found.margin)},"
+            f" {size} runs, {_by(found)}; alpha {percent(found.alpha)}, margin {percent(found.margin)},"
             f" seed {found.seed}",
         ),
         ("false alarms", f"{_rate(found.false_alarms)} of {found.comparisons:,} comparisons"),
@@ -38,12 +40,37 @@ def audit_facts(found: Audit) -> tuple[tuple[str, str], ...]:
         ),
         *((("clusters", _clusters(found.clusters)),) if found.clusters else ()),
         ("detectable", _detectable(found.detectable)),
+        ("statistics", _sensitivities(found)),
+        *((f"best{of}", text) for of, text in _recommended(found)),
         (
             "in time",
             f"the later half of the runs against the earlier: {later}; {'as' if alike else 'more'} unlike"
             f" {'as' if alike else 'than'} random halves (p = {general(time.p_value, 2)})",
         ),
     )
+
+
+def _by(found: Audit) -> str:
+    return "by a statistic chosen for each" if found.statistic == str(AUTO) else f"by their {found.statistic}"
+
+
+def _sensitivities(found: Audit) -> str:
+    """What each statistic finds."""
+    sizes = (
+        f"{each.statistic.title} {'none' if each.detectable is None else percent(each.detectable)}"
+        for each in found.by_statistic
+    )
+    return f"detectable by each alone: {', '.join(sizes)}"
+
+
+def _recommended(found: Audit) -> list[tuple[str, str]]:
+    """The statistic that is recommended for each metric."""
+    rows = []
+    for each in found.recommended:
+        of = f" of {each.metric}" if len(found.recommended) > 1 else ""
+        text = f"{each.choice.statistic.title}: {each.choice.reason_in('these runs')}"
+        rows.append((of, text))
+    return rows
 
 
 def audit_answer(found: Audit) -> str:
@@ -99,7 +126,13 @@ def audit_json(found: Audit) -> dict[str, Plain]:
         "false_same": _proportion(found.false_same),
         "clusters": None
         if found.clusters is None
-        else {**_proportion(found.clusters.alarms), "benchmarks": list(found.clusters.benchmarks)},
+        else {
+            **_proportion(found.clusters.alarms),
+            "misplaced": _proportion(found.clusters.misplaced),
+            "benchmarks": list(found.clusters.benchmarks),
+        },
+        "by_statistic": {str(each.statistic): each.detectable for each in found.by_statistic},
+        "recommended": [{"metric": each.metric, **choice_json(each.choice)} for each in found.recommended],
         "in_time": _in_time(found.in_time),
         "benchmarks": [_benchmark(row, found) for row in found.rows],
         "left_out": [{"benchmark": one.benchmark, "runs": len(one.runs)} for one in found.left_out],
@@ -175,7 +208,10 @@ def _detectable(found: float | None) -> str:
 
 def _clusters(found: ClusterAlarms) -> str:
     number = _number(len(found.benchmarks), "benchmark")
-    return f"a change of a cluster is told in {_rate(found.alarms)} of the comparisons of {number} with clusters"
+    return (
+        f"a change of a cluster is found in {_rate(found.alarms)} of the comparisons of {number} with clusters; where"
+        f" all of one half is smaller by the margin, a change of another kind in {_rate(found.misplaced)}"
+    )
 
 
 def _p(sides: Directions) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hati.report.plain import Plain
 from hati.report.quantities import change
 from hati.report.table import Shown
-from hati.studies.comparison import Change
+from hati.studies.comparison import Change, Comparison, Verdict
 
 _TINY_P = 1e-4
 _NOTHING = "~"
+WITH_POWER = "with 80 % probability, if the estimate and the noise hold"
+"""How sure a number of runs that would decide is."""
 
 
 def change_json(found: Change) -> dict[str, Plain]:
@@ -32,6 +36,14 @@ def change_text(found: Change) -> Shown:
     return Shown(change(found.ratio - 1.0), found.ratio)
 
 
+def needed_notes(rows: Sequence[Comparison], runs: str) -> list[str]:
+    """What the numbers of runs that would decide mean, where there are some."""
+    undecided = [row.change for row in rows if row.change.verdict is Verdict.INCONCLUSIVE]
+    if all(found.runs_needed is None for found in undecided):
+        return []
+    return [f"The second number of {runs} would decide {WITH_POWER}."]
+
+
 def p_text(p_value: float) -> str:
     """A p-value as people read it, never as zero.
 
@@ -41,3 +53,8 @@ def p_text(p_value: float) -> str:
     if p_value < _TINY_P:
         return f"<{_TINY_P}"
     return f"{p_value:.2f}" if p_value >= 0.1 else f"{p_value:.4f}"
+
+
+def verdict_text(found: Change) -> str:
+    """The verdict, marked where it is of the tail alone."""
+    return f"{found.verdict.value} (tail)" if found.of_tail else found.verdict.value

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from hati.report.changes import change_json, change_text, p_text
+from hati.report.changes import WITH_POWER, change_json, change_text, p_text, verdict_text
 from hati.report.clusters import cluster_json, cluster_rows, cluster_sentence
 from hati.report.comparison_names import benchmark_name, comparison_name
 from hati.report.median_tests import test_json
 from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, general, percent, quantity
+from hati.report.statistics import statistic_json, statistic_name, statistic_notes, statistics_text
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.comparison import Change, Comparison, Comparisons, IntervalMethod, Side, Verdict
 
@@ -30,7 +31,7 @@ def _json(row: Comparison, found: Comparisons) -> Plain:
         "after": _side_json(row.after),
         "alpha": found.alpha,
         "margin": found.margin,
-        "statistic": found.statistic,
+        **statistic_json(row, found.statistic),
         "interval_method": found.intervals.value,
         "seed": found.seed,
         "clusters": [cluster_json(part) for part in row.clusters],
@@ -80,13 +81,14 @@ def _row(row: Comparison, name: str, found: Comparisons) -> tuple[Cell, ...]:
         change_text(row.change),
         None if row.change.p_value is None else Shown(p_text(row.change.p_value), row.change.p_value),
         _runs(row),
-        row.change.verdict.value,
+        verdict_text(row.change),
     )
 
 
 def comparison_sentence(row: Comparison) -> str:
     """What the comparison says, in a sentence."""
-    return "; ".join(filter(None, (_sentence(row.change), cluster_sentence(row))))
+    tail = f"of the mean relative to the {statistic_name(row)}" if row.change.of_tail else ""
+    return "; ".join(filter(None, (_sentence(row.change), tail, cluster_sentence(row))))
 
 
 def _sentence(found: Change) -> str:
@@ -99,7 +101,7 @@ def _sentence(found: Change) -> str:
     if found.verdict is not Verdict.INCONCLUSIVE:
         return told
     needed = "no number of runs" if found.runs_needed is None else f"{found.runs_needed:,} runs each"
-    return f"{told}; {needed} would decide"
+    return f"{told}; {needed} would decide {WITH_POWER}"
 
 
 def _noise_column(found: Comparisons) -> Column:
@@ -141,11 +143,12 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
     counts = [f"{found.count(verdict)} {verdict.value}" for verdict in Verdict if found.count(verdict)]
     seen = [row.change.detectable for row in found.rows if row.change.detectable is not None]
     notes = [
-        f"{', '.join(counts)}. Each run counts as its {found.statistic}; {_noise_note(found)}; "
-        "n: the runs of each sample, of those that would decide.",
+        f"{', '.join(counts)}. Each run counts as {statistics_text(found)}; {_noise_note(found)}; "
+        f"n: the runs of each sample, of those that would decide {WITH_POWER}.",
         f"A change is told where it is significant at {percent(found.alpha)} over all comparisons (false discovery "
         f"rate) and not shown to be within {percent(found.margin)}; the same where it is shown to be within.",
     ]
+    notes += statistic_notes(found.rows)
     if 0.0 < found.borrowed < float("inf"):
         notes.append(
             f"What the other benchmarks tell of the noise counts as {found.borrowed:.2g} degrees of freedom more."

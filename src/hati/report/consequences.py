@@ -35,14 +35,16 @@ class Consequences:
     interactions: tuple[tuple[Options, ...], ...] = ()
     d_efficiency: float | None = None
     largest_standard_error: float | None = None
+    replicated: int = 0
 
     def to_json(self) -> dict[str, Plain]:
         """Under the names that programs rely on."""
         return {
             "kind": self.kind,
-            "runs": self.configurations * self.repetitions,
+            "runs": self.configurations * self.repetitions + self.replicated,
             "configurations": self.configurations,
             "repetitions": self.repetitions,
+            "replicated": self.replicated,
             "resolution": self.resolution,
             "aliased_main_effects": {name[0]: [list(pair) for pair in pairs] for name, pairs in self.main_effects},
             "aliased_interactions": [[list(pair) for pair in group] for group in self.interactions],
@@ -73,9 +75,10 @@ def consequences(choice: AnyChoice, names: Sequence[str]) -> Consequences:
     """What follows from a design for those options."""
     if isinstance(choice, ModelChoice):
         return Consequences(
-            kind="Bayesian D-optimal",
+            kind=choice.kind,
             configurations=choice.configurations,
             repetitions=choice.repetitions,
+            replicated=choice.replicated,
             resolution=None,
             d_efficiency=choice.d_efficiency,
             largest_standard_error=choice.standard_error / float(np.sqrt(choice.repetitions)),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hati.logic.interpret import Evidence, Interpretation
+from hati.logic.interpret import Interpretation, Sign, printed_level
+from hati.logic.syntax import Comparator
 from hati.report.assertion import estimate_text, interval_text, named_formula, undecided_text
 from hati.report.changes import p_text
 from hati.report.counts import counted
@@ -34,7 +35,7 @@ def _sentences(atom: Atom, standard: Standard) -> Iterator[str]:
     yield f"Estimate {estimate_text(atom)}, interval {interval_text(atom)}, from {sides}."
     if found.remembered:
         yield f"How runs vary is known from {counted(found.remembered, 'earlier run')} besides."
-    yield _probabilities(found, standard)
+    yield _probabilities(atom, standard)
     if sentence := undecided_text(atom):
         named = sentence.startswith(tuple(f"{method}{end}" for method in methods_of(atom.resolved) for end in ": "))
         yield sentence if named else f"{sentence[0].upper()}{sentence[1:]}"
@@ -49,11 +50,17 @@ def explanation(each: Answer, standard: Standard) -> str:
     return "\n".join([*lines, "", told.whole]) + "\n"
 
 
-def _probabilities(found: Evidence, standard: Standard) -> str:
-    holds, violated, level = p_text(found.p_holds), p_text(found.p_violated), general(standard.alpha)
-    if standard.interpretation is not Interpretation.DEFAULT:
-        return f"Were it to hold, what was seen would have a probability of {violated}; {level} or below rejects it."
-    return (
-        f"Were it violated, what was seen would have a probability of {holds} at most; "
-        f"were it to hold, of {violated}. One at {level} or below decides."
-    )
+def _probabilities(atom: Atom, standard: Standard) -> str:
+    holds, violated = p_text(atom.evidence.p_holds), p_text(atom.evidence.p_violated)
+    if standard.interpretation is Interpretation.DEFAULT:
+        return (
+            f"Were it violated, what was seen would have a probability of {holds} at most; "
+            f"were it to hold, of {violated}. One at {general(standard.alpha)} or below decides."
+        )
+    comparator = atom.relation.comparator
+    level = general(printed_level(Sign.EQUAL if comparator is Comparator.EQUAL else Sign.AT_MOST, standard.alpha))
+    if comparator in {Comparator.LESS, Comparator.MORE}:
+        return (
+            f"Were it violated, what was seen would have a probability of {holds}; {level} or below shows the relation."
+        )
+    return f"Were it to hold, what was seen would have a probability of {violated}; {level} or below rejects it."

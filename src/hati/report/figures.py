@@ -17,6 +17,7 @@ class EffectPoint(NamedTuple):
     size: float
     relative: float
     important: bool
+    verdict: str
 
 
 class EffectFigure(NamedTuple):
@@ -41,7 +42,7 @@ def half_normal(conclusion: ScreeningConclusion) -> EffectFigure:
 
 def pareto(conclusion: ScreeningConclusion, most: int = 20) -> EffectFigure:
     """The largest effects, largest first; all important ones are among them."""
-    shown = tuple(e for rank, e in enumerate(conclusion.effects) if rank < most or e.important)
+    shown = tuple(e for rank, e in enumerate(conclusion.effects) if rank < most or e.shown)
     return _figure(conclusion, shown, conclusion.threshold)
 
 
@@ -55,7 +56,9 @@ def _figure(conclusion: ScreeningConclusion, effects: tuple[Effect, ...], thresh
         scale=conclusion.scale,
         unit=unit,
         points=tuple(
-            EffectPoint(effect_name(e.options), e.half_normal, abs(e.contrast) * factor, e.relative, e.important)
+            EffectPoint(
+                effect_name(e.options), e.half_normal, abs(e.contrast) * factor, e.relative, e.shown, e.verdict.value
+            )
             for e in effects
         ),
         threshold=None if threshold is None else threshold * factor,

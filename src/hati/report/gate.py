@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hati.core import Revision, setting_text
-from hati.report.changes import change_json, p_text
+from hati.report.changes import WITH_POWER, change_json, p_text, verdict_text
+from hati.report.coverage import coverage_json, coverage_notes
 from hati.report.findings import report_json, report_sentence
 from hati.report.gate_answer import gate_answer, gate_verdict
 from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, percent, quantity
+from hati.report.statistics import statistic_json, statistic_notes
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.comparison import Comparison, Side, Verdict
 from hati.studies.findings import Ruling
@@ -39,6 +41,7 @@ def gate_json(ruling: Ruling) -> dict[str, Plain]:
         "seconds": found.seconds,
         "study": found.study,
         "warnings": list(found.warnings),
+        "coverage": coverage_json(found.coverage),
     }
 
 
@@ -61,7 +64,7 @@ def _row_json(row: Comparison, ruling: Ruling) -> dict[str, Plain]:
         "after": _side_json(row.after),
         "alpha": question.alpha,
         "margin": question.margin,
-        "statistic": str(question.statistic),
+        **statistic_json(row, str(question.statistic)),
         "clusters": [],
         "known": None if known is None else known.id,
     }
@@ -170,7 +173,7 @@ def _cells(row: Comparison, ruling: Ruling) -> tuple[Cell, ...]:
         Shown(quantity(row.after.mean, row.metric.unit), row.after.mean),
         None if told.ratio is None else Shown(change(told.ratio - 1.0), told.ratio),
         interval,
-        told.verdict.value if ruling.known(row) is None else Shown(f"{told.verdict.value}, known", told.verdict.value),
+        verdict_text(told) if ruling.known(row) is None else Shown(f"{verdict_text(told)}, known", told.verdict.value),
     )
 
 
@@ -205,6 +208,8 @@ def _notes(found: GateConclusion) -> list[str]:
         f"{counted(found.explored, 'round')} explored{confirmed}; a round has a run of every configuration at both "
         f"revisions. A change is told where both stages show it; where nothing changed {alpha} of checks tell one. The "
         f"same: within {margin}.",
+        *coverage_notes(found.coverage),
+        *statistic_notes(found.rows),
     ]
     undecided = [row for row in found.rows if row.change.verdict is Verdict.INCONCLUSIVE]
     notes += [_undecided(row) for row in undecided[:_MOST]]
@@ -217,5 +222,5 @@ def _notes(found: GateConclusion) -> list[str]:
 
 def _undecided(row: Comparison) -> str:
     needed = row.change.runs_needed
-    foreseen = "" if needed is None else f"; {needed:,} would be needed as they vary now"
-    return f"Not decided after {counted(row.before.runs, 'round')}: {row.metric.name} of {row.benchmark}{foreseen}."
+    expected = "" if needed is None else f"; {needed:,} would decide {WITH_POWER}"
+    return f"Not decided after {counted(row.before.runs, 'round')}: {row.metric.name} of {row.benchmark}{expected}."

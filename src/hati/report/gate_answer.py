@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from hati.core import setting_text
+from hati.report.coverage import partial_coverage
 from hati.report.quantities import change, change_number, percent
 from hati.studies.comparison import Comparison, Verdict
 from hati.studies.findings import Ruling
@@ -13,7 +14,15 @@ from hati.studies.gate import Broken, GateConclusion
 
 
 def gate_answer(ruling: Ruling) -> str:
-    """The worst that is not known, the largest of it with its size, and where that is."""
+    """The worst that is not known, the largest of it with its size, and where that is.
+
+    It begins with the number of configurations measured, where nothing is known of the others.
+    """
+    measured = partial_coverage(ruling.gate.coverage)
+    return f"{measured}: {_answer(ruling)}" if measured else _answer(ruling)
+
+
+def _answer(ruling: Ruling) -> str:
     if ruling.broken:
         works = "works" if len(ruling.broken) == 1 else "work"
         return f"cannot be measured: {_places(ruling.broken)} {works} at the reference alone"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, general, quantity, tidy
 from hati.report.table import Align, Cell, Column, Shown, Table
-from hati.studies.regression import Detectable, Direction, HistoryConclusion, LevelChange, Trend
+from hati.studies.regression import Detectable, Direction, HistoryConclusion, LevelChange, Recurring, Trend
 
 _RIGHT = Align.RIGHT
 _TINY = 1e-4
@@ -42,6 +42,7 @@ def history_facts(concluded: HistoryConclusion) -> tuple[tuple[str, str], ...]:
         ("positions", f"{span}; {_runs(concluded)}{machines}"),
         ("trend", _trend_text(concluded.trend, concluded.metric.unit)),
         ("detectable", _detectable_text(concluded.detectable, concluded)),
+        *(("assumes", text) for text in concluded.assumptions),
         *((("outliers", _named(concluded.outliers)),) if concluded.outliers else ()),
     )
 
@@ -49,10 +50,11 @@ def history_facts(concluded: HistoryConclusion) -> tuple[tuple[str, str], ...]:
 def history_answer(concluded: HistoryConclusion) -> str:
     """Where the level changed, in a sentence."""
     found = concluded.change_points
+    where = f" where {concluded.stratum}" if concluded.stratum else ""
     if not found:
-        return f"No change of {concluded.metric.name} is shown (alpha {general(concluded.alpha, 3)})."
-    told = "; ".join(f"{one.direction} by {_by(one, concluded.metric.unit)} at {one.position}" for one in found)
-    return f"{told[0].upper()}{told[1:]}."
+        return f"No change of {concluded.metric.name}{where} is shown (alpha {general(concluded.alpha, 3)})."
+    changes = "; ".join(f"{one.direction} by {_by(one, concluded.metric.unit)} at {one.position}" for one in found)
+    return f"{changes[0].upper()}{changes[1:]}{where}."
 
 
 def histories_json(concluded: Sequence[HistoryConclusion]) -> dict[str, Plain]:
@@ -81,8 +83,15 @@ def history_json(concluded: HistoryConclusion) -> dict[str, Plain]:
         "detectable": _detectable_json(concluded.detectable, unit),
         "autocorrelation": _finite(concluded.autocorrelation),
         "outliers": list(concluded.outliers),
+        "assumptions": list(concluded.assumptions),
+        "recurring": _recurring_json(concluded.recurring, unit),
+        "stratum": dict(concluded.stratum),
         "warnings": list(concluded.warnings),
     }
+
+
+def _recurring_json(found: Recurring | None, unit: str) -> Plain:
+    return None if found is None else {"low": found.low, "high": found.high, "unit": unit, "regained": found.regained}
 
 
 def _change_json(one: LevelChange, unit: str) -> dict[str, Plain]:
@@ -152,12 +161,21 @@ def _trend_text(trend: Trend | None, unit: str) -> str:
         return "too few values to tell"
     change_text = change(trend.relative) if trend.relative is not None else quantity(trend.change, unit)
     low, high = trend.relative_interval or trend.change_interval
-    shown = (change(low), change(high)) if trend.relative_interval else (quantity(low, unit), quantity(high, unit))
+    bounds = " to ".join(_bound(bound, None if trend.relative_interval else unit) for bound in (low, high))
+    if math.isinf(low) and math.isinf(high):
+        bounds = "too few values for bounds"
     verdict = "no creeping is shown" if trend.direction is Direction.NOT_SHOWN else f"creeping {trend.direction}"
     return (
         f"{verdict}: {change_text} over {trend.positions:,} positions since {trend.baseline} "
-        f"({shown[0]} to {shown[1]}, p = {_p(trend.p_value)})"
+        f"({bounds}, p = {_p(trend.p_value)})"
     )
+
+
+def _bound(bound: float, unit: str | None) -> str:
+    """A bound that too few values have is unbounded."""
+    if not math.isfinite(bound):
+        return "unbounded"
+    return change(bound) if unit is None else quantity(bound, unit)
 
 
 def _detectable_text(found: Detectable | None, concluded: HistoryConclusion) -> str:

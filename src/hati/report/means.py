@@ -99,7 +99,7 @@ def main_effects(conclusion: ScreeningConclusion) -> MainEffects:
             _setting_mean(setting, centre + sign * effect.estimate / 2, effect.interval, factor)
             for setting, sign in ((option.first, -1), (option.second, +1))
         )
-        rows.append(MainEffect(option.name, found, effect.important))
+        rows.append(MainEffect(option.name, found, effect.shown))
     return MainEffects(conclusion.metric.name, unit, centre * factor, tuple(rows), len(conclusion.ranking) - len(rows))
 
 
@@ -171,7 +171,7 @@ def _interaction(
         line=line.name,
         line_settings=(setting_text(line.first), setting_text(line.second)),
         means=((low_low * factor, low_high * factor), (high_low * factor, high_high * factor)),
-        important=effect.important,
+        important=effect.shown,
         aliases=tuple(effect_name(alias) for alias in effect.aliases),
     )
 

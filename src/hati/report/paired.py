@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from hati.core import Pairing, Stopping, setting_text
-from hati.report.changes import p_text
+from hati.report.changes import needed_notes, p_text, verdict_text
 from hati.report.comparison import comparisons_json
 from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, duration, general, percent, quantity
+from hati.report.statistics import statistic_notes, statistics_text
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.comparison import Comparison, IntervalMethod, Verdict
 from hati.studies.paired import PairedConclusion, Variant, Weighed
@@ -82,7 +83,7 @@ def _row(row: Comparison, weighed: Weighed) -> tuple[Cell, ...]:
         interval,
         None if found.p_value is None else Shown(p_text(found.p_value), found.p_value),
         pairs,
-        found.verdict.value,
+        verdict_text(found),
     )
 
 
@@ -119,9 +120,10 @@ def _notes(found: PairedConclusion) -> tuple[str, ...]:
         Stopping.FIXED: f"Student's t on the differences of pairs, once, at {alpha}{several}.",
     }
     notes = [
-        f"Each run counts as its {asked.statistic}; the runs of a pair {made[found.pairing]} (seed {found.seed}). "
+        f"Each run counts as {statistics_text(asked)}; the runs of a pair {made[found.pairing]} (seed {found.seed}). "
         f"Intervals have {percent(1.0 - asked.alpha)} confidence; the same: within {margin}.",
         looked[found.stopping],
+        *statistic_notes(asked.rows),
     ]
     notes += [
         f"The evidence for a change of {row.metric.name} is {general(each.e_value, 2)} to 1 (e-value)."
@@ -133,6 +135,7 @@ def _notes(found: PairedConclusion) -> tuple[str, ...]:
         for row in asked.rows
         if row.change.detectable is not None
     ]
+    notes += needed_notes(asked.rows, "pairs")
     disturbed = [
         f"{side}, {each.disturbed} of {each.runs}"
         for side, each in (("before", asked.rows[0].before), ("after", asked.rows[0].after))

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from hati.report.quantities import percent
-from hati.studies.screening import AnyChoice, expected_detectable, expected_detectable_deviations
+from hati.studies.screening import AnyChoice, Outlook, expected_detectable_deviations
 
 
-def promise(choice: AnyChoice, noise: float | None, relevant: float) -> str:
-    """For a noise that a few pilot runs suggest: the standard deviation of a run as a fraction, None where unknown."""
-    found = None if noise is None else expected_detectable(choice, noise, relevant=relevant)
+def promise(choice: AnyChoice, found: float | None, source: str) -> str:
+    """For the smallest effect that is expected to be found, a fraction, by what ``source`` tells of the variation."""
     if found is None:
         return promise_in_deviations(choice)
-    return (
-        f"it will find effects of about {percent(found, 2)} with 80 % power; "
-        "about, because a few pilot runs tell the noise to within a factor of a few"
-    )
+    return f"it will find effects of about {percent(found, 2)} with 80 % power, as far as {source}"
+
+
+def corrected_promise(found: Outlook, before: float | None) -> str:
+    """What a screening will find by its own runs, where that was not promised; nothing where it was."""
+    runs = f"after {found.runs:,} of {found.planned:,} runs"
+    size = f"effects of about {percent(found.detectable, 2)} with 80 % power"
+    varies = f"configurations vary by {percent(found.deviation, 2)} about the main effects"
+    if before is None:
+        return f"{runs}: it will find {size}; {varies}"
+    if found.misses(before):
+        return f"{runs}: it will miss effects of {percent(before, 2)}; it will find {size}; {varies}"
+    return ""
 
 
 def promise_in_deviations(choice: AnyChoice) -> str:

@@ -6,7 +6,7 @@ from hati.core import Better, setting_text
 from hati.report.plain import Plain
 from hati.report.quantities import change_number, general, percent, tidy
 from hati.report.table import Align, Cell, Column, Shown, Table
-from hati.studies.recommendation import MetricChange, RecommendationConclusion, Recommended
+from hati.studies.recommendation import KeptMetric, MetricChange, RecommendationConclusion, Recommended, SettingGain
 
 _RIGHT = Align.RIGHT
 
@@ -15,13 +15,21 @@ def recommendation_table(conclusion: RecommendationConclusion) -> Table:
     """A row for each recommended configuration and metric; the warnings and failures are its notes."""
     notes = (
         *((_pairs(conclusion),) if conclusion.recommended else (f"{_nothing(conclusion)}.",)),
+        *(f"{_kept(rule)}." for one in conclusion.recommended for rule in one.kept),
+        *(_followed_up(conclusion)),
         *(f"Failed: {text}." for text in conclusion.failures),
         *(f"{text[0].upper()}{text[1:]}." for text in conclusion.warnings),
     )
     rows = tuple(
-        _row(one, change, looked_up=conclusion.looked_up)
+        row
         for one in conclusion.recommended
-        for change in sorted(one.changes, key=lambda change: change.metric.name != one.metric)
+        for row in (
+            *(
+                _row(one, change, looked_up=conclusion.looked_up)
+                for change in sorted(one.changes, key=lambda change: change.metric.name != one.metric)
+            ),
+            *map(_gain_row, one.gains),
+        )
     )
     columns = (
         Column("set"),
@@ -55,6 +63,10 @@ def recommendation_json(conclusion: RecommendationConclusion) -> dict[str, Plain
         "failures": list(conclusion.failures),
         "seconds": conclusion.seconds,
         "warnings": list(conclusion.warnings),
+        "followed_up": [
+            {"set": dict(one.set), "change": one.change, "pairs": one.pairs, "selected": one.selected}
+            for one in conclusion.followed_up
+        ],
     }
 
 
@@ -63,6 +75,22 @@ def _recommended(one: Recommended, *, looked_up: bool) -> dict[str, Plain]:
         "configuration": dict(one.configuration),
         "set": dict(one.set),
         **_change(one.leading, looked_up=looked_up),
+        **_whole(one, looked_up=looked_up),
+        "gains": [
+            {
+                "option": gain.option,
+                "setting": gain.setting,
+                "change": gain.change,
+                "interval": None if gain.interval is None else list(gain.interval),
+                "pairs": gain.pairs,
+                "confirmed": gain.confirmed,
+            }
+            for gain in one.gains
+        ],
+        "keep": [
+            {"rule": str(kept.rule), "change": kept.change, "bound": kept.bound, "shown": kept.shown}
+            for kept in one.kept
+        ],
         "metrics": [_change(change, looked_up=looked_up) for change in one.changes],
     }
 
@@ -81,6 +109,44 @@ def _change(change: MetricChange, *, looked_up: bool) -> dict[str, Plain]:
         "confirmed": change.confirmed,
         "verdict": _verdict(change, looked_up=looked_up),
     }
+
+
+def _whole(one: Recommended, *, looked_up: bool) -> dict[str, Plain]:
+    """The verdict on the configuration: it needs every setting and every rule, too."""
+    verdict = _verdict(one.leading, looked_up=looked_up)
+    doubted = one.leading.confirmed and not one.confirmed
+    return {"confirmed": one.confirmed, "verdict": "not confirmed" if doubted else verdict}
+
+
+def _gain_row(gain: SettingGain) -> tuple[Cell, ...]:
+    interval = gain.interval and f"{change_number(gain.interval[0])} to {change_number(gain.interval[1])}"
+    return (
+        f"{gain.option}={setting_text(gain.setting)}, given the others",
+        gain.metric.name,
+        None,
+        _number(gain.change),
+        None if interval is None else Shown(interval, interval),
+        "better" if gain.confirmed else "not confirmed",
+    )
+
+
+def _kept(kept: KeptMetric) -> str:
+    if kept.bound is None or kept.change is None:
+        return f"{kept.rule}: not confirmed, as too few runs have values"
+    side = "at least" if kept.rule.lower else "at most"
+    verdict = "shown" if kept.shown else "not confirmed"
+    return f"{kept.rule}: {verdict} ({change_number(kept.change)} %, {side} {change_number(kept.bound)} %)"
+
+
+def _followed_up(conclusion: RecommendationConclusion) -> tuple[str, ...]:
+    if not conclusion.followed_up:
+        return ()
+    told = (
+        f"{' '.join(f'{name}={setting_text(setting)}' for name, setting in one.set)} "
+        f"{'not measured' if one.change is None else f'{change_number(one.change)} %'}"
+        for one in conclusion.followed_up
+    )
+    return (f"Followed up against the default in {conclusion.followed_up[0].pairs} pairs each: {', '.join(told)}.",)
 
 
 def _row(one: Recommended, change: MetricChange, *, looked_up: bool) -> tuple[Cell, ...]:
@@ -122,9 +188,14 @@ def _sentence(one: Recommended, conclusion: RecommendationConclusion) -> str:
         where = "as looked up in the table, one run each" if conclusion.looked_up else "in one pair of runs"
         return f"{start}? Not confirmed: {seen} {where}, which says nothing of the noise"
     low, high = sorted(abs(bound) for bound in change.interval)
+    if change.confirmed and not one.confirmed:
+        doubts = [f"{gain.option}={setting_text(gain.setting)}" for gain in one.gains if not gain.confirmed]
+        doubts += [str(rule.rule) for rule in one.kept if not rule.shown]
+        return f"{start}? Not confirmed: {name} {change_number(change.change)} %, but not shown: {', '.join(doubts)}"
     if change.confirmed:
         size, around = percent(abs(change.change)), f"{percent(low)} to {percent(high)}"
-        return f"{start}: {name} is better by {size} ({around}) than by default, {_how(change, conclusion)}"
+        kept = "".join(f"; {_kept(rule)}" for rule in one.kept)
+        return f"{start}: {name} is better by {size} ({around}) than by default, {_how(change, conclusion)}{kept}"
     around = f"{change_number(change.interval[0])} % to {change_number(change.interval[1])} %"
     what = "it is worse" if _verdict(change, looked_up=False) == "worse" else "not confirmed"
     return f"{start}? {what[0].upper()}{what[1:]}: {name} {change_number(change.change)} % ({around})"
@@ -149,4 +220,10 @@ def _pairs(conclusion: RecommendationConclusion) -> str:
 
 
 def _nothing(conclusion: RecommendationConclusion) -> str:
+    if conclusion.followed_up:
+        many = len(conclusion.followed_up)
+        return (
+            f"Nothing to set for {conclusion.metric.name}: none of the {many} candidates was better than the default "
+            f"in {conclusion.followed_up[0].pairs} pairs of runs each"
+        )
     return f"Nothing to set for {conclusion.metric.name}: no configuration is predicted to be better than the default"

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hati.report.coverage import coverage_json
 from hati.report.gate import revision_json
 from hati.report.history import history_json
 from hati.report.plain import Plain
 from hati.report.quantities import general, tidy
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.regression import HistoryConclusion
-from hati.studies.replay import Replayed, RevisionSpread
+from hati.studies.replay import Affected, Replayed, RevisionSpread, affected_strata
 
 
 def replay_json(found: Replayed, concluded: Sequence[HistoryConclusion]) -> Plain:
     """The series with their changes, the spread over configurations at each revision, and what it cost."""
     return {
         "series": [history_json(one) for one in concluded],
+        "affected": [_affected_json(each) for each in affected_strata(concluded)],
         "spreads": [
             {
                 "benchmark": benchmark,
@@ -32,7 +34,36 @@ def replay_json(found: Replayed, concluded: Sequence[HistoryConclusion]) -> Plai
         "failed": found.failed,
         "seconds": found.seconds,
         "study": found.study,
+        "coverage": coverage_json(found.coverage),
     }
+
+
+def _affected_json(found: Affected) -> Plain:
+    return {
+        "position": found.position,
+        "metric": found.metric,
+        "strata": [dict(stratum) for stratum in found.strata],
+        "of": found.of,
+        "settings": dict(found.settings),
+    }
+
+
+def affected_tables(concluded: Sequence[HistoryConclusion]) -> list[Table]:
+    """A row for each position at which a stratum changed, with the strata; none where nothing changed in a stratum."""
+    found = affected_strata(concluded)
+    if not found:
+        return []
+    columns = (Column("at"), Column("metric"), Column("strata", None, Align.RIGHT), Column("where"))
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (each.position, each.metric, f"{len(each.strata)} of {each.of}", _where(each)) for each in found
+    )
+    return [Table("Strata that changed", columns, rows, ())]
+
+
+def _where(found: Affected) -> str:
+    if len(found.strata) == found.of:
+        return "everywhere"
+    return str(found.settings) if found.settings else "; ".join(map(str, found.strata))
 
 
 def _spread_json(spread: RevisionSpread) -> Plain:

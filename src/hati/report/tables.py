@@ -63,14 +63,14 @@ def screening_tables(conclusion: ScreeningConclusion) -> ScreeningTables:
 
 def effects_table(conclusion: ScreeningConclusion, others: int = _OTHERS) -> Table:
     """The important effects and the largest of the others, narrow enough for 80 columns."""
-    shown = _important_first(conclusion.effects)[: sum(e.important for e in conclusion.effects) + others]
+    shown = _important_first(conclusion.effects)[: sum(e.shown for e in conclusion.effects) + others]
     left_out = len(conclusion.effects) - len(shown)
     notes = [not_listed(left_out)] if left_out else []
     if conclusion.effects:
         notes += [estimate_meaning(conclusion), judgement(conclusion), *interval_meaning(conclusion)]
         notes.append(detection(conclusion))
     notes += _signs(shown)
-    notes += [_sharing(e) for e in shown if e.important and any(len(alias) <= _PAIR for alias in e.aliases)]
+    notes += [_sharing(e) for e in shown if e.shown and _noted(e)]
     if conclusion.missing:
         notes.append(f"Can no longer be estimated: {', '.join(map(effect_name, conclusion.missing))}.")
     unit, factor = tidy(conclusion.metric.unit, [e.estimate for e in shown])
@@ -213,7 +213,7 @@ def _dispersion_table(conclusion: ScreeningConclusion) -> Table | None:
     dispersion = conclusion.dispersion
     if dispersion is None:
         return None
-    shown = _important_first(dispersion.effects)[: sum(e.important for e in dispersion.effects) + _OTHERS]
+    shown = _important_first(dispersion.effects)[: sum(e.shown for e in dispersion.effects) + _OTHERS]
     left_out = len(dispersion.effects) - len(shown)
     places = decimals([e.estimate for e in shown])
     return Table(
@@ -232,8 +232,14 @@ def _dispersion_table(conclusion: ScreeningConclusion) -> Table | None:
     )
 
 
+def _noted(effect: Effect) -> bool:
+    """Whether its aliases are named: those of an option in doubt, and pairs."""
+    alone = effect.aliased and len(effect.options) == 1
+    return alone or any(len(alias) <= _PAIR for alias in effect.aliases)
+
+
 def _important_first(effects: Iterable[Effect]) -> list[Effect]:
-    return sorted(effects, key=lambda effect: not effect.important)
+    return sorted(effects, key=lambda effect: not effect.shown)
 
 
 def _effect_of(conclusion: ScreeningConclusion, effect: Effect) -> str:

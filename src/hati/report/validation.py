@@ -36,7 +36,14 @@ def validation_facts(conclusion: ValidationConclusion) -> tuple[tuple[str, str],
 
 
 def validation_answer(conclusion: ValidationConclusion) -> str:
-    """The answer in one sentence."""
+    """The answer in one sentence; what is undecided ends with the runs that would decide, where these can be told."""
+    needed = conclusion.runs_needed
+    if needed is None or conclusion.outcome is Outcome.DECIDED:
+        return _answer(conclusion)
+    return f"{_answer(conclusion)}; about {needed:,} runs would decide: --budget {needed}"
+
+
+def _answer(conclusion: ValidationConclusion) -> str:
     if conclusion.mode is Mode.CONFIRM:
         return _answer_of_confirmation(conclusion)
     if conclusion.mode is not Mode.DISCRIMINATE:
@@ -125,6 +132,7 @@ def validation_json(conclusion: ValidationConclusion) -> dict[str, Plain]:
         "failures": list(conclusion.failures),
         "seconds": conclusion.seconds,
         "warnings": list(conclusion.warnings),
+        "runs_needed": conclusion.runs_needed,
     }
 
 

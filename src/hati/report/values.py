@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 
+from hati.report.conditional import conditional_json
 from hati.report.plain import Plain
 from hati.report.words import estimated_by, verdict
 from hati.studies.screening import (
     Dispersion,
     Effect,
+    Losses,
     ModelSummary,
     OptionSummary,
     Scale,
@@ -50,11 +52,16 @@ def screening_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
             "repetitions": design.repetitions,
             "resolution": design.resolution,
             "generators": list(design.generators),
-            **({} if design.d_efficiency is None else {"d_efficiency": _finite(design.d_efficiency)}),
+            **(
+                {}
+                if design.d_efficiency is None
+                else {"d_efficiency": _finite(design.d_efficiency), "replicated": design.replicated}
+            ),
         },
         "effects": [_effect(effect, unit) for effect in conclusion.effects],
         "ranking": list(conclusion.ranking),
         "important": list(conclusion.important),
+        "important_or_aliased": list(conclusion.important_or_aliased),
         "detectable": {
             "estimate": _finite(found.estimate) if found else None,
             "relative": _finite(found.relative) if found else None,
@@ -65,10 +72,22 @@ def screening_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
         "dispersion": _dispersion(conclusion.dispersion) if conclusion.dispersion else None,
         "runs": {"done": conclusion.done, "failed": conclusion.failed},
         "failures": list(conclusion.failures),
+        "losses": _losses(conclusion.losses),
         "seconds": _finite(conclusion.seconds),
         "warnings": list(conclusion.warnings),
         "model": _model(conclusion.model),
+        **conditional_json(conclusion),
     }
+
+
+def _losses(losses: Losses | None) -> dict[str, Plain] | None:
+    if losses is None:
+        return None
+    excluded: list[Plain] = [
+        {"settings": settings, "message": message}
+        for settings, message in zip(losses.excluded, losses.messages, strict=True)
+    ]
+    return {"failed": losses.failed, "made": losses.made, "excluded": excluded}
 
 
 def _model(model: ModelSummary) -> dict[str, Plain]:
@@ -105,6 +124,7 @@ def _effect(effect: Effect, unit: str) -> dict[str, Plain]:
         "half_normal": _finite(effect.half_normal),
         "important": effect.important,
         "verdict": verdict(effect),
+        "confirmed": effect.important if effect.shown else None,
         "aliases": [list(alias) for alias in effect.aliases],
         "settings": [_setting(setting, unit) for setting in effect.settings],
     }
@@ -123,9 +143,16 @@ def _setting(found: SettingEstimate, unit: str) -> dict[str, Plain]:
 def _dispersion(dispersion: Dispersion) -> dict[str, Plain]:
     return {
         "of": dispersion.of,
-        "effects": [_effect(effect, "ln s^2") for effect in dispersion.effects],
+        "effects": [_log_effect(effect) for effect in dispersion.effects],
         "important": list(dispersion.important),
     }
+
+
+def _log_effect(effect: Effect) -> dict[str, Plain]:
+    """Of ln s^2, of which nothing is a fraction: what would be relative is null."""
+    found = _effect(effect, "ln s^2")
+    settings = [{**_setting(setting, "ln s^2"), "relative": None} for setting in effect.settings]
+    return {**found, "relative": None, "relative_interval": None, "settings": list(settings)}
 
 
 def _finite(number: float | None) -> float | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from hati.core import Better, setting_text
 from hati.report.counts import counted
 from hati.report.quantities import change, duration, percent, quantity
-from hati.studies.screening import Effect, Noise, Options, OptionSummary, Scale, ScreeningConclusion
+from hati.studies.screening import Effect, Losses, Noise, Options, OptionSummary, Scale, ScreeningConclusion, Verdict
 
-IMPORTANT = "important"
-NOT_SHOWN = "not shown"
+IMPORTANT = Verdict.IMPORTANT.value
+ALIASED = Verdict.ALIASED.value
+NOT_SHOWN = Verdict.NOT_SHOWN.value
 DIFFERENCE_OF_MEANS = "difference of means"
 LEAST_SQUARES = "least squares"
 
@@ -19,8 +20,8 @@ _TOGETHER = 2
 _PAIR = 2
 _SHOWN = 4
 """How many settings of an option a list names."""
-_CONFOUNDED = 3
-"""The resolution in which a main effect cannot be told from interactions of two options."""
+_ALIASED_WITH = {3: "two", 4: "three"}
+"""Of how many options the interactions are that a main effect is aliased with, by the resolution."""
 
 
 def effect_name(options: Options) -> str:
@@ -30,7 +31,7 @@ def effect_name(options: Options) -> str:
 
 def verdict(effect: Effect) -> str:
     """The word for an effect."""
-    return IMPORTANT if effect.important else NOT_SHOWN
+    return effect.verdict.value
 
 
 def main_effect(conclusion: ScreeningConclusion, option: str) -> Effect | None:
@@ -51,34 +52,61 @@ def step(option: OptionSummary) -> str:
 
 
 def answer(conclusion: ScreeningConclusion) -> str:
-    """The study's question answered in a sentence or two."""
+    """The study's question answered in a sentence or two, with the runs that were lost."""
+    return " ".join(filter(None, (_effects_answer(conclusion), losses(conclusion))))
+
+
+def losses(conclusion: ScreeningConclusion) -> str:
+    """How many runs failed, and which settings were left out for that; empty where all worked."""
+    lost = conclusion.losses or Losses(conclusion.failed, conclusion.done + conclusion.failed)
+    if not lost.failed:
+        return ""
+    left_out = f"; left out because it does not work: {', '.join(lost.excluded)}" if lost.excluded else ""
+    return f"{lost.failed:,} of {counted(lost.made, 'run')} failed{left_out}."
+
+
+def _effects_answer(conclusion: ScreeningConclusion) -> str:
     metric = conclusion.metric.name
     total = len(conclusion.options)
     if not conclusion.effects:
         return f"Nothing can be said about {metric} yet: no effect could be estimated."
     if conclusion.judged_by is Noise.NONE:
         return f"Which options matter for {metric} is undecided: nothing measures the noise yet."
-    shown = conclusion.important[:_NAMED]
-    named = "; ".join(_influence(conclusion, option) for option in shown)
-    if named:
-        rest = len(conclusion.important) - len(shown)
-        more = f"; and {rest} more" if rest else ""
+    found = _found(conclusion, metric, total)
+    if found:
         together = _together(conclusion, _TOGETHER)
         also = f"; also together: {together}" if together else ""
-        verb = "matters" if len(conclusion.important) == 1 else "matter"
-        return (
-            f"{len(conclusion.important)} of {total} options {verb} for {metric}: {named}{more}{also}."
-            f"{_confounding(conclusion)}"
-        )
+        return f"{'; '.join(found)}{also}.{_confirming(conclusion)}"
     together = _together(conclusion, _NAMED)
     if together:
         return f"No option alone was shown to matter for {metric}, but combinations were: {together}."
     return f"None of the {total} options was shown to matter for {metric}."
 
 
+def _found(conclusion: ScreeningConclusion, metric: str, total: int) -> list[str]:
+    """The options that are important, and those that are important or aliased, each with its effect."""
+    important, aliased = conclusion.important, conclusion.important_or_aliased
+    found = []
+    if important:
+        verb = "matters" if len(important) == 1 else "matter"
+        found.append(f"{len(important)} of {total} options {verb} for {metric}: {_influences(conclusion, important)}")
+    if aliased:
+        verb = "is" if len(aliased) == 1 else "are"
+        many = f"{len(aliased)} more {verb} {ALIASED}"
+        whole = many if important else f"{len(aliased)} of {total} options {verb} {ALIASED} for {metric}"
+        found.append(f"{whole}: {_influences(conclusion, aliased)}")
+    return found
+
+
+def _influences(conclusion: ScreeningConclusion, options: tuple[str, ...]) -> str:
+    rest = len(options) - _NAMED
+    named = "; ".join(_influence(conclusion, option) for option in options[:_NAMED])
+    return f"{named}; and {rest} more" if rest > 0 else named
+
+
 def _together(conclusion: ScreeningConclusion, most: int) -> str:
     """The first of the important interactions, and how many more there are."""
-    effects = [effect for effect in conclusion.effects if effect.important and len(effect.options) > 1]
+    effects = [effect for effect in conclusion.effects if effect.shown and len(effect.options) > 1]
     rest = len(effects) - most
     return ", ".join(map(_combination, effects[:most])) + (f" and {rest:,} more" if rest > 0 else "")
 
@@ -88,11 +116,18 @@ def _combination(effect: Effect) -> str:
     return f"{effect_name(effect.options)}{' (or an alias of it)' if another else ''}"
 
 
-def _confounding(conclusion: ScreeningConclusion) -> str:
-    if conclusion.design.resolution != _CONFOUNDED:
+def _confirming(conclusion: ScreeningConclusion) -> str:
+    """What the design cannot distinguish, and what would; nothing where no option is aliased."""
+    aliased = conclusion.important_or_aliased
+    if not aliased:
         return ""
-    these = "this" if len(conclusion.important) == 1 else "each of these"
-    return f" In resolution {roman(_CONFOUNDED)} {these} may be an interaction of two others."
+    these = "this effect" if len(aliased) == 1 else "these effects"
+    order = _ALIASED_WITH.get(conclusion.design.resolution or 0)
+    others = f"interactions of {order} options" if order else "other effects"
+    return (
+        f" The design cannot distinguish {these} from {others}: confirm by `hati validate`, "
+        "or by `hati screen --fresh` without a fraction."
+    )
 
 
 def _influence(conclusion: ScreeningConclusion, name: str) -> str:
@@ -101,10 +136,21 @@ def _influence(conclusion: ScreeningConclusion, name: str) -> str:
         return name
     option = option_summary(conclusion, name)
     if not option.two_level:
-        return f"{name} {change(effect.relative)} from its lowest to its highest setting"
+        return _settings_influence(conclusion, effect)
     good = (effect.relative < 0) is (conclusion.metric.better is Better.LOWER)
     setting = setting_text(option.second)
     return f"{name}={setting} {change(effect.relative)} ({'better' if good else 'worse'})"
+
+
+def _settings_influence(conclusion: ScreeningConclusion, effect: Effect) -> str:
+    """The settings with the lowest and the highest mean, which of them is the best, and the change between them."""
+    (name,) = effect.options
+    if not effect.settings:
+        return f"{name} {change(effect.relative)} from the setting with the lowest mean to that with the highest"
+    low, high = (extreme(effect.settings, key=lambda at: at.estimate) for extreme in (min, max))
+    first, second = ("best", "worst") if conclusion.metric.better is Better.LOWER else ("worst", "best")
+    ends = f"{setting_text(low.setting)} ({first}) to {setting_text(high.setting)} ({second})"
+    return f"{name}={ends} {change(effect.relative)}"
 
 
 def detection(conclusion: ScreeningConclusion) -> str:
@@ -198,9 +244,10 @@ def design_summary(conclusion: ScreeningConclusion) -> str:
     else:
         size = f"2^{factors} full factorial" if design.configurations == 2**factors else design.kind
     resolution = f", resolution {roman(design.resolution)}" if design.generators and design.resolution else ""
+    again = f", {design.replicated} of them once more" if design.replicated else ""
     return (
         f"{size}{resolution}: {counted(design.configurations, 'configuration')} x "
-        f"{counted(design.repetitions, 'repetition')} = {counted(design.runs, 'run')}"
+        f"{counted(design.repetitions, 'repetition')}{again} = {counted(design.runs, 'run')}"
     )
 
 

@@ -4,6 +4,7 @@ An option has discrete settings and may be active only where a formula holds; co
 formulas too. Configurations are canonical: settings of inactive options are not part of them.
 ``count`` is exact, ``sample`` uniform, ``enumerate_configurations`` complete, all three by decision
 diagrams; ``check`` finds contradictions and settings that cannot occur, with a constraint solver.
+A template, settings and formulas from text (``parse_template``), narrows a space (``narrowed``).
 Feature models of SPL Conqueror become spaces by ``parse_feature_model``.
 """
 
@@ -12,11 +13,13 @@ from hati.space.feature_model import FeatureModel, parse_feature_model
 from hati.space.fitting import check_formula
 from hati.space.formula import Formula, FormulaError
 from hati.space.kind import Kind
+from hati.space.narrowing import narrowed
 from hati.space.option import Option, OptionError
 from hati.space.parser import parse_formula
 from hati.space.reading import read_setting
 from hati.space.sampling import count, enumerate_configurations, sample
 from hati.space.space import Space, SpaceError
+from hati.space.template import Template, parse_template
 
 __all__ = [
     "Diagnosis",
@@ -28,12 +31,15 @@ __all__ = [
     "OptionError",
     "Space",
     "SpaceError",
+    "Template",
     "check",
     "check_formula",
     "count",
     "enumerate_configurations",
+    "narrowed",
     "parse_feature_model",
     "parse_formula",
+    "parse_template",
     "read_setting",
     "sample",
 ]

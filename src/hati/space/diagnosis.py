@@ -83,7 +83,11 @@ def _alive(space: Space, solver: Solver, everything: set[int]) -> set[tuple[str,
         configuration = solver.solve(everything)
         if configuration is None:
             break
-        found = {(name, space.by_name[name].settings.index(setting)) for name, setting in configuration.items()}
+        found = {
+            (option.name, option.settings.index(configuration[option.name]))
+            for option in space.options
+            if option.name in configuration
+        }
         alive |= found
         unseen -= found
     return alive

@@ -41,7 +41,7 @@ def sample(space: Space, number: int, rng: np.random.Generator) -> list[Configur
     if number and not total:
         raise InputError("the space has no valid configuration", fix="see what contradicts with: hati space check")
     diagrams = _diagrams(space)
-    return [_configuration(diagrams, _below(rng, total)) for _ in range(number)]
+    return [space.complete(_settings(diagrams, _below(rng, total))) for _ in range(number)]
 
 
 def enumerate_configurations(space: Space) -> Iterator[Configuration]:
@@ -53,7 +53,7 @@ def enumerate_configurations(space: Space) -> Iterator[Configuration]:
         InputError: where the constraints are too entangled.
     """
     diagrams = _diagrams(space)
-    return (_configuration(diagrams, number) for number in range(count(space)))
+    return (space.complete(_settings(diagrams, number)) for number in range(count(space)))
 
 
 @lru_cache(maxsize=16)
@@ -70,13 +70,16 @@ def _diagrams(space: Space) -> tuple[Diagram, ...]:
     return tuple(diagrams)
 
 
-def _configuration(diagrams: Sequence[Diagram], number: int) -> Configuration:
-    """The valid configuration of that number: its digits are numbers in the diagrams, the last one fastest."""
+def _settings(diagrams: Sequence[Diagram], number: int) -> dict[str, Setting]:
+    """The settings of the valid configuration of that number.
+
+    Its digits are numbers in the diagrams, the last one fastest.
+    """
     settings: dict[str, Setting] = {}
     for diagram in reversed(diagrams):
         number, digit = divmod(number, diagram.count)
         settings.update(diagram.configuration(digit))
-    return Configuration(settings)
+    return settings
 
 
 def _below(rng: np.random.Generator, bound: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hati.core import Configuration, Setting
@@ -49,10 +49,31 @@ class Solver:
         Raises:
             UndecidedError: at the bound of steps.
         """
-        from ortools.sat.python import cp_model  # late: see above
-
         self._model.clear_assumptions()
         self._model.add_assumptions([self._guards[index] for index in sorted(demanded)])
+        return self._solved()
+
+    def nearest(self, distance: Callable[[Option, Setting], int]) -> Configuration | None:
+        """The configuration in which all constraints hold and the fewest settings are at a distance, or None.
+
+        Of those the one with the smallest sum of distances; at the bound of steps the best that is known.
+
+        Raises:
+            UndecidedError: where none is known at the bound of steps.
+        """
+        costs = [
+            (code, distance(option, setting))
+            for option in self._space.options
+            for setting, code in zip(option.settings, self._codes[option.name], strict=False)
+        ]
+        most = 1 + sum(cost for _, cost in costs)
+        self._model.add_bool_and(self._guards)
+        self._model.minimize(sum((most + cost) * code for code, cost in costs if cost))
+        return self._solved()
+
+    def _solved(self) -> Configuration | None:
+        from ortools.sat.python import cp_model  # late: see above
+
         self._solver.parameters.max_deterministic_time = self._left
         status = self._solver.solve(self._model)
         self._left = max(0.0, self._left - self._solver.response_proto.deterministic_time)
@@ -60,7 +81,7 @@ class Solver:
             return None
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             raise UndecidedError
-        return Configuration(
+        return self._space.complete(
             {option.name: setting for option in self._space.options for setting in self._chosen(option)}
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
@@ -29,7 +29,9 @@ class SpaceError(InputError):
 class Space:
     """Options and the constraints between them, all of which hold in a valid configuration.
 
-    A configuration has a setting for every active option and for no other.
+    A configuration has a setting for every active option and for no other, and the ``fixed`` settings of options that
+    are not among the ``options``: whoever designs or analyses deals with the ``options`` alone. ``template`` holds the
+    formulas by which a space was narrowed (:func:`hati.space.narrowed`).
 
     Raises:
         FormulaError: where a constraint or condition does not fit the options.
@@ -38,9 +40,11 @@ class Space:
 
     options: tuple[Option, ...]
     constraints: tuple[Formula, ...] = ()
+    fixed: Configuration = field(default_factory=Configuration)
+    template: tuple[Formula, ...] = ()
 
     def __post_init__(self) -> None:
-        names = [option.name for option in self.options]
+        names = [*self.fixed, *(option.name for option in self.options)]
         for position, name in enumerate(names):
             if name in names[:position]:
                 raise SpaceError(f"there are two options named {name!r}", name, fix="rename one")
@@ -60,8 +64,12 @@ class Space:
         """The option of that name.
 
         Raises:
-            InputError: where there is none, with the nearest that there is.
+            InputError: where there is none, with the nearest that there is, and where its setting is fixed.
         """
+        if name in self.fixed:
+            raise InputError(
+                f"option {name!r} is fixed to {setting_text(self.fixed[name])} by --set", fix="leave one of them out"
+            )
         if name not in self.by_name:
             raise InputError(f"unknown option {name!r}", fix=suggestion(name, self.by_name))
         return self.by_name[name]
@@ -82,21 +90,26 @@ class Space:
         An integer stands for the equal setting of a real option. Constraints are not looked at.
 
         Raises:
-            InputError: for an unknown option or setting, with the nearest known one.
+            InputError: for an unknown option or setting, with the nearest known one, and for another setting of a fixed
+                option.
         """
-        given = {name: self._setting(self.option(name), setting) for name, setting in assignment.items()}
+        own = {name: setting for name, setting in assignment.items() if self.fixed.get(name) != setting}
+        given = {name: self._setting(self.option(name), setting) for name, setting in own.items()}
         settings: dict[str, Setting] = {}
         for option in self.by_dependence:
             if option.active_if is None or holds(option.active_if, settings):
                 settings[option.name] = given.get(option.name, option.default)
-        return Configuration(settings)
+        return self.complete(settings)
+
+    def complete(self, settings: Mapping[str, Setting]) -> Configuration:
+        """The configuration with these settings of the options and the ``fixed`` ones."""
+        return Configuration({**settings, **self.fixed})
 
     def valid(self, configuration: Mapping[str, Setting]) -> bool:
         """Whether it has a setting for exactly the active options, and every constraint holds."""
-        if any(
-            name not in self.by_name or self.by_name[name].position(setting) is None
-            for name, setting in configuration.items()
-        ):
+        if any(name not in configuration for name in self.fixed):
+            return False
+        if not all(self._known(name, setting) for name, setting in configuration.items()):
             return False
         active = all(
             (option.active_if is None or holds(option.active_if, configuration)) == (option.name in configuration)
@@ -113,6 +126,7 @@ class Space:
         Raises:
             InputError: for an unknown option or setting, or an active option whose text is empty.
         """
+        texts = {name: text for name, text in texts.items() if not self._is_fixed(name, text)}
         options = {name: self.option(name) for name in texts}
         blank = {name for name, text in texts.items() if not text and "" not in options[name].settings}
         given = {name: read_setting(options[name], text) for name, text in texts.items() if name not in blank}
@@ -135,7 +149,8 @@ class Space:
             ]
             for option in self.options
         )
-        return digest([options, sorted(str(constraint) for constraint in self.constraints)])
+        constraints = sorted(str(constraint) for constraint in self.constraints)
+        return digest([options, constraints, *([dict(self.fixed)] if self.fixed else [])])
 
     @cached_property
     def by_dependence(self) -> tuple[Option, ...]:
@@ -151,6 +166,14 @@ class Space:
                 fix="let one of them be active always",
             ) from None
         return tuple(self.by_name[name] for name in order)
+
+    def _known(self, name: str, setting: Setting) -> bool:
+        if name in self.fixed:
+            return type(setting) is type(self.fixed[name]) and setting == self.fixed[name]
+        return name in self.by_name and self.by_name[name].position(setting) is not None
+
+    def _is_fixed(self, name: str, text: str) -> bool:
+        return name in self.fixed and text.strip() == setting_text(self.fixed[name])
 
     def _check(self, formula: Formula, where: str) -> None:
         try:

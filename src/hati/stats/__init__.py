@@ -16,7 +16,9 @@ from hati.stats.agreement import (
     quantile_pairs,
     range_covered,
 )
+from hati.stats.alternation import REGAINED, Alternation, alternation
 from hati.stats.anova import Anova, AnovaRow, SumOfSquares, anova
+from hati.stats.anova_kernel import AveragedModel, averaged_model
 from hati.stats.anytime_skewed import fewest_of_a_share, skewed_e_value, skewed_e_values
 from hati.stats.anytime_t import anytime_critical, anytime_e_value, anytime_e_values, fewest_signs
 from hati.stats.autocorrelation import Dependence, lag_one
@@ -29,7 +31,7 @@ from hati.stats.change_place import place_interval, side_means
 from hati.stats.change_points import ChangePoint, change_points
 from hati.stats.change_size import ChangeSize, change_size, detectable_step
 from hati.stats.change_test import FEWEST_VALUES, Change, strongest_change
-from hati.stats.clusters import Cluster, cluster_cuts, clusters, matched_clusters
+from hati.stats.clusters import Cluster, cluster_cuts, clusters, common_shift, matched_clusters
 from hati.stats.contrasts import ALIAS_ORDER, Contrasts, Signs, Term, contrasts
 from hati.stats.creep import Creep, creep
 from hati.stats.difference import Difference, difference
@@ -40,6 +42,7 @@ from hati.stats.distributions import (
     f_quantile,
     noncentrality_of_t,
     normal_quantile,
+    normal_quantiles,
     normal_tails,
     t_cdf,
     t_quantile,
@@ -68,6 +71,17 @@ from hati.stats.multiple import adaptive_benjamini_hochberg, benjamini_hochberg,
 from hati.stats.nested_variance import NestedVariance, nested_variance
 from hati.stats.normal_scores import normal_scores
 from hati.stats.outliers import drawn_in
+from hati.stats.position_steps import (
+    FEWEST_DIFFERENCES,
+    Positions,
+    PositionStep,
+    PositionSteps,
+    clipped_around_neighbours,
+    detectable_position_step,
+    position_steps,
+    spread_between,
+    spread_freedom,
+)
 from hati.stats.power import (
     POWER,
     detectable_by_lenth,
@@ -80,6 +94,7 @@ from hati.stats.power import (
 )
 from hati.stats.proportions import Proportion, clustered_proportion, proportion, sign_test
 from hati.stats.quotients import quotient_interval
+from hati.stats.runs_to_decide import BoundTest, PlannedTest, fewest_runs, looks_to_decide, runs_to_decide
 from hati.stats.segments import Segments, segments
 from hati.stats.skewed_t import skewed_t_above, skewed_t_critical
 from hati.stats.stability import stability
@@ -95,10 +110,15 @@ from hati.stats.weighted import Ecdf, Quantile, stratified_quantiles
 __all__ = [
     "ALIASED",
     "ALIAS_ORDER",
+    "FEWEST_DIFFERENCES",
     "FEWEST_VALUES",
     "POWER",
+    "REGAINED",
+    "Alternation",
     "Anova",
     "AnovaRow",
+    "AveragedModel",
+    "BoundTest",
     "BoxCox",
     "Change",
     "ChangePoint",
@@ -120,6 +140,10 @@ __all__ = [
     "ModelTerms",
     "Moments",
     "NestedVariance",
+    "PlannedTest",
+    "PositionStep",
+    "PositionSteps",
+    "Positions",
     "Proportion",
     "Quantile",
     "Segments",
@@ -131,12 +155,14 @@ __all__ = [
     "TwoSampleTest",
     "VariancePrior",
     "adaptive_benjamini_hochberg",
+    "alternation",
     "anova",
     "anytime_critical",
     "anytime_e_value",
     "anytime_e_values",
     "appended",
     "assisted_mean",
+    "averaged_model",
     "benjamini_hochberg",
     "block_columns",
     "bootstrap_interval",
@@ -146,9 +172,11 @@ __all__ = [
     "change_points",
     "change_size",
     "chi_square_cdf",
+    "clipped_around_neighbours",
     "cluster_cuts",
     "clustered_proportion",
     "clusters",
+    "common_shift",
     "contrasts",
     "correlated_reference",
     "creep",
@@ -157,6 +185,7 @@ __all__ = [
     "detectable_by_lenth",
     "detectable_by_pure_error",
     "detectable_contrast",
+    "detectable_position_step",
     "detectable_step",
     "difference",
     "drawn_in",
@@ -167,6 +196,7 @@ __all__ = [
     "f_above",
     "f_quantile",
     "fewest_of_a_share",
+    "fewest_runs",
     "fewest_signs",
     "forward_selection",
     "half_normal",
@@ -177,6 +207,7 @@ __all__ = [
     "lenth_reference",
     "likely_models",
     "log_variances",
+    "looks_to_decide",
     "mann_whitney",
     "margin_of_error",
     "matched_clusters",
@@ -184,9 +215,11 @@ __all__ = [
     "nested_variance",
     "noncentrality_of_t",
     "normal_quantile",
+    "normal_quantiles",
     "normal_scores",
     "normal_tails",
     "place_interval",
+    "position_steps",
     "power_by_lenth",
     "power_by_pure_error",
     "power_of_contrast",
@@ -198,6 +231,7 @@ __all__ = [
     "range_covered",
     "rank_by_explained",
     "rank_trend",
+    "runs_to_decide",
     "segments",
     "shapiro_wilk",
     "side_means",
@@ -207,6 +241,8 @@ __all__ = [
     "skewed_e_values",
     "skewed_t_above",
     "skewed_t_critical",
+    "spread_between",
+    "spread_freedom",
     "stability",
     "step_critical",
     "step_down",

@@ -21,7 +21,10 @@ _FEWEST = 8
 
 @dataclass(frozen=True)
 class Creep:
-    """What a value changes by from one index to the next; the interval's level is what was asked for."""
+    """What a value changes by from one index to the next; the interval's level is what was asked for.
+
+    A bound is infinite where too few values bound it.
+    """
 
     slope: float
     interval: tuple[float, float]
@@ -44,7 +47,8 @@ def creep(values: FloatArray, groups: Index, phi: float, level: float = 0.95) ->
         level: the interval's.
 
     Returns:
-        None where there are too few values.
+        The slope, with an infinite bound where no order statistic is far enough out; None where there are too few
+        values.
     """
     times, means, strata, length = _blocks(values, groups)
     pairs = [_pairs(times[strata == group], means[strata == group]) for group in np.unique(strata)]
@@ -61,7 +65,10 @@ def creep(values: FloatArray, groups: Index, phi: float, level: float = 0.95) ->
     distance = t_quantile(0.5 + 0.5 * level, independent) * deviation
     p_value = float(t_two_sided(np.array([max(abs(statistic) - 1.0, 0.0) / deviation]), independent)[0])
     low, high = (round(0.5 * (len(slopes) + side * distance)) for side in (-1.0, 1.0))
-    interval = (float(slopes[max(low - 1, 0)]), float(slopes[min(high, len(slopes) - 1)]))
+    interval = (
+        float(slopes[low - 1]) if low >= 1 else -math.inf,
+        float(slopes[high]) if high < len(slopes) else math.inf,
+    )
     return Creep(float(np.median(slopes)), interval, p_value)
 
 

@@ -10,8 +10,7 @@ import numpy as np
 from hati.core import FloatArray, InputError
 from hati.stats.distributions import noncentrality_of_t, t_cdf, t_quantile
 from hati.stats.moderated import VariancePrior
-
-_MOST_RUNS = 10_000
+from hati.stats.runs_to_decide import BoundTest, PlannedTest, runs_to_decide
 
 
 @dataclass(frozen=True)
@@ -93,21 +92,16 @@ class Difference:
         return self.half_width(1.0 - alpha)
 
     def runs_needed(self, alpha: float, low: float, high: float, level: float) -> int | None:
-        """The runs of each sample that would decide, the estimate and the variance being as they are.
+        """The runs of each sample that decide with 80 % power, if the estimate and the variance hold.
 
-        Either significantly different from zero at the ``level``, or shown at alpha to be between the bounds. None
-        where 10,000 do not suffice.
+        Either the difference is significant at the ``level``, or shown at alpha to be between the bounds. More runs
+        than there are where these do not decide; None where 10,000 do not suffice.
         """
         if not self.told:
             return None
-        known = self._decided(alpha, low, high, level)
-        least, most = max(2, min(self.runs) + (0 if known else 1)), _MOST_RUNS
-        if not self._of(most)._decided(alpha, low, high, level):
-            return None
-        while least < most:
-            middle = (least + most) // 2
-            least, most = (least, middle) if self._of(middle)._decided(alpha, low, high, level) else (middle + 1, most)
-        return most
+        known = self.p_value <= level or self.within(low, high) <= alpha
+        fewest = max(2, min(self.runs) + (0 if known else 1))
+        return runs_to_decide(lambda runs: self._of(runs)._planned(alpha, low, high, level), fewest)
 
     @property
     def _of_orders(self) -> float:
@@ -117,8 +111,16 @@ class Difference:
     def _of(self, runs: int) -> Difference:
         return replace(self, runs=(runs, runs), own=2.0 * runs - 2.0)
 
-    def _decided(self, alpha: float, low: float, high: float, level: float) -> bool:
-        return self.p_value <= level or self.within(low, high) <= alpha
+    def _planned(self, alpha: float, low: float, high: float, level: float) -> PlannedTest:
+        error = self.standard_error
+        if error > 0.0:
+            critical = t_quantile(1.0 - level / 2.0, self.df)
+        else:
+            critical = 0.0 if self._of_orders <= level else math.inf
+        changed = BoundTest.of(self.estimate, error, critical)
+        margin = t_quantile(1.0 - alpha, self.df)
+        within = BoundTest.of(self.estimate - low, error, margin), BoundTest.of(self.estimate - high, error, margin)
+        return PlannedTest(changed, changed, self.own, within, self.borrowed)
 
     def _above(self, size: float) -> float:
         """P of a difference at least that far above the true one."""

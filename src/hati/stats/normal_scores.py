@@ -29,7 +29,7 @@ def normal_scores(values: FloatArray, groups: Index) -> FloatArray:
         values: shape (n,).
         groups: the group of each value, counted from 0, shape (n,).
     """
-    scores = normal_quantiles((mid_ranks(_standardised(values, groups)) - 0.375) / (len(values) + 0.25))
+    scores = normal_quantiles((mid_ranks(standardised(values, groups)) - 0.375) / (len(values) + 0.25))
     counts = np.bincount(groups)
     scores = scores - (np.bincount(groups, scores) / np.maximum(counts, 1))[groups]
     freedom = len(values) - np.count_nonzero(counts) + 1
@@ -37,7 +37,7 @@ def normal_scores(values: FloatArray, groups: Index) -> FloatArray:
     return np.asarray(scores / size if size > 1e-9 else np.zeros(len(values)))
 
 
-def _standardised(values: FloatArray, groups: Index) -> FloatArray:
+def standardised(values: FloatArray, groups: Index) -> FloatArray:
     """The values less their group's median, in units of the median size of the group's successive differences.
 
     Steps move neither much. Of a group with few values the unit is that of all.

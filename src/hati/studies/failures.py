@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from hati.core import Evidence, MeasurementError, Metric, Outcome, Plan, Run
 from hati.core.run import REMARKS_APART
 
+_FOLDERS = re.compile(r"(?<![\w.-])(?:[\w.-]*/)+")
+_HEXADECIMAL = re.compile(r"\b(?:0x[0-9a-fA-F]+|(?=[0-9a-f]*\d)[0-9a-f]{7,})\b")
+_NUMBERS = re.compile(r"\d+(?:[.:,#/-]\d+)*")
 GIVE_UP_AFTER = 5
 """So many runs are made first; where all of them fail, the study ends: it would only spend the budget on failures."""
 
@@ -28,14 +32,26 @@ def remarked(runs: Sequence[Run]) -> Iterator[str]:
 def failure_reasons(runs: Iterable[Run], metric: Metric) -> tuple[str, ...]:
     """Why runs have no value of a metric, each reason once with its count, the most frequent first.
 
-    Reasons that differ in nothing but the run's own configuration, which they end with, are one: the first is told.
+    Reasons that differ in nothing but paths, numbers and the run's own configuration, which they end with, are one: the
+    first is shown.
     """
-    alike: dict[str, list[str]] = {}
+    alike: dict[str, list[tuple[str, str]]] = {}
     for run in runs:
         if run.of(metric.name) is None:
             reason = _reason(run, metric)
-            alike.setdefault(reason.removesuffix(str(run.task.configuration)), []).append(reason)
+            general = reason.removesuffix(str(run.task.configuration))
+            alike.setdefault(normalised(general), []).append((reason, general))
     return tuple(map(_told, sorted(alike.values(), key=len, reverse=True)))
+
+
+def normalised(message: str) -> str:
+    """A message without what differs from run to run: paths, times, addresses and other numbers.
+
+    >>> normalised("nginx: [emerg] 4711#0: unknown type in /tmp/w/5f3a/nginx.conf:3")
+    'nginx: [emerg] #: unknown type in nginx.conf:#'
+    """
+    without_folders = _FOLDERS.sub("", message)
+    return _NUMBERS.sub("#", _HEXADECIMAL.sub("#", without_folders))
 
 
 def _reason(run: Run, metric: Metric) -> str:
@@ -44,12 +60,13 @@ def _reason(run: Run, metric: Metric) -> str:
     return run.detail or run.outcome.value
 
 
-def _told(reasons: list[str]) -> str:
+def _told(reasons: list[tuple[str, str]]) -> str:
     """One of them, and how many runs and configurations it is the reason for."""
-    different = len(set(reasons))
-    if different > 1:
-        return f"{reasons[0]} (and so of {_others(different - 1)})"
-    return f"{reasons[0]} ({len(reasons)} runs)" if len(reasons) > 1 else reasons[0]
+    first, general = reasons[0]
+    different = len({reason for reason, _ in reasons})
+    if different > 1 and general != first:
+        return f"{first} (and so of {_others(different - 1)})"
+    return f"{first} ({len(reasons)} runs)" if len(reasons) > 1 else first
 
 
 def _others(number: int) -> str:
@@ -62,5 +79,5 @@ def nothing_measured(reasons: tuple[str, ...]) -> MeasurementError:
         return MeasurementError("nothing was measured: no run was made", fix="give a larger budget")
     return MeasurementError(
         f"nothing was measured: all runs failed, most often because: {reasons[0]}",
-        fix="mend the benchmark, or the table, then start afresh with --fresh; `hati runs` lists a project's runs",
+        fix="correct the benchmark, or the table, then start afresh with --fresh; `hati runs` lists a project's runs",
     )

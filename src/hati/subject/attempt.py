@@ -1,17 +1,23 @@
-"""The steps of one run: prepare, server, command, reading, cleanup."""
+"""The steps of a run: prepare, server, setup, command, cleanup; runs may share a server."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from pwd import struct_passwd
 
-from hati.core import InputError, Observations, Outcome, Resources
+from hati.core import Command, Configuration, InputError, Observations, Outcome, Resources
 from hati.core.run import REMARKS_APART
+from hati.subject.folders import remove
 from hati.subject.programs import Ending, Program, Warden
 from hati.subject.readers import OUTPUT, read, unsettled
 from hati.subject.readiness import start_server
 from hati.subject.recipe import Recipe
+from hati.subject.server_log import ServerLog
 from hati.subject.setback import Setback, failure
+from hati.subject.users import give, home
 from hati.subject.written import read_written
 
 
@@ -24,69 +30,131 @@ class Measured:
     remark: str = ""
 
 
-@dataclass(frozen=True)
-class Attempt:
-    """Makes one run: each of its programs has the benchmark's time limit for itself."""
+@dataclass
+class Deployment:
+    """What one run, or several that share a server, are made in.
 
-    recipe: Recipe
-    environment: Mapping[str, str]
+    ``work`` is their empty folder, None where they need none; ``port`` a free port. ``environment`` is that in which
+    Hati runs, ``logs`` the folder of the servers' logs; ``user`` is who the programs run as, None: who runs Hati.
+    ``served`` are the configurations that the running server was measured in.
+    """
+
     warden: Warden
+    environment: Mapping[str, str]
+    work: Path | None
+    port: int | None
+    logs: Path
+    user: struct_passwd | None = None
+    served: set[Configuration] = field(default_factory=set)
+    _recipe: Recipe | None = None
+    _log: ServerLog | None = None
+    _server: Program | None = None
+    _busy: bool = False
 
-    def measured(self) -> Measured:
-        """Go through the steps; the last ones too where an earlier one fails.
+    def measured(self, recipe: Recipe) -> Measured:
+        """Go through the steps of a run; those before `setup` for the first run only.
 
         Raises:
-            Setback: at the first that fails.
+            Setback: at the first that fails; then it can be used for nothing but `end`.
             InputError: at the first that cannot be tried.
+            OSError: where its files cannot be written.
         """
-        benchmark = self.recipe.benchmark
-        command = self._program(self.recipe.command(), benchmark.cpus)
-        if not (benchmark.prepare or benchmark.cleanup or benchmark.server):
-            return self._command(command)
-        try:
-            if benchmark.prepare:
-                self._aside("`prepare`", benchmark.prepare)
-            measured = self._served(command)
-        except (Setback, InputError):
-            self._finish()
-            raise
-        remarks = filter(None, (measured.remark, self._finish()))
-        return replace(measured, remark=REMARKS_APART.join(remarks))
-
-    def _finish(self) -> str:
-        """Clean up and end what is left; what went wrong with that."""
-        remark = ""
-        try:
-            if cleanup := self.recipe.benchmark.cleanup:
-                self._aside("`cleanup`", cleanup)
-        except (Setback, InputError) as error:
-            remark = str(error)
-        self.warden.clear()
-        return remark
-
-    def _served(self, command: Program) -> Measured:
-        server = self.recipe.benchmark.server
-        if server is None:
-            return self._command(command)
-        program = self._program(self.recipe.fill(server.command), server.cpus)
-        try:
-            start_server(program, server.ready, self.recipe.port, self.warden)
-            measured = self._command(command)
-        except (Setback, InputError):
-            self.warden.clear()
-            raise
-        if early := self.warden.clear():
-            why = failure("the server", program, early) or "the server ended before the command did"
-            raise Setback(Outcome.FAILED, why, measured.ending)
+        command = self._program(recipe, recipe.command(), recipe.benchmark.cpus)
+        first = self._recipe is None
+        self._write_files(recipe, first=first)
+        self._recipe = recipe
+        if first:
+            self._aside("`prepare`", recipe, map(recipe.fill, recipe.benchmark.prepare))
+            self._start_server(recipe)
+        if self._log is not None:
+            self._log.mark()
+        with self._explained():
+            self._reload(recipe, first=first)
+            self._aside("`setup`", recipe, recipe.setup())
+            measured = self._command(recipe, command)
+        self.served.add(recipe.task.configuration)
         return measured
 
-    def _command(self, command: Program) -> Measured:
+    def alive(self) -> bool:
+        """Whether the server is still up."""
+        return self._server is not None and self.warden.look(0.0).exit is None
+
+    def end(self, ending: Ending | None = None) -> str:
+        """End the server, clean up and end what is left; what went wrong with that.
+
+        Raises:
+            Setback: with this ``ending``, where the server had ended before.
+        """
+        try:
+            early = self.warden.clear() if self._server is not None else None
+            remark = self._clean_up()
+            if self._log is not None:
+                self._log.keep()
+            if early is None or self._server is None or self._log is None:
+                return remark
+            why = failure("the server", self._server, early, self._log.why())
+            raise Setback(Outcome.FAILED, self._with_log(why or "the server ended before the command did"), ending)
+        finally:
+            self.discard()
+
+    def discard(self) -> None:
+        """Remove the folder."""
+        if self.work is not None:
+            remove(self.work)
+
+    def _write_files(self, recipe: Recipe, *, first: bool) -> None:
+        if self.work is not None and first:
+            remove(self.work)
+            self.work.mkdir()
+            if self.user is not None:
+                give(self.user, self.work, self.work)
+        for file in recipe.benchmark.files:
+            from hati.subject.files import render, write  # with Jinja2, which most benchmarks can do without
+
+            path = Path(recipe.values[f"file:{file.path}"])
+            write(path, render(file, recipe.variables))
+            if self.user is not None and self.work is not None:
+                give(self.user, path, self.work)
+
+    def _clean_up(self) -> str:
+        remark, recipe = "", self._recipe
+        try:
+            if recipe is not None:
+                self._aside("`cleanup`", recipe, map(recipe.fill, recipe.benchmark.cleanup))
+        except (Setback, InputError) as error:
+            remark = str(error)
+        if self._busy:
+            self.warden.clear()
+        return remark
+
+    def _start_server(self, recipe: Recipe) -> None:
+        server = recipe.benchmark.server
+        if server is None:
+            return
+        own = None if server.log is None else recipe.tree / recipe.fill([server.log])[0]
+        self._log = ServerLog.begin(self.logs, recipe.task.id[:16], own)
+        self._server = self._program(recipe, recipe.fill(server.command), server.cpus)
+        self._busy = True
+        with self._explained():
+            start_server(self._server, server.ready, recipe.port, self.warden, self._log)
+
+    def _reload(self, recipe: Recipe, *, first: bool) -> None:
+        """Let the server take over the settings: a new one has read its files, and knows of no command yet."""
+        commands = list(recipe.reload())
+        self._aside("`reload`", recipe, commands)
+        server = recipe.benchmark.server
+        if server is not None and (commands or not first):
+            self._aside("`reload`", recipe, map(recipe.fill, server.reload))
+
+    def _command(self, recipe: Recipe, command: Program) -> Measured:
+        written = recipe.output
+        if written is not None:  # that of an earlier run is no result of this one
+            written.unlink(missing_ok=True)
         ending = self.warden.run(command)
         if why := failure("the command", command, ending):
             raise Setback(Outcome.TIMEOUT if ending.problem == "timeout" else Outcome.FAILED, why, ending)
         try:
-            written = self.recipe.output
-            benchmark = replace(self.recipe.benchmark, reader=self.recipe.reader)
+            benchmark = replace(recipe.benchmark, reader=recipe.reader)
             output = ending.stdout if written is None else read_written(written)
             source = OUTPUT if written is None else written.name
             observations = read(benchmark, output, resources(ending, 0.0), source)
@@ -94,14 +162,36 @@ class Attempt:
             raise Setback(Outcome.UNREADABLE, str(error), ending) from None
         return Measured(ending, observations, REMARKS_APART.join(unsettled(benchmark, observations)))
 
-    def _aside(self, what: str, argv: Sequence[str]) -> None:
-        program = self._program(self.recipe.fill(argv), ())
-        ending = self.warden.run_aside(program)
-        if why := failure(what, program, ending):
-            raise Setback(Outcome.NOT_STARTED, why, ending)
+    def _aside(self, what: str, recipe: Recipe, commands: Iterable[Command]) -> None:
+        for argv in commands:
+            self._busy = True
+            program = self._program(recipe, argv, ())
+            ending = self.warden.run_aside(program)
+            if why := failure(what, program, ending):
+                raise Setback(Outcome.NOT_STARTED, why, ending)
 
-    def _program(self, argv: tuple[str, ...], cpus: tuple[int, ...]) -> Program:
-        return Program(argv, self.recipe.tree, self.environment, self.recipe.benchmark.timeout, cpus)
+    def _program(self, recipe: Recipe, argv: Command, cpus: tuple[int, ...]) -> Program:
+        user = {} if self.user is None else home(self.user)
+        environment = recipe.environment({**self.environment, **user})
+        name = "" if self.user is None else self.user.pw_name
+        return Program(argv, recipe.tree, environment, recipe.benchmark.timeout, cpus, name)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say of what fails beside a server what its log says, and where that is kept."""
+        try:
+            yield
+        except Setback as setback:
+            if self._log is not None:
+                self.warden.look(0.0)  # so that the log has what the server printed until now
+                setback.detail = self._with_log(setback.detail)
+            raise
+
+    def _with_log(self, detail: str) -> str:
+        assert self._log is not None
+        why = self._log.why()
+        said = f"; the server's log: {why}" if why and why not in detail else ""
+        return f"{detail}{said} ({self._log.shown})"
 
 
 def resources(ending: Ending, load: float) -> Resources:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
-from hati.core import Benchmark, InputError, Outcome, Setting, Task, digest, setting_text
+from hati.core import Benchmark, Commands, InputError, Outcome, Setting, Task, digest, setting_text
 from hati.core.placeholders import fill, names
 from hati.subject.folders import build_root
 from hati.subject.kept_builds import KeptBuilds
@@ -37,13 +38,13 @@ class Builds:
             Setback: where the revision's files cannot be had, or the build fails.
             OSError: where the tree cannot be copied.
         """
-        if benchmark.build is None:
+        if not benchmark.build:
             return self._trees.tree(task.revision)
         bindings = [binding for binding in benchmark.bindings if binding.build]
         settings = {b.option: task.configuration[b.option] for b in bindings if b.option in task.configuration}
         about = [[b.option, b.argument, b.env] for b in bindings]
         parameters = _parameters(benchmark, task)
-        key = digest([task.revision, benchmark.build, about, settings, *([parameters] if parameters else [])])
+        key = digest([task.revision, *benchmark.build, about, settings, *([parameters] if parameters else [])])
         if key in self._failed:
             raise self._failed[key]
         known = self._kept.find(key)
@@ -51,8 +52,9 @@ class Builds:
             return known
         values = {name: setting_text(setting) for name, setting in {**settings, **parameters}.items()}
         values |= {"revision": task.revision, **benchmark.paths}
-        argv = (*(fill(a, values) for a in benchmark.build), *arguments(bindings, settings, values))
-        build = partial(self._build, task.revision, argv, variables(bindings, settings), warden)
+        filled = [tuple(fill(argument, values) for argument in command) for command in benchmark.build]
+        filled[-1] += arguments(bindings, settings, values)
+        build = partial(self._build, task.revision, tuple(filled), variables(bindings, settings), warden)
         try:
             return self._kept.make(key, build)
         except Setback as setback:
@@ -60,22 +62,24 @@ class Builds:
             raise
 
     def _build(
-        self, revision: str, argv: tuple[str, ...], variables: Mapping[str, str], warden: Warden, place: Path
+        self, revision: str, commands: Commands, variables: Mapping[str, str], warden: Warden, place: Path
     ) -> Tree:
         made = self._trees.copy(revision, place)
-        program = Program(argv, made.folder, {**self._environment, **made.environment, **variables}, _LONGEST_SECONDS)
-        try:
-            ending = warden.run_aside(program)
-        except InputError as error:
-            raise Setback(Outcome.NOT_BUILT, f"the build: {error}") from None
-        warden.clear()
-        if why := failure("the build", program, ending):
-            raise Setback(Outcome.NOT_BUILT, f"{why}\n{ending.output}".rstrip(), ending)
+        environment = {**self._environment, **made.environment, **variables}
+        for argv in commands:
+            program = Program(argv, made.folder, environment, _LONGEST_SECONDS)
+            try:
+                ending = warden.run_aside(program)
+            except InputError as error:
+                raise Setback(Outcome.NOT_BUILT, f"the build: {error}") from None
+            warden.clear()
+            if why := failure("the build", program, ending):
+                raise Setback(Outcome.NOT_BUILT, f"{why}\n{ending.output}".rstrip(), ending)
         return made
 
 
 def _parameters(benchmark: Benchmark, task: Task) -> dict[str, Setting]:
     """The parameters of the workload that the build names: others make no other build."""
-    texts = [*(benchmark.build or ()), *(b.argument for b in benchmark.bindings if b.build and b.argument)]
+    texts = [*chain.from_iterable(benchmark.build), *(b.argument for b in benchmark.bindings if b.build and b.argument)]
     named = {placeholder.name for text in texts for placeholder in names(text)}
     return {name: setting for name, setting in task.workload.items() if name in named}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from itertools import chain
 from pathlib import PurePath
 
 from hati.core import Benchmark, ConfigurationFile, InputError
 from hati.core.placeholders import names
 from hati.subject.readers import check_reader
+from hati.subject.users import switched_user
 
 
 def check_benchmark(benchmark: Benchmark) -> None:
@@ -22,6 +24,7 @@ def check_benchmark(benchmark: Benchmark) -> None:
         if ".." in PurePath(file.path).parts:
             raise InputError(f"file {file.path!r} is outside of the work folder", fix="leave '..' out of its path")
     check_cpus(benchmark.name, benchmark.cpus)
+    switched_user(benchmark.user)
     if benchmark.server is not None:
         check_cpus(benchmark.name, benchmark.server.cpus)
 
@@ -64,11 +67,18 @@ def needs_work(benchmark: Benchmark) -> bool:
 
 def _mentions(benchmark: Benchmark, placeholder: str) -> bool:
     server = benchmark.server
+    commands = [
+        benchmark.command,
+        *benchmark.prepare,
+        *benchmark.setup,
+        *benchmark.cleanup,
+        *((server.command, *server.reload) if server else ()),
+        *(command for binding in benchmark.bindings for command in (*binding.setup, *(binding.reload or ()))),
+    ]
     texts = [
-        *benchmark.command,
-        *(benchmark.prepare or ()),
-        *(benchmark.cleanup or ()),
-        *(server.command if server else ()),
+        *chain.from_iterable(commands),
+        *(template for _, template in benchmark.env),
+        *([server.log] if server and server.log else []),
         *(binding.argument for binding in benchmark.bindings if binding.argument),
         *(file.path for file in benchmark.files),
         *([benchmark.output] if benchmark.output else []),

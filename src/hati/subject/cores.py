@@ -47,9 +47,10 @@ def _siblings(cpu: int, folder: Path) -> set[int]:
 
 
 def _check(benchmark: Benchmark) -> None:
-    more = {"prepare": benchmark.prepare, "cleanup": benchmark.cleanup, "server": benchmark.server}
+    setup = benchmark.setup or any(binding.setup for binding in benchmark.bindings)
+    more = {"prepare": benchmark.prepare, "server": benchmark.server, "setup": setup, "cleanup": benchmark.cleanup}
     for name, value in more.items():
-        if value is not None:
+        if value:
             raise InputError(
                 f"in a duet the {name} of {benchmark.name!r} would run beside the other's command", fix=_INTERLEAVED
             )

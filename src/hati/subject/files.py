@@ -56,8 +56,10 @@ def render(file: ConfigurationFile, variables: Mapping[str, object]) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a configuration file, with the folders above it."""
+    """Write a configuration file, with the folders above it; a regular file that is there is replaced."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_symlink() or path.is_file():
+        path.unlink()
     path.write_text(text, encoding="utf-8")
 
 

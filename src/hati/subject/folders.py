@@ -9,7 +9,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from hati.core import MeasurementError
+from hati.core import MeasurementError, digest
 
 _IGNORED = "# Made by hati: nothing in this folder is to be under version control.\n*\n"
 
@@ -58,6 +58,28 @@ def work_root(root: Path) -> Path:
     return root / ".hati" / "work"
 
 
+def shared_work_root(root: Path) -> Path:
+    """Where they are for a user who may not enter the project's folder: one of the same name in every run of Hati."""
+    return Path("/var/tmp") / f"hati-work-{digest(str(root), 12)}"  # noqa: S108 - only root makes it, for itself
+
+
+def log_root(root: Path) -> Path:
+    """Where the logs of servers are."""
+    return root / ".hati" / "logs"
+
+
+def make_shared(folder: Path) -> None:
+    """Make the folder for another user's work, which nobody else may have made.
+
+    Raises:
+        OSError: where it is another's.
+    """
+    folder.mkdir(mode=0o711, exist_ok=True)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
+        raise PermissionError(errno.EPERM, "it is not a folder that only this user may write to", str(folder))
+
+
 def build_root(root: Path) -> Path:
     """Where the builds are."""
     return root / ".hati" / "builds"
@@ -85,6 +107,8 @@ def tidy(root: Path) -> None:
             raise MeasurementError(f"cannot write to {folder}: {error.strerror}", fix=remedy(error)) from None
     for stale in work_root(root).iterdir():
         remove(stale)
+    if (shared := shared_work_root(root)).exists() and os.geteuid() == 0:
+        remove(shared)
     remove(tree_root(root))
 
 

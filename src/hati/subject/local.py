@@ -5,22 +5,25 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from pwd import struct_passwd
 
-from hati.core import Benchmark, InputError, Machine, Outcome, Run, Task
-from hati.subject.attempt import Attempt, Measured, resources
+from hati.core import Benchmark, Configuration, InputError, Machine, Outcome, Run, Task, digest
+from hati.core.run import REMARKS_APART
+from hati.subject.attempt import Deployment, Measured, resources
 from hati.subject.builds import Builds
 from hati.subject.checks import check_benchmark, needs_port, needs_work
-from hati.subject.folders import remove, tidy, work_root
+from hati.subject.folders import log_root, make_shared, shared_work_root, tidy, work_root
 from hati.subject.programs import Ending, Warden
 from hati.subject.readiness import free_port
 from hati.subject.recipe import Recipe
-from hati.subject.revisions.trees import Trees
+from hati.subject.revisions.trees import Tree, Trees
 from hati.subject.setback import Setback
+from hati.subject.users import reaches, switched_user
 
 
 def utc_now() -> datetime:
@@ -56,6 +59,7 @@ class LocalSubject:
         self._environment = dict(os.environ if environment is None else environment)
         self._trees = trees or Trees(self._root)
         self._builds = Builds(self._root, self._environment, self._trees)
+        self._kept: _Kept | None = None
 
     def tidy(self) -> None:
         """Make hati's own folder, and remove what killed campaigns left in it.
@@ -66,8 +70,10 @@ class LocalSubject:
         tidy(self._root)
 
     def close(self) -> None:
-        """Remove the files of revisions."""
+        """Remove the files of revisions, and the folder outside of the project."""
         self._trees.close()
+        with suppress(OSError):
+            shared_work_root(self._root).rmdir()
 
     def check(self, tasks: Sequence[Task]) -> None:
         """See that every task's benchmark is there.
@@ -121,36 +127,77 @@ class LocalSubject:
             measured.observations if measured else (),
         )
 
+    def retire(self) -> str:
+        """End the server that was kept for further runs, if there is one; what went wrong with its `cleanup`."""
+        kept, self._kept = self._kept, None
+        try:
+            return kept.deployment.end() if kept else ""
+        except Setback as setback:
+            return setback.detail
+
     def _measure(self, benchmark: Benchmark, task: Task, warden: Warden) -> Measured:
         tree = self._builds.tree(benchmark, task, warden)
+        key = _server_key(benchmark, task, tree)
+        earlier = ""
+        used = self._kept.deployment if self._kept and self._kept.serves(key, task.configuration) else None
+        if used is None:
+            earlier = self.retire()
+            used = self._deployment(benchmark, task, warden)
+        work = used.work or work_root(self._root)
+        recipe = Recipe(benchmark, task, tree.folder, work, used.port)
+        used.environment = {**self._environment, **tree.environment}
+        self._kept = None
+        try:
+            measured = used.measured(recipe)
+        except (Setback, InputError, OSError):
+            with suppress(Setback):
+                used.end()
+            raise
+        except BaseException:
+            used.discard()
+            raise
+        if key and used.alive():
+            self._kept, remark = _Kept(key, used), ""
+        else:
+            remark = used.end(measured.ending)
+        return replace(measured, remark=REMARKS_APART.join(filter(None, (measured.remark, earlier, remark))))
+
+    def _deployment(self, benchmark: Benchmark, task: Task, warden: Warden) -> Deployment:
+        user = switched_user(benchmark.user)
         port = free_port() if benchmark.name in self._ports else None
-        work = work_root(self._root) / task.id[:16]
-        with _work_folder(work) if benchmark.name in self._works else nullcontext():
-            recipe = Recipe(benchmark, task, tree.folder, work, port)
-            if benchmark.files:
-                _make_files(benchmark, recipe)
-            return Attempt(recipe, recipe.environment({**self._environment, **tree.environment}), warden).measured()
+        work = self._work_folder(user) / task.id[:16] if benchmark.name in self._works else None
+        return Deployment(warden, self._environment, work, port, log_root(self._root), user)
+
+    def _work_folder(self, user: struct_passwd | None) -> Path:
+        """Where work folders are; elsewhere for a user who may not enter the project's."""
+        own = work_root(self._root)
+        if user is None or reaches(user, own):
+            return own
+        shared = shared_work_root(self._root)
+        make_shared(shared)
+        return shared
 
 
-def _make_files(benchmark: Benchmark, recipe: Recipe) -> None:
-    from hati.subject.files import render, write  # with Jinja2, which most benchmarks can do without
+@dataclass(frozen=True)
+class _Kept:
+    """A server that still runs, and what the runs that may use it have in common."""
 
-    for file in benchmark.files:
-        write(Path(recipe.values[f"file:{file.path}"]), render(file, recipe.variables))
+    key: str
+    deployment: Deployment
+
+    def serves(self, key: str, configuration: Configuration) -> bool:
+        """Whether a run can use it: a configuration's repetitions are replicates, so each has a server of its own."""
+        return key == self.key and configuration not in self.deployment.served and self.deployment.alive()
 
 
-@contextmanager
-def _work_folder(path: Path) -> Iterator[None]:
-    """An empty folder, gone afterwards."""
-    try:
-        path.mkdir()
-    except FileExistsError:
-        remove(path)
-        path.mkdir()
-    try:
-        yield
-    finally:
-        remove(path)
+def _server_key(benchmark: Benchmark, task: Task, tree: Tree) -> str:
+    """What runs that share a server have in common; empty where none do."""
+    reloaded = {binding.option for binding in benchmark.bindings if binding.reload is not None}
+    if benchmark.server is None or not reloaded:
+        return ""
+    others = {name: setting for name, setting in task.configuration.items() if name not in reloaded}
+    about = [benchmark.name, benchmark.cpus, task.study, task.revision, str(tree.folder), dict(task.workload), others]
+    return digest(about)
 
 
 def _told(error: OSError) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
+import shutil
 import socket
 import subprocess
 import sys
@@ -25,13 +27,17 @@ _START = "import sys; sys.path.append({folder!r}); from warden.service import ma
 
 @dataclass(frozen=True)
 class Program:
-    """What is started: an argument list, its folder and environment, its time limit in seconds and its CPUs."""
+    """What is started: an argument list, its folder and environment, its time limit in seconds and its CPUs.
+
+    ``user`` is who it runs as; empty: who runs Hati.
+    """
 
     argv: tuple[str, ...]
     cwd: Path
     env: Mapping[str, str]
     timeout: float
     cpus: tuple[int, ...] = ()
+    user: str = ""
 
 
 @dataclass(frozen=True)
@@ -99,13 +105,13 @@ class Warden:
         """
         return self._run(program, {"limit": None, "leave": True})
 
-    def start(self, server: Program, line: str | None) -> None:
-        """Start a server, and watch its output for a line.
+    def start(self, server: Program, line: str | None, log: Path | None = None) -> None:
+        """Start a server, watch its output for a line, and keep the output's first MiB in the file ``log``.
 
         Raises:
             InputError: where it cannot be started.
         """
-        self._start("start", server, {"limit": None, "line": line})
+        self._start("start", server, {"limit": None, "line": line, "log": None if log is None else str(log)})
 
     def look(self, seconds: float) -> Ending:
         """How the server stands, after at most that many seconds."""
@@ -141,8 +147,10 @@ class Warden:
         return _ending(reply, os.pread(self._spool, size, 0) if size else b"")
 
     def _start(self, do: str, program: Program, request: dict[str, Any]) -> dict[str, Any]:
-        path = _find(program)
-        about = {"program": path, "argv": program.argv, "env": dict(program.env), "cwd": str(program.cwd)}
+        path, argv = _find(program), program.argv
+        if program.user:  # the kernel's own way for a program to be another's is setpriv
+            path, argv = _switched(program, path)
+        about = {"program": path, "argv": argv, "env": dict(program.env), "cwd": str(program.cwd)}
         reply = self._ask({"do": do, **about, "cpus": program.cpus, **request})
         if "error" in reply:
             raise InputError(
@@ -183,6 +191,15 @@ _FIXES = {
 }
 
 
+def _switched(program: Program, path: str) -> tuple[str, tuple[str, ...]]:
+    """The program that starts another as its user, and its arguments; the process stays the same."""
+    switch = shutil.which("setpriv")
+    if switch is None:
+        raise InputError("there is no program 'setpriv' on PATH, which `user` needs", fix="install util-linux")
+    words = ("--reuid", program.user, "--regid", str(pwd.getpwnam(program.user).pw_gid), "--init-groups", "--")
+    return switch, (switch, *words, path, *program.argv[1:])
+
+
 def _find(program: Program) -> str:
     """The path of a program, as a shell would find it.
 
@@ -220,7 +237,7 @@ def _see_all_gone(reply: Mapping[str, Any]) -> None:
         pids = ", ".join(map(str, reply["stuck"]))
         raise MeasurementError(
             f"the benchmark left processes that hati may not or cannot kill: {pids}",
-            fix="end them; a benchmark must not change its user",
+            fix="end them; a benchmark must not change its user, except by `user`",
         )
 
 

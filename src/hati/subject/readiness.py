@@ -7,6 +7,7 @@ import time
 
 from hati.core import Outcome, Ready
 from hati.subject.programs import Program, Warden
+from hati.subject.server_log import ServerLog
 from hati.subject.setback import Setback, failure, last_line
 
 _LOOK_SECONDS = 0.005
@@ -19,7 +20,7 @@ def free_port() -> int:
     return port
 
 
-def start_server(server: Program, ready: Ready, port: int | None, warden: Warden) -> None:
+def start_server(server: Program, ready: Ready, port: int | None, warden: Warden, log: ServerLog) -> None:
     """Start a server and wait until its port accepts connections and its output has the line, as asked.
 
     Raises:
@@ -27,21 +28,19 @@ def start_server(server: Program, ready: Ready, port: int | None, warden: Warden
         InputError: where it cannot be started.
     """
     deadline = time.monotonic() + ready.timeout
-    warden.start(server, ready.line)
+    warden.start(server, ready.line, log.kept)
     while True:
         stands = warden.look(_LOOK_SECONDS)
         if stands.exit is not None:
-            why = failure("the server", server, stands) or f"the server ended at once{last_line(stands)}"
-            raise Setback(Outcome.NOT_STARTED, why, stands)
+            why = failure("the server", server, stands, log.why())
+            raise Setback(Outcome.NOT_STARTED, why or f"the server ended at once{last_line(stands)}", stands)
         missing = _missing(ready, port, line_seen=stands.line_seen)
         if not missing:
             return
         if time.monotonic() > deadline:
-            raise Setback(
-                Outcome.NOT_STARTED,
-                f"the server was not ready within {ready.timeout:g} s: {missing}{last_line(stands)}",
-                stands,
-            )
+            said = f": {why}" if (why := log.why()) else last_line(stands)
+            detail = f"the server was not ready within {ready.timeout:g} s: {missing}{said}"
+            raise Setback(Outcome.NOT_STARTED, detail, stands)
 
 
 def _missing(ready: Ready, port: int | None, *, line_seen: bool) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from hati.core import Benchmark, Binding, InputError, Reader, ReaderKind, Task, setting_text
+from hati.core import Benchmark, Binding, Command, Commands, InputError, Reader, ReaderKind, Task, setting_text
 from hati.core.placeholders import fill, fill_known
 
 
@@ -52,7 +52,7 @@ class Recipe:
         """The file that the command writes and that is read; None: its standard output is."""
         return None if self.benchmark.output is None else Path(fill(self.benchmark.output, self.values))
 
-    def command(self) -> tuple[str, ...]:
+    def command(self) -> Command:
         """The measured command, with the arguments of the active options."""
         bindings = [binding for binding in self.benchmark.bindings if not binding.build]
         return (*self.fill(self.benchmark.command), *arguments(bindings, self.task.configuration, self.values))
@@ -65,14 +65,31 @@ class Recipe:
         values = {name: f"(?:{re.escape(text)})" if expression else text for name, text in self.values.items()}
         return replace(reader, patterns=tuple((name, fill_known(text, values)) for name, text in reader.patterns))
 
-    def fill(self, argv: Iterable[str]) -> tuple[str, ...]:
+    def fill(self, argv: Iterable[str]) -> Command:
         """An argument list without its placeholders."""
         return tuple(fill(argument, self.values) for argument in argv)
+
+    def reload(self) -> Iterator[Command]:
+        """The commands by which active options reach a running server."""
+        return self._of_options(lambda binding: binding.reload or ())
+
+    def setup(self) -> Iterator[Command]:
+        """The commands between the server and the measured command: the benchmark's, then those of active options."""
+        yield from map(self.fill, self.benchmark.setup)
+        yield from self._of_options(lambda binding: binding.setup)
 
     def environment(self, base: Mapping[str, str]) -> dict[str, str]:
         """The environment of all the run's programs."""
         bindings = [binding for binding in self.benchmark.bindings if not binding.build]
-        return {**base, **variables(bindings, self.task.configuration)}
+        values = {**self.values, **{f"env:{name}": value for name, value in base.items()}}
+        constant = {name: fill(template, values) for name, template in self.benchmark.env}
+        return {**base, **constant, **variables(bindings, self.task.configuration)}
+
+    def _of_options(self, commands: Callable[[Binding], Commands]) -> Iterator[Command]:
+        for binding in self.benchmark.bindings:
+            if binding.option in self.task.configuration:
+                values = {**self.values, "": self.values[binding.option]}
+                yield from (tuple(fill(part, values) for part in command) for command in commands(binding))
 
 
 def arguments(

@@ -20,15 +20,18 @@ class Setback(Exception):  # noqa: N818 - it ends a run, not the program: the ru
         self.ending = ending
 
 
-def failure(what: str, program: Program, ending: Ending) -> str:
-    """Why a program that has ended did not end well, in a line; empty where it did."""
+def failure(what: str, program: Program, ending: Ending, why: str = "") -> str:
+    """Why a program that has ended did not end well, in a line; empty where it did.
+
+    ``why`` is the line that says it, the last one of its output where none is known.
+    """
     if ending.problem == "timeout":
         return f"{what} did not end within {program.timeout:g} s and was killed; raise `timeout` or give it less to do"
     if ending.problem == "output":
         return f"{what} printed more than 16 MiB and was killed; let it print less"
     if ending.exit == 0:
         return ""
-    return f"{what} ended with {_status(ending.exit)}{last_line(ending)}"
+    return f"{what} ended with {_status(ending.exit)}{f': {why}' if why else last_line(ending)}"
 
 
 def last_line(ending: Ending) -> str:

@@ -49,9 +49,16 @@ from .recalibrating import changes_of as changes_of
 from .recalibrating import prepare_recalibration as prepare_recalibration
 from .recalibrating import recalibration_of as recalibration_of
 from .recalibrating import stored_changes as stored_changes
+from .recommending import KnownScreening as KnownScreening
+from .recommending import RecommendationRequest as RecommendationRequest
 from .recommending import SplitBudget as SplitBudget
+from .recommending import known_screening as known_screening
+from .recommending import made_screening as made_screening
+from .recommending import prepare_recommendation as prepare_recommendation
 from .recommending import recommend as recommend
+from .recommending import rehearse_recommendation as rehearse_recommendation
 from .recommending import split_budget as split_budget
+from .recommending import stored_recommendation as stored_recommendation
 from .rehearsal import Rehearsal as Rehearsal
 from .replaying import PreparedReplay as PreparedReplay
 from .replaying import ReplayRequest as ReplayRequest
@@ -66,6 +73,7 @@ from .screening import screen as screen
 from .stating import Misstated as Misstated
 from .stating import stated_in as stated_in
 from .stored import conclude_stored as conclude_stored
+from .stored import last_key as last_key
 from .suite import PreparedSuite as PreparedSuite
 from .suite import SuiteRequest as SuiteRequest
 from .suite import prepare_suite as prepare_suite
@@ -75,6 +83,8 @@ from .table import TableRequest as TableRequest
 from .table import check_table_budget as check_table_budget
 from .table import described as described
 from .table import table_workplace as table_workplace
+from .templates import narrowed_workplace as narrowed_workplace
+from .templates import template_configurations as template_configurations
 from .validating import PreparedValidation as PreparedValidation
 from .validating import ValidationRequest as ValidationRequest
 from .validating import prepare_validation as prepare_validation

@@ -9,12 +9,12 @@ from hati.wiring.workplace import IN_MEMORY, Workplace
 _STORED = "see `hati runs --store`"
 
 
-def remedies(place: Workplace, benchmark: str, planned_for: object | None) -> Remedies:
+def remedies(place: Workplace, benchmark: str, asked_for: object | None) -> Remedies:
     """The advice for a screening: of a program, or of a table, of which a store may hold what was looked up.
 
-    ``planned_for`` is the effect that the design has to find: it is the cheapest that does, whatever the budget.
+    ``asked_for`` is the effect that the design has to find, or the fraction that it has to be, whatever the budget.
     """
-    repeated = None if planned_for else repeated_from(place.project.space, place.repetitions)
+    repeated = None if asked_for else repeated_from(place.project.space, place.repetitions)
     if place.table is not None:
         failures = "" if place.store.name == IN_MEMORY else _STORED
         return of_table(place.table.runs, repeated_from=repeated, failures=failures)

@@ -1,47 +1,150 @@
-"""Which configurations stand for a project's space."""
+"""Which configurations stand for a project's space when revisions are compared."""
 
 from __future__ import annotations
 
 import json
+import math
+import statistics
 from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
-from hati.core import Assignment, Benchmark, InputError, generator
+from hati.core import Assignment, Benchmark, Budget, InputError, generator
 from hati.design.suite import Suite, screening_suite
+from hati.knowledge import REPRESENTATIVES, Coverage, Entry, ImportantOptions, age_text, representative_suite
+from hati.space import count
+from hati.store import Selection, StudyRecord
 from hati.studies.gate import Cell
+from hati.wiring.knowing import important_options
 from hati.wiring.workplace import Workplace
 
 
-def cells_of(place: Workplace, benchmark: str | None) -> Iterator[Cell]:
-    """Of each benchmark its newest screening suite; else the default configuration and those listed, each a stratum."""
+@dataclass(frozen=True)
+class Representatives:
+    """The cells of some benchmarks, and what those of each cover."""
+
+    cells: tuple[Cell, ...]
+    coverage: tuple[Coverage, ...]
+
+
+def representatives(
+    place: Workplace, benchmark: str | None, most: int = REPRESENTATIVES, now: datetime | None = None
+) -> Representatives:
+    """The configurations that stand for the space, of one benchmark or of all.
+
+    Of each benchmark its newest screening suite, unless a later screening found other options important; else a suite
+    of at most ``most`` configurations, of the important options of its screenings; without any, the default
+    configuration and those listed in ``[check]``, each a stratum.
+    """
+    chosen = _benchmarks(place, benchmark)
+    found = [_known(place, each, most, now or datetime.now(UTC)) or _listed(place, each) for each in chosen]
+    return Representatives(
+        tuple(cell for cells, _ in found for cell in cells), tuple(coverage for _, coverage in found)
+    )
+
+
+def affordable(place: Workplace, benchmark: str | None, budget: Budget, rounds: int) -> int:
+    """How many configurations of each benchmark a budget can run ``rounds`` times; without one all there may be."""
+    benchmarks = _benchmarks(place, benchmark)
+    runs = budget.runs
+    if math.isfinite(budget.seconds):
+        costs = [run.seconds for each in benchmarks for run in place.store.runs(Selection(benchmark=each.name))]
+        cost = statistics.median(costs) if costs else 0.0
+        runs = budget.seconds / cost if cost > 0.0 else math.inf
+    return int(min(REPRESENTATIVES, runs // (rounds * len(benchmarks))))
+
+
+def _benchmarks(place: Workplace, name: str | None) -> tuple[Benchmark, ...]:
     project = place.project
-    chosen = [project.benchmark(benchmark)] if benchmark is not None else list(project.benchmarks)
-    if not chosen:
-        project.benchmark()  # tells that there is none
-    listed = tuple(dict.fromkeys((project.space.default, *project.check.configurations)))
-    varied = [name for name in project.space.names if len({each.get(name) for each in listed}) > 1]
-    for each in chosen:
-        suite = _suite(place, each)
-        if suite is None:
-            for configuration in listed:
-                stratum = Assignment({name: configuration[name] for name in varied if name in configuration})
-                yield Cell(each, configuration, stratum)
-        else:
-            for configuration, owner, weight in zip(suite.configurations, suite.owners, suite.weights, strict=True):
-                yield Cell(each, configuration, suite.strata[owner].setting, float(weight))
+    if name is None and project.benchmarks:
+        return project.benchmarks
+    return (project.benchmark(name),)
 
 
-def _suite(place: Workplace, benchmark: Benchmark) -> Suite | None:
-    """The suite of the newest suite study of a benchmark over the same space."""
-    space = place.project.space
-    for record in reversed(place.store.studies()):
-        if record.id.kind != "suite":
+_Found = tuple[list[Cell], Coverage]
+
+
+def _listed(place: Workplace, benchmark: Benchmark) -> _Found:
+    space, listed = place.project.space, place.project.check.configurations
+    chosen = tuple(dict.fromkeys((space.default, *listed)))
+    varied = [name for name in space.names if len({each.get(name) for each in chosen}) > 1]
+    cells = [
+        Cell(benchmark, each, Assignment({name: each[name] for name in varied if name in each})) for each in chosen
+    ]
+    source = "the default configuration" + (" and those of [check]" if len(chosen) > 1 else "")
+    return cells, Coverage(benchmark.name, len(cells), _size(place), (), f"{source}: {benchmark.name} is not screened")
+
+
+def _size(place: Workplace) -> int | None:
+    try:
+        return count(place.project.space)
+    except InputError:  # constraints too entangled to count
+        return None
+
+
+def _known(place: Workplace, benchmark: Benchmark, most: int, now: datetime) -> _Found | None:
+    known = [one for metric in benchmark.metrics if (one := important_options(place, benchmark, metric, now))]
+    measured = _measured_suite(place, benchmark, known, now)
+    if measured is not None:
+        suite, source = measured
+    else:
+        derived = _derived_suite(place, known, most)
+        if derived is None:
+            return None
+        suite, source = derived, _sources(known)
+    cells = [
+        Cell(benchmark, configuration, suite.strata[owner].setting, float(weight))
+        for configuration, owner, weight in zip(suite.configurations, suite.owners, suite.weights, strict=True)
+    ]
+    return cells, Coverage(benchmark.name, len(cells), _size(place), suite.options, source)
+
+
+def _sources(known: list[Entry[ImportantOptions]]) -> str:
+    studies = dict.fromkeys(one.source for one in known)
+    which = "important options" if any(one.value.options for one in known) else "the leading option, not important,"
+    return f"{which} from {'; '.join(studies)}"
+
+
+def _derived_suite(place: Workplace, known: list[Entry[ImportantOptions]], most: int) -> Suite | None:
+    """The same for every revision and every seed of a check, as long as the same is known."""
+    if not known:
+        return None
+    rng = generator(0, "representatives", *(one.provenance.study for one in known))
+    try:
+        return representative_suite(place.project.space, [one.value for one in known], most, rng)
+    except InputError:  # constraints too entangled to count
+        return None
+
+
+def _measured_suite(
+    place: Workplace, benchmark: Benchmark, known: list[Entry[ImportantOptions]], now: datetime
+) -> tuple[Suite, str] | None:
+    """The newest suite that was measured, unless a later screening found an option important that it has not."""
+    spans = place.store.spans()
+    for record in reversed(tuple(_suites(place, benchmark))):
+        if record.id.key not in spans:
             continue
-        known = json.loads(record.id.parameters)
-        if (known["benchmark"], known["space"], known["names"]) != (benchmark.name, space.digest, list(space.names)):
-            continue
+        parameters, last = json.loads(record.id.parameters), spans[record.id.key].last
+        later = [one for one in known if one.provenance.measured > last]
+        if any(not set(one.value.options) <= set(parameters["options"]) for one in later):
+            return None
         rng = generator(record.id.seed, "suite")
+        named = tuple(parameters["options"]), parameters["size"], rng, tuple(parameters["ranking"])
         try:
-            return screening_suite(space, tuple(known["options"]), known["size"], rng, tuple(known["ranking"]))
+            suite = screening_suite(place.project.space, *named)
         except InputError:
             continue
+        runs = spans[record.id.key].runs
+        return suite, f"the suite of {record.id.key}: {runs:,} runs, {age_text(now - last)}"
     return None
+
+
+def _suites(place: Workplace, benchmark: Benchmark) -> Iterator[StudyRecord]:
+    """Those of a benchmark over the same space."""
+    space = place.project.space
+    own = (benchmark.name, space.digest, list(space.names))
+    for record in place.store.studies():
+        if record.id.kind == "suite":
+            then = json.loads(record.id.parameters)
+            if (then["benchmark"], then["space"], then["names"]) == own:
+                yield record

@@ -31,7 +31,7 @@ from hati.studies.findings import (
 )
 from hati.studies.gate import GateConclusion
 from hati.subject import Revisions
-from hati.wiring.cells import cells_of
+from hati.wiring.cells import representatives
 from hati.wiring.workplace import Workplace
 
 _RECORDED = {RevisionKind.GIT, RevisionKind.SVN}
@@ -69,7 +69,7 @@ def shown_in(place: Workplace, line: Sequence[Revision], benchmark: Benchmark, m
         for spot, size in finding.sizes.items()
         if (spot.benchmark, spot.metric) == (benchmark.name, metric.name) and size.ratio > 0.0
     }
-    cells = [cell for cell in cells_of(place, benchmark.name) if str(cell.stratum) in sizes]
+    cells = [cell for cell in representatives(place, benchmark.name).cells if str(cell.stratum) in sizes]
     if not cells:
         return None
     return max(cells, key=lambda cell: sizes[str(cell.stratum)]).configuration

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, MeasurementError, Plan, Revision, StudyId
 from hati.studies.comparison import Question
 from hati.studies.findings import is_concluded
-from hati.studies.gate import Gate, GateConclusion, gate_id
+from hati.studies.gate import Cell, Gate, GateConclusion, gate_id, runs_to_decide
 from hati.studies.screening.wording import counted
 from hati.subject import Revisions
 from hati.wiring.campaigns import campaign_of
-from hati.wiring.cells import cells_of
+from hati.wiring.cells import affordable, representatives
 from hati.wiring.references import reference_of
 from hati.wiring.rehearsal import Rehearsal, estimate
+from hati.wiring.statistics import keep_statistics, statistics_of
 from hati.wiring.workplace import Announce, Workplace, mute
 
 ROUNDS = 24
@@ -79,12 +81,19 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Prep
     revisions = Revisions(place.project.root)
     revision = revisions.find(request.revision)
     reference = _reference(place, revisions, revision, request.reference)
-    cells = tuple(cells_of(place, request.benchmark))
-    budget = Budget.parse(request.budget or place.project.check.budget or str(ROUNDS * 2 * len(cells)))
+    given = request.budget or place.project.check.budget
+    most = affordable(
+        place, request.benchmark, Budget.parse(given) if given else Budget(), runs_to_decide(request.question)
+    )
+    chosen = representatives(place, request.benchmark, most)
+    cells = chosen.cells
+    budget = Budget.parse(given or str(ROUNDS * 2 * len(cells)))
     first = gate_id(cells, reference, revision, request.question, request.seed, place.machine.fingerprint)
 
     def prepared(study: StudyId) -> PreparedGate:
-        return PreparedGate(place, Gate(study, reference, revision, cells, request.question, budget), revisions)
+        kept = statistics_of(place, study, request.question, _benchmarks(cells))
+        made = Gate(study, reference, revision, cells, request.question, budget, chosen.coverage, kept)
+        return PreparedGate(place, made, revisions)
 
     return campaign_of(place, first, prepared, lambda known: known.over, fresh=fresh)
 
@@ -99,9 +108,10 @@ def gate(prepared: PreparedGate, announce: Announce = mute, observe: Observer = 
     if prepared.finished:
         announce(f"all runs of {study.revision} against {study.reference} are there: nothing is measured")
         return study.conclude(prepared.evidence())
-    benchmarks = _benchmarks(study)
+    benchmarks = _benchmarks(study.cells)
     metrics = tuple({metric.name: metric for benchmark in benchmarks for metric in benchmark.metrics}.values())
     place.store.begin(study.id, metrics, place.machine)
+    keep_statistics(place, study.id, study.choices)
     announce(f"{study.revision} against {study.reference}: {_cells_text(study)}")
     with place.engine_of_revisions(benchmarks, prepared.revisions.trees(place.project.root), announce) as engine:
         return campaign(study, engine, place.store, study.budget, observe)
@@ -111,7 +121,7 @@ def rehearse_gate(prepared: PreparedGate) -> Rehearsal:
     """All tasks of exploring that there may be, without making or storing anything."""
     study, place = prepared.study, prepared.place
     plan = Plan(study.rehearsed())
-    seconds = [estimate(place.store, benchmark, 1) for benchmark in _benchmarks(study)]
+    seconds = [estimate(place.store, benchmark, 1) for benchmark in _benchmarks(study.cells)]
     known = [each for each in seconds if each is not None]
     each = sum(known) / len(known) if len(known) == len(seconds) else None
     reason = f"{study.revision} against {study.reference}: {_cells_text(study)}, in rounds, until it is decided"
@@ -129,9 +139,10 @@ def _reference(place: Workplace, revisions: Revisions, revision: Revision, wante
         raise InputError(error.message, place=error.place or check.reference_place, fix=error.fix) from error
 
 
-def _benchmarks(study: Gate) -> tuple[Benchmark, ...]:
-    return tuple({cell.benchmark.name: cell.benchmark for cell in study.cells}.values())
+def _benchmarks(cells: Sequence[Cell]) -> tuple[Benchmark, ...]:
+    return tuple({cell.benchmark.name: cell.benchmark for cell in cells}.values())
 
 
 def _cells_text(study: Gate) -> str:
-    return counted(len(study.cells), "configuration")
+    sources = "; ".join(dict.fromkeys(one.source for one in study.coverage))
+    return f"{counted(len(study.cells), 'configuration')} ({sources})"

@@ -12,6 +12,7 @@ from hati.studies.paired import Contest, PairedComparison, PairedConclusion, Var
 from hati.subject import duet_cores
 from hati.wiring.campaigns import campaign_of
 from hati.wiring.rehearsal import Rehearsal, estimate
+from hati.wiring.statistics import keep_statistics, statistics_of
 from hati.wiring.workplace import Announce, Workplace, mute
 
 
@@ -76,7 +77,8 @@ def prepare_pairs(place: Workplace, request: PairedRequest, *, fresh: bool) -> P
     )
 
     def prepared(study: StudyId) -> PreparedPairs:
-        return PreparedPairs(place, PairedComparison(study, contest, metrics, Budget.parse(request.budget)))
+        own = contest._replace(choices=statistics_of(place, study, question, (before.benchmark,)))
+        return PreparedPairs(place, PairedComparison(study, own, metrics, Budget.parse(request.budget)))
 
     return campaign_of(place, first, prepared, lambda known: known.in_vain, fresh=fresh)
 
@@ -91,6 +93,7 @@ def compare_pairs(prepared: PreparedPairs, announce: Announce = mute, observe: O
     if prepared.finished:
         return study.conclude(prepared.evidence())
     place.store.begin(study.id, study.contest.before.benchmark.metrics, place.machine)
+    keep_statistics(place, study.id, study.contest.choices)
     before, after = study.contest.before.benchmark, study.contest.after.benchmark
     benchmarks = (before,) if before.name == after.name else (before, after)
     with place.engine_of_pairs(benchmarks, study.contest.pairing, announce) as engine:

@@ -28,6 +28,7 @@ from hati.studies.screening.tasks import STAGE
 from hati.wiring.gating import PreparedGate
 from hati.wiring.screening import PreparedScreening, ScreeningRequest, chosen_metric, prepare_screening
 from hati.wiring.stored import conclude_stored, of_tables, study_over
+from hati.wiring.templates import template_of
 from hati.wiring.workplace import Workplace
 
 _ENOUGH = 0.5
@@ -75,7 +76,10 @@ def stored_changes(place: Workplace, found: ScreeningConclusion) -> EffectChange
 
 
 def last_screening(place: Workplace, benchmark: str) -> StudyRecord | None:
-    """The newest screening of a benchmark of which half of the design's runs were made, whatever the options were."""
+    """The newest screening of a benchmark of which half of the design's runs were made, whatever the options were.
+
+    Only those under the workplace's template count.
+    """
     spans = place.store.spans()
     known = [
         record
@@ -83,6 +87,7 @@ def last_screening(place: Workplace, benchmark: str) -> StudyRecord | None:
         if record.id.kind == "screening"
         and record.id.key in spans
         and json.loads(record.id.parameters)["benchmark"] == benchmark
+        and template_of(record) == list(map(str, place.project.space.template))
         and record.choice
         and spans[record.id.key].runs >= read_choice(record.choice).runs * _ENOUGH
     ]

@@ -1,35 +1,54 @@
-"""Recommending what to set, after a screening."""
+"""Recommending what to set, from the screening that is known."""
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hati.campaign import Observer, campaign, silent
-from hati.core import Budget, Configuration, Evidence, InputError, MeasurementError, Metric, StudyId, generator
+from hati.core import (
+    Budget,
+    Evidence,
+    HatiError,
+    InputError,
+    MeasurementError,
+    Setting,
+    StudyId,
+    generator,
+)
+from hati.report import counted
+from hati.space import Space
 from hati.studies.recommendation import (
     FEWEST_PAIRS,
     MOST_PAIRS,
     ChangeScale,
     Findings,
+    KeepRule,
     Recommendation,
     RecommendationConclusion,
     RecommendationPlan,
+    parse_keep,
     plan_recommendation,
     recommendation_id,
 )
-from hati.studies.screening import ScreeningConclusion
+from hati.studies.screening import AnyScreening, ScreeningConclusion
 from hati.wiring.campaigns import campaign_of, never
-from hati.wiring.screening import PreparedScreening
+from hati.wiring.knowing import screened
+from hati.wiring.rehearsal import Rehearsal, estimate
+from hati.wiring.screening import PreparedScreening, ScreeningRequest, prepare_screening
+from hati.wiring.stored import study_over
+from hati.wiring.templates import space_then
 from hati.wiring.workplace import Announce, Workplace, mute
 
 KEPT = 0.2
 """This part of the budget is kept for the confirmation: of runs at least two configurations five times."""
 _TIME_KEPT = 0.25
 _RESERVE = 0.05
-_PAIR = 2
+_LARGER = 1.25
+"""A screening that has to be made is preferred to one that is known where it has so many times its runs."""
 
 
 @dataclass(frozen=True)
@@ -60,59 +79,32 @@ def split_budget(text: str) -> SplitBudget:
     return SplitBudget(text, str(int(budget.runs) - kept), f"{kept} runs")
 
 
-def recommend(
-    prepared: PreparedScreening, budget: SplitBudget, announce: Announce = mute, observe: Observer = silent
-) -> RecommendationConclusion:
-    """Confirm what a finished screening recommends, by what its budget has left; resumed where it was begun.
+@dataclass(frozen=True)
+class KnownScreening:
+    """A screening whose runs are there, what it found for the metric, and in words where it is from.
 
-    Raises:
-        MeasurementError: where the screening measured nothing.
+    ``spent`` is what of the budget it has cost, None where it was made before.
     """
-    place = prepared.place
-    screening = _resumed(prepared)
-    benchmark, evidence = prepared.benchmark, screening.evidence()
-    metrics = (prepared.metric, *(metric for metric in benchmark.metrics if metric != prepared.metric))
-    first = recommendation_id(
-        screening=screening.id.key,
-        metric=prepared.metric.name,
-        relevant=prepared.request.relevant,
-        budget=budget.whole,
-        seed=prepared.id.seed,
-        machine=place.machine.fingerprint,
-    )
-    left = Budget.parse(budget.whole).left(evidence)
-    choices = {record.id: record.choice for record in place.store.latest(first) if record.choice}
 
-    def prepared_confirmation(study: StudyId) -> _Confirmation:
-        made = Recommendation(
-            id=study,
-            screening=screening.id.key,
-            subject=place.project.name,
-            benchmark=benchmark,
-            metrics=metrics,
-            revision=place.revision,
-            space=place.project.space,
-            wanted=RecommendationPlan.from_json(choices[study]) if study in choices else planned(),
-            looked_up=math.isfinite(place.repetitions),
-        )
-        return _Confirmation(place, made, left)
-
-    def planned() -> RecommendationPlan:
-        return plan_recommendation(
-            place.project.space,
-            _findings(screening, metrics, evidence),
-            _affordable(left, evidence),
-            generator(first.seed, "recommendation"),
-            among=_among(place),
-            most_pairs=min(place.repetitions, MOST_PAIRS),
-        )
-
-    return _confirmed(campaign_of(place, first, prepared_confirmation, never, fresh=False), announce, observe)
+    study: AnyScreening
+    conclusion: ScreeningConclusion
+    source: str
+    spent: Evidence | None = None
 
 
 @dataclass(frozen=True)
-class _Confirmation:
-    """A confirmation that can be made, resumed or concluded, with what may be spent on it."""
+class RecommendationRequest:
+    """What a user asks: of which screening, for what budget, under which rules."""
+
+    budget: str
+    seed: int
+    relevant: float
+    keep: tuple[KeepRule, ...] = ()
+
+
+@dataclass(frozen=True)
+class PreparedRecommendation:
+    """A recommendation that can be measured, resumed or concluded, with what may be spent on it."""
 
     place: Workplace
     study: Recommendation
@@ -125,43 +117,161 @@ class _Confirmation:
         return not self.study.plan(evidence).within(self.left.left(evidence))
 
 
-def _confirmed(prepared: _Confirmation, announce: Announce, observe: Observer) -> RecommendationConclusion:
-    place, study, plan = prepared.place, prepared.study, prepared.study.wanted
-    if prepared.finished:
-        return study.conclude(place.store.evidence(study.id))
-    place.store.begin(study.id, study.benchmark.metrics, place.machine)
-    place.store.keep_choice(study.id, plan.to_json())
-    runs = len(study.tasks)
-    announce(f"confirmation: {len(plan.recommended)} recommended beside the default, {plan.pairs} times: {runs} runs")
-    with place.engine(study.benchmark, announce) as engine:
-        return campaign(study, engine, place.store, prepared.left, observe)
+def known_screening(place: Workplace, request: ScreeningRequest) -> KnownScreening | None:
+    """The most informative screening, unless the request's budget buys a larger one or has begun one; None without.
+
+    Raises:
+        InputError: where the request does not fit the project.
+    """
+    begun = prepare_screening(place, request, fresh=False)
+    if begun.evidence().runs and not begun.finished:
+        return None
+    known = screened(place, begun.benchmark, begun.metric)
+    if known is None:
+        return None
+    study, _, entry = known
+    runs = place.store.evidence(study.id).runs
+    if entry.provenance.runs * _LARGER < _bought(Budget.parse(request.budget), Evidence(runs)):
+        return None
+    study = replace(study, relevant=request.relevant)
+    spent = place.store.evidence(study.id) if study.id.family == begun.id.family else None
+    conclusion = study.conclude(place.store.evidence(study.id))
+    return KnownScreening(study, conclusion, f"important options from {entry.source}", spent)
 
 
-def _resumed(prepared: PreparedScreening) -> PreparedScreening:
-    """The screening with the choice that it made meanwhile."""
-    from hati.studies.screening import read_choice
+def made_screening(prepared: PreparedScreening, conclusion: ScreeningConclusion) -> KnownScreening:
+    """The screening that was made for this.
+
+    Raises:
+        MeasurementError: where it has no design yet.
+    """
+    from hati.studies.screening import isolated_of, read_choice
 
     record = next(record for record in prepared.place.store.studies() if record.id == prepared.id)
     if not record.choice:
         raise MeasurementError("there is no design yet, and nothing to recommend", fix="give a larger budget")
-    return replace(prepared, choice=read_choice(record.choice))
+    made = replace(prepared, choice=read_choice(record.choice), isolated=isolated_of(record.choice))
+    study = made.study(read_choice(record.choice))
+    return KnownScreening(study, conclusion, "", prepared.evidence())
 
 
-def _findings(screening: PreparedScreening, metrics: tuple[Metric, ...], evidence: Evidence) -> tuple[Findings, ...]:
-    """What was found for each metric that has values."""
-    assert screening.choice is not None
-    study = screening.study(screening.choice)
-    concluded = []
-    for metric in metrics:
-        try:
-            concluded.append(replace(study, metric=metric).conclude(evidence))
-        except MeasurementError:
-            if metric == metrics[0]:
-                raise
-    return tuple(map(_as_findings, concluded))
+def prepare_recommendation(
+    place: Workplace, known: KnownScreening, request: RecommendationRequest, *, fresh: bool
+) -> PreparedRecommendation:
+    """Find the campaign to go on with, or plan a new one; rules are about metrics of the benchmark."""
+    metric = known.conclusion.metric
+    allowed = _allowed(place, known.study.space)
+    first = recommendation_id(
+        screening=known.study.id.key,
+        metric=metric.name,
+        relevant=request.relevant,
+        budget=request.budget,
+        seed=request.seed,
+        machine=place.machine.fingerprint,
+        revision=place.revision,
+        keep=request.keep,
+        allowed=allowed,
+    )
+    budget = Budget.parse(request.budget)
+    left = budget if known.spent is None else budget.left(known.spent)
+    choices = {record.id: record.choice for record in place.store.latest(first) if record.choice}
+    evidence = place.store.evidence(known.study.id)
+
+    def planned() -> RecommendationPlan:
+        return plan_recommendation(
+            known.study.space,
+            as_findings(known.conclusion),
+            _affordable(left, evidence),
+            generator(first.seed, "recommendation"),
+            among=() if place.table is None else place.table.configurations,
+            most_pairs=min(place.repetitions, MOST_PAIRS),
+            allowed=allowed,
+        )
+
+    def prepared(study: StudyId) -> PreparedRecommendation:
+        plan = RecommendationPlan.from_json(choices[study]) if study in choices else planned()
+        return PreparedRecommendation(place, _study(place, known, study, plan, request), left)
+
+    return campaign_of(place, first, prepared, never, fresh=fresh)
 
 
-def _as_findings(found: ScreeningConclusion) -> Findings:
+def recommend(
+    prepared: PreparedRecommendation, announce: Announce = mute, observe: Observer = silent
+) -> RecommendationConclusion:
+    """Follow up and confirm what a screening suggests, within the budget; resumed where it was begun."""
+    place, study = prepared.place, prepared.study
+    place.store.begin(study.id, study.benchmark.metrics, place.machine)
+    place.store.keep_choice(study.id, study.wanted.to_json())
+    evidence = place.store.evidence(study.id)
+    if prepared.finished:
+        return study.conclude(evidence)
+    first = next(study.rounds(evidence))
+    others = counted(len(first.configurations) - 1, "configuration")
+    announce(f"{first.stage}: {others} against the default, {counted(first.runs, 'run')}")
+    with place.engine(study.benchmark, announce) as engine:
+        return campaign(study, engine, place.store, prepared.left, observe)
+
+
+def rehearse_recommendation(prepared: PreparedRecommendation) -> Rehearsal:
+    """The tasks of the first round that is left, without making or storing anything."""
+    place, study = prepared.place, prepared.study
+    plan = study.plan(place.store.evidence(study.id))
+    seconds = estimate(place.store, study.benchmark, len(plan))
+    return Rehearsal(f"recommendation from {study.screening}", plan, seconds, place.project.space.names)
+
+
+def stored_recommendation(place: Workplace, found: ScreeningConclusion) -> RecommendationConclusion | None:
+    """The last recommendation from a screening for its metric, from what the store holds; None where there is none."""
+    records = {record.id.key: record for record in place.store.studies()}
+    screening = records[found.study]
+    wanted = (found.study, found.metric.name)
+    made = [record for record in records.values() if record.id.kind == "recommendation" and record.choice]
+    own = [(record, asked) for record in made if "revision" in (asked := json.loads(record.id.parameters))]
+    own = [(record, asked) for record, asked in own if (asked["screening"], asked["metric"]) == wanted]
+    if not own:
+        return None
+    record, asked = own[-1]
+    space = space_then(place.project.space, screening)
+    try:
+        study = study_over(place, screening, space, found.metric.name, asked["relevant"])
+        known = KnownScreening(study, found, "")
+        request = RecommendationRequest(
+            asked["budget"], record.id.seed, asked["relevant"], tuple(map(parse_keep, asked.get("keep", ())))
+        )
+        then = replace(place, revision=asked["revision"], project=replace(place.project, space=space))
+        plan = RecommendationPlan.from_json(record.choice or "")
+        return _study(then, known, record.id, plan, request).conclude(place.store.evidence(record.id))
+    except HatiError:  # of options or metrics that are no longer there
+        return None
+
+
+def _study(
+    place: Workplace, known: KnownScreening, study: StudyId, plan: RecommendationPlan, request: RecommendationRequest
+) -> Recommendation:
+    asked, benchmark = known.conclusion.metric, known.study.benchmark
+    others = (metric for metric in benchmark.metrics if metric.name != asked.name)
+    return Recommendation(
+        id=study,
+        screening=known.study.id.key,
+        subject=place.project.name,
+        benchmark=benchmark,
+        metrics=(asked, *others),
+        revision=place.revision,
+        space=known.study.space,
+        wanted=plan,
+        looked_up=math.isfinite(place.repetitions),
+        relevant=request.relevant,
+        keep=request.keep,
+    )
+
+
+def _allowed(place: Workplace, space: Space) -> dict[str, tuple[Setting, ...]]:
+    """The restricted options that are not fixed."""
+    return {name: own for name, own in place.project.recommendable.items() if name in space.by_name}
+
+
+def as_findings(found: ScreeningConclusion) -> Findings:
+    """What a screening found, as a recommendation takes it."""
     points = sorted(found.points, key=lambda point: point.order)
     offered = found.model.terms if found.by_model else [effect.options for effect in found.effects]
     return Findings(
@@ -169,21 +279,24 @@ def _as_findings(found: ScreeningConclusion) -> Findings:
         scale=ChangeScale(found.scale.value),
         configurations=tuple(point.configuration for point in points),
         values=np.array([point.value for point in points]),
-        important=tuple(effect.options for effect in found.effects if effect.important),
+        important=tuple(effect.options for effect in found.effects if effect.shown),
         offered=tuple(offered),
         relevant=found.relevant,
     )
+
+
+def _bought(budget: Budget, evidence: Evidence) -> float:
+    """The number of runs that a budget buys at the cost of those."""
+    return budget.runs if math.isfinite(budget.runs) else budget.seconds / _cost(evidence)
 
 
 def _affordable(left: Budget, evidence: Evidence) -> int:
     """How many runs are left; of time a twentieth is kept in reserve."""
     if math.isfinite(left.runs):
         return int(left.runs)
+    return int((1.0 - _RESERVE) * left.seconds / _cost(evidence))
+
+
+def _cost(evidence: Evidence) -> float:
     costs = [run.seconds for run in evidence.runs]
-    cost = sum(costs) / len(costs) if costs else 0.0
-    return int((1.0 - _RESERVE) * left.seconds / cost) if cost > 0.0 else _PAIR * MOST_PAIRS
-
-
-def _among(place: Workplace) -> tuple[Configuration, ...]:
-    """The configurations that a table has; any from a program."""
-    return () if place.table is None else place.table.configurations
+    return max(sum(costs) / len(costs) if costs else 1.0, 1e-3)

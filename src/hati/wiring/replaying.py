@@ -13,7 +13,7 @@ from hati.studies.replay import Order, Replay, Replayed, replay_id
 from hati.studies.screening.wording import counted
 from hati.subject import Revisions
 from hati.wiring.campaigns import campaign_of, never
-from hati.wiring.cells import cells_of
+from hati.wiring.cells import affordable, representatives
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.workplace import Announce, Workplace, mute
 
@@ -63,12 +63,15 @@ def prepare_replay(place: Workplace, request: ReplayRequest, *, fresh: bool) -> 
     """
     revisions = Revisions(place.project.root)
     line = tuple(_line(revisions, request))
-    cells = tuple(cells_of(place, request.benchmark))
-    first = replay_id(cells, line, request.repetitions, request.order, request.seed, place.machine.fingerprint)
     budget = Budget() if request.budget is None else Budget.parse(request.budget)
+    most = affordable(place, request.benchmark, budget, len(line) * request.repetitions)
+    chosen = representatives(place, request.benchmark, most)
+    cells = chosen.cells
+    first = replay_id(cells, line, request.repetitions, request.order, request.seed, place.machine.fingerprint)
 
     def prepared(study: StudyId) -> PreparedReplay:
-        return PreparedReplay(place, Replay(study, line, cells, request.repetitions, request.order), budget, revisions)
+        made = Replay(study, line, cells, request.repetitions, request.order, coverage=chosen.coverage)
+        return PreparedReplay(place, made, budget, revisions)
 
     return campaign_of(place, first, prepared, never, fresh=fresh)
 
@@ -105,7 +108,8 @@ def _benchmarks(study: Replay) -> tuple[Benchmark, ...]:
 def _described(study: Replay) -> str:
     first, last = study.revisions[0], study.revisions[-1]
     cells, runs = counted(len(study.cells), "configuration"), counted(study.repetitions, "run")
-    return f"{len(study.revisions)} revisions from {first} to {last}, {cells}, {runs} each"
+    sources = "; ".join(dict.fromkeys(one.source for one in study.coverage))
+    return f"{len(study.revisions)} revisions from {first} to {last}, {cells} ({sources}), {runs} each"
 
 
 def _line(revisions: Revisions, request: ReplayRequest) -> list[Revision]:

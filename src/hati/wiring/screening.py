@@ -4,31 +4,47 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Engine, Evidence, InputError, Metric, Plan, StudyId, generator
-from hati.report import promise, promise_in_deviations
+from hati.design import check_two_level
+from hati.report import promise_in_deviations
 from hati.studies.recalibration import Prior
 from hati.studies.screening import (
+    ALPHA,
+    NOTHING_ISOLATED,
     RELEVANT,
     AnyChoice,
     AnyScreening,
     Choice,
+    FractionRequest,
+    Isolated,
+    Isolation,
     Pilot,
+    PilotResult,
     ScreeningConclusion,
     affordable_runs,
+    asked_fraction,
     assigned,
     choose_design,
+    isolated_of,
     read_choice,
     screening,
+    stored_choice,
     study_id,
 )
 from hati.studies.screening.pilot import RUNS
 from hati.wiring.advising import remedies
 from hati.wiring.campaigns import campaign_of
+from hati.wiring.isolating import UntilFailure, left_for_design, usable_configurations, with_losses, with_usable
+from hati.wiring.outlooks import correcting, promise_by_pilot
 from hati.wiring.planning import Goal, check_noise, pilot_runs, planned
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.workplace import Announce, Workplace, mute
+
+if TYPE_CHECKING:
+    from hati.space import Space
 
 _SEVERAL = 2
 
@@ -43,6 +59,12 @@ class ScreeningRequest:
     benchmark: str | None = None
     relevant: float = RELEVANT
     detect: float | None = None
+    fraction: FractionRequest | None = None
+    alpha: float = ALPHA
+
+    def __post_init__(self) -> None:
+        if self.fraction is not None and self.detect is not None:
+            raise InputError("--detect chooses the design", fix="leave out --resolution, --runs and --design")
 
     @property
     def goal(self) -> Goal | None:
@@ -54,7 +76,8 @@ class ScreeningRequest:
 class PreparedScreening:
     """A screening campaign that can be made, resumed or concluded; its design is perhaps not yet chosen.
 
-    ``prior`` is the screening that it makes again: it has a say in who is which factor, and nowhere else.
+    ``prior`` is the screening that it makes again: it has a say in who is which factor, and nowhere else. ``isolated``
+    is what is known not to work.
     """
 
     place: Workplace
@@ -64,6 +87,19 @@ class PreparedScreening:
     id: StudyId
     choice: AnyChoice | None
     prior: Prior | None = None
+    isolated: Isolated = NOTHING_ISOLATED
+
+    @property
+    def space(self) -> Space:
+        """The project's space without the settings that cannot work."""
+        from hati.space import narrowed
+
+        return narrowed(self.place.project.space, self.isolated.formulas)
+
+    @property
+    def isolation(self) -> Isolation:
+        """What traces failures to settings."""
+        return Isolation(self.id, self.benchmark, self.place.revision, self.place.project.space)
 
     @property
     def budget(self) -> Budget:
@@ -84,10 +120,11 @@ class PreparedScreening:
             benchmark=self.benchmark,
             metric=self.metric,
             revision=self.place.revision,
-            space=self.place.project.space,
+            space=self.space,
             choice=choice,
+            alpha=self.request.alpha,
             relevant=self.request.relevant,
-            remedies=remedies(self.place, self.benchmark.name, self.request.goal),
+            remedies=remedies(self.place, self.benchmark.name, self.request.goal or self.request.fraction),
         )
 
     def evidence(self) -> Evidence:
@@ -102,26 +139,34 @@ class PreparedScreening:
 
     @property
     def in_vain(self) -> bool:
-        """Whether it ended without a single run that worked."""
+        """Whether it ended without a single run that worked, or for want of a default configuration that works."""
         evidence = self.evidence()
+        if self.place.table is None and not self.isolation.possible(evidence):
+            return True
         left = self._left(self.choice, evidence) if self.choice else self.pilot.plan(evidence)
         return bool(evidence.failed) and not evidence.done and not left
 
     def chosen(self, runs: int) -> AnyChoice:
-        """The design that so many runs buy."""
-        rng = generator(self.id.seed, "design")
-        return self._assigned(choose_design(self.place.project.space, runs, rng, self.place.repetitions))
+        """The design that a number of runs buys, or the fraction that was asked for."""
+        rng, space = generator(self.id.seed, "design"), self.space
+        if self.request.fraction is None:
+            return choose_design(space, runs, rng, self.place.repetitions)
+        check_two_level(space)
+        asked = asked_fraction(self.request.fraction, len(space.options), runs, rng, self.place.repetitions)
+        return self._assigned(asked)
 
     def planned(self, goal: Goal) -> AnyChoice:
         """The cheapest design that finds what the goal says, from the pilot runs that there are."""
         rng = generator(self.id.seed, "design")
-        return self._assigned(planned(self.pilot, self.evidence(), self.budget, goal, self.place.repetitions, rng))
+        pilot, evidence = replace(self.pilot, space=self.space), self.evidence()
+        budget = left_for_design(self.budget, evidence)
+        return planned(pilot, evidence, budget, goal, self.place.repetitions, rng)
 
-    def _assigned(self, choice: AnyChoice) -> AnyChoice:
+    def _assigned(self, choice: Choice) -> Choice:
         """Those that were important before become the factors whose interactions are told apart best."""
-        names = self.place.project.space.names
+        names = self.space.names
         likely = self.prior.likely(names) if self.prior else ()
-        if len(likely) < _SEVERAL or not isinstance(choice, Choice) or not choice.generators:
+        if len(likely) < _SEVERAL or not choice.generators:
             return choice
         listed = ", ".join(names[option] for option in likely)
         return replace(assigned(choice, likely), reason=f"{choice.reason}; aliased least: {listed}, important before")
@@ -156,11 +201,15 @@ def prepare_screening(
         machine=place.machine.fingerprint,
         planned_for=None if request.goal is None else {**asdict(request.goal), "metric": metric.name},
         recalibrates=None if prior is None else prior.study,
+        fraction=request.fraction,
+        alpha=request.alpha,
     )
-    choices = {record.id: read_choice(record.choice) for record in place.store.latest(study) if record.choice}
+    stored = {record.id: record.choice for record in place.store.latest(study) if record.choice}
 
     def prepared(campaign: StudyId) -> PreparedScreening:
-        return PreparedScreening(place, request, benchmark, metric, campaign, choices.get(campaign), prior)
+        known = stored.get(campaign)
+        choice = None if known is None else read_choice(known)
+        return PreparedScreening(place, request, benchmark, metric, campaign, choice, prior, isolated_of(known))
 
     return campaign_of(place, study, prepared, lambda known: known.in_vain, fresh=fresh)
 
@@ -172,12 +221,47 @@ def screen(prepared: PreparedScreening, announce: Announce = mute, observe: Obse
         MeasurementError: where nothing could be measured.
     """
     place = prepared.place
-    if prepared.finished and prepared.choice:
-        return prepared.study(prepared.choice).conclude(prepared.evidence())
-    place.store.begin(prepared.id, prepared.benchmark.metrics, place.machine)
-    with place.engine(prepared.benchmark, announce) as engine:
-        choice = prepared.choice or _choose(prepared, engine, announce, observe)
-        return campaign(prepared.study(choice), engine, place.store, prepared.budget, observe)
+    if not (prepared.finished and prepared.choice):
+        place.store.begin(prepared.id, prepared.benchmark.metrics, place.machine)
+        with place.engine(prepared.benchmark, announce) as engine:
+            prepared = _made(prepared, engine, announce, observe)
+    assert prepared.choice is not None
+    evidence = prepared.evidence()
+    conclusion = prepared.study(prepared.choice).conclude(evidence)
+    return with_losses(conclusion, evidence, prepared.metric, prepared.isolated)
+
+
+def _made(prepared: PreparedScreening, engine: Engine, announce: Announce, observe: Observer) -> PreparedScreening:
+    """Make the runs that are left; the campaign with the design that it ends with."""
+    place, known, promised = prepared.place, -1, None
+    while prepared.choice is None or known < len(prepared.evidence().runs):
+        known = len(prepared.evidence().runs)
+        if prepared.choice is None:
+            prepared, promised = _choose(prepared, engine, announce, observe)
+        assert prepared.choice is not None
+        study, relevant, runs = prepared.study(prepared.choice), prepared.request.relevant, prepared.evidence().runs
+        watching = correcting(prepared.choice, prepared.metric, relevant, runs, promised, announce, observe)
+        if place.table is not None:  # of what it lacks nothing can be learned
+            campaign(study, engine, place.store, prepared.budget, watching)
+            break
+        campaign(UntilFailure(study, prepared.isolation), engine, place.store, prepared.budget, watching)
+        prepared = _isolated(prepared, engine, announce, observe)
+    return prepared
+
+
+def _isolated(prepared: PreparedScreening, engine: Engine, announce: Announce, observe: Observer) -> PreparedScreening:
+    """Trace the failures that there are; without a choice where more was found not to work.
+
+    Raises:
+        MeasurementError: where the default configuration does not work.
+    """
+    found = campaign(prepared.isolation, engine, prepared.place.store, prepared.budget, observe)
+    if found.formulas == prepared.isolated.formulas:
+        return prepared
+    for settings, message in zip(found.described, found.messages, strict=True):
+        if settings not in prepared.isolated.described:
+            announce(f"{settings} does not work and is left out: {message}")
+    return replace(prepared, choice=None, isolated=found)
 
 
 def rehearse(prepared: PreparedScreening) -> Rehearsal:
@@ -212,23 +296,40 @@ def chosen_metric(benchmark: Benchmark, name: str | None) -> Metric:
     return benchmark.metrics[0]
 
 
-def _choose(prepared: PreparedScreening, engine: Engine, announce: Announce, observe: Observer) -> AnyChoice:
-    """Choose the design, after pilot runs where the budget is a time, and keep the choice."""
-    goal = prepared.request.goal
+def _choose(
+    prepared: PreparedScreening, engine: Engine, announce: Announce, observe: Observer
+) -> tuple[PreparedScreening, float | None]:
+    """Choose the design, after pilot runs where the budget is a time or a goal is set, and keep the choice.
+
+    With it comes the smallest effect that it was promised to find, None where nothing tells of the noise.
+    """
+    goal, store = prepared.request.goal, prepared.place.store
+    pilot: PilotResult | None = None
+    if goal is not None or math.isinf(prepared.budget.runs):
+        made = prepared.pilot
+        if made.plan(prepared.evidence()):
+            announce(f"{len(made.tasks)} pilot runs, to learn what a run costs, how noisy it is and what does not work")
+        pilot = campaign(made, engine, store, prepared.budget, observe)
+        if prepared.place.table is None:
+            prepared = _isolated(prepared, engine, announce, observe)
+    evidence = prepared.evidence()
+    left = left_for_design(prepared.budget, evidence)
     if goal is not None:
-        announce(f"{len(prepared.pilot.tasks)} pilot runs, to learn how noisy a run is")
-        campaign(prepared.pilot, engine, prepared.place.store, prepared.budget, observe)
         choice = prepared.planned(goal)
-        announce(f"design: {choice.reason}")
-    elif math.isfinite(prepared.budget.runs):
-        choice = prepared.chosen(int(prepared.budget.runs))
-        announce(f"design: {choice.reason}")
-        announce(promise_in_deviations(choice))
     else:
-        announce("pilot runs, to learn what a run costs and how noisy it is")
-        pilot = campaign(prepared.pilot, engine, prepared.place.store, prepared.budget, observe)
-        choice = prepared.chosen(affordable_runs(prepared.budget, pilot))
+        choice = prepared.chosen(int(left.runs) if pilot is None else affordable_runs(left, pilot))
+    if prepared.isolated.formulas:
+        choice = with_usable(choice, usable_configurations(evidence, prepared.space), prepared.space)
+    if pilot is None or goal is not None:
+        announce(f"design: {choice.reason}")
+    else:
         announce(f"a run takes {pilot.seconds_per_run:.3g} s; design: {choice.reason}")
-        announce(promise(choice, pilot.noise, prepared.request.relevant))
-    prepared.place.store.keep_choice(prepared.id, choice.to_json())
-    return choice
+    before = None
+    if pilot is not None and goal is None:
+        found = promise_by_pilot(choice, pilot, prepared.request.relevant)
+        announce(found.sentence)
+        before = found.detectable
+    elif goal is None:
+        announce(promise_in_deviations(choice))
+    store.keep_choice(prepared.id, stored_choice(choice, prepared.isolated))
+    return replace(prepared, choice=choice), before

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hati.core import Benchmark, InputError
 from hati.store import StudyRecord
-from hati.studies.screening import RELEVANT, AnyScreening, ScreeningConclusion, read_choice, screening
+from hati.studies.screening import (
+    ALPHA,
+    RELEVANT,
+    AnyScreening,
+    ScreeningConclusion,
+    isolated_of,
+    read_choice,
+    screening,
+)
 from hati.wiring.advising import remedies
+from hati.wiring.isolating import with_losses
 from hati.wiring.screening import chosen_metric
 from hati.wiring.table import BENCHMARK, table_benchmark
+from hati.wiring.templates import space_then, template_of
 from hati.wiring.workplace import Workplace
 
 if TYPE_CHECKING:
@@ -30,24 +41,45 @@ def conclude_stored(
         MeasurementError: where nothing was measured.
     """
     study = stored_screening(place, key, metric, relevant)
-    return study.conclude(place.store.evidence(study.id))
+    evidence = place.store.evidence(study.id)
+    record = next(record for record in _screenings(place) if record.id == study.id)
+    return with_losses(study.conclude(evidence), evidence, study.metric, isolated_of(record.choice))
 
 
 def stored_screening(
     place: Workplace, key: str | None = None, metric: str | None = None, relevant: float = RELEVANT
 ) -> AnyScreening:
-    """A screening study that the store holds: that of a key, or the last one.
+    """A screening study that the store holds: that of a key, or the last one under the workplace's template.
 
     Raises:
         InputError: where there is no such study, or the project no longer fits it.
     """
-    records = [record for record in place.store.studies() if record.id.kind == "screening" and record.choice]
-    chosen = [record for record in records if key in {None, record.id.key}]
+    records = _screenings(place)
+    own = list(map(str, place.project.space.template))
+    chosen = [record for record in records if key == record.id.key or (key is None and template_of(record) == own)]
     if not chosen:
-        known = ", ".join(record.id.key for record in records)
+        known = ", ".join(map(_described, records))
         fix = f"there are: {known}" if known else f"make one by `hati screen`{of_tables(place)}"
         raise InputError(f"there is no study {key}" if key else "there is no study to report", fix=fix)
     return _study_of(place, chosen[-1], metric, relevant)
+
+
+def last_key(place: Workplace) -> str | None:
+    """The key of the last screening, whatever its template; None where there is none."""
+    return max((record.id.key for record in _screenings(place)[-1:]), default=None)
+
+
+def _screenings(place: Workplace) -> list[StudyRecord]:
+    return [record for record in place.store.studies() if record.id.kind == "screening" and record.choice]
+
+
+def _described(record: StudyRecord) -> str:
+    template = template_of(record)
+    return (
+        f"{record.id.key} ({' '.join(f'--set {shlex.quote(text)}' for text in template)})"
+        if template
+        else record.id.key
+    )
 
 
 def of_tables(place: Workplace) -> str:
@@ -58,7 +90,7 @@ def of_tables(place: Workplace) -> str:
 def _study_of(place: Workplace, record: StudyRecord, metric: str | None, relevant: float) -> AnyScreening:
     """The study of a record, for its own revision, as long as the project describes the same options."""
     parameters = json.loads(record.id.parameters)
-    space = place.project.space
+    space = space_then(place.project.space, record)
     if parameters["space"] != space.digest or parameters["options"] != list(space.names):
         raise InputError(
             f"the options in {place.project.file} are not those of {record.id.key}",
@@ -75,6 +107,8 @@ def study_over(
     Raises:
         InputError: where there is no such benchmark or metric.
     """
+    from hati.space import narrowed
+
     parameters = json.loads(record.id.parameters)
     benchmark = _benchmark_of(place, record, parameters["benchmark"])
     return screening(
@@ -83,10 +117,11 @@ def study_over(
         benchmark=benchmark,
         metric=chosen_metric(benchmark, metric),
         revision=parameters["revision"],
-        space=space,
+        space=narrowed(space, isolated_of(record.choice).formulas),
         choice=read_choice(record.choice or ""),
+        alpha=parameters.get("alpha", ALPHA),
         relevant=relevant,
-        remedies=remedies(place, benchmark.name, parameters.get("planned_for")),
+        remedies=remedies(place, benchmark.name, parameters.get("planned_for") or parameters.get("fraction")),
     )
 
 

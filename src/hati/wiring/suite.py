@@ -15,9 +15,10 @@ from hati.report import counted
 from hati.space import count
 from hati.studies.suite import LEVELS, MARGIN, SuiteConclusion, SuitePlan, SuiteStudy, suite_id
 from hati.wiring.campaigns import campaign_of
+from hati.wiring.knowing import important_options
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.screening import chosen_metric
-from hati.wiring.stored import conclude_stored, of_tables
+from hati.wiring.stored import of_tables
 from hati.wiring.table import TableRequest, table_workplace
 from hati.wiring.workplace import Announce, Workplace, mute
 
@@ -31,9 +32,10 @@ RANDOM = "random"
 class SuiteRequest:
     """What a user asks of a suite.
 
-    Without ``options`` those of the last screening are taken. ``runs`` is the number of configurations; a ``budget`` in
-    runs is spent on them, on repetitions of the whole suite where it is larger, and one in time ends the campaign.
-    ``against`` is None, ``random``, or the path of a table, of whose rows those are taken in which ``where`` holds.
+    Without ``options`` those of the most informative screening are taken. ``runs`` is the number of configurations; a
+    ``budget`` in runs is spent on them, on repetitions of the whole suite where it is larger, and one in time ends the
+    campaign. ``against`` is None, ``random``, or the path of a table, of whose rows those are taken in which ``where``
+    holds.
     """
 
     metric: str | None
@@ -165,24 +167,23 @@ def _with_options(plan: SuitePlan, place: Workplace, request: SuiteRequest, metr
         if not request.options:
             raise InputError("--options names none", fix="write --options a,b, or leave it out after a screening")
         return replace(plan, options=request.options)
-    try:
-        found = conclude_stored(place, metric=metric.name)
-    except InputError as error:
+    known = important_options(place, place.project.benchmark(request.benchmark), metric)
+    if known is None:
         raise InputError(
-            "nothing says which options are important",
-            fix=f"name them by --options, or screen first{of_tables(place)} ({error.message})",
-        ) from error
-    space = place.project.space
-    chosen = leading_options(space, found.influential or found.ranking[:1], plan.size)
-    left_out = tuple(name for name in found.influential if name not in chosen)
-    reason = "important" if found.influential else "leading, though not shown to be important,"
+            f"nothing says which options are important for {metric.name}: this space was not screened",
+            fix=f"name them by --options, or screen first{of_tables(place)}",
+        )
+    space, found = place.project.space, known.value
+    chosen = leading_options(space, found.leading, plan.size)
+    left_out = tuple(name for name in found.options if name not in chosen)
+    reason = "important" if found.options else "leading, though not shown to be important,"
     return replace(
         plan,
         options=chosen,
         ranking=found.ranking,
-        options_from=f"{reason} in {found.study}",
+        options_from=f"{reason} in {known.source}; {known.preferred}",
         left_out=left_out,
-        including=runs_for(space, found.influential) if left_out else None,
+        including=runs_for(space, found.options) if left_out else None,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -30,6 +30,7 @@ from hati.studies.validation import (
 )
 from hati.subject import modified_since
 from hati.wiring.campaigns import campaign_of
+from hati.wiring.knowing import screened
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.stored import stored_screening
 from hati.wiring.workplace import Announce, Workplace, mute
@@ -43,10 +44,10 @@ AnyValidation = Validation | Augmenting | Confirming
 
 @dataclass(frozen=True)
 class ValidationRequest:
-    """What a user asks of a validation: of which screening (None: the last), which metric, how, up to which order.
+    """What a user asks of a validation: of which screening, which metric, how, up to which order.
 
-    ``mode`` None: to confirm a screening by a model, else to tell models apart. ``order`` None: 2 for telling models
-    apart, else 3.
+    ``study`` None: the most informative one of the present revision. ``mode`` None: to confirm a screening by a model,
+    else to tell models apart. ``order`` None: 2 for telling models apart, else 3.
     """
 
     study: str | None = None
@@ -60,11 +61,12 @@ class ValidationRequest:
 
 @dataclass(frozen=True)
 class PreparedValidation:
-    """A validation that can be made, resumed or concluded."""
+    """A validation that can be made, resumed or concluded; ``source`` says in words of which screening, and why."""
 
     place: Workplace
     benchmark: Benchmark
     study: AnyValidation
+    source: str = ""
 
     @property
     def budget(self) -> Budget:
@@ -99,7 +101,7 @@ def prepare_validation(place: Workplace, request: ValidationRequest, *, fresh: b
         MeasurementError: where the screening measured nothing.
     """
     budget = runs_of(request.budget)
-    screening = stored_screening(place, request.study, request.metric, request.relevant)
+    screening, source = _to_validate(place, request)
     if screening.revision != place.revision:
         raise InputError(
             f"the subject has changed since {screening.id.key}{_changes(place, place.store.evidence(screening.id))}: "
@@ -122,9 +124,21 @@ def prepare_validation(place: Workplace, request: ValidationRequest, *, fresh: b
     )
 
     def prepared(study: StudyId) -> PreparedValidation:
-        return _prepared(place, found, screening, study, mode, order, budget)
+        return replace(_prepared(place, found, screening, study, mode, order, budget), source=source)
 
     return campaign_of(place, first, prepared, lambda known: known.in_vain, fresh=fresh)
+
+
+def _to_validate(place: Workplace, request: ValidationRequest) -> tuple[AnyScreening, str]:
+    """The screening that is asked for; else the most informative one of this revision, or the last one of another."""
+    last = stored_screening(place, request.study, request.metric, request.relevant)
+    if request.study is not None:
+        return last, ""
+    known = screened(place, last.benchmark, last.metric, revision=place.revision, relevant=request.relevant)
+    if known is None:
+        return last, ""
+    study, _, entry = known
+    return study, f"{entry.source} ({entry.preferred})"
 
 
 def _changes(place: Workplace, evidence: Evidence) -> str:
@@ -175,8 +189,8 @@ def _prepared(
         benchmark=screening.benchmark,
         metric=found.metric,
         revision=found.revision,
-        space=place.project.space,
-        screened=_screened(screening, found, place.store.evidence(screening.id), place.project.space),
+        space=screening.space,
+        screened=_screened(screening, found, place.store.evidence(screening.id), screening.space),
         order=order,
         budget=budget,
         repeats=place.repetitions,
@@ -195,6 +209,8 @@ def validate(
     """
     place, study = prepared.place, prepared.study
     place.store.begin(study.id, prepared.benchmark.metrics, place.machine)
+    if prepared.source:
+        announce(f"validation of {prepared.source}")
     if prepared.finished:
         return study.conclude(prepared.evidence())
     announce(study.described)
@@ -254,7 +270,7 @@ def _screened(screening: AnyScreening, found: ScreeningConclusion, evidence: Evi
     points = found.points
     values = np.array([point.value for point in points])
     scale = ValueScale(found.scale.value)
-    important = [effect for effect in found.effects if effect.important]
+    important = [effect for effect in found.effects if effect.shown]
     typical = float(np.mean(np.abs(values)))
     return Screened(
         study=found.study,

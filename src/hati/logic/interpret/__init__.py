@@ -21,7 +21,7 @@ from hati.logic.interpret.evidence import Evidence, Judged, Scale
 from hati.logic.interpret.interpretation import Interpretation, interpret
 from hati.logic.interpret.judging import verdict_of
 from hati.logic.interpret.measured import Measured
-from hati.logic.interpret.printed import nonparametric, parametric, welch
+from hati.logic.interpret.printed import nonparametric, parametric, printed_level, welch
 from hati.logic.interpret.relation import ALPHA, MARGIN, Limit, Relation, Sign
 from hati.logic.interpret.unseen import fewest_alone
 from hati.logic.interpret.verdict import Verdict
@@ -58,6 +58,7 @@ __all__ = [
     "nonparametric",
     "pairs_to_decide",
     "parametric",
+    "printed_level",
     "verdict_of",
     "welch",
 ]

@@ -14,14 +14,13 @@ from hati.logic.interpret.judging import (
     detectable_of,
     estimate_of,
     interval_of,
-    needed,
     p_values,
     scale_of,
     verdict_of,
 )
 from hati.logic.interpret.measured import Measured
 from hati.logic.interpret.pairs import Pairs
-from hati.logic.interpret.relation import Limit, Relation, Sign
+from hati.logic.interpret.relation import Bounds, Limit, Relation, Sign
 from hati.logic.interpret.unseen import fewest_alone
 from hati.stats import fewest_signs
 
@@ -43,8 +42,8 @@ class Looked(Test, Protocol):
         """The tests of all looks up to so many runs."""
         ...
 
-    def projected(self, size: int) -> OneSided:
-        """What a look after so many runs would say, means and deviations being as they are."""
+    def runs_needed(self, bounds: Bounds, alpha: float) -> int | None:
+        """Runs of a side that decide with 80 % power, if means and deviations hold."""
         ...
 
 
@@ -144,6 +143,5 @@ def _needed(looked: Looked, relation: Relation, right: float) -> int | None:
     decided = _first_decided(looked, relation, right)
     if decided is not None:
         return decided
-    bounds = relation.bounds(right)
-    found = needed(lambda runs: min(p_values(looked.projected(runs), bounds)) <= relation.alpha, looked.fewest)
+    found = looked.runs_needed(relation.bounds(right), relation.alpha)
     return None if found is None else max(found, looked.size + 1)

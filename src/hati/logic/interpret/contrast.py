@@ -12,6 +12,7 @@ from hati.logic.interpret.measured import mean_of
 from hati.logic.interpret.unseen import UNSEEN, unseen
 from hati.stats import (
     POWER,
+    BoundTest,
     noncentrality_of_t,
     skewed_t_above,
     skewed_t_critical,
@@ -87,6 +88,15 @@ class Contrast:
             return 0.0
         return _noncentrality(round(self.df(bound), 2), round(self._critical(bound, alpha), 9)) * error
 
+    def bound_test(self, bound: float, alpha: float) -> BoundTest:
+        """What it takes to show at alpha that the left is beyond the bound."""
+        error = self.standard_error(bound)
+        if error > 0.0:
+            critical = self._critical(bound, alpha)
+        else:
+            critical = 0.0 if self._beyond(1.0, bound) <= alpha else math.inf
+        return BoundTest.of(self._difference(bound), error, critical)
+
     def standard_error(self, bound: float) -> float:
         """Of the difference."""
         return math.sqrt(self.left.square + bound**2 * self.right.square)
@@ -149,6 +159,8 @@ class BesideLimit(Contrast):
 
     def _critical(self, bound: float, alpha: float) -> float:  # noqa: ARG002  # of any bound it is the same
         size = self.left.size
+        if unseen(size) > alpha:
+            return math.inf
         return max(skewed_t_critical(size, alpha), two_kinds_t_critical(size, alpha, UNSEEN))
 
 

@@ -44,9 +44,10 @@ class Evidence:
     ``estimate`` is on the ``scale``, in the metric's unit unless that is a ratio; ``interval`` is of confidence
     1 - 2 alpha, so that each end is where a one-sided test at alpha ends; ``detectable`` is how far beyond its bound
     the truth must be, on the scale, to be told in 80 % of cases. ``runs`` are those of both sides, 0 of a limit, and
-    ``runs_needed`` how many of each would decide if the estimate stayed as it is. Interval, detectable and runs needed
-    are None where there is no such number. ``p_holds`` and ``p_violated`` are as ``Judged`` says; ``remembered`` is how
-    many earlier runs told of the noise; ``remark`` says why there is no verdict where nothing was tested.
+    ``runs_needed`` how many of each decide with 80 % power if the estimate and the noise hold. Interval, detectable and
+    runs needed are None where there is no such number. ``p_holds`` and ``p_violated`` are as ``Judged`` says;
+    ``remembered`` is how many earlier runs told of the noise; ``remark`` says why there is no verdict where nothing was
+    tested.
 
     Raises:
         InputError: for p-values that are none.

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Protocol
 
 from hati.logic.interpret.contrast import Contrast
 from hati.logic.interpret.evidence import Scale
 from hati.logic.interpret.relation import Bounds, Relation, Sign
 from hati.logic.interpret.verdict import Verdict
+from hati.stats import BoundTest, PlannedTest, runs_to_decide
 
-_MOST_RUNS = 10_000
 _ROUNDS = 40
 _PRECISE = 1e-9
 _FARTHEST = 100.0
@@ -38,6 +37,18 @@ class Test(OneSided, Protocol):
 
     def detectable(self, bound: float, alpha: float) -> float:
         """How far beyond the bound the difference must be to be told at alpha in 80 % of cases."""
+        ...
+
+
+class Planned(Protocol):
+    """A test of a number of runs that are to be made."""
+
+    def bound_test(self, bound: float, alpha: float) -> BoundTest:
+        """What it takes to show at alpha that the left is beyond the bound."""
+        ...
+
+    def df(self, bound: float) -> float:
+        """The degrees of freedom of the standard error."""
         ...
 
 
@@ -95,20 +106,17 @@ def detectable_of(test: Test, relation: Relation, right: float, scale: Scale) ->
 
 
 def runs_needed(contrast: Contrast, relation: Relation, fewest: int) -> int | None:
-    """Runs of each side that would decide, means and variances being as they are; None where 10,000 would not."""
+    """Runs of each side that decide with 80 % power, if means and variances hold; None where 10,000 do not."""
     bounds = relation.bounds(contrast.right.mean)
-    return needed(lambda runs: min(p_values(contrast.of(runs), bounds)) <= relation.alpha, fewest)
+    return runs_to_decide(lambda runs: planned(contrast.of(runs), bounds, relation.alpha), fewest)
 
 
-def needed(decides: Callable[[int], bool], fewest: int) -> int | None:
-    """The fewest runs that decide, if more do so too; None where 10,000 do not."""
-    least, most = fewest, _MOST_RUNS
-    if not decides(most):
-        return None
-    while least < most:
-        middle = (least + most) // 2
-        least, most = (least, middle) if decides(middle) else (middle + 1, most)
-    return most
+def planned(test: Planned, bounds: Bounds, alpha: float) -> PlannedTest:
+    """The test that HOLDS or VIOLATED is decided by, as ``p_values`` has it."""
+    ends = [bound for bound in (bounds.low, bounds.high) if bound is not None]
+    shown = [test.bound_test(bound, alpha / len(ends)) for bound in ends]
+    between = (test.bound_test(ends[0], alpha), test.bound_test(ends[1], alpha)) if len(ends) > 1 else None
+    return PlannedTest(shown[0], shown[-1], test.df(ends[0]), between)
 
 
 def _ratio_end(test: Test, left: float, right: float, alpha: float, end: int) -> float:

@@ -10,9 +10,10 @@ import numpy as np
 
 from hati.core import FloatArray
 from hati.logic.interpret.difference import differences
-from hati.logic.interpret.judging import OneSided
+from hati.logic.interpret.judging import OneSided, planned
 from hati.logic.interpret.look import Look
-from hati.stats import POWER, anytime_critical, anytime_e_value, anytime_e_values, noncentrality_of_t
+from hati.logic.interpret.relation import Bounds
+from hati.stats import POWER, BoundTest, anytime_critical, anytime_e_values, looks_to_decide, noncentrality_of_t
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +68,9 @@ class Pairs:
         """The tests of all looks up to that many pairs."""
         return Look(self, size)
 
-    def projected(self, size: int) -> OneSided:
-        """What a look after so many pairs would say, means and deviations being as they are."""
-        return _Projected(self, size)
+    def runs_needed(self, bounds: Bounds, alpha: float) -> int | None:
+        """The number of pairs that decide with 80 % power, if means and deviations hold."""
+        return looks_to_decide(lambda size: planned(_Planned(self, size), bounds, alpha), self.fewest)
 
     @cached_property
     def _paths(self) -> dict[tuple[float, int], FloatArray]:
@@ -91,21 +92,17 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class _Projected:
-    """What a look after ``size`` pairs would say, means and deviations being as they are."""
+class _Planned:
+    """A look after ``size`` pairs, if means and deviations hold."""
 
     pairs: Pairs
     size: int
 
-    def above(self, bound: float) -> float:
-        return self._p_value(self.pairs.mean(bound), bound)
-
-    def below(self, bound: float) -> float:
-        return self._p_value(-self.pairs.mean(bound), bound)
-
-    def _p_value(self, mean: float, bound: float) -> float:
+    def bound_test(self, bound: float, alpha: float) -> BoundTest:
         error = self.pairs.error(bound) * math.sqrt(len(self.pairs.left) / self.size)
-        if mean <= 0.0:
-            return 1.0
-        statistic = mean / error if error > 0.0 else math.inf
-        return min(1.0, max(0.5 / anytime_e_value(statistic, self.size), 0.5**self.size))
+        shown = 0.5**self.size <= alpha
+        critical = anytime_critical(self.size, 2.0 * alpha) if shown else math.inf
+        return BoundTest.of(self.pairs.mean(bound), error, critical)
+
+    def df(self, bound: float) -> float:  # noqa: ARG002  # of any bound they are the same
+        return self.size - 1.0

@@ -68,7 +68,7 @@ def _told(
         Sign.ABOVE: (above, below),
         Sign.EQUAL: (1.0, min(1.0, 2.0 * min(above, below))),
     }[relation.sign]
-    level = 2.0 * relation.alpha if relation.sign is Sign.EQUAL else relation.alpha
+    level = printed_level(relation.sign, relation.alpha)
     kept = holds <= level if relation.sign.strict else violated > level
     return Evidence(
         verdict=Verdict.HOLDS if kept else Verdict.VIOLATED,
@@ -81,6 +81,11 @@ def _told(
         detectable=detectable_of(test, Relation(Sign.AT_MOST, alpha=relation.alpha), right, scale),
         remembered=sum(len(side.history) for side in (first, second) if isinstance(side, Measured)),
     )
+
+
+def printed_level(sign: Sign, alpha: float) -> float:
+    """The level at which a relation is rejected: twice alpha for equality, which is two relations."""
+    return 2.0 * alpha if sign is Sign.EQUAL else alpha
 
 
 def _observed(side: Measured | Limit) -> SideMean:

@@ -100,9 +100,8 @@ def main(arguments: Sequence[str]) -> int:
             original.fails(told.splitlines()[-1])
             return 1
         if recorded.overhead > request.order.overhead:
-            sys.stderr.write(
-                f"hati: reading the clocks took {recorded.overhead:.1%} of an observation: time more at once\n"
-            )
+            share = f"{recorded.overhead:.1%} of an observation"
+            sys.stderr.write(f"hati: the clock's cost or resolution is {share}: time more at once\n")
         if request.order.calls == "single" and not recorded.single:
             sys.stderr.write("hati: calls are too short to be timed one by one: their mean is known, no quantile is\n")
         write(recorded, out.write)

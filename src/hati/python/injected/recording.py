@@ -22,8 +22,8 @@ def _nothing() -> None:
 class Order(NamedTuple):
     """How much to take: ``observations`` or ``seconds``, whichever is reached first, and at least one.
 
-    ``warmup`` observations come before, or as many as ``seconds`` allow; ``overhead`` is the largest share of reading
-    the clocks; ``collector`` is ``on``, ``off`` or ``between`` (off while timing, and run before each observation).
+    ``warmup`` observations come before, or as many as ``seconds`` allow; ``overhead`` is the largest share of the
+    clocks' cost; ``collector`` is ``on``, ``off`` or ``between`` (off while timing, and run before each observation).
     ``calls`` are ``batched`` as the clocks need, or ``single``: each is an observation, where it is long enough.
     """
 
@@ -39,7 +39,7 @@ class Order(NamedTuple):
 class Recorded(NamedTuple):
     """Nanoseconds of each observation, by both clocks (of processor time none where it was not asked for).
 
-    The first ``warmup`` are warm-up; each is of ``batch`` calls; ``overhead`` is the share of reading the clocks.
+    The first ``warmup`` are warm-up; each is of ``batch`` calls; ``overhead`` is the share of the clock's cost.
     ``single`` says whether each is of one call that is long enough for them; ``memory`` is the peak in bytes: of one
     call, which is none of the batches', or since warm-up where a function measures itself.
     """
@@ -105,7 +105,7 @@ def record_calls(calls: Calls, order: Order, see: Callable[[], object] = _nothin
         see()
         return spent
 
-    cost = timing.timer_cost(timed)
+    cost = timing.timer_cost(timed, order.with_cpu)
     memory = _peak(calls, timed)
     size = _size(calls, lambda number: take(number)[0], cost, order)
     calls.settle()
@@ -205,14 +205,14 @@ class _Judge:
         of_loop = not self.controller.timed
         wall, cpu = _columns(self._rounds, self._order.with_cpu) if of_loop else self.controller.spent()
         size = self._size if of_loop else 1
-        return _recorded(self._order, wall, cpu, self._patience.warmup, size, self.cost, peak())
+        return _recorded(self._order, wall, cpu, self._patience.warmup, size, self.cost.wall, peak())
 
-    def _price(self) -> int:
-        """What timing nothing takes."""
+    def _price(self) -> timing.Cost:
+        """The cost of the clocks where nothing is timed."""
         for _ in range(301):
             with self.controller.measure():
                 pass
-        cost = sorted(self.controller.spent()[0])[150]
+        cost = timing.cost_of(*self.controller.spent())
         self.controller.forget()
         return cost
 
@@ -227,7 +227,7 @@ class _Judge:
         elif self._patience is not None:
             self._rounds.append(spent)
             self._patience.count(1)
-        elif spent[0] * self._order.overhead >= self.cost:
+        elif spent[0] * self._order.overhead >= max(self.cost):
             self._patience = Patience(self._order)
         else:
             self._size *= 2

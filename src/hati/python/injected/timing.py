@@ -1,12 +1,14 @@
-"""Timing batches of calls: the loops, what reading the clocks costs, and how large a batch has to be."""
+"""Timing batches of calls: the loops, the cost and resolution of the clocks, and how large a batch has to be."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter_ns, process_time_ns
 from typing import Any, NamedTuple
+
+from .trouble import Trouble
 
 Spent = tuple[int, int]
 """Nanoseconds of real time, and of processor time (0 where it is not asked for)."""
@@ -22,14 +24,20 @@ def timed(call, batch):
     after = wall()
     return after - before, {cpu_spent}
 """
-_LARGEST = 2**22
+LARGEST = 2**26
+"""Calls in a batch at most."""
 _CONFIRMED = 3
 _BEYOND_DOUBT = 10_000
 _EMPTY = 301
+_STEPS = 3
+_READINGS = 2**21
 
 
 class Cost(NamedTuple):
-    """What an observation holds besides the calls: nanoseconds of either clock."""
+    """What the clocks add to an observation: nanoseconds that reading each takes, or its resolution where that is more.
+
+    ``cpu`` is 0 where processor time is not asked for.
+    """
 
     wall: int
     cpu: int
@@ -55,27 +63,65 @@ def loop(shape: str, with_cpu: bool, drained: bool) -> Timed:
     return timed
 
 
-def timer_cost(timed: Timed) -> Cost:
-    """The median of what batches without calls take."""
-    taken = [timed(_nothing, ()) for _ in range(_EMPTY)]
-    return Cost(*(sorted(values)[_EMPTY // 2] for values in zip(*taken)))
+def timer_cost(timed: Timed, with_cpu: bool) -> Cost:
+    """The cost of the clocks in batches that ``timed`` times.
+
+    Raises:
+        Trouble: where a clock stands still.
+    """
+    wall, cpu = zip(*(timed(_nothing, ()) for _ in range(_EMPTY)))
+    return cost_of(wall, cpu if with_cpu else ())
+
+
+def cost_of(wall: Sequence[int], cpu: Sequence[int]) -> Cost:
+    """The median of what observations of nothing take, or the resolution of the clock where that is more.
+
+    ``cpu`` is empty where processor time is not asked for.
+
+    Raises:
+        Trouble: where a clock stands still.
+    """
+    return Cost(
+        max(_median(wall), resolution(perf_counter_ns)),
+        max(_median(cpu), resolution(process_time_ns)) if cpu else 0,
+    )
+
+
+def resolution(clock: Callable[[], int]) -> int:
+    """The nanoseconds from one value of a clock to the next; 0 where they are less than a reading takes.
+
+    Raises:
+        Trouble: where the clock stands still.
+    """
+    steps, repeated, before = [], False, clock()
+    for _ in range(_READINGS):
+        now = clock()
+        if now == before:
+            repeated = True
+            continue
+        steps.append(now - before)
+        if len(steps) == _STEPS:
+            return min(steps) if repeated else 0
+        before = now
+    name = getattr(clock, "__name__", "a clock")
+    raise Trouble(f"{name} stands still for {_READINGS} readings: nothing can be timed")
 
 
 def batch_size(take: Callable[[int], int], cost: Cost, share: float) -> int:
-    """The number of calls of which the cost of reading the clocks is at most that share.
+    """The number of calls of which the cost of the clocks is at most that share.
 
     ``take`` times a batch of that many calls, in nanoseconds; the shortest of three has to be long enough, or one so
     long that no disturbance makes it so.
     """
     enough = max(cost) / share
     size = 1
-    while size < _LARGEST:
+    while size < LARGEST:
         shortest = confirmed(take, size, enough)
         if shortest >= enough:
             break
         wanted = size * enough / max(shortest, 1.0)
         size = max(2 * size, min(math.ceil(1.2 * wanted), 16 * size))
-    return min(size, _LARGEST)
+    return min(size, LARGEST)
 
 
 def confirmed(take: Callable[[int], int], size: int, enough: float) -> float:
@@ -86,6 +132,10 @@ def confirmed(take: Callable[[int], int], size: int, enough: float) -> float:
         if shortest < enough or shortest > _BEYOND_DOUBT * enough:
             break
     return shortest
+
+
+def _median(values: Sequence[int]) -> int:
+    return sorted(values)[len(values) // 2]
 
 
 def _nothing() -> None:

@@ -4,6 +4,24 @@ The runs of one thing are split in halves, again and again, and the halves compa
 """
 
 from hati.studies.audit.auditing import AuditRequest, audit
-from hati.studies.audit.conclusion import Audit, AuditedBenchmark, ClusterAlarms, Directions, InTime
+from hati.studies.audit.conclusion import (
+    Audit,
+    AuditedBenchmark,
+    ClusterAlarms,
+    Directions,
+    InTime,
+    RecommendedStatistic,
+    StatisticSensitivity,
+)
 
-__all__ = ["Audit", "AuditRequest", "AuditedBenchmark", "ClusterAlarms", "Directions", "InTime", "audit"]
+__all__ = [
+    "Audit",
+    "AuditRequest",
+    "AuditedBenchmark",
+    "ClusterAlarms",
+    "Directions",
+    "InTime",
+    "RecommendedStatistic",
+    "StatisticSensitivity",
+    "audit",
+]

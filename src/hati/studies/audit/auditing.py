@@ -10,12 +10,30 @@ import numpy as np
 from hati.core import InputError, Sample, generator
 from hati.stats import Proportion, clustered_proportion, sign_test
 from hati.studies.audit.cautions import cautions
-from hati.studies.audit.conclusion import Audit, AuditedBenchmark, ClusterAlarms, Directions
+from hati.studies.audit.conclusion import (
+    Audit,
+    AuditedBenchmark,
+    ClusterAlarms,
+    Directions,
+    RecommendedStatistic,
+    StatisticSensitivity,
+)
 from hati.studies.audit.drift import Later, in_time, later, later_halves
-from hati.studies.audit.outcomes import Marks, Outcomes, cluster_alarms, clustered, random_outcomes
+from hati.studies.audit.outcomes import Marks, Outcomes, cluster_outcomes, clustered, random_outcomes
 from hati.studies.audit.sensitivity import found_mostly
-from hati.studies.audit.splitting import FEWEST_RUNS, Halves, correlation, halves
-from hati.studies.comparison import Pair, Question, Sides, earlier_samples, sides_of
+from hati.studies.audit.splitting import FEWEST_RUNS, Halves, Whole, correlation, halves
+from hati.studies.comparison import (
+    CANDIDATES,
+    Pair,
+    Question,
+    Statistic,
+    candidate_values,
+    choose_statistic,
+    combined_ratios,
+    earlier_samples,
+    sides_of,
+    variance_ratios,
+)
 
 SPLITS = 20
 _MOST_SPLITS = 10_000
@@ -84,6 +102,8 @@ def audit(
         detectable=found_mostly(outcomes.changes),
         clusters=_clusters(chosen, splits, question, watch),
         in_time=in_time(chosen, decisions, [each.verdict for each in ends], outcomes.surprise),
+        by_statistic=_by_statistic(chosen, wholes, splits, question, watch),
+        recommended=_recommended(wholes),
         rows=tuple(_row(sample, outcomes, place, ends[place]) for place, sample in enumerate(chosen)),
         left_out=tuple(sample for sample in samples if len(sample.runs) < FEWEST_RUNS),
     )
@@ -98,11 +118,16 @@ def _too_few(samples: Sequence[Sample]) -> InputError:
     )
 
 
-def _wholes(samples: Sequence[Sample], question: Question, history: Sequence[Sample]) -> list[Sides]:
-    """What stands for the runs of each, as both sides of a comparison with itself."""
+def _wholes(samples: Sequence[Sample], question: Question, history: Sequence[Sample]) -> list[Whole]:
+    """What stands for the runs of each, as both sides of a comparison with itself, by all statistics."""
     itself = [Pair(sample, sample) for sample in samples]
-    earlier = earlier_samples(itself, history)
-    return [sides_of(pair, question.statistic, known) for pair, known in zip(itself, earlier, strict=True)]
+    found = []
+    for pair, known in zip(itself, earlier_samples(itself, history), strict=True):
+        asked = {question.statistic} if isinstance(question.statistic, Statistic) else set()
+        sides = {statistic: sides_of(pair, statistic, known) for statistic in {*CANDIDATES, *asked}}
+        ratios = variance_ratios([candidate_values(sample) for sample in known])
+        found.append(Whole(pair.before.metric.name, sides, ratios))
+    return found
 
 
 def _splits(samples: Sequence[Sample], request: AuditRequest) -> list[_Split]:
@@ -120,15 +145,46 @@ def _clusters(
         return None
     own = [samples[place] for place in places]
     of_them = [[split[place] for place in places] for split in splits]
-    marks = cluster_alarms(own, _watched(of_them, len(splits), watch), question)
-    return ClusterAlarms(_share(marks, own), tuple(sample.benchmark for sample in own))
+    found = cluster_outcomes(own, _watched(of_them, len(splits), watch), question)
+    names = tuple(sample.benchmark for sample in own)
+    return ClusterAlarms(_share(found.alarms, own), _share(found.misplaced, own), names)
 
 
 def _watched(splits: Sequence[_Split], before: int, watch: Watch) -> Iterator[_Split]:
-    """The splits, each of which is two steps: of whole runs, and of clusters."""
+    """The splits, each of which is a step: of whole runs, of clusters, and of each statistic."""
     for number, split in enumerate(splits):
         yield split
-        watch(before + number + 1, 2 * len(splits))
+        watch(before + number + 1, (2 + len(CANDIDATES)) * len(splits))
+
+
+def _by_statistic(
+    samples: Sequence[Sample],
+    wholes: Sequence[Whole],
+    splits: Sequence[_Split],
+    question: Question,
+    watch: Watch,
+) -> tuple[StatisticSensitivity, ...]:
+    """What each statistic finds in the same splits."""
+    found = []
+    for number, statistic in enumerate(CANDIDATES):
+        watched = _watched(splits, (2 + number) * len(splits), watch)
+        outcomes = random_outcomes(samples, wholes, watched, replace(question, statistic=statistic))
+        found.append(StatisticSensitivity(statistic, found_mostly(outcomes.changes)))
+    return tuple(found)
+
+
+def _recommended(wholes: Sequence[Whole]) -> tuple[RecommendedStatistic, ...]:
+    """For each metric the statistic that varies least between all runs: for later ones, so these may decide."""
+    found = []
+    for metric in dict.fromkeys(whole.metric for whole in wholes):
+        own = [
+            ratios
+            for whole in wholes
+            if whole.metric == metric
+            and (ratios := variance_ratios([np.array([whole.sides[one].before.values for one in CANDIDATES])]))
+        ]
+        found.append(RecommendedStatistic(metric, choose_statistic(combined_ratios(own), ())))
+    return tuple(found)
 
 
 def _share(marks: Marks, samples: Sequence[Sample]) -> Proportion:

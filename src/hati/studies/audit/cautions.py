@@ -6,13 +6,16 @@ from hati.studies.audit.conclusion import Audit
 
 _LEVEL = 0.05
 _DIRECTIONS = 0.01
+_COARSER = 1.25
 _FAR = 0.005
 """Three rates and more are looked at: an audit should not cry wolf itself."""
 
 
 def cautions(found: Audit) -> tuple[str, ...]:
     """In sentences; what was measured is beyond its level by more than chance."""
-    return tuple(text for text in (_wolf(found), _one_sided(found), _drift(found), _missing(found)) if text)
+    return tuple(
+        text for text in (_wolf(found), _one_sided(found), _drift(found), _coarse(found), _missing(found)) if text
+    )
 
 
 def _wolf(found: Audit) -> str:
@@ -23,6 +26,7 @@ def _wolf(found: Audit) -> str:
     ]
     if found.clusters is not None:
         measured.append((found.clusters.alarms, "comparisons with clusters tell a change of one"))
+        measured.append((found.clusters.misplaced, "comparisons of shifted halves find another change of clusters"))
     for rate, what in measured:
         if rate.p_above(found.alpha) <= _FAR:
             return (
@@ -50,6 +54,21 @@ def _drift(found: Audit) -> str:
     return (
         f"earlier and later runs differ more than random halves do ({alarms}): what is measured drifts, and of two"
         " campaigns one after the other that would pass for a change; measure what is compared alternately"
+    )
+
+
+def _coarse(found: Audit) -> str:
+    """Another statistic finds much smaller changes in the same runs."""
+    wanted = {each.choice.statistic for each in found.recommended}
+    best = next((each for each in found.by_statistic if wanted == {each.statistic}), None)
+    if best is None or best.detectable is None or str(best.statistic) == found.statistic:
+        return ""
+    if found.detectable is not None and found.detectable <= _COARSER * best.detectable:
+        return ""
+    here = "none" if found.detectable is None else _percent(found.detectable)
+    return (
+        f"the {best.statistic.title} of runs finds a change of {_percent(best.detectable)}, this comparison {here}:"
+        f" compare with --statistic {best.statistic}, or give these runs as --history"
     )
 
 

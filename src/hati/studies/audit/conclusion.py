@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hati.core import Sample
 from hati.stats import Proportion
-from hati.studies.comparison import Verdict
+from hati.studies.comparison import Statistic, StatisticChoice, Verdict
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,14 @@ class Directions:
 
 @dataclass(frozen=True)
 class ClusterAlarms:
-    """Of the ``benchmarks`` whose observations form clusters the share of comparisons with a changed cluster."""
+    """Of the ``benchmarks`` whose observations form clusters the share of comparisons with a changed cluster.
+
+    ``misplaced`` is the share in which, all of one half being smaller by the margin, a cluster is said to have become
+    larger, or its share to have changed.
+    """
 
     alarms: Proportion
+    misplaced: Proportion
     benchmarks: tuple[str, ...]
 
 
@@ -41,6 +46,22 @@ class InTime:
     faster: int
     direction: Directions
     p_value: float
+
+
+@dataclass(frozen=True)
+class StatisticSensitivity:
+    """The smallest change, a fraction, that is found in 80 % of all cases by a statistic; None where none is."""
+
+    statistic: Statistic
+    detectable: float | None
+
+
+@dataclass(frozen=True)
+class RecommendedStatistic:
+    """The statistic of a metric that varies least between the audited runs, for later ones."""
+
+    metric: str
+    choice: StatisticChoice
 
 
 @dataclass(frozen=True)
@@ -71,7 +92,8 @@ class Audit:
     benchmark does, ``uncorrected`` that of p-values up to alpha; all of nothing having changed. ``same`` and
     ``false_same`` are the shares that are called the same, with no change and with one of the margin. ``clusters`` is
     None where no observations form any.
-    ``detectable`` is the smallest change of one benchmark alone that is found in 80 % of all cases.
+    ``detectable`` is the smallest change of one benchmark alone that is found in 80 % of all cases; ``by_statistic``
+    the same for each statistic alone.
     """
 
     alpha: float
@@ -87,6 +109,8 @@ class Audit:
     directions: Directions
     clusters: ClusterAlarms | None
     detectable: float | None
+    by_statistic: tuple[StatisticSensitivity, ...]
+    recommended: tuple[RecommendedStatistic, ...]
     in_time: InTime
     rows: tuple[AuditedBenchmark, ...]
     left_out: tuple[Sample, ...]

@@ -12,8 +12,8 @@ from hati.core import Better, FloatArray, Sample
 from hati.stats import proportion, sign_test
 from hati.studies.audit.conclusion import Directions, InTime
 from hati.studies.audit.outcomes import surprise
-from hati.studies.audit.splitting import halves, order_in_time
-from hati.studies.comparison import Decision, Question, Sides, Verdict, decide, ratio_of
+from hati.studies.audit.splitting import Whole, compared_halves, halves, order_in_time
+from hati.studies.comparison import Decision, Question, Verdict, decide, ratio_of
 
 
 class Later(NamedTuple):
@@ -23,13 +23,12 @@ class Later(NamedTuple):
     ratio: float | None
 
 
-def later_halves(samples: Sequence[Sample], wholes: Sequence[Sides], question: Question) -> list[Decision]:
+def later_halves(samples: Sequence[Sample], wholes: Sequence[Whole], question: Question) -> list[Decision]:
     """Of all samples the earlier half of the runs against the later one, compared together."""
-    found = []
-    for sample, whole in zip(samples, wholes, strict=True):
-        order = order_in_time(sample)
-        found.append(halves(np.arange(len(sample.runs)) if order is None else order).values(whole))
-    return decide(found, question)[0]
+    orders = [(order_in_time(sample), len(sample.runs)) for sample in samples]
+    split = [halves(np.arange(runs) if order is None else order) for order, runs in orders]
+    sides, rest = compared_halves(wholes, split, question)
+    return decide(sides, question, rest)[0]
 
 
 def later(decision: Decision, question: Question, sample: Sample) -> Later:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -35,14 +34,16 @@ def same_though_changed(decision: Decision, question: Question) -> bool:
     """Whether two are called the same where the second is larger by the margin than it is."""
     if decision.q_value is None or decision.scale == 0.0:
         return False
-    changed = replace(decision.decided, estimate=decision.decided.estimate + question.limit)
-    return changed.within(-question.limit, question.limit) <= question.alpha
+    return decision.shifted(question.limit).within(question) <= question.alpha
 
 
 def _smallest(decision: Decision, question: Question) -> float:
     if decision.q_value is None or decision.scale == 0.0:
         return math.inf
     decided = decision.decided
-    not_the_same = question.limit - t_quantile(1.0 - question.alpha, decided.df) * decided.standard_error
-    shift = max(0.0, decided.significant(decision.level), not_the_same) - decided.estimate
+    not_the_same = min(
+        question.limit - t_quantile(1.0 - question.alpha, part.df) * part.standard_error - part.estimate
+        for part in decision.levels
+    )
+    shift = max(-decided.estimate, decided.significant(decision.own_level) - decided.estimate, not_the_same)
     return max(0.0, ratio_of(shift, decision.scale) - 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,11 +11,33 @@ import numpy as np
 
 from hati.core import Sample
 from hati.stats import Index
-from hati.studies.comparison import Pair, Sides
+from hati.studies.comparison import (
+    CANDIDATES,
+    MEAN,
+    MeanSides,
+    Pair,
+    Question,
+    RunValues,
+    Sides,
+    Statistic,
+    VarianceRatios,
+    choose_for_each,
+)
 
 FEWEST_RUNS = 4
 """Fewer cannot be split in halves of which each tells its noise."""
 _ALIKE = 0.03
+
+
+class Whole(NamedTuple):
+    """All runs of a sample as both sides of a comparison with itself, by each statistic that may stand for a run.
+
+    ``earlier`` is what earlier samples say of these statistics, None where there are none.
+    """
+
+    metric: str
+    sides: Mapping[Statistic, Sides]
+    earlier: VarianceRatios | None = None
 
 
 class Halves(NamedTuple):
@@ -31,6 +54,30 @@ class Halves(NamedTuple):
         """Their runs."""
         before, after = (tuple(sample.runs[place] for place in places) for places in self)
         return Pair(replace(sample, runs=before), replace(sample, runs=after))
+
+
+def compared_halves(
+    wholes: Sequence[Whole], split: Sequence[Halves], question: Question
+) -> tuple[list[Sides], list[MeanSides | None]]:
+    """The halves of all samples as `compare` has them: by the statistic asked for, or chosen from the other samples."""
+    each = list(zip(wholes, split, strict=True))
+    if isinstance(question.statistic, Statistic):
+        statistic = question.statistic
+        return [own.values(whole.sides[statistic]) for whole, own in each], [None] * len(each)
+    values = [
+        [np.array([side.of(places).values for side in _all_runs(whole)]) for places in own] for whole, own in each
+    ]
+    choices = choose_for_each([whole.metric for whole in wholes], values, [whole.earlier for whole in wholes])
+    found = [own.values(whole.sides[choice.statistic]) for (whole, own), choice in zip(each, choices, strict=True)]
+    rest = [
+        MeanSides.of(own.values(whole.sides[MEAN]), sides) if choice.keeps_mean else None
+        for (whole, own), choice, sides in zip(each, choices, found, strict=True)
+    ]
+    return found, rest
+
+
+def _all_runs(whole: Whole) -> list[RunValues]:
+    return [whole.sides[statistic].before for statistic in CANDIDATES]
 
 
 def halves(order: Index) -> Halves:

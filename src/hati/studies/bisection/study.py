@@ -134,7 +134,7 @@ class Bisection:
         return tuple(revision.id for revision in self.revisions)
 
     def _levels(self, evidence: Evidence) -> Levels:
-        return Levels(evidence, self.metric, self.question.statistic, self._alpha)
+        return Levels(evidence, self.metric, self.question.fixed, self._alpha)
 
     @property
     def _alpha(self) -> float:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hati.core import generator
 from hati.stats import bootstrap_interval
 from hati.studies.comparison.conclusion import Comparison, Comparisons, IntervalMethod
-from hati.studies.comparison.deciding import sides_of
+from hati.studies.comparison.deciding import Compared
 from hati.studies.comparison.decisions import on_scale, ratio_of
 from hati.studies.comparison.matching import Pair
 from hati.studies.comparison.question import Question
@@ -36,7 +36,10 @@ def with_bootstrap_intervals(told: Comparisons, found: Sequence[Pair], question:
 def _row(row: Comparison, pair: Pair, question: Question, seed: int) -> Comparison:
     if row.change.interval is None:
         return row
-    before, after, scale = on_scale(sides_of(pair, question.statistic))
+    assert row.choice is not None
+    compared = Compared.of(pair, row.choice)
+    tail = compared.rest.tail if compared.rest is not None and row.change.of_tail else compared.own
+    before, after, scale = on_scale(tail)
     rng = generator(seed, "bootstrap", *pair.before.identity)
     found = bootstrap_interval(before, after, 1.0 - question.alpha, rng)
     interval = None if found is None else (ratio_of(found[0], scale), ratio_of(found[1], scale))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from hati.core import Better, conversion
 from hati.stats import Cluster, Difference, difference, matched_clusters
 from hati.studies.comparison.conclusion import Change, ClusterChange, ClusterSide, Verdict
-from hati.studies.comparison.decisions import Decision, corrected
+from hati.studies.comparison.decisions import Decision, corrected, p_values_of
 from hati.studies.comparison.matching import Pair
 from hati.studies.comparison.question import Question
 
@@ -30,15 +31,23 @@ def cluster_changes(found: Sequence[Pair], question: Question) -> list[tuple[Clu
 
     The run is the unit here too: it counts as the median of its observations in the cluster, and as the share of them.
     The p-values of all pairs' centres are corrected together, and so are those of the shares (false discovery rate).
+    Where shares of a pair changed, these are reported alone.
     """
     matched = [_matched(pair) for pair in found]
     every = [cluster for own in matched for cluster in own]
-    moved = iter(corrected([one.moved for one in every], question.alpha))
-    mixed = iter(corrected([one.mixed for one in every], question.alpha))
+    moved = iter(corrected(p_values_of([one.moved for one in every]), question.alpha))
+    mixed = iter(corrected(p_values_of([one.mixed for one in every]), question.alpha))
     return [
-        tuple(_changed(one, next(moved), next(mixed)[0], question, pair.before.metric.better) for one in own)
+        _of_one_kind([_changed(one, next(moved), next(mixed)[0], question, pair.before.metric.better) for one in own])
         for pair, own in zip(found, matched, strict=True)
     ]
+
+
+def _of_one_kind(parts: Sequence[ClusterChange]) -> tuple[ClusterChange, ...]:
+    """Where fractions moved, no change of a centre: observations that changed from one cluster to another move both."""
+    if not any(part.share_moved for part in parts):
+        return tuple(parts)
+    return tuple(replace(part, change=Change(Verdict.INCONCLUSIVE)) if part.change.told else part for part in parts)
 
 
 def _matched(pair: Pair) -> list[_Matched]:

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from hati.core import Configuration, Metric, Workload
 from hati.stats import TwoSampleTest
+from hati.studies.comparison.choosing import StatisticChoice
 
 
 class Verdict(StrEnum):
@@ -49,7 +50,8 @@ class Change:
     ``q_value`` the same corrected for all that were compared; ``detectable`` the smallest change, a fraction, that
     would have been found with 80 % power, and ``runs_needed`` how many runs of each sample would decide. They are None
     where nothing is known of the noise, or no number of runs up to 10,000 would do; the ratio where the first value is
-    zero, or there is none.
+    zero, or there is none. Where it is ``of_tail``, ratio and interval are those of the mean relative to the statistic,
+    which itself did not change significantly.
     """
 
     verdict: Verdict
@@ -59,6 +61,7 @@ class Change:
     q_value: float | None = None
     detectable: float | None = None
     runs_needed: int | None = None
+    of_tail: bool = False
 
     @property
     def told(self) -> bool:
@@ -102,7 +105,8 @@ class ClusterChange:
 class Comparison:
     """One benchmark's two samples, by what stands for their runs and, where there are several, by ``clusters``.
 
-    ``tests`` are classical ones of the runs' medians, where they were asked for.
+    ``tests`` are classical ones of the runs' medians, where they were asked for; ``choice`` is why a run counts as it
+    does, where that was chosen.
     """
 
     benchmark: str
@@ -114,6 +118,7 @@ class Comparison:
     after: Side
     clusters: tuple[ClusterChange, ...] = ()
     tests: tuple[TwoSampleTest, ...] = ()
+    choice: StatisticChoice | None = None
 
     @property
     def verdicts(self) -> frozenset[Verdict]:

@@ -6,16 +6,18 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from statistics import fmean
+from typing import NamedTuple
 
 from hati.core import FloatArray, Sample, conversion
 from hati.harness import disturbances
 from hati.stats import Difference
+from hati.studies.comparison.choosing import StatisticChoice, statistics_of
 from hati.studies.comparison.clusters import cluster_changes
 from hati.studies.comparison.conclusion import ClusterChange, Comparison, Comparisons, Side
-from hati.studies.comparison.decisions import Decision, Sides, decide, spread_of
+from hati.studies.comparison.decisions import Decision, MeanSides, Sides, decide, spread_of
 from hati.studies.comparison.matching import Pair, earlier_samples
 from hati.studies.comparison.question import Question
-from hati.studies.comparison.statistic import RunValues, Statistic, run_values
+from hati.studies.comparison.statistic import MEAN, RunValues, Statistic, run_values
 
 
 def compare(
@@ -28,18 +30,18 @@ def compare(
     how unsteady runs are within themselves (`variance_prior`), and from earlier samples of the same, the ``history``
     (`earlier_variances`). A change is told if it is significant at alpha over all pairs (false discovery rate) and not
     shown to be within the margin; two are the same if two one-sided tests at alpha each say so. Where observations form
-    clusters, these are compared too (`cluster_changes`).
+    clusters, these are compared too (`cluster_changes`). A statistic that is to be chosen is so for each pair, from
+    its history or the other pairs (`choose_statistics`).
 
     Raises:
         InputError: where the units of a pair cannot be converted.
     """
-    sides = [
-        sides_of(pair, question.statistic, before)
-        for pair, before in zip(found, earlier_samples(found, history), strict=True)
-    ]
-    decisions, prior = decide(sides, question)
+    earlier = earlier_samples(found, history)
+    choices = statistics_of(found, question, earlier)
+    compared = [Compared.of(*each) for each in zip(found, choices, earlier, strict=True)]
+    decisions, prior = decide([each.own for each in compared], question, [each.rest for each in compared])
     clusters = cluster_changes(found, question)
-    rows = tuple(_row(*each, question) for each in zip(found, sides, decisions, clusters, strict=True))
+    rows = tuple(_row(*each, question) for each in zip(found, compared, choices, decisions, clusters, strict=True))
     return Comparisons(
         question.alpha,
         question.margin,
@@ -48,8 +50,25 @@ def compare(
         prior.df,
         _mean_ratios(rows),
         (*warnings, *_remarked(found)),
-        sum(bool(each.earlier) for each in sides),
+        sum(map(bool, earlier)),
     )
+
+
+class Compared(NamedTuple):
+    """What stands for the runs of a pair, and what the mean is beside it where it keeps a part of alpha."""
+
+    own: Sides
+    rest: MeanSides | None
+
+    @classmethod
+    def of(cls, pair: Pair, choice: StatisticChoice, earlier: Sequence[Sample] = ()) -> Compared:
+        """Those of a pair.
+
+        Raises:
+            InputError: where the units cannot be converted.
+        """
+        own = sides_of(pair, choice.statistic, earlier)
+        return cls(own, MeanSides.of(sides_of(pair, MEAN, earlier), own) if choice.keeps_mean else None)
 
 
 def sides_of(pair: Pair, statistic: Statistic, earlier: Sequence[Sample] = ()) -> Sides:
@@ -66,25 +85,34 @@ def sides_of(pair: Pair, statistic: Statistic, earlier: Sequence[Sample] = ()) -
 
 
 def _row(
-    pair: Pair, sides: Sides, decision: Decision, clusters: tuple[ClusterChange, ...], question: Question
+    pair: Pair,
+    compared: Compared,
+    choice: StatisticChoice,
+    decision: Decision,
+    clusters: tuple[ClusterChange, ...],
+    question: Question,
 ) -> Comparison:
     first = pair.before
+    shown, noise = compared.own, decision.decided
+    if compared.rest is not None and decision.rest is not None and decision.of_tail:
+        shown, noise = compared.rest.mean, decision.rest.mean
     return Comparison(
         benchmark=first.benchmark,
         configuration=first.configuration,
         workload=first.workload,
         metric=first.metric,
         change=decision.change(question, first.metric.better),
-        before=_side(first, sides.before.values, decision, question),
-        after=_side(pair.after, sides.after.values, decision, question),
+        before=_side(first, shown.before.values, noise, decision.scale, question),
+        after=_side(pair.after, shown.after.values, noise, decision.scale, question),
         clusters=clusters,
+        choice=choice,
     )
 
 
-def _side(sample: Sample, values: FloatArray, decision: Decision, question: Question) -> Side:
-    decided, mean = decision.decided, float(values.mean())
+def _side(sample: Sample, values: FloatArray, decided: Difference, scale: float | None, question: Question) -> Side:
+    mean = float(values.mean())
     alone = Difference(0.0, decided.variance / 2.0, decided.own, (len(values), len(values)), decided.borrowed)
-    width = spread_of(alone.half_width(1.0 - question.alpha), mean, decision.scale)
+    width = spread_of(alone.half_width(1.0 - question.alpha), mean, scale)
     return Side(
         mean,
         width,

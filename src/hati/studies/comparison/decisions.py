@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,8 @@ from hati.studies.comparison.question import Question
 from hati.studies.comparison.statistic import RunValues
 
 POWER = 0.8
+TAIL_PART = 0.25
+"""The part of alpha that the tail keeps where a run does not count as its mean."""
 _LARGEST = 700.0
 """The logarithm of the largest ratio."""
 
@@ -36,37 +39,121 @@ class Sides(NamedTuple):
     earlier: tuple[RunValues, ...] = ()
 
 
+class MeanSides(NamedTuple):
+    """The same runs by their ``mean``, and by their ``tail``, which is the mean relative to the statistic.
+
+    What changes a part of the observations alone changes the tail: what the mean and the statistic have in common, such
+    as the level of each run, cancels in it.
+    """
+
+    mean: Sides
+    tail: Sides
+
+    @classmethod
+    def of(cls, mean: Sides, own: Sides) -> MeanSides:
+        """Those of runs by their mean and by the statistic; all of both samples are above zero."""
+        earlier = zip(mean.earlier, own.earlier, strict=True)
+        tails = (one.relative_to(other) for one, other in earlier if min(one.values.min(), other.values.min()) > 0.0)
+        tail = Sides(mean.before.relative_to(own.before), mean.after.relative_to(own.after), tuple(tails))
+        return cls(mean, tail)
+
+
+class MeanDifference(NamedTuple):
+    """Those differences, with what all pairs say of their noise."""
+
+    mean: Difference
+    tail: Difference
+
+    @property
+    def told(self) -> bool:
+        """Whether the tail says anything: it does not where runs have so few observations that it is their mean."""
+        return self.tail.told and (self.tail.standard_error > 0.0 or self.tail.estimate != 0.0)
+
+
 class Decision(NamedTuple):
     """The difference of a pair with what all pairs say of its noise.
 
     It is of logarithms, or where ``scale`` is given of values divided by that, the size of the first mean, unless
     that is zero. ``q_value`` is the p-value corrected for all pairs, None where nothing is known of the noise;
-    ``level`` is the largest p-value that would be told beside the others.
+    ``level`` is the largest p-value that is significant, given the others. Where the statistic is not the mean and
+    ``rest`` is given, the tail has a part of the level.
     """
 
     decided: Difference
     scale: float | None
     q_value: float | None
     level: float
+    rest: MeanDifference | None = None
+
+    @property
+    def p_value(self) -> float:
+        """Of no difference of the statistic and of the tail, each with its part (Bonferroni, weighted)."""
+        return p_value_of(self.decided, self.rest)
+
+    @property
+    def own_level(self) -> float:
+        """The largest p-value of the statistic alone that is significant."""
+        return self.level if self.rest is None else self.level * (1.0 - TAIL_PART)
+
+    @property
+    def of_tail(self) -> bool:
+        """Whether it is the tail alone that differs."""
+        if self.rest is None or self.q_value is None:
+            return False
+        return self.decided.p_value > self.own_level and self.rest.tail.p_value <= self.level * TAIL_PART
+
+    @property
+    def levels(self) -> tuple[Difference, ...]:
+        """All that must lie within the margin for two to be the same: the statistic, and the mean too."""
+        return (self.decided,) if self.rest is None else (self.decided, self.rest.mean)
+
+    def within(self, question: Question) -> float:
+        """The p-value of lying within the margin."""
+        return max(part.within(-question.limit, question.limit) for part in self.levels)
+
+    def shifted(self, shift: float) -> Decision:
+        """The same, all values of the second sample being larger by that on the scale."""
+        decided = replace(self.decided, estimate=self.decided.estimate + shift)
+        if self.rest is None:
+            return self._replace(decided=decided)
+        mean = replace(self.rest.mean, estimate=self.rest.mean.estimate + shift)
+        return self._replace(decided=decided, rest=self.rest._replace(mean=mean))
 
     def change(self, question: Question, better: Better) -> Change:
         """What is told of it; ratios of a first mean of zero are None."""
         decided, verdict = self.decided, self.verdict(question, better)
+        part = 1.0
+        if self.rest is not None:
+            part = TAIL_PART if self.of_tail else 1.0 - TAIL_PART
+            decided = self.rest.tail if self.of_tail else decided
         if self.q_value is None:
             return Change(verdict, None if self.scale == 0.0 else _finite(self._ratio(decided.estimate)))
         if self.scale == 0.0:
-            return Change(verdict, p_value=decided.p_value, q_value=self.q_value)
-        width = decided.half_width(1.0 - question.alpha)
+            return Change(verdict, p_value=self.p_value, q_value=self.q_value)
+        width = decided.half_width(1.0 - part * question.alpha)
         low, high = self._ratio(decided.estimate - width), self._ratio(decided.estimate + width)
         return Change(
             verdict=verdict,
             ratio=_finite(self._ratio(decided.estimate)),
             interval=(low, high) if math.isfinite(high) else None,
-            p_value=decided.p_value,
+            p_value=self.p_value,
             q_value=self.q_value,
             detectable=_finite(self._ratio(self._detectable(question)) - 1.0),
-            runs_needed=decided.runs_needed(question.alpha, -question.limit, question.limit, self.level),
+            runs_needed=self._runs_needed(question, verdict),
+            of_tail=self.of_tail,
         )
+
+    def _runs_needed(self, question: Question, verdict: Verdict) -> int | None:
+        """Those that find a change of the statistic, or show both means to be within the margin."""
+        own, alpha, limit = self.decided, question.alpha, question.limit
+        needed = own.runs_needed(alpha, -limit, limit, self.own_level)
+        if self.rest is None or abs(own.estimate) > limit:
+            return needed
+        mean = self.rest.mean.runs_needed(alpha, -limit, limit, self.own_level)
+        same = None if needed is None or mean is None else max(needed, mean)
+        changed = own.runs_needed(alpha, 0.0, 0.0, self.own_level)
+        found = min((each for each in (same, changed) if each is not None), default=None)
+        return found if found is None or verdict is not Verdict.INCONCLUSIVE else max(found, min(own.runs) + 1)
 
     def verdict(self, question: Question, better: Better) -> Verdict:
         """The same where two one-sided tests say so, else a change where it is significant over all pairs."""
@@ -76,46 +163,82 @@ class Decision(NamedTuple):
             return Verdict.SAME
         if self.q_value > question.alpha:
             return Verdict.INCONCLUSIVE
-        worse = self.decided.estimate > 0.0 if better is Better.LOWER else self.decided.estimate < 0.0
+        estimate = self.rest.tail.estimate if self.rest is not None and self.of_tail else self.decided.estimate
+        worse = estimate > 0.0 if better is Better.LOWER else estimate < 0.0
         return Verdict.SLOWER if worse else Verdict.FASTER
 
     def _same(self, question: Question) -> bool:
         """No margin is a share of a mean of zero: only what never differs is the same as that."""
         if self.scale == 0.0:
             return self.decided.estimate == self.decided.standard_error == 0.0
-        return self.decided.within(-question.limit, question.limit) <= question.alpha
+        return self.within(question) <= question.alpha
 
     def _detectable(self, question: Question) -> float:
         """What is significant with the power, and not shown to be within the margin."""
         decided = self.decided
         apart = t_quantile(1.0 - question.alpha, decided.df) - t_quantile(POWER, decided.df)
-        return max(decided.detectable(self.level, POWER), question.limit - apart * decided.standard_error)
+        return max(decided.detectable(self.own_level, POWER), question.limit - apart * decided.standard_error)
 
     def _ratio(self, size: float) -> float:
         return ratio_of(size, self.scale)
 
 
-def decide(sides: Sequence[Sides], question: Question) -> tuple[list[Decision], VariancePrior]:
-    """The decisions of pairs that are compared together, and what they say of each other's noise."""
+def decide(
+    sides: Sequence[Sides], question: Question, rest: Sequence[MeanSides | None] = ()
+) -> tuple[list[Decision], VariancePrior]:
+    """The decisions of pairs that are compared together, and what they say of each other's noise.
+
+    Where ``rest`` is given, for each pair or None, a change of the mean is looked for too.
+    """
+    decided, scales, prior = _informed(sides)
+    kept = _mean_differences(rest or [None] * len(sides))
+    p_values = [p_value_of(own, other) if own.told else None for own, other in zip(decided, kept, strict=True)]
+    corrections = corrected(p_values, question.alpha)
+    found = [
+        Decision(own, scale, *correction, other)
+        for own, scale, correction, other in zip(decided, scales, corrections, kept, strict=True)
+    ]
+    return found, prior
+
+
+def p_value_of(decided: Difference, rest: MeanDifference | None) -> float:
+    """The p-value of no difference, of the statistic or of the tail."""
+    if rest is None:
+        return decided.p_value
+    return min(1.0, decided.p_value / (1.0 - TAIL_PART), rest.tail.p_value / TAIL_PART)
+
+
+def p_values_of(decided: Sequence[Difference | None]) -> list[float | None]:
+    """Those of differences, None where there is none, or nothing is known of the noise."""
+    return [one.p_value if one is not None and one.told else None for one in decided]
+
+
+def corrected(p_values: Sequence[float | None], alpha: float) -> list[tuple[float | None, float]]:
+    """P-values corrected for their number, and the largest that each could have to be significant at alpha."""
+    told = [place for place, one in enumerate(p_values) if one is not None]
+    known = np.array([one for one in p_values if one is not None])
+    adjusted = adaptive_benjamini_hochberg(known).tolist()
+    levels = [critical_p_value(np.delete(known, place), alpha) for place in range(len(told))]
+    found = dict(zip(told, zip(adjusted, levels, strict=True), strict=True))
+    return [found.get(place, (None, alpha)) for place in range(len(p_values))]
+
+
+def _informed(sides: Sequence[Sides]) -> tuple[list[Difference], list[float | None], VariancePrior]:
+    """The differences with what earlier samples and the other pairs say of their noise, and their scales."""
     differences = _remembering(sides, [_difference(each) for each in sides])
     prior = _prior(sides, [own for own, _ in differences])
     decided = [own.borrowing(prior, place) for place, (own, _) in enumerate(differences)]
-    corrections = corrected(decided, question.alpha)
-    scales = [scale for _, scale in differences]
-    return [Decision(own, scale, *rest) for own, scale, rest in zip(decided, scales, corrections, strict=True)], prior
+    return decided, [scale for _, scale in differences], prior
 
 
-def corrected(decided: Sequence[Difference | None], alpha: float) -> list[tuple[float | None, float]]:
-    """The p-values of differences corrected for their number, and the largest that each could have to be told at alpha.
-
-    None where nothing is known of a difference or of its noise.
-    """
-    told = [place for place, one in enumerate(decided) if one is not None and one.told]
-    p_values = np.array([one.p_value for one in decided if one is not None and one.told])
-    adjusted = adaptive_benjamini_hochberg(p_values).tolist()
-    levels = [critical_p_value(np.delete(p_values, place), alpha) for place in range(len(told))]
-    found = dict(zip(told, zip(adjusted, levels, strict=True), strict=True))
-    return [found.get(place, (None, alpha)) for place in range(len(decided))]
+def _mean_differences(rest: Sequence[MeanSides | None]) -> list[MeanDifference | None]:
+    there = [each for each in rest if each is not None]
+    if not there:
+        return [None] * len(rest)
+    means, tails = (_informed(sides)[0] for sides in zip(*there, strict=True))
+    found = iter(map(MeanDifference, means, tails))
+    both = [None if each is None else next(found) for each in rest]
+    return [each if each is not None and each.told else None for each in both]
 
 
 def on_scale(sides: Sides) -> tuple[FloatArray, FloatArray, float | None]:

@@ -16,21 +16,24 @@ _LEAST = 1e-9
 
 @dataclass(frozen=True)
 class Statistic:
-    """The mean of a run's observations, or where ``quantile`` is given that quantile.
+    """The mean of a run's observations, without the fraction ``trimmed`` at either end, or a ``quantile`` of them.
 
     Raises:
         InputError: for a quantile that is not between 0 and 1.
     """
 
     quantile: float | None = None
+    trimmed: float = 0.0
 
     def __post_init__(self) -> None:
         if self.quantile is not None and not 0.0 <= self.quantile <= 1.0:
             raise InputError(f"a quantile is between 0 and 1, not {self.quantile:g}", fix="write q0.99")
+        if not 0.0 <= self.trimmed < 0.5 or (self.trimmed and self.quantile is not None):
+            raise ValueError(f"cannot trim the fraction {self.trimmed:g} of the quantile {self.quantile}")
 
     @classmethod
     def parse(cls, text: str) -> Statistic:
-        """Read ``mean``, ``median``, or a quantile as ``q0.99``.
+        """Read ``mean``, ``trimmed`` (without a fifth at either end), ``median``, or a quantile as ``q0.99``.
 
         Raises:
             InputError: for anything else.
@@ -45,20 +48,54 @@ class Statistic:
         except ValueError:
             quantile = None
         if quantile is None:
-            raise InputError(f"{text!r} is no statistic of a run", fix="write mean, median, or a quantile as q0.99")
+            raise InputError(
+                f"{text!r} is not a statistic of a run",
+                fix="write auto, mean, trimmed, median, or a quantile as q0.99",
+            )
         return cls(quantile)
 
     def __str__(self) -> str:
         named = next((name for name, known in _NAMED.items() if known == self), None)
-        return named or f"q{self.quantile:g}"
+        return named or (f"q{self.quantile:g}" if self.quantile is not None else f"trimmed {self.trimmed:g}")
+
+    @property
+    def title(self) -> str:
+        """Its name in a sentence."""
+        return "trimmed mean" if self == TRIMMED else str(self)
 
     def of(self, values: FloatArray) -> float:
         """The number that stands for a run with those values, shape (n,)."""
-        return float(np.mean(values) if self.quantile is None else np.quantile(values, self.quantile))
+        if self.quantile is not None:
+            return float(np.quantile(values, self.quantile))
+        return float(np.mean(self._kept(values) if self.trimmed else values))
+
+    def _kept(self, values: FloatArray) -> FloatArray:
+        cut = int(self.trimmed * len(values))
+        return np.sort(values)[cut : len(values) - cut]
+
+
+@dataclass(frozen=True)
+class Automatic:
+    """A statistic that is chosen for each benchmark and metric, from other runs than those that are compared."""
+
+    def __str__(self) -> str:
+        return "auto"
 
 
 MEAN = Statistic()
-_NAMED = {"mean": MEAN, "median": Statistic(0.5)}
+TRIMMED = Statistic(trimmed=0.2)
+MEDIAN = Statistic(0.5)
+AUTO = Automatic()
+_NAMED = {"mean": MEAN, "trimmed": TRIMMED, "median": MEDIAN}
+
+
+def parse_statistic(text: str) -> Statistic | Automatic:
+    """Read ``auto``, or a statistic.
+
+    Raises:
+        InputError: for anything else.
+    """
+    return AUTO if text == str(AUTO) else Statistic.parse(text)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +112,10 @@ class RunValues:
     def times(self, factor: float) -> RunValues:
         """The same in another unit."""
         return RunValues(factor * self.values, self.unsteady)
+
+    def relative_to(self, others: RunValues) -> RunValues:
+        """The ratios of these to others of the same runs."""
+        return RunValues(self.values / others.values, self.unsteady)
 
     def of(self, places: Index) -> RunValues:
         """Of the runs at those places."""

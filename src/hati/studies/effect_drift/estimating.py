@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -52,6 +54,11 @@ class MainEffects:
         """By least squares for each round of ``values``, shape (rounds, cells): shape (rounds, parameters)."""
         return np.asarray(values @ np.linalg.pinv(self.matrix).T, dtype=np.float64)
 
+    @cached_property
+    def unscaled(self) -> FloatArray:
+        """The coefficients' covariance for a noise of 1, shape (parameters, parameters)."""
+        return np.asarray(np.linalg.inv(self.matrix.T @ self.matrix))
+
     def p_values(self, changes: FloatArray) -> FloatArray:
         """Of an unchanged effect of each option, shape (options,).
 
@@ -60,11 +67,10 @@ class MainEffects:
         """
         noise, df = cell_noise(changes)
         variance = max(noise, np.finfo(float).tiny)
-        unscaled = np.linalg.inv(self.matrix.T @ self.matrix)
         found = self.coefficients(changes).mean(axis=0)
         statistics = []
         for coding in self.codings:
-            own, block = found[coding.columns], unscaled[coding.columns, coding.columns]
+            own, block = found[coding.columns], self.unscaled[coding.columns, coding.columns]
             wald = float(own @ np.linalg.solve(block, own)) / len(own) / (variance / len(changes))
             statistics.append(float(f_above(np.array([wald]), len(own), df)[0]))
         return np.array(statistics)
@@ -75,15 +81,21 @@ def drifts(
 ) -> tuple[tuple[OptionDrift, ...], tuple[str, ...]]:
     """The drift of each option's effect, the most surely changed first, and the options that cannot be told.
 
-    ``before`` and ``after`` are logarithms of each cell's values, shape (rounds, cells).
+    ``before`` and ``after`` are logarithms of each cell's values, shape (rounds, cells). An interval has the noise and
+    the level of its option's test, so that of two settings it excludes no change just where a change is shown.
     """
     model = MainEffects.of(configurations)
-    corrected = holm(model.p_values(after - before)) if model.codings else np.empty(0)
-    first, second = model.coefficients(before), model.coefficients(after)
-    found = [
-        _drift(coding, first[:, coding.columns], second[:, coding.columns], float(p_value), alpha)
-        for coding, p_value in zip(model.codings, corrected, strict=True)
-    ]
+    p_values = model.p_values(after - before) if model.codings else np.empty(0)
+    corrected = holm(p_values) if model.codings else p_values
+    smallest = np.full(len(corrected), 1.0 / max(1, len(corrected)))
+    levels = alpha * np.divide(p_values, corrected, out=smallest, where=corrected > 0.0)
+    noise = _Noise.of(before, after)
+    first, second = model.coefficients(before).mean(axis=0), model.coefficients(after).mean(axis=0)
+    found = []
+    for coding, p_value, level in zip(model.codings, corrected.tolist(), levels.tolist(), strict=True):
+        at = coding.columns
+        tested = _Tested(p_value, p_value <= alpha, noise, t_quantile(1.0 - level / 2.0, noise.df))
+        found.append(_drift(coding, first[at], second[at], model.unscaled[at, at], tested))
     return tuple(sorted(found, key=lambda one: one.p_value)), model.unestimable
 
 
@@ -98,47 +110,66 @@ def _columns(name: str, settings: Sequence[Setting], configurations: Sequence[Co
     return coded
 
 
-def _drift(coding: Coding, before: FloatArray, after: FloatArray, p_value: float, alpha: float) -> OptionDrift:
-    """Of the two settings that differ most in the mean of both revisions; arrays of shape (rounds, settings - 1)."""
-    levels = [np.column_stack([-own.sum(axis=1), own]) for own in (before, after)]
-    order = np.argsort(levels[0].mean(axis=0) + levels[1].mean(axis=0))
+class _Noise(NamedTuple):
+    """The covariance of a cell's mean over the rounds before and after, shape (2, 2), and its degrees of freedom."""
+
+    covariance: FloatArray
+    df: float
+
+    @classmethod
+    def of(cls, before: FloatArray, after: FloatArray) -> _Noise:
+        """By what cells vary from round to round, that of changes as their test has it."""
+        changed, df = cell_noise(after - before)
+        first, second = cell_noise(before)[0], cell_noise(after)[0]
+        shared = (first + second - changed) / 2.0
+        return cls(np.array([[first, shared], [shared, second]]) / len(before), df)
+
+
+class _Tested(NamedTuple):
+    p_value: float
+    changed: bool
+    noise: _Noise
+    critical: float
+
+
+def _drift(coding: Coding, before: FloatArray, after: FloatArray, unscaled: FloatArray, tested: _Tested) -> OptionDrift:
+    """Of the two settings that differ most in the mean of both revisions; coefficients of shape (settings - 1,)."""
+    levels = np.vstack([-np.ones(len(before)), np.eye(len(before))])
+    order = np.argsort(levels @ (before + after))
     low, high = sorted((int(order[0]), int(order[-1])))
-    old, new = (level[:, high] - level[:, low] for level in levels)
-    critical = t_quantile(1.0 - alpha / 2.0, len(old) - 1)
-    change = new - old
-    width = critical * float(np.std(change, ddof=1)) / len(change) ** 0.5
-    difference = float(change.mean())
-    ratio, interval = fieller(old, new, critical)
+    contrast = levels[high] - levels[low]
+    old, new = float(contrast @ before), float(contrast @ after)
+    covariance = tested.noise.covariance * float(contrast @ unscaled @ contrast)
+    difference = new - old
+    width = tested.critical * math.sqrt(max(0.0, covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1]))
+    ratio, interval = fieller(old, new, covariance, tested.critical)
     return OptionDrift(
         option=coding.option,
         settings=(coding.settings[low], coding.settings[high]),
-        before=float(np.expm1(old.mean())),
-        after=float(np.expm1(new.mean())),
+        before=math.expm1(old),
+        after=math.expm1(new),
         difference=difference,
         difference_interval=(difference - width, difference + width),
         ratio=ratio,
         interval=interval,
-        p_value=p_value,
-        changed=p_value <= alpha,
+        p_value=tested.p_value,
+        changed=tested.changed,
     )
 
 
 def fieller(
-    denominator: FloatArray, numerator: FloatArray, critical: float
+    bottom: float, top: float, covariance: FloatArray, critical: float
 ) -> tuple[float | None, tuple[float, float] | None]:
-    """The ratio of the means of pairs, and Fieller's interval; None where the denominator may be zero.
+    """The ratio of two means, top / bottom, and Fieller's interval; None where the bottom one may be zero.
 
     Fieller (1954), Some problems in interval estimation, Journal of the Royal Statistical Society B 16(2), 175-185: the
-    ratios r for which the mean of numerator - r denominator is not significant.
+    ratios r for which top - r bottom is not significant. ``covariance`` is that of (bottom, top), shape (2, 2).
     """
-    size = len(denominator)
-    bottom, top = float(denominator.mean()), float(numerator.mean())
-    covariance = np.cov(denominator, numerator, ddof=1) / size
     squared = critical**2
     a = bottom**2 - squared * float(covariance[0, 0])
     if a <= 0.0:
         return None, None
     b = bottom * top - squared * float(covariance[0, 1])
     c = top**2 - squared * float(covariance[1, 1])
-    root = float(np.sqrt(max(0.0, b**2 - a * c)))
+    root = math.sqrt(max(0.0, b**2 - a * c))
     return top / bottom, ((b - root) / a, (b + root) / a)

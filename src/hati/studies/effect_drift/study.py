@@ -139,7 +139,7 @@ class EffectDriftStudy:
         for run in evidence.stage(stage).done:
             observed = run.of(self.metric.name)
             if observed is not None:
-                value = self.question.statistic.of(observed.steady) * conversion(observed.unit, self.metric.unit)
+                value = self.question.fixed.of(observed.steady) * conversion(observed.unit, self.metric.unit)
                 if value > 0.0:
                     found[run.task.repetition, places[run.task.configuration]] = np.log(value)
         return found

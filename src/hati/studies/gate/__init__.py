@@ -7,6 +7,17 @@ is told: both stages test at the square root of the level, so that together they
 from hati.studies.gate.carriers import Carrier, carriers
 from hati.studies.gate.cells import Cell, Group, groups
 from hati.studies.gate.conclusion import Broken, GateConclusion
-from hati.studies.gate.study import Gate, gate_id
+from hati.studies.gate.study import Gate, gate_id, runs_to_decide
 
-__all__ = ["Broken", "Carrier", "Cell", "Gate", "GateConclusion", "Group", "carriers", "gate_id", "groups"]
+__all__ = [
+    "Broken",
+    "Carrier",
+    "Cell",
+    "Gate",
+    "GateConclusion",
+    "Group",
+    "carriers",
+    "gate_id",
+    "groups",
+    "runs_to_decide",
+]

@@ -16,7 +16,7 @@ from hati.studies.gate.cells import Cell, Group
 from hati.studies.gate.conclusion import Broken, GateConclusion, StratumChange
 from hati.studies.gate.judging import Judgement
 from hati.studies.gate.rounds import Stage, hopeless, pairs_of
-from hati.studies.paired.judging import Judged
+from hati.studies.paired.judging import AnyJudged, JudgedWithMean
 
 POWER = 0.8
 
@@ -78,11 +78,21 @@ def _row(found: Judgement, group: Group, reference: Revision, revision: Revision
         p_value=p_value,
         q_value=q_value,
         detectable=None if detectable is None else ratio_of(detectable, scale) - 1.0,
-        runs_needed=judged.pairs_needed(found.question.alpha),
+        runs_needed=found.rounds_needed(group),
+        of_tail=isinstance(judged, JudgedWithMean) and judged.of_tail,
     )
     before, after = (_side(found, group, judged, side, which) for side, which in enumerate((reference, revision)))
     stratum = Configuration(group.stratum or {})
-    return Comparison(group.benchmark.name, stratum, group.benchmark.workload, group.metric, change, before, after)
+    return Comparison(
+        group.benchmark.name,
+        stratum,
+        group.benchmark.workload,
+        group.metric,
+        change,
+        before,
+        after,
+        choice=found.choice(group),
+    )
 
 
 def _p_values(found: Judgement, group: Group) -> tuple[float | None, float | None]:
@@ -99,7 +109,7 @@ def _p_values(found: Judgement, group: Group) -> tuple[float | None, float | Non
     return max(p_value, fresh) ** 2, max(first.q_value, again.q_value) ** 2
 
 
-def _side(found: Judgement, group: Group, judged: Judged, side: int, revision: Revision) -> Side:
+def _side(found: Judgement, group: Group, judged: AnyJudged, side: int, revision: Revision) -> Side:
     runs = list(_runs(found, group, side))
     means = [
         found.differences(group, stage).means(group, found.cells)[side] for stage in Stage if _has(found, group, stage)

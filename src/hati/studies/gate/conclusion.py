@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hati.core import Assignment, Configuration, Revision
+from hati.knowledge import Coverage
 from hati.studies.comparison import Comparison, Question, Verdict
 from hati.studies.gate.carriers import Carrier
 
@@ -33,7 +34,8 @@ class GateConclusion:
     """The comparison of each benchmark and metric over all configurations, and of each stratum where there are several.
 
     ``carriers`` are the options on whose settings changes depend; ``explored`` and ``confirmed`` count rounds;
-    ``unconfirmed`` names what looked changed and was not so on fresh runs.
+    ``unconfirmed`` names what looked changed and was not so on fresh runs. ``coverage`` says of each benchmark what was
+    measured of its space.
     """
 
     study: str
@@ -51,6 +53,7 @@ class GateConclusion:
     failed: int
     seconds: float
     warnings: tuple[str, ...]
+    coverage: tuple[Coverage, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

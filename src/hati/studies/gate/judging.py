@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -12,11 +12,19 @@ import numpy as np
 
 from hati.core import Better, Evidence, FloatArray, Stopping
 from hati.harness import RULES
-from hati.stats import holm
-from hati.studies.comparison import Question, Verdict
+from hati.stats import POWER, holm
+from hati.studies.comparison import (
+    MEAN,
+    Basis,
+    Question,
+    Statistic,
+    StatisticChoice,
+    StatisticChoices,
+    Verdict,
+)
 from hati.studies.gate.cells import Cell, Group
 from hati.studies.gate.rounds import Differences, Stage, differences, pairs_of
-from hati.studies.paired.judging import Judged
+from hati.studies.paired.judging import AnyJudged, judge
 
 RULE = RULES[Stopping.ANYTIME]
 
@@ -25,7 +33,7 @@ class Asked(NamedTuple):
     """A group's answer in one stage; ``q_value`` is corrected for all its groups, None without rounds enough."""
 
     group: Group
-    judged: Judged | None
+    judged: AnyJudged | None
     q_value: float | None
 
     def told(self, level: float) -> bool:
@@ -35,9 +43,20 @@ class Asked(NamedTuple):
         return self.judged.estimate * self.judged.strongest > 0.0
 
 
-def ask(found: Sequence[tuple[Group, FloatArray]], level: float, limit: float) -> list[Asked]:
+class Rounds(NamedTuple):
+    """What each round says of a group, shape (rounds,); by the mean too where that keeps a part of alpha."""
+
+    values: FloatArray
+    means: FloatArray | None = None
+
+    def judged(self, alpha: float, limit: float) -> AnyJudged | None:
+        """What they say; None without a round."""
+        return judge(self.values, self.means, RULE, alpha, limit) if len(self.values) else None
+
+
+def ask(found: Sequence[tuple[Group, Rounds]], level: float, limit: float) -> list[Asked]:
     """Test each series of rounds; the level is that of all of them together (Holm)."""
-    judged = [Judged(series, RULE, level, limit) if len(series) else None for _, series in found]
+    judged = [rounds.judged(level, limit) for _, rounds in found]
     p_values = [None if one is None else one.p_value for one in judged]
     known = [p for p in p_values if p is not None]
     # Those that cannot be asked yet count too: else the level would depend on the order in which rounds come.
@@ -60,6 +79,7 @@ class Judgement:
     groups: tuple[Group, ...]
     question: Question
     evidence: Evidence
+    choices: StatisticChoices = field(default_factory=StatisticChoices)
 
     @property
     def level(self) -> float:
@@ -69,7 +89,7 @@ class Judgement:
     @cached_property
     def explored(self) -> list[Asked]:
         """Every group in the first stage."""
-        return ask([(group, self.series(group, Stage.EXPLORING)) for group in self.groups], self.level, 0.0)
+        return ask([(group, self.rounds(group, Stage.EXPLORING)) for group in self.groups], self.level, 0.0)
 
     @cached_property
     def suspected(self) -> tuple[Group, ...]:
@@ -80,7 +100,7 @@ class Judgement:
     @cached_property
     def confirming(self) -> list[Asked]:
         """Those in the second stage."""
-        return ask([(group, self.series(group, Stage.CONFIRMING)) for group in self.suspected], self.level, 0.0)
+        return ask([(group, self.rounds(group, Stage.CONFIRMING)) for group in self.suspected], self.level, 0.0)
 
     def same(self, group: Group) -> bool:
         """Whether exploring shows the change to be within the margin, at alpha."""
@@ -94,9 +114,9 @@ class Judgement:
         """
         if group in self.suspected:
             return False
-        series = self.series(group, Stage.EXPLORING)
         limit = self.limit(group) / math.sqrt(self._share(group))
-        return not len(series) or not Judged(series, RULE, self.question.alpha, limit).same
+        judged = self.rounds(group, Stage.EXPLORING).judged(self.question.alpha, limit)
+        return judged is None or not judged.same
 
     def settled(self, group: Group) -> bool:
         """Whether a suspicion is confirmed, or fresh rounds show that there is nothing of that size."""
@@ -116,13 +136,53 @@ class Judgement:
         if again.told(self.level) and first.judged.estimate * again.judged.estimate > 0.0:
             worse = (first.judged.estimate > 0.0) == (group.metric.better is Better.LOWER)
             return Verdict.SLOWER if worse else Verdict.FASTER
-        fresh = Judged(again.judged.differences, RULE, self.question.alpha, self.limit(group))
-        return Verdict.SAME if fresh.same else Verdict.INCONCLUSIVE
+        fresh = self.rounds(group, Stage.CONFIRMING).judged(self.question.alpha, self.limit(group))
+        return Verdict.SAME if fresh is not None and fresh.same else Verdict.INCONCLUSIVE
 
-    def whole(self, group: Group) -> Judged | None:
+    def whole(self, group: Group) -> AnyJudged | None:
         """All rounds of both stages, at alpha: for what size the change has."""
-        series = np.concatenate([self.series(group, stage) for stage in Stage])
-        return Judged(series, RULE, self.question.alpha, self.limit(group)) if len(series) else None
+        stages = [self.rounds(group, stage) for stage in Stage]
+        means = [each.means for each in stages if each.means is not None]
+        values = np.concatenate([each.values for each in stages])
+        both = Rounds(values, np.concatenate(means) if len(means) == len(stages) else None)
+        return both.judged(self.question.alpha, self.limit(group))
+
+    def choice(self, group: Group) -> StatisticChoice:
+        """The statistic of a run of a group's metric."""
+        if isinstance(self.question.statistic, Statistic):
+            return StatisticChoice(self.question.statistic, Basis.ASKED)
+        return self.choices.of(group.benchmark.name, group.metric.name)
+
+    def rounds(self, group: Group, stage: Stage) -> Rounds:
+        """What each round of a stage says of a group; by the mean too where all values are above zero."""
+        found, means = self._differences[group.benchmark.name, group.metric.name, stage]
+        values = found.series(group, self.cells)
+        if means is None or found.raw or means.raw:
+            return Rounds(values)
+        return Rounds(values, means.series(group, self.cells))
+
+    def rounds_needed(self, group: Group) -> int | None:
+        """The rounds of both stages that decide with 80 % power, if the estimate and the noise hold.
+
+        More than there are where these do not decide; None where 10,000 of a stage do not.
+        """
+        whole = self.whole(group)
+        if whole is None:
+            return None
+        found = [needed for needed in (whole.pairs_needed(None), self._to_confirm(group, whole)) if needed is not None]
+        if not found or self.verdict(group) is not Verdict.INCONCLUSIVE:
+            return min(found, default=None)
+        return max(min(found), whole.pairs + 1)
+
+    def _to_confirm(self, group: Group, whole: AnyJudged) -> int | None:
+        """Those that show a change in both stages; each has the root of the power where neither has yet."""
+        change = replace(whole, alpha=self.level, limit=0.0)
+        if group in self.suspected:
+            fresh = change.pairs_needed(self.level / len(self.suspected))
+            return None if fresh is None else len(self.series(group, Stage.EXPLORING)) + fresh
+        power = math.sqrt(POWER)
+        stages = [change.pairs_needed(self.level / questions, power) for questions in (len(self.groups), 1)]
+        return None if None in stages else sum(each for each in stages if each is not None)
 
     def series(self, group: Group, stage: Stage) -> FloatArray:
         """What each round of a stage says of a group."""
@@ -130,7 +190,7 @@ class Judgement:
 
     def differences(self, group: Group, stage: Stage) -> Differences:
         """Those of a group's metric, of all cells of its benchmark."""
-        return self._differences[group.benchmark.name, group.metric.name, stage]
+        return self._differences[group.benchmark.name, group.metric.name, stage][0]
 
     def limit(self, group: Group) -> float:
         """The margin on the scale of the differences."""
@@ -138,8 +198,8 @@ class Judgement:
         return self.question.margin if raw else self.question.limit
 
     def _within(self, group: Group, alpha: float) -> bool:
-        series = self.series(group, Stage.EXPLORING)
-        return bool(len(series)) and Judged(series, RULE, alpha, self.limit(group)).same
+        judged = self.rounds(group, Stage.EXPLORING).judged(alpha, self.limit(group))
+        return judged is not None and judged.same
 
     def _share(self, group: Group) -> float:
         """The part of its benchmark's weight."""
@@ -147,12 +207,16 @@ class Judgement:
         return own / sum(cell.weight for cell in self.cells if cell.benchmark.name == group.benchmark.name)
 
     @cached_property
-    def _differences(self) -> dict[tuple[str, str, Stage], Differences]:
+    def _differences(self) -> dict[tuple[str, str, Stage], tuple[Differences, Differences | None]]:
         found = {}
         for stage in Stage:
             pairs = pairs_of(self.evidence, self.cells, stage)
             for group in self.groups:
                 key = group.benchmark.name, group.metric.name, stage
                 if key not in found:
-                    found[key] = differences(pairs, self.cells, group.metric, self.question.statistic)
+                    choice = self.choice(group)
+                    found[key] = (
+                        differences(pairs, self.cells, group.metric, choice.statistic),
+                        differences(pairs, self.cells, group.metric, MEAN) if choice.keeps_mean else None,
+                    )
         return found

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from hati.core import Budget, Evidence, InputError, Plan, Revision, StudyId, Task, generator
-from hati.studies.comparison import Question
+from hati.knowledge import Coverage
+from hati.studies.comparison import Question, StatisticChoices
 from hati.studies.gate.cells import Cell, Group, groups
 from hati.studies.gate.concluding import conclude
 from hati.studies.gate.conclusion import GateConclusion
@@ -23,16 +24,24 @@ _SIDES = 2
 def gate_id(
     cells: Sequence[Cell], reference: Revision, revision: Revision, question: Question, seed: int, machine: str
 ) -> StudyId:
-    """The identity of a gate with all that decides its tasks; a larger budget continues it."""
+    """The identity of a gate with all that decides its tasks; a larger budget continues it.
+
+    Where the statistic is to be chosen it is that of the mean: what was begun before there was a choice goes on.
+    """
     parameters: dict[str, object] = {
         "cells": [
             [cell.benchmark.name, cell.benchmark.definition, dict(cell.configuration), dict(cell.stratum), cell.weight]
             for cell in cells
         ],
         "revisions": [reference.id, revision.id],
-        "question": [question.alpha, question.margin, str(question.statistic)],
+        "question": [question.alpha, question.margin, str(question.fixed)],
     }
     return StudyId.of("gate", parameters, seed, machine)
+
+
+def runs_to_decide(question: Question) -> int:
+    """The runs of a configuration after which a change can be found and confirmed at the earliest."""
+    return 2 * _SIDES * RULE.fewest(math.sqrt(question.alpha))
 
 
 @dataclass(frozen=True)
@@ -41,7 +50,8 @@ class Gate:
 
     In a round the cells are in random order, and the two runs of each follow each other, in random order too. Exploring
     ends when every group looks changed or has nothing more to tell, or when what is left of the budget is needed to
-    confirm.
+    confirm. ``coverage`` says for each benchmark what the cells stand for, ``choices`` what stands for their runs where
+    the question leaves it open.
 
     Raises:
         InputError: for cells that are alike, one revision twice, or a budget in runs with fewer rounds than can decide.
@@ -53,6 +63,8 @@ class Gate:
     cells: tuple[Cell, ...]
     question: Question
     budget: Budget
+    coverage: tuple[Coverage, ...] = field(default=(), compare=False)
+    choices: StatisticChoices = field(default_factory=StatisticChoices)
 
     def __post_init__(self) -> None:
         if len({cell.key for cell in self.cells}) != len(self.cells) or not self.cells:
@@ -73,7 +85,7 @@ class Gate:
 
     def judgement(self, evidence: Evidence) -> Judgement:
         """What the evidence says."""
-        return Judgement(self.cells, self.groups, self.question, evidence)
+        return Judgement(self.cells, self.groups, self.question, evidence, self.choices)
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks of the next round, or those left of one that was begun; none where all is settled."""
@@ -89,7 +101,8 @@ class Gate:
         Raises:
             MeasurementError: where no cell has a pair.
         """
-        return conclude(self.judgement(evidence), self.id.key, self.reference, self.revision)
+        found = conclude(self.judgement(evidence), self.id.key, self.reference, self.revision)
+        return replace(found, coverage=self.coverage)
 
     def rehearsed(self) -> tuple[Task, ...]:
         """The tasks of all rounds of exploring that there may be; the first ones of a budget in time."""

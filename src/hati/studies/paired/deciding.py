@@ -11,9 +11,23 @@ import numpy as np
 from hati.core import Better, Evidence, Metric, Pairing, Run, conversion, usage
 from hati.harness import StoppingRule, disturbances
 from hati.stats import holm
-from hati.studies.comparison import Change, Comparison, Comparisons, Question, Side, Verdict, ratio_of, spread_of
+from hati.studies.comparison import (
+    MEAN,
+    Basis,
+    Change,
+    Comparison,
+    Comparisons,
+    Question,
+    Side,
+    Statistic,
+    StatisticChoice,
+    StatisticChoices,
+    Verdict,
+    ratio_of,
+    spread_of,
+)
 from hati.studies.paired.conclusion import Weighed
-from hati.studies.paired.judging import Judged, Values
+from hati.studies.paired.judging import AnyJudged, Judged, JudgedWithMean, Values, judge
 from hati.studies.paired.variant import Variant
 
 POWER = 0.8
@@ -30,6 +44,13 @@ class Contest(NamedTuple):
     question: Question
     rule: StoppingRule
     pairing: Pairing = Pairing.INTERLEAVED
+    choices: StatisticChoices = StatisticChoices()
+
+    def choice(self, metric: Metric) -> StatisticChoice:
+        """The statistic of a run of a metric."""
+        if isinstance(self.question.statistic, Statistic):
+            return StatisticChoice(self.question.statistic, Basis.ASKED)
+        return self.choices.of(self.before.benchmark.name, metric.name)
 
 
 def complete(evidence: Evidence, metric: Metric) -> tuple[tuple[Run, Run], ...]:
@@ -48,7 +69,7 @@ class _Found(NamedTuple):
     metric: Metric
     pairs: Sequence[tuple[Run, Run]]
     values: Values
-    judged: Judged
+    judged: AnyJudged
     q_value: float | None
 
     @property
@@ -80,23 +101,29 @@ def weigh(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> tu
 
 
 def _found(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> list[_Found]:
-    question = contest.question
     pairs = {metric: found for metric in metrics if (found := complete(evidence, metric))}
-    made = {metric: _values(found, metric, question) for metric, found in pairs.items()}
-    judged = {
-        metric: Judged(values.differences, contest.rule, question.alpha, 0.0 if values.scale == 0.0 else question.limit)
-        for metric, values in made.items()
-    }
+    made = {metric: _values(found, metric, contest.choice(metric).statistic) for metric, found in pairs.items()}
+    judged = {metric: _judged(contest, pairs[metric], metric, values) for metric, values in made.items()}
     p_values = {metric: p for metric, one in judged.items() if (p := one.p_value) is not None}
     adjusted = dict(zip(p_values, holm(np.array(list(p_values.values()))).tolist(), strict=True))
     return [_Found(metric, pairs[metric], made[metric], one, adjusted.get(metric)) for metric, one in judged.items()]
 
 
-def _values(pairs: Sequence[tuple[Run, Run]], metric: Metric, question: Question) -> Values:
+def _judged(contest: Contest, pairs: Sequence[tuple[Run, Run]], metric: Metric, values: Values) -> AnyJudged:
+    question = contest.question
+    limit = 0.0 if values.scale == 0.0 else question.limit
+    means = None
+    if contest.choice(metric).keeps_mean and values.scale is None:
+        whole = _values(pairs, metric, MEAN)
+        means = whole.differences if whole.scale is None else None
+    return judge(values.differences, means, contest.rule, question.alpha, limit)
+
+
+def _values(pairs: Sequence[tuple[Run, Run]], metric: Metric, statistic: Statistic) -> Values:
     def of(run: Run) -> float:
         observed = run.of(metric.name)
         assert observed is not None
-        return question.statistic.of(observed.steady) * conversion(observed.unit, metric.unit)
+        return statistic.of(observed.steady) * conversion(observed.unit, metric.unit)
 
     sides = np.array([[of(before), of(after)] for before, after in pairs], dtype=np.float64).reshape(-1, 2)
     return Values(sides[:, 0], sides[:, 1])
@@ -117,7 +144,8 @@ def _row(contest: Contest, found: _Found, alpha: float) -> Comparison:
         p_value=judged.p_value,
         q_value=found.q_value,
         detectable=None if detectable is None else ratio_of(detectable, scale) - 1.0,
-        runs_needed=judged.pairs_needed(alpha),
+        runs_needed=_needed(found, alpha),
+        of_tail=isinstance(judged, JudgedWithMean) and judged.of_tail,
     )
     return Comparison(
         " and ".join(names),
@@ -127,12 +155,24 @@ def _row(contest: Contest, found: _Found, alpha: float) -> Comparison:
         change,
         _side(contest, found, 0),
         _side(contest, found, 1),
+        choice=contest.choice(found.metric),
     )
 
 
+def _needed(found: _Found, alpha: float) -> int | None:
+    """More pairs than there are where these do not decide."""
+    needed = found.judged.pairs_needed(alpha)
+    if needed is None or found.verdict is not Verdict.INCONCLUSIVE:
+        return needed
+    return max(needed, found.judged.pairs + 1)
+
+
 def _side(contest: Contest, found: _Found, side: int) -> Side:
-    values, judged = (found.values.before, found.values.after)[side], found.judged
-    alone = Judged(found.values.sides[side], judged.rule, judged.alpha, judged.limit)
-    spread = spread_of(alone.half_width, float(values.mean()), found.values.scale)
+    judged, shown = found.judged, found.values
+    if isinstance(judged, JudgedWithMean) and judged.of_tail:
+        shown = _values(found.pairs, found.metric, MEAN)
+    values = (shown.before, shown.after)[side]
+    alone = Judged(shown.sides[side], judged.rule, judged.alpha, judged.limit)
+    spread = spread_of(alone.half_width, float(values.mean()), shown.scale)
     disturbed = sum(map(bool, disturbances([usage(pair[side]) for pair in found.pairs])))
     return Side(float(values.mean()), spread, len(values), contest.revision, contest.machine, disturbed)

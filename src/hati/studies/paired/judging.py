@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from hati.core import FloatArray
+from hati.core import FloatArray, Stopping
 from hati.harness import StoppingRule
-from hati.stats import noncentrality_of_t
-
-_MOST_PAIRS = 10_000
+from hati.stats import POWER, BoundTest, PlannedTest, looks_to_decide, noncentrality_of_t, runs_to_decide
+from hati.studies.comparison import TAIL_PART
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,30 +78,134 @@ class Judged:
             return None
         return noncentrality_of_t(critical, self.pairs - 1.0, power) * self.deviation / math.sqrt(self.pairs)
 
-    def pairs_needed(self, alpha: float) -> int | None:
-        """How many would decide, if estimate and deviation stay as they are; None where 10,000 would not.
+    def pairs_needed(self, alpha: float | None, power: float = POWER) -> int | None:
+        """The number of pairs that decide with that power, if the estimate and the noise hold; None beyond 10,000.
 
-        ``alpha`` is the level at which a change would be told: less than the own where there are other questions.
+        ``alpha`` is the level at which a change would be reported: less than the own where there are other questions,
+        and None where only that the mean is within the margin counts.
         """
         if self.pairs < 2:
             return None
-        least, most = self.rule.fewest(self.alpha), _MOST_PAIRS
-        if not self._decides(most, alpha):
-            return None
-        while least < most:
-            middle = (least + most) // 2
-            least, most = (least, middle) if self._decides(middle, alpha) else (middle + 1, most)
-        return max(most, self.pairs)
+        search = looks_to_decide if self.rule.kind is Stopping.ANYTIME else runs_to_decide
+        return search(lambda pairs: self._planned(pairs, alpha), self.rule.fewest(self.alpha), power)
 
-    def _decides(self, pairs: int, alpha: float) -> bool:
-        apart = abs(self.estimate) > self._width(self.rule.critical(pairs, alpha), pairs)
-        return apart or self._within(pairs)
+    def _planned(self, pairs: int, alpha: float | None) -> PlannedTest:
+        error = self.deviation / math.sqrt(pairs)
+        critical = math.inf if alpha is None else self.rule.critical(pairs, alpha)
+        changed = BoundTest.of(self.estimate, error, critical)
+        margin = self.rule.one_sided(pairs, self.alpha)
+        low, high = (BoundTest.of(self.estimate - end, error, margin) for end in (-self.limit, self.limit))
+        return PlannedTest(changed, changed, pairs - 1.0, (low, high))
 
     def _within(self, pairs: int) -> bool:
         return abs(self.estimate) + self._width(self.rule.one_sided(pairs, self.alpha), pairs) <= self.limit
 
     def _width(self, critical: float, pairs: int) -> float:
         return math.inf if math.isinf(critical) else critical * self.deviation / math.sqrt(pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedWithMean:
+    """The same of a statistic, the mean relative to it keeping a part of alpha (`hati.studies.comparison`).
+
+    ``differences`` are the statistic's and ``means`` those of the mean, shape (pairs,) each. Estimate and interval are
+    of the statistic, or of the tail where that alone differs; two are the same only if the means are.
+    """
+
+    differences: FloatArray
+    means: FloatArray
+    rule: StoppingRule
+    alpha: float
+    limit: float
+
+    @cached_property
+    def own(self) -> Judged:
+        """The statistic, with its part of alpha."""
+        return Judged(self.differences, self.rule, (1.0 - TAIL_PART) * self.alpha, self.limit)
+
+    @cached_property
+    def tail(self) -> Judged:
+        """The mean relative to it, with the other part."""
+        return Judged(self.means - self.differences, self.rule, TAIL_PART * self.alpha, self.limit)
+
+    @cached_property
+    def of_tail(self) -> bool:
+        """Whether the tail alone differs."""
+        own, tail = self.own.p_value, self.tail.p_value
+        return tail is not None and tail <= self.tail.alpha and (own is None or own > self.own.alpha)
+
+    @property
+    def leading(self) -> Judged:
+        """What is said of it is of this."""
+        return self.tail if self.of_tail else self.own
+
+    @property
+    def pairs(self) -> int:
+        """How many."""
+        return self.own.pairs
+
+    @property
+    def looks(self) -> int:
+        """How often they have been looked at, when after every pair."""
+        return self.own.looks
+
+    @property
+    def estimate(self) -> float:
+        """The mean difference."""
+        return self.leading.estimate
+
+    @property
+    def strongest(self) -> float:
+        """The mean difference at the look that the p-value is of."""
+        return self.leading.strongest
+
+    @property
+    def half_width(self) -> float:
+        """Of the interval; infinite where it has no end."""
+        return self.leading.half_width
+
+    @property
+    def p_value(self) -> float | None:
+        """Of no difference of either, each with its part (Bonferroni, weighted); None before the first look."""
+        parts = ((self.own, 1.0 - TAIL_PART), (self.tail, TAIL_PART))
+        found = [p / part for judged, part in parts if (p := judged.p_value) is not None]
+        return min(1.0, *found) if found else None
+
+    @property
+    def same(self) -> bool:
+        """Whether both means are shown to be within the margin."""
+        both = (self.differences, self.means)
+        return all(Judged(values, self.rule, self.alpha, self.limit).same for values in both)
+
+    def detectable(self, power: float) -> float | None:
+        """The size of a mean difference of the statistic that so many pairs find with that power."""
+        return self.own.detectable(power)
+
+    def pairs_needed(self, alpha: float | None, power: float = POWER) -> int | None:
+        """The number of pairs that decide with that power, if estimates and noise hold; None beyond 10,000.
+
+        Either the statistic is found to differ, or both means are shown to be within the margin.
+        """
+        own, mean = (Judged(values, self.rule, self.alpha, self.limit) for values in (self.differences, self.means))
+        part = None if alpha is None else (1.0 - TAIL_PART) * alpha
+        if alpha is not None and abs(own.estimate) > self.limit:
+            return own.pairs_needed(part, power)
+        same = [own.pairs_needed(None, power), mean.pairs_needed(None, power)]
+        within = None if None in same else max(each for each in same if each is not None)
+        change = None if part is None else replace(own, limit=0.0).pairs_needed(part, power)
+        return min((each for each in (within, change) if each is not None), default=None)
+
+
+AnyJudged = Judged | JudgedWithMean
+
+
+def judge(
+    differences: FloatArray, means: FloatArray | None, rule: StoppingRule, alpha: float, limit: float
+) -> AnyJudged:
+    """Judge differences of pairs; with those of the means where these are known and are not the same."""
+    if means is None or np.allclose(means, differences, rtol=1e-12, atol=1e-15):
+        return Judged(differences, rule, alpha, limit)
+    return JudgedWithMean(differences, means, rule, alpha, limit)
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,7 +84,7 @@ def _by_options(effects: Iterable[Effect]) -> dict[frozenset[str], Effect]:
 
 
 def _important(effects: dict[frozenset[str], Effect], key: frozenset[str]) -> bool:
-    return key in effects and effects[key].important
+    return key in effects and effects[key].shown
 
 
 def _change(before: Effect | None, after: Effect | None) -> EffectChange:
@@ -92,7 +92,7 @@ def _change(before: Effect | None, after: Effect | None) -> EffectChange:
     assert known is not None
     return EffectChange(
         options=known.options,
-        change=_KINDS[before is not None and before.important, after is not None and after.important],
+        change=_KINDS[before is not None and before.shown, after is not None and after.shown],
         before=None if before is None else before.relative,
         before_interval=None if before is None else before.relative_interval,
         after=None if after is None else after.relative,

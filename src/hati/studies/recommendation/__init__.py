@@ -1,11 +1,19 @@
-"""Recommendations: the configuration to set, predicted from a screening and confirmed by fresh runs."""
+"""Recommendations: the settings to change, predicted from a screening, followed up, and confirmed by fresh runs."""
 
+from hati.studies.recommendation.candidates import Allowed, Candidate, candidates
 from hati.studies.recommendation.comparison import CONFIDENCE, PairedChange, paired_change
-from hati.studies.recommendation.conclusion import MetricChange, RecommendationConclusion, Recommended
+from hati.studies.recommendation.conclusion import (
+    FollowedUp,
+    KeptMetric,
+    MetricChange,
+    RecommendationConclusion,
+    Recommended,
+    SettingGain,
+)
 from hati.studies.recommendation.findings import ChangeScale, Findings
+from hati.studies.recommendation.keeping import KeepRule, parse_keep
 from hati.studies.recommendation.planned import (
     FEWEST_PAIRS,
-    MOST,
     MOST_PAIRS,
     Predicted,
     RecommendationPlan,
@@ -13,16 +21,21 @@ from hati.studies.recommendation.planned import (
     recommendation_id,
 )
 from hati.studies.recommendation.prediction import Prediction, predict
-from hati.studies.recommendation.study import STAGE, Recommendation
+from hati.studies.recommendation.study import FOLLOW_UP, STAGE, Recommendation
 
 __all__ = [
     "CONFIDENCE",
     "FEWEST_PAIRS",
-    "MOST",
+    "FOLLOW_UP",
     "MOST_PAIRS",
     "STAGE",
+    "Allowed",
+    "Candidate",
     "ChangeScale",
     "Findings",
+    "FollowedUp",
+    "KeepRule",
+    "KeptMetric",
     "MetricChange",
     "PairedChange",
     "Predicted",
@@ -31,7 +44,10 @@ __all__ = [
     "RecommendationConclusion",
     "RecommendationPlan",
     "Recommended",
+    "SettingGain",
+    "candidates",
     "paired_change",
+    "parse_keep",
     "plan_recommendation",
     "predict",
     "recommendation_id",

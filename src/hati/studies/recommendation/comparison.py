@@ -18,6 +18,7 @@ class PairedChange:
     """The change from a baseline: a fraction; its interval is None with fewer than two pairs.
 
     ``value`` and ``baseline`` are means over the pairs in the metric's unit, geometric where all values are positive.
+    ``middle`` is the change on the scale of the differences and ``deviation`` its standard error, None of one pair.
     """
 
     value: float
@@ -25,6 +26,8 @@ class PairedChange:
     change: float
     interval: tuple[float, float] | None
     pairs: int
+    middle: float
+    deviation: float | None
 
 
 def paired_change(values: FloatArray, baselines: FloatArray, confidence: float = CONFIDENCE) -> PairedChange:
@@ -43,11 +46,12 @@ def paired_change(values: FloatArray, baselines: FloatArray, confidence: float =
     size = 1.0 if positive else float(np.mean(np.abs([values, baselines]))) or 1.0
     differences = (one - other) / size
     middle, count = float(differences.mean()), len(differences)
-    around = None
+    around, deviation = None, None
     if count > 1:
-        half = t_margin(confidence, count - 1) * float(differences.std(ddof=1)) / math.sqrt(count)
+        deviation = float(differences.std(ddof=1)) / math.sqrt(count)
+        half = t_margin(confidence, count - 1) * deviation
         around = (middle - half, middle + half)
-    told = math.expm1 if positive else float
+    told = _ratio_less_one if positive else float
     back = math.exp if positive else float
     return PairedChange(
         value=back(float(one.mean())),
@@ -55,4 +59,12 @@ def paired_change(values: FloatArray, baselines: FloatArray, confidence: float =
         change=told(middle),
         interval=None if around is None else (told(around[0]), told(around[1])),
         pairs=count,
+        middle=middle,
+        deviation=deviation,
     )
+
+
+def _ratio_less_one(difference: float) -> float:
+    """Of a difference of logarithms; infinite beyond what a float holds, as of two pairs at a high confidence."""
+    with np.errstate(over="ignore"):
+        return float(np.expm1(difference))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hati.core import Better, Configuration, Metric, Setting
+from hati.studies.recommendation.keeping import KeepRule
 
 
 @dataclass(frozen=True)
@@ -12,7 +13,7 @@ class MetricChange:
     """What a recommended configuration does to a metric, against the baseline.
 
     ``predicted`` and ``measured`` are in the metric's unit; the changes are fractions. ``interval`` is of ``change``;
-    those of a metric hold for all recommended configurations together with 95 %. None where nothing is known.
+    intervals of the metric that was asked for hold for all verdicts together with 95 %. None where nothing is known.
     """
 
     metric: Metric
@@ -27,23 +28,67 @@ class MetricChange:
     @property
     def confirmed(self) -> bool:
         """Whether the whole interval is on the good side."""
-        if self.interval is None:
-            return False
-        low, high = self.interval
-        return high < 0.0 if self.metric.better is Better.LOWER else low > 0.0
+        return _good(self.metric, self.interval)
+
+
+@dataclass(frozen=True)
+class SettingGain:
+    """What a setting does to the metric given the others: the change from the same configuration without it."""
+
+    option: str
+    setting: Setting
+    metric: Metric
+    change: float | None
+    interval: tuple[float, float] | None
+    pairs: int
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the whole interval is on the good side."""
+        return _good(self.metric, self.interval)
+
+
+@dataclass(frozen=True)
+class KeptMetric:
+    """Whether a rule was shown: ``bound`` is the one-sided confidence bound of the change, a fraction of the default's.
+
+    None where fewer than two pairs of runs have values.
+    """
+
+    rule: KeepRule
+    change: float | None
+    bound: float | None
+
+    @property
+    def shown(self) -> bool:
+        """Whether the bound is within the limit."""
+        return self.bound is not None and self.rule.holds(self.bound)
+
+
+@dataclass(frozen=True)
+class FollowedUp:
+    """A candidate that was run against the baseline: its settings, the change of the metric, and whether it stays."""
+
+    set: tuple[tuple[str, Setting], ...]
+    change: float | None
+    pairs: int
+    selected: bool
 
 
 @dataclass(frozen=True)
 class Recommended:
     """A configuration, what has to be set to get it from the baseline, and what it does to each metric.
 
-    ``metric`` is the name of the one that it is recommended for.
+    ``metric`` is the name of the one that it is recommended for; ``gains`` has an entry for each setting where there
+    are several, ``kept`` one for each rule.
     """
 
     configuration: Configuration
     set: tuple[tuple[str, Setting], ...]
     metric: str
     changes: tuple[MetricChange, ...]
+    gains: tuple[SettingGain, ...] = ()
+    kept: tuple[KeptMetric, ...] = ()
 
     @property
     def leading(self) -> MetricChange:
@@ -52,8 +97,12 @@ class Recommended:
 
     @property
     def confirmed(self) -> bool:
-        """Whether it was shown to be better than the baseline in the metric that it is recommended for."""
-        return self.leading.confirmed
+        """Whether it was shown to be better than the baseline, by each of its settings, and every rule to hold."""
+        return (
+            self.leading.confirmed
+            and all(gain.confirmed for gain in self.gains)
+            and all(rule.shown for rule in self.kept)
+        )
 
 
 @dataclass(frozen=True)
@@ -61,7 +110,8 @@ class RecommendationConclusion:
     """What to set, and whether it was confirmed by fresh runs; complete or not.
 
     ``baseline`` is the default configuration where that is valid. ``looked_up`` tells that the runs are those of a
-    table, perhaps the same ones that the screening had. ``planned``, ``done`` and ``failed`` count runs.
+    table, perhaps the same ones that the screening had. ``planned``, ``done`` and ``failed`` count runs;
+    ``pairs`` those of the last confirmation.
     """
 
     study: str
@@ -78,3 +128,11 @@ class RecommendationConclusion:
     failures: tuple[str, ...]
     seconds: float
     warnings: tuple[str, ...]
+    followed_up: tuple[FollowedUp, ...] = ()
+
+
+def _good(metric: Metric, interval: tuple[float, float] | None) -> bool:
+    if interval is None:
+        return False
+    low, high = interval
+    return high < 0.0 if metric.better is Better.LOWER else low > 0.0

@@ -1,30 +1,31 @@
-"""What is recommended before it is confirmed: the configurations, what is predicted, and how often they run."""
+"""What is recommended before it is confirmed: candidates, what is predicted, and how many runs may be made."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hati.core import Configuration, InputError, StudyId, canonical_json
-from hati.design import Levels, from_levels, levels
+from hati.design import INACTIVE, Levels, from_levels, levels
 from hati.space import Space
-from hati.studies.recommendation.choosing import worth_recommending
+from hati.studies.recommendation.candidates import Allowed, Candidate, candidates
 from hati.studies.recommendation.findings import ChangeScale, Findings
+from hati.studies.recommendation.keeping import KeepRule
 from hati.studies.recommendation.prediction import Prediction, predict
 from hati.studies.recommendation.search import Score, baseline, changes, pool
 
-MOST = 4
-"""So many configurations are recommended at most: they have to be told apart by measuring them."""
 FEWEST_PAIRS = 5
 MOST_PAIRS = 30
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """A configuration that is recommended for a metric.
+    """A configuration that is predicted to be the best for a metric.
 
     ``values`` are predicted in each metric's unit, None where nothing is known to matter for it; ``changes`` are
     fractions of the baseline's prediction (of the mean size on the raw scale).
@@ -38,23 +39,33 @@ class Predicted:
 
 @dataclass(frozen=True)
 class RecommendationPlan:
-    """What is recommended and how it is confirmed: stored, so that a resumed campaign repeats it.
+    """What may be recommended: stored, so that a resumed campaign repeats it.
 
-    Every one of ``pairs`` blocks runs the ``baseline`` and each recommended configuration once.
+    ``recommended`` holds the predicted best configuration, if any; ``candidates`` the single settings that may be
+    better than the ``baseline``'s. ``runs`` may be made in all, of a configuration up to ``pairs`` in a round.
     """
 
     baseline: Configuration
     recommended: tuple[Predicted, ...]
     pairs: int
+    candidates: tuple[Candidate, ...] = ()
+    runs: int = 0
 
     def __post_init__(self) -> None:
-        if self.pairs < 0:
-            raise InputError(f"{self.pairs} pairs of runs are nothing to run")
+        if self.pairs < 0 or self.runs < 0:
+            raise InputError(f"{self.pairs} pairs of {self.runs} runs are nothing to run")
 
     def to_json(self) -> str:
         """The plan as canonical JSON."""
-        found = [{**asdict(one), "configuration": dict(one.configuration)} for one in self.recommended]
-        return canonical_json({"baseline": dict(self.baseline), "recommended": found, "pairs": self.pairs})
+        return canonical_json(
+            {
+                "baseline": dict(self.baseline),
+                "recommended": [{**asdict(one), "configuration": dict(one.configuration)} for one in self.recommended],
+                "pairs": self.pairs,
+                "candidates": [{**asdict(one), "configuration": dict(one.configuration)} for one in self.candidates],
+                "runs": self.runs,
+            }
+        )
 
     @classmethod
     def from_json(cls, text: str) -> RecommendationPlan:
@@ -65,74 +76,106 @@ class RecommendationPlan:
         """
         try:
             fields = json.loads(text)
-            found = (
-                Predicted(**{**one, "configuration": Configuration(one["configuration"])})
-                for one in fields["recommended"]
-            )
-            return cls(Configuration(fields["baseline"]), tuple(found), fields["pairs"])
+            found = (Predicted(**_configured(one)) for one in fields["recommended"])
+            tried = (Candidate(**_configured(one)) for one in fields.get("candidates", []))
+            start, pairs, runs = Configuration(fields["baseline"]), fields["pairs"], fields.get("runs", 0)
+            return cls(start, tuple(found), pairs, tuple(tried), runs)
         except (ValueError, TypeError, KeyError) as error:
             raise InputError(f"no stored recommendation: {text[:60]!r}", fix="start afresh with --fresh") from error
 
 
-def recommendation_id(*, screening: str, metric: str, relevant: float, budget: str, seed: int, machine: str) -> StudyId:
-    """The identity of a recommendation: that of the screening that it follows, and what was asked of it."""
-    parameters = {"screening": screening, "metric": metric, "relevant": relevant, "budget": budget}
+def _configured(fields: dict[str, Any]) -> dict[str, Any]:
+    return {**fields, "configuration": Configuration(fields["configuration"])}
+
+
+def recommendation_id(
+    *,
+    screening: str,
+    metric: str,
+    relevant: float,
+    budget: str,
+    seed: int,
+    machine: str,
+    revision: str,
+    keep: Sequence[KeepRule] = (),
+    allowed: Mapping[str, Sequence[object]] | None = None,
+) -> StudyId:
+    """The identity of a recommendation: that of the screening that it continues, and what was asked of it."""
+    parameters = {
+        "screening": screening,
+        "metric": metric,
+        "relevant": relevant,
+        "budget": budget,
+        "revision": revision,
+        **({"keep": list(map(str, keep))} if keep else {}),
+        **({"allowed": {name: list(settings) for name, settings in allowed.items()}} if allowed else {}),
+    }
     return StudyId.of("recommendation", parameters, seed, machine)
 
 
 def plan_recommendation(
     space: Space,
-    findings: Sequence[Findings],
+    findings: Findings,
     runs: int,
     rng: np.random.Generator,
     among: Sequence[Configuration] = (),
     most_pairs: float = MOST_PAIRS,
+    allowed: Allowed | None = None,
 ) -> RecommendationPlan:
-    """The predicted best configuration for the first metric; with several metrics, their Pareto set, thinned.
+    """The predicted best configuration for the metric, and the single settings that may be better than the default's.
 
-    Options without an important effect stay as they are, and every setting that is changed has to be worth the
-    relevant fraction: the fewest changes. Where the runs do not allow five of each, fewer configurations are taken.
+    Options without an important effect stay as they are in the prediction, and every setting that is changed has to be
+    worth the relevant fraction: the fewest changes.
 
     Args:
         space: with the default configuration.
-        findings: for each metric, the one that was asked for first.
+        findings: what a screening found for the metric.
         runs: how many may be made.
         rng: for the sample of a space that is too big to list.
         among: the only configurations that can be run, where not all can.
         most_pairs: how often a configuration can be run at most.
+        allowed: the settings that may be recommended, for the options that are restricted.
     """
+    permitted = allowed or {}
     start = baseline(space, among, rng)
-    told = [predict(one, space) for one in findings if one.important]
-    row = levels([start], space)[0]
-    most = max(1, min(MOST, runs // FEWEST_PAIRS - 1))
-    rows = row[None, :]
-    chosen = []
-    if told:
-        rows = _rows(space, start, told, rng, among)
-        gains = np.column_stack([_worth(one, row, space)(rows) for one in told])
-        near = np.array([_relevant(one) for one in told])
-        chosen = list(worth_recommending(gains, near, most))
-    configurations = from_levels(rows[[one.place for one in chosen]], space)
-    found = tuple(
-        _predicted(configuration, told[one.metric], findings, told, space, start)
-        for one, configuration in zip(chosen, configurations, strict=True)
-    )
-    pairs = min(runs // (len(found) + 1), MOST_PAIRS, most_pairs) if found else 0
-    return RecommendationPlan(start, found, int(pairs))
+    tried = candidates(space, findings, start, permitted)
+    if among:
+        there = set(among)
+        tried = tuple(one for one in tried if one.configuration in there)
+    best = _best(space, findings, start, rng, among, permitted) if findings.important else None
+    pairs = int(min(MOST_PAIRS, most_pairs))
+    return RecommendationPlan(start, () if best is None else (best,), pairs, tried, runs)
 
 
-def _rows(
+def _best(
     space: Space,
+    findings: Findings,
     start: Configuration,
-    told: Sequence[Prediction],
     rng: np.random.Generator,
     among: Sequence[Configuration],
-) -> Levels:
-    if among:
-        return levels([start, *among], space)
+    allowed: Allowed,
+) -> Predicted | None:
+    """The predicted best configuration, None where that is the start."""
+    told = predict(findings, space)
     row = levels([start], space)[0]
-    movable = frozenset(option for one in told for option in one.movable)
-    return pool(space, start, movable, [_worth(one, row, space) for one in told], rng)
+    score = _worth(told, row, space)
+    rows = levels([start, *among], space) if among else pool(space, start, told.movable, [score], rng)
+    rows = rows[_permitted(rows, row, space, allowed)]
+    worth = score(rows)
+    place = int(np.argmax(worth))
+    if worth[place] <= 0.0:
+        return None
+    return _predicted(from_levels(rows[[place]], space)[0], told, row, space)
+
+
+def _permitted(rows: Levels, start: Levels, space: Space, allowed: Allowed) -> NDArray[np.bool_]:
+    """Which rows differ from the start only by settings that may be recommended."""
+    found = np.ones(len(rows), dtype=np.bool_)
+    for column, option in enumerate(space.options):
+        if option.name in allowed:
+            known = [place for place, setting in enumerate(option.settings) if setting in allowed[option.name]]
+            found &= np.isin(rows[:, column], [*known, int(start[column]), INACTIVE])
+    return found
 
 
 def _worth(told: Prediction, start: Levels, space: Space) -> Score:
@@ -146,20 +189,8 @@ def _relevant(told: Prediction) -> float:
     return float(np.log1p(relevant)) if told.findings.scale is ChangeScale.LOG else relevant
 
 
-def _predicted(
-    configuration: Configuration,
-    leading: Prediction,
-    findings: Sequence[Findings],
-    told: Sequence[Prediction],
-    space: Space,
-    start: Configuration,
-) -> Predicted:
-    row, before = levels([configuration], space)[0], levels([start], space)[0]
-    values: dict[str, float | None] = {one.metric.name: None for one in findings}
-    changed: dict[str, float | None] = dict(values)
-    for one in told:
-        name = one.findings.metric.name
-        value, base = one.in_unit(row), one.in_unit(before)
-        size = base if one.findings.scale is ChangeScale.LOG else one.findings.typical
-        values[name], changed[name] = value, (value - base) / size if size else 0.0
-    return Predicted(configuration, leading.findings.metric.name, values, changed)
+def _predicted(configuration: Configuration, told: Prediction, start: Levels, space: Space) -> Predicted:
+    row, name = levels([configuration], space)[0], told.findings.metric.name
+    value, base = told.in_unit(row), told.in_unit(start)
+    size = base if told.findings.scale is ChangeScale.LOG else told.findings.typical
+    return Predicted(configuration, name, {name: value}, {name: (value - base) / size if size else 0.0})

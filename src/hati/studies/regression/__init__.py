@@ -3,18 +3,23 @@
 A ``Series`` goes in, a ``HistoryConclusion`` comes out; ``histories`` corrects for the many series of a file.
 """
 
-from hati.studies.regression.conclusion import Detectable, Direction, HistoryConclusion, LevelChange, Trend
+from hati.studies.regression.conclusion import Detectable, Direction, HistoryConclusion, LevelChange, Recurring, Trend
 from hati.studies.regression.history import ALPHA, histories, history
-from hati.studies.regression.series import Series
+from hati.studies.regression.runs import interleaved, run_errors
+from hati.studies.regression.series import FEWEST_POSITIONS, Series
 
 __all__ = [
     "ALPHA",
+    "FEWEST_POSITIONS",
     "Detectable",
     "Direction",
     "HistoryConclusion",
     "LevelChange",
+    "Recurring",
     "Series",
     "Trend",
     "histories",
     "history",
+    "interleaved",
+    "run_errors",
 ]

@@ -7,6 +7,7 @@ import numpy as np
 from hati.stats.step_statistics import FEWEST
 from hati.studies.regression.levels import Levels
 from hati.studies.regression.series import Series
+from hati.studies.regression.short import is_short
 
 _FAR = 5.0
 _STRONG = 0.7
@@ -16,20 +17,25 @@ _MOST_NAMED = 5
 
 def outliers(series: Series, found: Levels) -> tuple[str, ...]:
     """The positions whose value is five standard deviations (by the median of deviations) off its level."""
+    if is_short(series):  # what is off there is a step, or within the errors
+        return ()
     residuals = found.residuals
     spread = 1.4826 * float(np.median(np.abs(residuals)))
     if spread == 0.0:
         return ()
-    return tuple(series.positions[int(place)] for place in np.flatnonzero(np.abs(residuals) > _FAR * spread))
+    steps = set(found.places)
+    far = np.flatnonzero(np.abs(residuals) > _FAR * spread).tolist()
+    return tuple(series.positions[place] for place in far if place not in steps)
 
 
-def warnings(series: Series, found: Levels, detectable: float | None) -> tuple[str, ...]:
+def warnings(series: Series, found: Levels) -> tuple[str, ...]:
     """What is wrong, and what to do about it."""
     return (
         *_machines(series),
-        *_few(series, detectable),
+        *_few(series, found),
         *_noise(series, found),
         *_drift(found),
+        *_recurring(series, found),
         *_runs(series),
     )
 
@@ -53,8 +59,8 @@ def _machines(series: Series) -> list[str]:
     ]
 
 
-def _few(series: Series, detectable: float | None) -> list[str]:
-    if detectable is not None:
+def _few(series: Series, found: Levels) -> list[str]:
+    if found.detectable is not None:
         return []
     return [
         f"{len(series)} positions with this autocorrelation find no step with 80 % power, however large: "
@@ -63,15 +69,15 @@ def _few(series: Series, detectable: float | None) -> list[str]:
 
 
 def _noise(series: Series, found: Levels) -> list[str]:
-    told = []
+    found_in_noise = []
     if found.phi > _STRONG:
-        told.append(
-            f"the noise is strongly autocorrelated ({found.phi:.2f}), beyond what the tests were calibrated for (0.6): "
-            "more change points than alpha allows may be false; look for what drifts on the machine"
+        found_in_noise.append(
+            f"the noise is strongly autocorrelated ({found.phi:.2f}): only large steps are distinguished from it; "
+            "look for what drifts on the machine"
         )
     if len(np.unique(series.values)) < _TIED * len(series):
-        told.append("more than half of the values occur several times: record them with more digits")
-    return told
+        found_in_noise.append("more than half of the values occur several times: record them with more digits")
+    return found_in_noise
 
 
 def _drift(found: Levels) -> list[str]:
@@ -80,9 +86,20 @@ def _drift(found: Levels) -> list[str]:
     return ["the series drifts more than it steps: change points are those beside the trend"]
 
 
+def _recurring(series: Series, found: Levels) -> list[str]:
+    levels = found.alternation
+    if levels is None:
+        return []
+    return [
+        f"the series alternates between two levels, {levels.low:.4g} and {levels.high:.4g} {series.metric.unit}, and "
+        f"regained one of them {levels.regained} times: a property of the machine or the benchmark, not a change; "
+        "look for what switches (layout, frequency, neighbours)"
+    ]
+
+
 def _runs(series: Series) -> list[str]:
     fewest, most = int(series.runs.min()), int(series.runs.max())
-    if most <= 2 * fewest:
+    if most <= 2 * fewest or is_short(series):
         return []
     return [
         f"positions have from {fewest} to {most} runs and count alike; means of few runs are taken for as sure as "

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from hati.core import Metric
+from hati.core import Assignment, Metric
 
 Interval = tuple[float, float]
 
@@ -101,8 +101,21 @@ class Detectable:
 
 
 @dataclass(frozen=True)
+class Recurring:
+    """Two levels between which a series goes to and fro; one was left and ``regained`` so often."""
+
+    low: float
+    high: float
+    regained: int
+
+
+@dataclass(frozen=True)
 class HistoryConclusion:
-    """Where one series changed, and whether it creeps. ``alpha`` is the level that this series was tested at."""
+    """Where one series changed, and whether it creeps. ``alpha`` is the level that this series was tested at.
+
+    ``assumptions`` says what the series is too short to estimate; ``recurring`` has levels that are no change;
+    ``stratum`` has the options' settings that the series is of, empty where it is of all.
+    """
 
     name: str
     metric: Metric
@@ -118,3 +131,6 @@ class HistoryConclusion:
     autocorrelation: float
     outliers: tuple[str, ...]
     warnings: tuple[str, ...]
+    assumptions: tuple[str, ...] = ()
+    recurring: Recurring | None = None
+    stratum: Assignment = field(default_factory=Assignment)

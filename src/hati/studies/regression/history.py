@@ -7,19 +7,24 @@ from dataclasses import replace
 import numpy as np
 
 from hati.core import Better, FloatArray, InputError, Metric
-from hati.stats import (
-    ChangePoint,
-    benjamini_hochberg,
-    change_size,
-    creep,
-    detectable_step,
-    place_interval,
-    strongest_change,
-)
+from hati.stats import FEWEST_VALUES, Dependence, benjamini_hochberg, creep, normal_scores
+from hati.stats.least_squares import Index
+from hati.stats.wandering_noise import equal_persistence
 from hati.studies.regression.cautions import outliers, warnings
-from hati.studies.regression.conclusion import Detectable, Direction, HistoryConclusion, Interval, LevelChange, Trend
-from hati.studies.regression.levels import Levels, levels
+from hati.studies.regression.conclusion import (
+    Detectable,
+    Direction,
+    HistoryConclusion,
+    Interval,
+    LevelChange,
+    Recurring,
+    Trend,
+)
+from hati.studies.regression.levels import Levels, Step
+from hati.studies.regression.long import Values, long_levels
 from hati.studies.regression.series import Series
+from hati.studies.regression.short import is_short, short_levels
+from hati.studies.regression.spikes import with_spikes
 
 ALPHA = 0.05
 
@@ -30,7 +35,8 @@ def histories(series: tuple[Series, ...], alpha: float = ALPHA, baseline: str | 
     Of the hypotheses that a series does not change, those are rejected that Benjamini and Hochberg's procedure rejects;
     within these, change points are looked for at the level alpha R / S, R of S series being rejected (Benjamini and
     Bogomolov 2014, Selective inference on multiple families of hypotheses, Journal of the Royal Statistical Society B
-    76(1), 297-318). The trends' p-values are adjusted by the same procedure.
+    76(1), 297-318). A series' p-value is the least of its change points at alpha, 1 without any: one above alpha is
+    never rejected. The trends' p-values are adjusted by the same procedure.
 
     Args:
         series: the series of a file.
@@ -40,10 +46,12 @@ def histories(series: tuple[Series, ...], alpha: float = ALPHA, baseline: str | 
     Raises:
         InputError: where a series has no such position.
     """
-    chances = np.array([strongest_change(each.values, each.machines, each.dependence).p_value for each in series])
-    rejected = int(np.count_nonzero(benjamini_hochberg(chances) <= alpha))
-    own = alpha * max(rejected, 1) / len(series)
-    concluded = [history(each, own, baseline) for each in series]
+    concluded = [history(each, alpha, baseline) for each in series]
+    if len(series) > 1:
+        chances = [min((change.p_value for change in one.change_points), default=1.0) for one in concluded]
+        rejected = int(np.count_nonzero(benjamini_hochberg(np.array(chances)) <= alpha))
+        own = alpha * max(rejected, 1) / len(series)
+        concluded = [history(each, own, baseline) for each in series]
     known = [number for number, each in enumerate(concluded) if each.trend is not None]
     adjusted = benjamini_hochberg(np.array([_trend_p_value(concluded[number]) for number in known]))
     for number, p_value in zip(known, adjusted, strict=True):
@@ -58,11 +66,9 @@ def history(series: Series, alpha: float = ALPHA, baseline: str | None = None) -
         InputError: where the series has no such position.
     """
     start = 0 if baseline is None else _index(series, baseline)
-    found = levels(series.values, series.machines, alpha, series.dependence)
-    spread = _spread(found.residuals)
-    step = detectable_step(len(series), found.phi, alpha, series.dependence)
+    found = _levels(series, alpha)
     level = abs(float(np.median(series.values)))
-    detectable = None if step is None else Detectable(step * spread, step * spread / level if level else None)
+    step = found.detectable
     return HistoryConclusion(
         name=series.name,
         metric=series.metric,
@@ -72,49 +78,57 @@ def history(series: Series, alpha: float = ALPHA, baseline: str | None = None) -
         first=series.positions[0],
         last=series.positions[-1],
         alpha=alpha,
-        change_points=_changes(series, found),
+        change_points=tuple(_change(series, each) for each in found.steps),
         trend=_trend(series, found, start, alpha),
-        detectable=detectable,
+        detectable=None if step is None else Detectable(step, step / level if level else None),
         autocorrelation=found.phi,
         outliers=outliers(series, found),
-        warnings=warnings(series, found, step),
+        warnings=warnings(series, found),
+        assumptions=found.assumptions,
+        recurring=_recurring(found),
+        stratum=series.stratum,
     )
 
 
-def _changes(series: Series, found: Levels) -> tuple[LevelChange, ...]:
-    places = [point.index for point in found.points]
-    edges = [0, *places, len(series)]
-    return tuple(
-        _change(series, found, point, (edges[number], edges[number + 2])) for number, point in enumerate(found.points)
-    )
+def _levels(series: Series, alpha: float) -> Levels:
+    if is_short(series):
+        return short_levels(series, alpha)
+    found = long_levels(Values(series.values, series.machines, alpha, series.dependence))
+    return with_spikes(series, found, alpha)
 
 
-def _change(series: Series, found: Levels, point: ChangePoint, around: tuple[int, int]) -> LevelChange:
-    start, stop = around
-    place = point.index - start
-    values, machines = found.straight[start:stop], series.machines[start:stop]
-    size = change_size(values, machines, place, found.phi)
-    first, last = place_interval(values, machines, place, found.phi)
-    drifted = found.slope * (point.index - 0.5 * (len(series) - 1))
+def _recurring(found: Levels) -> Recurring | None:
+    levels = found.alternation
+    return None if levels is None else Recurring(levels.low, levels.high, levels.regained)
+
+
+def _change(series: Series, step: Step) -> LevelChange:
+    first, last = step.indexes
     return LevelChange(
-        index=point.index,
-        position=series.positions[point.index],
-        previous=series.positions[point.index - 1],
-        indexes=(start + first, start + last),
-        positions=(series.positions[start + first], series.positions[start + last]),
-        before=size.before + drifted,
-        after=size.after + drifted,
-        interval=size.interval,
-        p_value=point.p_value,
-        direction=_direction(size.difference, series.metric),
+        index=step.index,
+        position=series.positions[step.index],
+        previous=series.positions[step.index - 1],
+        indexes=step.indexes,
+        positions=(series.positions[first], series.positions[last]),
+        before=step.before,
+        after=step.after,
+        interval=step.interval,
+        p_value=step.p_value,
+        direction=_direction(step.after - step.before, series.metric),
     )
 
 
 def _trend(series: Series, found: Levels, start: int, alpha: float) -> Trend | None:
     strata = np.unique(found.strata[start:], return_inverse=True)[1].astype(np.intp)
-    values = series.values[start:]
-    if len(values) < 2 or (line := creep(values, strata, found.phi)) is None:
+    values = (found.straight + found.slope * _middle(len(series)))[start:]
+    first = creep(values, strata, 0.0)
+    if first is None:
         return None
+    persistence = found.persistence
+    if start:  # what creeps from the baseline on is noise that wanders where all of the series is looked at
+        persistence = _persistence(series, found, values - first.slope * _middle(len(values)), strata)
+    line = creep(values, strata, persistence)
+    assert line is not None
     own = strata == strata[0]
     times = np.arange(len(values), dtype=float)
     level = float(np.median(values[own] - line.slope * times[own]))
@@ -152,15 +166,23 @@ def _direction(difference: float, metric: Metric) -> Direction:
     return Direction.SLOWER if worse else Direction.FASTER
 
 
-def _spread(residuals: FloatArray) -> float:
-    return float(1.4826 * np.median(np.abs(residuals - np.median(residuals))))
+def _persistence(series: Series, found: Levels, straight: FloatArray, strata: Index) -> float:
+    """The autocorrelation that the noise around a line has in the long run; that of the levels where it is known."""
+    if is_short(series) or series.dependence is Dependence.INDEPENDENT or len(straight) < FEWEST_VALUES:
+        return found.persistence
+    scores = normal_scores(straight, strata)
+    return max(float(series.dependence.of(scores)), equal_persistence(scores))
+
+
+def _middle(size: int) -> FloatArray:
+    return np.asarray(np.arange(size) - 0.5 * (size - 1))
 
 
 def _index(series: Series, position: str) -> int:
     if position not in series.positions:
-        told = f" of the series {series.name!r}" if series.name else ""
+        named = f" of the series {series.name!r}" if series.name else ""
         raise InputError(
-            f"there is no position {position!r}{told} to pin the baseline to",
+            f"there is no position {position!r}{named} to pin the baseline to",
             fix=f"the first is {series.positions[0]!r}, the last {series.positions[-1]!r}",
         )
     return series.positions.index(position)

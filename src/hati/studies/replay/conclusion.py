@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hati.core import Metric, Revision
+from hati.knowledge import Coverage
 from hati.studies.regression import Series
 
 
@@ -24,7 +25,7 @@ class RevisionSpread:
 class Replayed:
     """The series of every benchmark, metric and stratum; the spread at each revision; and what could not be measured.
 
-    ``spreads`` are by benchmark and metric.
+    ``spreads`` are by benchmark and metric. ``coverage`` says of each benchmark what was measured of its space.
     """
 
     study: str
@@ -36,3 +37,4 @@ class Replayed:
     runs: int
     failed: int
     seconds: float
+    coverage: tuple[Coverage, ...] = ()

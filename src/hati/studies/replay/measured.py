@@ -9,13 +9,14 @@ from functools import cached_property
 
 import numpy as np
 
-from hati.core import Evidence, FloatArray, Revision, conversion
+from hati.core import Assignment, Evidence, FloatArray, Revision, conversion
 from hati.stats import FEWEST_VALUES, Dependence, Ecdf
 from hati.studies.comparison import Statistic
 from hati.studies.gate import Cell, Group
-from hati.studies.regression import Series
+from hati.studies.regression import FEWEST_POSITIONS, Series
 from hati.studies.replay.conclusion import RevisionSpread
 
+_Values = dict[int, dict[int, FloatArray]]
 _QUARTILES = np.array([0.25, 0.5, 0.75])
 
 
@@ -29,7 +30,7 @@ class Measured:
     statistic: Statistic
     dependence: Dependence
 
-    def values(self, group: Group) -> dict[int, dict[int, FloatArray]]:
+    def values(self, group: Group) -> _Values:
         """By place of the revision and position of the cell the values of its runs, of those with all the cells."""
         found: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
         for run in self.evidence.done:
@@ -48,14 +49,16 @@ class Measured:
         }
 
     def series(self, group: Group) -> Series | None:
-        """The weighted geometric mean over the cells at each revision; arithmetic where a value is not above zero."""
+        """The weighted geometric mean over the cells at each revision; arithmetic where a value is not above zero.
+
+        Its standard errors are those of the cells' means, the variance of a cell's runs pooled over all revisions.
+        None of fewer than two revisions, or fewer than eight of single runs.
+        """
         values = self.values(group)
-        if len(values) < FEWEST_VALUES:
+        errors, freedom = self._errors(values)
+        if len(values) < (FEWEST_POSITIONS if freedom else FEWEST_VALUES):
             return None
-        kept = sorted(next(iter(values.values())))
-        weights = np.array([self.cells[position].weight for position in kept])
-        weights /= weights.sum()
-        means = np.array([[cells[position].mean() for position in kept] for cells in values.values()])
+        means, weights = self._means(values)
         levels = np.exp(np.log(means) @ weights) if (means > 0.0).all() else means @ weights
         name = " ".join(filter(None, (group.benchmark.name, str(group.stratum or ""))))
         return Series(
@@ -66,7 +69,35 @@ class Measured:
             machines=np.zeros(len(values), dtype=np.intp),
             runs=np.array([sum(map(len, cells.values())) for cells in values.values()], dtype=np.intp),
             dependence=self.dependence,
+            errors=errors * levels if freedom and (means > 0.0).all() else errors,
+            freedom=freedom,
+            stratum=group.stratum or Assignment(),
         )
+
+    def _means(self, values: _Values) -> tuple[FloatArray, FloatArray]:
+        """The mean of each cell at each place, shape (places, cells), and the cells' weights, which sum up to one."""
+        kept = sorted(next(iter(values.values())))
+        weights = np.array([self.cells[position].weight for position in kept])
+        return np.array([[cells[position].mean() for position in kept] for cells in values.values()]), weights / sum(
+            weights
+        )
+
+    def _errors(self, values: _Values) -> tuple[FloatArray, int]:
+        """The standard error at each place, on the scale of ``series``, and its degrees of freedom; none of one run."""
+        if not values:
+            return np.zeros(0), 0
+        means, weights = self._means(values)
+        positive = bool((means > 0.0).all())
+        squares, freedoms = np.zeros(len(weights)), np.zeros(len(weights), dtype=np.intp)
+        for cells in values.values():
+            for column, runs in enumerate(cells.values()):
+                own = np.log(np.maximum(runs, np.finfo(float).tiny)) if positive else runs
+                squares[column] += float(np.sum(np.square(own - own.mean())))
+                freedoms[column] += len(own) - 1
+        if not freedoms.all():
+            return np.zeros(0), 0
+        counts = np.array([[len(runs) for runs in cells.values()] for cells in values.values()])
+        return np.sqrt(1.0 / counts @ (np.square(weights) * squares / freedoms)), int(freedoms.sum())
 
     def spreads(self, group: Group) -> tuple[RevisionSpread, ...]:
         """How the values of a group's cells are distributed at each revision."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hati.core import (
     Evidence,
@@ -16,10 +16,12 @@ from hati.core import (
     Task,
     generator,
 )
+from hati.knowledge import Coverage
 from hati.stats import FEWEST_VALUES, Dependence
 from hati.studies.comparison import MEAN, Statistic
 from hati.studies.failures import failure_reasons, nothing_measured
 from hati.studies.gate import Cell, Group, groups
+from hati.studies.regression import FEWEST_POSITIONS
 from hati.studies.replay.conclusion import Replayed
 from hati.studies.replay.measured import Measured
 from hati.studies.replay.order import Known, Order, refined, typical_noise
@@ -49,7 +51,8 @@ class Replay:
     """Measures ``revisions``, oldest first, each cell ``repetitions`` times.
 
     Interleaved, all revisions are in random order within a repetition, so that a machine's drift is no trend; newest
-    first, and refining, whole revisions follow each other.
+    first, and refining, whole revisions follow each other. ``coverage`` says of each benchmark what its cells stand
+    for.
 
     Raises:
         InputError: for too few revisions, or nothing to measure.
@@ -61,12 +64,17 @@ class Replay:
     repetitions: int
     order: Order
     statistic: Statistic = MEAN
+    coverage: tuple[Coverage, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        if len(self.revisions) < FEWEST_VALUES:
+        fewest = FEWEST_POSITIONS if self.repetitions > 1 else FEWEST_VALUES
+        if len(self.revisions) < fewest:
+            runs = (
+                "of several runs each" if self.repetitions > 1 else f"of a single run each; {FEWEST_POSITIONS} of two"
+            )
             raise InputError(
-                f"a change can be found among {FEWEST_VALUES} revisions or more, not {len(self.revisions)}",
-                fix="name an earlier one, or a smaller --every",
+                f"a change can be found among {fewest} revisions or more {runs}, not {len(self.revisions)}",
+                fix="name an earlier one, a smaller --every, or more --runs",
             )
         if self.repetitions < 1 or not self.cells:
             raise InputError("a replay needs a configuration and a run of it")
@@ -99,6 +107,7 @@ class Replay:
             runs=len(evidence.runs),
             failed=len(evidence.failed),
             seconds=evidence.seconds,
+            coverage=self.coverage,
         )
 
     def tasks_of(self, place: int) -> list[Task]:

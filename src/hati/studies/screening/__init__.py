@@ -1,12 +1,12 @@
 """Screening: which options of a program matter, from a small designed experiment.
 
-``choose_design`` finds the design that a budget buys, ``Pilot`` what a run costs. ``Screening`` plans the runs of a
-two-level design and concludes: effects with their alias sets, which are important, a ranking, and what could have been
-detected. ``ModelScreening`` does the same on any other space, by an optimal design and a fitted model.
+``choose_design`` finds the design that a budget buys, ``Pilot`` what a run costs. ``ModelScreening`` plans the runs of
+any design and concludes by a fitted model: effects, which are important, a ranking, and what could have been detected.
+``Screening`` does the same for full factorials and for the regular fractions that are asked for, with alias sets.
 """
 
 from hati.studies.screening.assignment import assigned
-from hati.studies.screening.choice import Choice, choose
+from hati.studies.screening.choice import Choice, FractionRequest, asked_fraction, choose
 from hati.studies.screening.choosing import (
     AnyChoice,
     AnyScreening,
@@ -20,6 +20,7 @@ from hati.studies.screening.conclusion import (
     Detectable,
     Dispersion,
     Effect,
+    Losses,
     ModelSummary,
     Noise,
     Options,
@@ -27,6 +28,13 @@ from hati.studies.screening.conclusion import (
     Scale,
     ScreeningConclusion,
     SettingEstimate,
+    Verdict,
+)
+from hati.studies.screening.conditional import (
+    ConditionalEffect,
+    DominatingOption,
+    conditional_effects,
+    dominating_option,
 )
 from hati.studies.screening.forecast import (
     ALPHA,
@@ -35,9 +43,11 @@ from hati.studies.screening.forecast import (
     expected_detectable_deviations,
     precision,
 )
+from hati.studies.screening.isolation import NOTHING_ISOLATED, Isolated, Isolation
 from hati.studies.screening.model_choice import ModelChoice, choose_optimal
 from hati.studies.screening.model_study import ModelScreening
 from hati.studies.screening.option_summary import OptionSummary
+from hati.studies.screening.outlook import Outlook, is_checked, outlook, promised
 from hati.studies.screening.pilot import Pilot, PilotResult, affordable_runs
 from hati.studies.screening.planning import (
     PILOT_RUNS,
@@ -49,26 +59,35 @@ from hati.studies.screening.planning import (
     run_noise,
 )
 from hati.studies.screening.remedies import OF_TABLES, Remedies, of_table
+from hati.studies.screening.stored_choice import isolated_of, stored_choice
 from hati.studies.screening.study import Screening, study_id
 
 __all__ = [
     "ALPHA",
+    "NOTHING_ISOLATED",
     "OF_TABLES",
     "PILOT_RUNS",
     "RELEVANT",
     "AnyChoice",
     "AnyScreening",
     "Choice",
+    "ConditionalEffect",
     "DesignSummary",
     "Detectable",
     "Dispersion",
+    "DominatingOption",
     "Effect",
+    "FractionRequest",
+    "Isolated",
+    "Isolation",
+    "Losses",
     "ModelChoice",
     "ModelScreening",
     "ModelSummary",
     "Noise",
     "OptionSummary",
     "Options",
+    "Outlook",
     "Pilot",
     "PilotResult",
     "Point",
@@ -79,21 +98,30 @@ __all__ = [
     "ScreeningConclusion",
     "SettingEstimate",
     "Shortfall",
+    "Verdict",
     "affordable_runs",
+    "asked_fraction",
     "assigned",
     "check_detect",
     "choose",
     "choose_design",
     "choose_optimal",
+    "conditional_effects",
+    "dominating_option",
     "expected_detectable",
     "expected_detectable_deviations",
+    "is_checked",
+    "isolated_of",
     "of_table",
+    "outlook",
     "plan_design",
     "power_expected",
     "precision",
+    "promised",
     "read_choice",
     "repeated_from",
     "run_noise",
     "screening",
+    "stored_choice",
     "study_id",
 ]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import comb
@@ -13,8 +12,7 @@ import numpy as np
 
 from hati.design import from_generators
 from hati.design.matrix import Matrix
-from hati.design.names import symbols
-from hati.studies.screening.choice import Choice
+from hati.studies.screening.choice import Choice, reassigned
 
 _MOST = 5_000
 
@@ -37,7 +35,7 @@ def assigned(choice: Choice, likely: Sequence[int]) -> Choice:
     others = iter(option for option in range(factors) if option not in chosen)
     taken = dict(zip(found, chosen, strict=True))
     owner = [taken[factor] if factor in taken else next(others) for factor in range(factors)]
-    return replace(choice, generators=_renamed(choice.generators, owner))
+    return reassigned(choice, owner)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +81,3 @@ def _key(column: Matrix) -> bytes:
 
 def _names(factors: int) -> tuple[str, ...]:
     return tuple(f"x{place}" for place in range(1, factors + 1))
-
-
-def _renamed(generators: Sequence[str], owner: Sequence[int]) -> tuple[str, ...]:
-    """The same generators, speaking of each factor's owner by its symbol."""
-    own = symbols(_names(len(owner)))
-    others = {own[factor]: own[option] for factor, option in enumerate(owner)}
-    words = re.compile("|".join(map(re.escape, sorted(own, key=len, reverse=True))))
-    return tuple(words.sub(lambda found: others[found[0]], text) for text in generators)

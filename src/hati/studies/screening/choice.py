@@ -1,14 +1,27 @@
-"""Which design a budget of runs buys."""
+"""Regular fractions and full factorials: those that are asked for, and those that a budget buys."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
 
 from hati.core import InputError, canonical_json
-from hati.design import CatalogueEntry, Design, by_runs, catalogue_sizes, from_generators, resolution
+from hati.design import (
+    CatalogueEntry,
+    Design,
+    by_resolution,
+    by_runs,
+    catalogue_sizes,
+    from_generators,
+    regular_fraction,
+    resolution,
+)
+from hati.design.names import symbols
 from hati.studies.screening.conclusion import DesignSummary
 from hati.studies.screening.wording import counted
 
@@ -101,11 +114,79 @@ def choose(factors: int, runs: int, most: float = math.inf) -> Choice:
     return _repeated(chosen, runs, most, why)
 
 
-def repeated_from(factors: int, most: float = math.inf) -> int | None:
-    """The fewest runs from which on `choose` repeats every configuration; None where it never does."""
-    sizes = catalogue_sizes(factors)
-    budgets = [2 * entry.runs for entry in sizes] if most > 1 else []
-    return next((runs for runs in budgets if 2 * _bought(sizes, runs, most).runs <= runs), None)
+def full_factorial_of(factors: int, runs: int, most: float = math.inf) -> Choice:
+    """All combinations, as often as the runs allow; a configuration has at ``most`` one run in a table."""
+    entry = CatalogueEntry(factors, 2**factors, None)
+    return _repeated(entry, runs, most, f"{_named(entry)}: nothing is aliased")
+
+
+@dataclass(frozen=True)
+class FractionRequest:
+    """The regular fraction that a user asks for, in one of four ways.
+
+    The smallest of at least a ``resolution``, that of minimum aberration in ``runs`` configurations, the one of
+    ``generators`` (letters are options in their order), or the ``rows`` of a design: -1 and 1 for each option in order.
+    """
+
+    resolution: int | None = None
+    runs: int | None = None
+    generators: tuple[str, ...] = ()
+    rows: tuple[tuple[int, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        if sum(map(bool, (self.resolution, self.runs, self.generators, self.rows))) != 1:
+            raise InputError("--resolution, --runs and --design exclude each other", fix="give one of them")
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """What identifies the request, for a study's id."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+    def design(self, factors: int) -> Design:
+        """The design, its factors named by position.
+
+        Raises:
+            InputError: where there is no such design for that many options, or the rows are no regular fraction.
+        """
+        names = _positions(factors)
+        if self.resolution is not None:
+            return by_resolution(names, self.resolution)
+        if self.runs is not None:
+            return by_runs(names, self.runs)
+        if self.generators:
+            return from_generators(names, self.generators)
+        return regular_fraction(names, np.array(self.rows, dtype=np.int8))
+
+
+def asked_fraction(
+    request: FractionRequest, factors: int, runs: int, rng: np.random.Generator, most: float = math.inf
+) -> Choice:
+    """The fraction that is asked for, repeated as often as the runs allow.
+
+    Which option is which column is random, so that no option is aliased with the same others in every study; columns
+    that the user wrote down stay as they are written.
+
+    Raises:
+        InputError: where there is no such fraction, or the runs do not suffice.
+    """
+    design = request.design(factors)
+    if design.runs > runs:
+        raise InputError(
+            f"the design has {design.runs} configurations, and the budget {counted(runs, 'run')}",
+            fix=f"give --budget {design.runs} or more, or ask for a smaller design",
+        )
+    found = resolution(design)
+    entry = CatalogueEntry(factors, design.runs, found)
+    chosen = Choice(
+        factors=factors,
+        configurations=design.runs,
+        repetitions=int(min(runs // design.runs, most)),
+        resolution=found,
+        generators=design.generators,
+        reason=f"{_named(entry)}, as asked for",
+    )
+    written = request.generators or request.rows
+    return chosen if written else assigned_at_random(chosen, rng)
 
 
 def _bought(sizes: Sequence[CatalogueEntry], runs: int, most: float) -> CatalogueEntry:
@@ -177,3 +258,16 @@ def _named(entry: CatalogueEntry) -> str:
     if entry.resolution is None:
         return f"the full factorial of {entry.runs} configurations"
     return f"{entry.runs} configurations of resolution {_ROMAN.get(entry.resolution, entry.resolution)}"
+
+
+def assigned_at_random(choice: Choice, rng: np.random.Generator) -> Choice:
+    """The same fraction, its columns assigned to the options at random."""
+    return reassigned(choice, [int(option) for option in rng.permutation(choice.factors)])
+
+
+def reassigned(choice: Choice, owner: Sequence[int]) -> Choice:
+    """The same fraction, in which each column belongs to its ``owner``, an option's position."""
+    own = symbols(_positions(choice.factors))
+    others = {own[factor]: own[option] for factor, option in enumerate(owner)}
+    words = re.compile("|".join(map(re.escape, sorted(own, key=len, reverse=True))))
+    return replace(choice, generators=tuple(words.sub(lambda found: others[found[0]], g) for g in choice.generators))

@@ -1,4 +1,4 @@
-"""Which kind of design suits a space, and the study that goes with it."""
+"""Which design a budget buys by default, and the study that goes with it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hati.core import Benchmark, InputError, Metric, StudyId
+from hati.core import Benchmark, InputError, Metric, StudyId, canonical_json
 from hati.design import check_two_level
-from hati.studies.screening.choice import Choice, choose
-from hati.studies.screening.choice import repeated_from as fraction_repeated_from
-from hati.studies.screening.forecast import RELEVANT
+from hati.studies.screening.choice import Choice, full_factorial_of
+from hati.studies.screening.forecast import ALPHA, RELEVANT
 from hati.studies.screening.model_choice import ModelChoice, choose_optimal
 from hati.studies.screening.model_study import ModelScreening
 from hati.studies.screening.remedies import OF_PROGRAMS, Remedies
@@ -24,34 +23,27 @@ if TYPE_CHECKING:
 AnyChoice = Choice | ModelChoice
 AnyScreening = Screening | ModelScreening
 
-_MUCH = 0.75
-"""A fraction that cannot be repeated has to use this part of the runs."""
-
 
 def choose_design(space: Space, runs: int, rng: np.random.Generator, most: float = math.inf) -> AnyChoice:
-    """The design and the repetitions that so many runs buy on a space.
+    """The design and the repetitions that a number of runs buys on a space.
 
-    Where all options have two settings and all combinations are valid, a fraction of minimum aberration; else a
-    Bayesian D-optimal design. So too where configurations have at ``most`` one run (in a table) and the largest
-    fraction would leave more than a quarter of the runs unused.
+    The full factorial where all options have two settings, all combinations are valid and the runs suffice; otherwise
+    what ``choose_optimal`` finds. Regular fractions are for those who ask for them (``asked_fraction``): in them an
+    interaction beyond pairs biases a main effect by its full size, and no repetition shows it.
 
     Raises:
         InputError: where the runs are too few.
     """
     if not space.options:
         raise InputError("there is no option to screen", fix="add options with two or more settings each")
-    if not suits_two_levels(space):
-        return choose_optimal(space, runs, rng, most)
-    fraction = choose(len(space.options), runs, most)
-    everything = 2 ** len(space.options)
-    if fraction.runs >= _MUCH * min(runs, everything) or most > 1:
-        return fraction
+    if suits_two_levels(space) and 2 ** len(space.options) <= runs:
+        return full_factorial_of(len(space.options), runs, most)
     return choose_optimal(space, runs, rng, most)
 
 
 def repeated_from(space: Space, most: float = math.inf) -> int | None:
-    """The budget from which on `choose_design` repeats every configuration of a two-level fraction; None if none."""
-    return fraction_repeated_from(len(space.options), most) if suits_two_levels(space) else None
+    """The budget from which on a full factorial is repeated; None where there is none, or its runs are one each."""
+    return 2 * 2 ** len(space.options) if suits_two_levels(space) and most > 1 else None
 
 
 def suits_two_levels(space: Space) -> bool:
@@ -70,8 +62,11 @@ def read_choice(text: str) -> AnyChoice:
         InputError: for anything else.
     """
     try:
-        optimal = "rows" in json.loads(text)
-    except (ValueError, TypeError) as error:
+        fields = json.loads(text)
+        optimal = "rows" in fields
+        if fields.pop("isolated", None):
+            text = canonical_json(fields)
+    except (ValueError, TypeError, AttributeError) as error:
         raise InputError(f"no stored choice of a design: {text[:60]!r}", fix="start afresh with --fresh") from error
     return ModelChoice.from_json(text) if optimal else Choice.from_json(text)
 
@@ -85,12 +80,15 @@ def screening(
     revision: str,
     space: Space,
     choice: AnyChoice,
+    alpha: float = ALPHA,
     relevant: float = RELEVANT,
     remedies: Remedies = OF_PROGRAMS,
 ) -> AnyScreening:
     """The study of a choice."""
     if isinstance(choice, ModelChoice):
         return ModelScreening(
-            study, subject, benchmark, metric, revision, space, choice, relevant=relevant, remedies=remedies
+            study, subject, benchmark, metric, revision, space, choice, alpha, relevant=relevant, remedies=remedies
         )
-    return Screening(study, subject, benchmark, metric, revision, space, choice, relevant=relevant, remedies=remedies)
+    return Screening(
+        study, subject, benchmark, metric, revision, space, choice, alpha, relevant=relevant, remedies=remedies
+    )

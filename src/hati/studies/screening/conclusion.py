@@ -25,6 +25,18 @@ class Noise(StrEnum):
     NONE = "none"
 
 
+class Verdict(StrEnum):
+    """What a screening says of an effect.
+
+    IMPORTANT: significant and relevant. ALIASED: so is an estimate that the design gives to several effects, of which
+    it is one. NOT_SHOWN: anything else.
+    """
+
+    IMPORTANT = "important"
+    ALIASED = "important or aliased"
+    NOT_SHOWN = "not shown"
+
+
 Options = tuple[str, ...]
 """The options of an effect: one for a main effect, two for an interaction."""
 
@@ -67,6 +79,9 @@ class Effect:
     000's equation 4 among all contrasts. ``aliases`` are the other members of the alias set up to third order.
     None where nothing could be said.
 
+    ``important`` is true where the effect is significant and relevant and the design gives its estimate to no other
+    effect up to third order; where it does, ``aliased`` is.
+
     Where an option has more than two settings, the effect is the difference between the highest and the lowest of its
     ``settings``' means (of the combinations' for an interaction), and ``interval`` allows for their having been
     chosen (Scheffe 1953).
@@ -85,6 +100,19 @@ class Effect:
     half_normal: float
     aliases: tuple[Options, ...]
     settings: tuple[SettingEstimate, ...] = ()
+    aliased: bool = False
+
+    @property
+    def shown(self) -> bool:
+        """Whether the estimate is significant and relevant, be it this effect or an alias."""
+        return self.important or self.aliased
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict in its three words."""
+        if self.important:
+            return Verdict.IMPORTANT
+        return Verdict.ALIASED if self.aliased else Verdict.NOT_SHOWN
 
 
 @dataclass(frozen=True)
@@ -97,9 +125,10 @@ class Detectable:
 
 @dataclass(frozen=True)
 class DesignSummary:
-    """The design as it was planned. ``runs`` = ``configurations`` x ``repetitions``.
+    """The design as it was planned. ``runs`` = ``configurations`` x ``repetitions`` + ``replicated``.
 
-    ``d_efficiency`` is that of the main effects, None where the design is orthogonal by construction.
+    ``replicated`` configurations have one run more than the others. ``d_efficiency`` is that of the main effects, None
+    where the design is orthogonal by construction.
     """
 
     kind: str
@@ -109,6 +138,7 @@ class DesignSummary:
     resolution: int | None
     generators: tuple[str, ...]
     d_efficiency: float | None = None
+    replicated: int = 0
 
 
 @dataclass(frozen=True)
@@ -131,6 +161,24 @@ class Dispersion:
     of: str
     effects: tuple[Effect, ...]
     important: tuple[str, ...]
+
+    @property
+    def shown(self) -> bool:
+        """Whether any option's effect is."""
+        return any(effect.shown and len(effect.options) == 1 for effect in self.effects)
+
+
+@dataclass(frozen=True)
+class Losses:
+    """How many of the ``made`` runs of a campaign ``failed``, whatever they were for, and what does not work.
+
+    ``excluded`` are settings, or settings together, that were left out; ``messages`` say of each how it fails.
+    """
+
+    failed: int
+    made: int
+    excluded: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -170,11 +218,17 @@ class ScreeningConclusion:
     seconds: float
     warnings: tuple[str, ...]
     model: ModelSummary
+    losses: Losses | None = None
+
+    @property
+    def important_or_aliased(self) -> tuple[str, ...]:
+        """The options whose main effect is important or aliased, the largest first."""
+        return tuple(effect.options[0] for effect in self.effects if effect.aliased and len(effect.options) == 1)
 
     @property
     def influential(self) -> tuple[str, ...]:
         """The options of all important effects, interactions too, in the ranking's order."""
-        named = {name for effect in self.effects if effect.important for name in effect.options}
+        named = {name for effect in self.effects if effect.shown for name in effect.options}
         return tuple(name for name in self.ranking if name in named)
 
     @property

@@ -113,8 +113,10 @@ def expected_detectable_deviations(
 def precision(choice: Choice | ModelChoice, *, alpha: float = ALPHA) -> Precision | None:
     """How well the design will know main effects; None where it is too small to tell them from noise."""
     if isinstance(choice, ModelChoice):
+        known_better = 1.0 - choice.replicated / (2.0 * choice.configurations)  # the mean variance of their means
+        error = choice.standard_error * math.sqrt(known_better)
         return model_precision(
-            choice.configurations, choice.repetitions, choice.parameters, choice.standard_error, choice.settings, alpha
+            choice.configurations, choice.repetitions, choice.parameters, error, choice.settings, alpha
         )
     total, reported = _sizes(replace(choice, repetitions=1, reason=""))
     error = 2.0 / math.sqrt(choice.runs)

@@ -1,4 +1,4 @@
-"""Which optimal design a budget of runs buys on a space that no fraction suits."""
+"""Which design a budget of runs buys on any space: its configurations come before repetitions."""
 
 from __future__ import annotations
 
@@ -11,29 +11,50 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hati.core import InputError, canonical_json
-from hati.design import Candidates, Criterion, Levels, Replication, candidates, optimal_design
+from hati.design import (
+    Candidates,
+    Criterion,
+    Fit,
+    Levels,
+    Model,
+    Reach,
+    Replication,
+    balanced_design,
+    candidates,
+    fitted,
+    optimal_design,
+)
+from hati.studies.screening.model_units import configurations_are_units
 from hati.studies.screening.wording import counted
 
 if TYPE_CHECKING:
     from hati.space import Space
 
 KIND = "Bayesian D-optimal"
+BALANCED = "balanced random"
 PER_PARAMETER = 4
 """So many configurations for every parameter of the main effects, where the budget allows."""
 _LEAST_LEFT = 3
-_REPETITIONS = 3
 _STARTS = 8
+_TWO_LEVEL = 2
+_TWICE = 2
+_SPARSE = 16
+"""Balanced random columns are for designs of at most a sixteenth of all configurations."""
+_RUNS_PER_REPLICATE = 24
+_FEWEST_REPLICATES = 2
+_MOST_REPLICATES = 8
 _ORDER = 2
 _MOST_PARAMETERS = 2_000
 
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """An optimal design and its repetitions, whole: stored, so that a resumed campaign repeats it.
+    """A design and its repetitions, whole: stored, so that a resumed campaign repeats it.
 
     ``rows`` holds the positions of every configuration's settings, -1 where an option is inactive; interactions up to
     ``order`` are looked for. ``standard_error`` is the largest of a main effect's coefficients, in standard deviations
-    of a run, were every configuration run once.
+    of a run, were every configuration run once. The first ``replicated`` configurations have one run more, to
+    distinguish noise from lack of fit.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -43,10 +64,14 @@ class ModelChoice:
     d_efficiency: float
     standard_error: float
     reason: str
+    kind: str = KIND
+    replicated: int = 0
 
     def __post_init__(self) -> None:
         if not self.rows or self.repetitions < 1:
             raise InputError("a design has at least one configuration and one repetition")
+        if not 0 <= self.replicated <= len(self.rows):
+            raise InputError(f"{self.replicated} of {len(self.rows)} configurations cannot be replicated")
 
     @property
     def configurations(self) -> int:
@@ -60,8 +85,8 @@ class ModelChoice:
 
     @property
     def runs(self) -> int:
-        """Configurations times repetitions."""
-        return self.configurations * self.repetitions
+        """Configurations times repetitions, and the replicated ones once more."""
+        return self.configurations * self.repetitions + self.replicated
 
     @cached_property
     def levels(self) -> Levels:
@@ -87,11 +112,15 @@ class ModelChoice:
 
 
 def choose_optimal(space: Space, runs: int, rng: np.random.Generator, most: float = math.inf) -> ModelChoice:
-    """The design and the repetitions that so many runs buy on any space.
+    """The design and the repetitions that a number of runs buys on any space.
 
-    Bayesian D-optimal (DuMouchel and Jones 1994): main effects are estimated, interactions of two options are potential
-    terms. About four configurations for every main-effect parameter come first, then up to three repetitions, then
-    more configurations. Where a configuration has at ``most`` one run, as in a table, there are no repetitions.
+    Configurations come before repetitions: those show what the model omits, these the noise of a run alone. A few
+    configurations are replicated to distinguish the two; all are repeated only where the space has no others. Where a
+    configuration has at ``most`` one run, as in a table, there are no repetitions.
+
+    Options with two settings and without constraints get balanced random columns where the runs are at most a sixteenth
+    of all configurations. Other spaces get a Bayesian D-optimal design (DuMouchel and Jones 1994): main effects are
+    estimated, interactions of two options are potential terms.
 
     Raises:
         InputError: where the runs cannot estimate the main effects.
@@ -104,16 +133,36 @@ def choose_optimal(space: Space, runs: int, rng: np.random.Generator, most: floa
             f"{counted(len(space.options), 'option')} with {parameters} settings to tell apart",
             fix=f"give at least {parameters + _LEAST_LEFT}, better {PER_PARAMETER * parameters}",
         )
-    wanted = PER_PARAMETER * parameters
-    repetitions = int(min(_REPETITIONS, most, max(1, runs // wanted)))
     distinct = _distinct(among)
-    if runs // repetitions > distinct:
-        repetitions = int(min(runs // distinct, most))
+    repetitions = int(min(math.ceil(runs / distinct), most)) if runs >= _TWICE * distinct else 1
     configurations = min(runs // repetitions, distinct)
+    once = repetitions == 1 and most > 1
+    replicated = max(runs - distinct, _replicated(runs, distinct, parameters)) if once else 0
+    configurations = min(configurations, runs - replicated)
+    kind = BALANCED if _sparse(among, configurations) else KIND
     order = _ORDER if _pairs(space) <= _MOST_PARAMETERS else 1
-    made = optimal_design(
+    if kind is BALANCED:
+        rows = balanced_design(len(space.options), configurations, rng)
+        told = fitted(rows, Model.of_order(among.sizes, 1), space.names)
+    else:
+        rows, told = _optimal(space, configurations, rng, order, among)
+    return ModelChoice(
+        rows=tuple(tuple(row) for row in rows.tolist()),
+        repetitions=repetitions,
+        order=order,
+        parameters=told.parameters,
+        d_efficiency=told.d_efficiency,
+        standard_error=told.largest_standard_error,
+        reason=_why(kind, configurations, repetitions, replicated, parameters),
+        kind=kind,
+        replicated=replicated,
+    )
+
+
+def _optimal(space: Space, runs: int, rng: np.random.Generator, order: int, among: Candidates) -> tuple[Levels, Fit]:
+    found = optimal_design(
         space,
-        configurations,
+        runs,
         rng,
         criterion=Criterion.BAYES,
         order=order,
@@ -121,15 +170,19 @@ def choose_optimal(space: Space, runs: int, rng: np.random.Generator, most: floa
         starts=_STARTS,
         among=among,
     )
-    return ModelChoice(
-        rows=tuple(tuple(row) for row in made.levels.tolist()),
-        repetitions=repetitions,
-        order=order,
-        parameters=made.fit.parameters,
-        d_efficiency=made.fit.d_efficiency,
-        standard_error=made.fit.largest_standard_error,
-        reason=_why(configurations, repetitions, parameters),
-    )
+    return found.levels, found.fit
+
+
+def _sparse(among: Candidates, configurations: int) -> bool:
+    two_level = among.reach is Reach.FREE and set(among.sizes) == {_TWO_LEVEL}
+    return two_level and _SPARSE * configurations <= _distinct(among)
+
+
+def _replicated(runs: int, distinct: int, parameters: int) -> int:
+    """How many configurations are run once more: a few, where the model leaves enough to compare them with."""
+    wanted = min(runs // _RUNS_PER_REPLICATE, _MOST_REPLICATES)
+    enough = configurations_are_units(min(distinct, runs - wanted), parameters)
+    return wanted if wanted >= _FEWEST_REPLICATES and enough else 0
 
 
 def _distinct(among: Candidates) -> int:
@@ -141,9 +194,10 @@ def _pairs(space: Space) -> int:
     return (sum(contrasts) ** 2 - sum(c * c for c in contrasts)) // 2
 
 
-def _why(configurations: int, repetitions: int, parameters: int) -> str:
+def _why(kind: str, configurations: int, repetitions: int, replicated: int, parameters: int) -> str:
     times = {1: "once", 2: "twice"}.get(repetitions, f"{repetitions} times")
+    again = f", {replicated} of them twice" if replicated else ""
     return (
-        f"{configurations} configurations, {KIND}, {times}: {configurations / parameters:.1f} for each of "
+        f"{configurations} configurations, {kind}, {times}{again}: {configurations / parameters:.1f} for each of "
         f"{parameters} main-effect parameters"
     )

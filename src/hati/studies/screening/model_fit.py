@@ -54,6 +54,11 @@ class ModelFit:
             start = places[term].stop
         return cls(sizes, np.hstack([terms.always, *(terms.columns[t] for t in chosen)]), places, values)
 
+    @property
+    def always(self) -> FloatArray:
+        """The columns that no term owns: the means of blocks."""
+        return self.columns[:, : min((place.start for place in self.places.values()), default=self.columns.shape[1])]
+
     @cached_property
     def inverse(self) -> FloatArray:
         """Of the normal equations; the smallest one where columns depend on each other."""
@@ -164,9 +169,8 @@ class ModelFit:
         kept = [other for other in self.places if not set(term) < set(other)]
         if told or len(kept) == len(self.places):
             return self
-        always = self.columns[:, : min(place.start for place in self.places.values())]
         columns = {other: self.columns[:, self.places[other]] for other in kept}
-        return ModelFit.of(ModelTerms(always, columns), kept, self.sizes, self.values)
+        return ModelFit.of(ModelTerms(self.always, columns), kept, self.sizes, self.values)
 
     def _rows(self, term: Term) -> FloatArray:
         """The columns of every combination of the settings of a term's options."""

@@ -6,22 +6,24 @@ import math
 
 import numpy as np
 
-from hati.core import FloatArray
 from hati.design import Levels, Model
-from hati.stats import rank_by_explained, stability
+from hati.stats import averaged_model, rank_by_explained, stability
 from hati.studies.screening.model_analysis import ModelAnalysis, model_terms
 
 
-def ranking(analysis: ModelAnalysis, model: Model, population: Levels) -> tuple[int, ...]:
-    """All options, each next one that which explains most of what the model predicts, with those before it.
+def ranking(analysis: ModelAnalysis, population: Levels) -> tuple[int, ...]:
+    """All options, ranked by what they explain of the predictions of an average over models.
+
+    A single chosen model is certain of what it has and blind for what it lacks: where options have several settings, an
+    interaction that is chosen early takes the place of a main effect, which is then ranked last.
 
     Args:
         analysis: that of the runs.
-        model: the effects that were looked for.
         population: valid configurations, all or a uniform sample.
     """
-    chosen = Model(model.sizes, analysis.predicting)
-    return rank_by_explained(population, predicted(analysis, chosen, population))
+    fit = analysis.prediction
+    model = averaged_model(analysis.units.levels, fit.sizes, fit.always, fit.values)
+    return rank_by_explained(population, model.predicted(population))
 
 
 def often_selected(analysis: ModelAnalysis, model: Model, rng: np.random.Generator) -> tuple[float, ...]:
@@ -35,10 +37,3 @@ def often_selected(analysis: ModelAnalysis, model: Model, rng: np.random.Generat
     most = math.isqrt(sum(columns.shape[1] for columns in terms.columns.values()) // 2)
     found = stability(terms, units.values(analysis.readable.values), max(1, most), rng)
     return tuple(found[term] for term in analysis.predicting)
-
-
-def predicted(analysis: ModelAnalysis, chosen: Model, population: Levels) -> FloatArray:
-    """What the model predicts for configurations on the deciding scale, in the mean of the blocks."""
-    fit = analysis.prediction
-    blocks = fit.columns.shape[1] - (chosen.parameters - 1)
-    return np.asarray(chosen.matrix(population)[:, 1:] @ fit.coefficients[blocks:] + fit.coefficients[:blocks].mean())

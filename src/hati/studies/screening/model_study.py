@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,7 @@ from hati.studies.screening.model_analysis import (
     analyse_model_variance,
 )
 from hati.studies.screening.model_cautions import model_warnings
-from hati.studies.screening.model_choice import KIND, ModelChoice
+from hati.studies.screening.model_choice import ModelChoice
 from hati.studies.screening.model_fit import Contrast
 from hati.studies.screening.model_prediction import often_selected, ranking
 from hati.studies.screening.option_summary import option_summaries
@@ -80,7 +80,10 @@ class ModelScreening:
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
         """All runs of the study in order."""
-        return design_tasks(self.id, self.benchmark, self.revision, self.configurations, self.choice.repetitions)
+        made = self.choice
+        return design_tasks(
+            self.id, self.benchmark, self.revision, self.configurations, made.repetitions, made.replicated
+        )
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left."""
@@ -106,7 +109,8 @@ class ModelScreening:
         found = measured(evidence.stage(STAGE), self.metric, rows)
         if not len(found.values):
             raise nothing_measured(found.reasons)
-        return found
+        one_block = self.choice.repetitions == 1  # replicated configurations are run among the others
+        return replace(found, blocks=np.zeros_like(found.blocks)) if one_block else found
 
     def analysis(self, found: Measured) -> ModelAnalysis:
         """The effects that runs tell."""
@@ -154,7 +158,7 @@ class ModelScreening:
             configurations=count(self.space),
             design=design,
             effects=tuple(self._effect(effect, analysis) for effect in analysis.effects),
-            ranking=tuple(self.space.names[option] for option in ranking(analysis, self.model, self.population)),
+            ranking=tuple(self.space.names[option] for option in ranking(analysis, self.population)),
             important=self._important(analysis),
             threshold=analysis.threshold,
             detectable=None if analysis.detectable is None else Detectable(*analysis.detectable),
@@ -179,13 +183,14 @@ class ModelScreening:
     @property
     def _design(self) -> DesignSummary:
         return DesignSummary(
-            kind=KIND,
+            kind=self.choice.kind,
             runs=self.choice.runs,
             configurations=self.choice.configurations,
             repetitions=self.choice.repetitions,
             resolution=None,
             generators=(),
             d_efficiency=self.choice.d_efficiency,
+            replicated=self.choice.replicated,
         )
 
     def _dispersion(self, found: Measured, scale: Scale) -> Dispersion | None:

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 class OptionSummary:
     """An option and its settings; ``letter`` names it in the design.
 
-    The effect of an option with two settings is that of the ``second``; the ``first`` is its base.
+    The effect of an option with two settings is that of the ``second``; the ``first`` is its base. ``default`` is the
+    setting that it has by default, None where that is not known.
     """
 
     name: str
     letter: str
     settings: tuple[Setting, ...]
     doc: str
+    default: Setting | None = None
 
     @property
     def first(self) -> Setting:
@@ -45,6 +47,6 @@ def option_summaries(space: Space) -> tuple[OptionSummary, ...]:
     count = len(space.options)
     names = letters(count) if count <= len(letters(52)) else tuple(f"x{i}" for i in range(1, count + 1))
     return tuple(
-        OptionSummary(option.name, letter, option.settings, option.doc)
+        OptionSummary(option.name, letter, option.settings, option.doc, option.default)
         for option, letter in zip(space.options, names, strict=True)
     )

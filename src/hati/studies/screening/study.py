@@ -22,7 +22,7 @@ from hati.stats import Contrasts, Term, contrasts
 from hati.studies.failures import nothing_measured
 from hati.studies.screening.analysis import Analysis, analyse, explained_by
 from hati.studies.screening.cautions import Situation, warnings
-from hati.studies.screening.choice import Choice, design_summary
+from hati.studies.screening.choice import Choice, FractionRequest, design_summary
 from hati.studies.screening.conclusion import (
     Detectable,
     Dispersion,
@@ -56,11 +56,14 @@ def study_id(
     machine: str,
     planned_for: Mapping[str, object] | None = None,
     recalibrates: str | None = None,
+    fraction: FractionRequest | None = None,
+    alpha: float = ALPHA,
 ) -> StudyId:
     """The identity of a screening study, with all that decides its tasks; ``budget`` as it was written.
 
     The metric is not part of it: the same runs measure all metrics of the benchmark. ``planned_for`` is what has to be
-    found, where the design was planned for that; ``recalibrates`` the key of the screening that is made again.
+    found, where the design was planned for that; ``recalibrates`` the key of the screening that is made again;
+    ``fraction`` the regular fraction that was asked for; ``alpha`` the study-wise error.
     """
     parameters = {
         "subject": subject,
@@ -70,8 +73,11 @@ def study_id(
         "space": space.digest,
         "options": [option.name for option in space.options],  # their order decides who is which factor
         "budget": budget,
+        **({"template": list(map(str, space.template))} if space.template else {}),
         **({} if planned_for is None else {"planned_for": dict(planned_for)}),
         **({} if recalibrates is None else {"recalibrates": recalibrates}),
+        **({} if fraction is None else {"fraction": fraction.parameters}),
+        **({} if alpha == ALPHA else {"alpha": alpha}),
     }
     return StudyId.of("screening", parameters, seed, machine)
 
@@ -191,7 +197,8 @@ class Screening:
 
     def _important(self, analysis: Analysis) -> tuple[str, ...]:
         """The options whose main effect is important, the largest first."""
-        return tuple(self._names[e.term[0]] for e in analysis.effects if e.important and len(e.term) == 1)
+        found = (e for e in analysis.effects if e.important and len(e.term) == 1 and not e.aliases)
+        return tuple(self._names[e.term[0]] for e in found)
 
     def _effect(self, found: Estimated) -> Effect:
         return Effect(
@@ -204,7 +211,8 @@ class Screening:
             contrast=found.contrast,
             share=found.share,
             p_value=found.p_value,
-            important=found.important,
+            important=found.important and not found.aliases,
+            aliased=found.important and bool(found.aliases),
             half_normal=found.half_normal,
             aliases=tuple(self._named(term) for term in found.aliases),
         )

@@ -12,20 +12,28 @@ STAGE = "design"
 
 
 def design_tasks(
-    study: StudyId, benchmark: Benchmark, revision: str, configurations: Sequence[Configuration], repetitions: int
+    study: StudyId,
+    benchmark: Benchmark,
+    revision: str,
+    configurations: Sequence[Configuration],
+    repetitions: int,
+    replicated: int = 0,
 ) -> tuple[Task, ...]:
-    """All runs of a design in order: each repetition is a block of all configurations, shuffled anew."""
+    """All runs of a design in order: each repetition is a block of all configurations in a random order.
+
+    The first ``replicated`` configurations of a design with one repetition are run once more, anywhere in the order.
+    """
     count = len(configurations)
-    order = run_order(count, repetitions, generator(study.seed, "order"))
+    order = run_order(count + replicated, repetitions, generator(study.seed, "order"))
     return tuple(
         Task(
             study=study.key,
             stage=STAGE,
             benchmark=benchmark.name,
-            configuration=configurations[int(row)],
+            configuration=configurations[int(row) % count],
             revision=revision,
             workload=benchmark.workload,
-            repetition=place // count,
+            repetition=int(row) // count if replicated else place // count,
         )
         for place, row in enumerate(order)
     )

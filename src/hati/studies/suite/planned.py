@@ -48,5 +48,6 @@ def suite_id(
         "size": plan.size,
         "repetitions": plan.repetitions,
         "sampled": plan.sampled,
+        **({"template": list(map(str, space.template))} if space.template else {}),
     }
     return StudyId.of("suite", parameters, seed, machine)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from math import floor
 
 from hati.studies.validation.conclusion import Assumption, Options, Outcome, Result, RivalModel
+from hati.studies.validation.settling import Settled
 
 _MOST_NAMED = 6
 NO_CANCELLING = Assumption(
@@ -42,6 +43,7 @@ def assumptions(
     untouched: Sequence[str],
     scale: str,
     unseen: float,
+    settled: Mapping[Options, Settled],
 ) -> tuple[Assumption, ...]:
     """The assumptions of a screening after its models were told apart.
 
@@ -58,8 +60,13 @@ def assumptions(
         untouched: the options that no model speaks of.
         scale: on which effects add up.
         unseen: main effects below it, in per cent, may be in no model.
+        settled: what new runs say of important effects that the only model left neither has nor replaces.
     """
-    named = tuple(_of_important(effect, rivals, models) for effect, rivals in zip(important, aliases, strict=True))
+    known = {frozenset(effect): found for effect, found in settled.items()}
+    named = tuple(
+        _of_important(effect, rivals, models, known.get(frozenset(effect)))
+        for effect, rivals in zip(important, aliases, strict=True)
+    )
     return (
         _no_others(important, models, outcome, order, first_rivals, runs, bound, unseen),
         *named,
@@ -68,7 +75,9 @@ def assumptions(
     )
 
 
-def _of_important(effect: Options, aliases: Sequence[Options], models: Sequence[RivalModel]) -> Assumption:
+def _of_important(
+    effect: Options, aliases: Sequence[Options], models: Sequence[RivalModel], settled: Settled | None
+) -> Assumption:
     """Refuted only where another explanation of the same runs took its place in every model that is left.
 
     Models are of effects of one size, roughly; a small effect beside large ones may be in none of them and yet be real.
@@ -86,6 +95,8 @@ def _of_important(effect: Options, aliases: Sequence[Options], models: Sequence[
         told = f"every model that is left has {' or '.join(_word(alias) for alias in instead)} instead"
         return Assumption(statement, Result.REFUTED, told, effect)
     told = "the models that are left have neither it nor, all of them, what looks like it"
+    if settled is not None:
+        return Assumption(statement, settled.result, f"{told}; {settled.detail}", effect)
     return Assumption(statement, Result.UNDECIDED, told, effect)
 
 

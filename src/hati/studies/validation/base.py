@@ -105,6 +105,7 @@ class ValidationBase:
         bound: float | None = None,
         gamma: float | None = None,
         prediction: PredictionCheck | None = None,
+        runs_needed: int | None = None,
     ) -> ValidationConclusion:
         """What was found, with what is the same for all validations."""
         return ValidationConclusion(
@@ -132,4 +133,5 @@ class ValidationBase:
             seconds=evidence.seconds,
             warnings=(*self.screened.warnings, *warnings),
             prediction=prediction,
+            runs_needed=runs_needed,
         )

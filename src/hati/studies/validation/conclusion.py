@@ -140,7 +140,8 @@ class ValidationConclusion:
     ``screening_runs`` had been made before; ``done`` and ``failed`` count the runs made for the validation, which cost
     ``seconds``. ``bound`` is the odds at which a model is given up, ``gamma`` the size of coefficients in standard
     deviations of a run. Only where models were told apart are there ``models``, ``bound`` and ``gamma``; only where
-    effects were confirmed is there a ``prediction``.
+    effects were confirmed is there a ``prediction``. ``runs_needed`` is about how many runs of the validation would
+    decide what is undecided, None where that cannot be said.
     """
 
     study: str
@@ -167,6 +168,7 @@ class ValidationConclusion:
     seconds: float
     warnings: tuple[str, ...]
     prediction: PredictionCheck | None = None
+    runs_needed: int | None = None
 
     @property
     def in_doubt(self) -> tuple[Options, ...]:

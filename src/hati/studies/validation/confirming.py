@@ -31,6 +31,7 @@ from hati.studies.validation.confirmed import ConfirmedEffect, confirmed_effects
 from hati.studies.validation.new_runs import FEWEST, NewRuns, new_runs
 from hati.studies.validation.prediction import NO_RUNS, check_predictions, predictable
 from hati.studies.validation.screened import ToldSize
+from hati.studies.validation.settling import runs_to_settle
 from hati.studies.validation.term_tests import model_columns
 from hati.studies.validation.values import metric_values
 
@@ -143,7 +144,19 @@ class Confirming(ValidationBase):
             done=len(values),
             warnings=self._warnings(),
             prediction=prediction,
+            runs_needed=None if settled else self._needed(found, len(runs)),
         )
+
+    def _needed(self, found: Sequence[ConfirmedEffect], runs: int) -> int | None:
+        """About how many new runs would decide on every claim that is undecided; None where that cannot be said."""
+        claims = [effect.contrast for effect in found if effect.result is Result.UNDECIDED]
+        needed = [
+            runs_to_settle(each.estimate, runs * each.standard_error**2 / 4.0, self.screened.relevant)
+            for each in claims
+            if each.standard_error is not None
+        ]
+        several = [number for number in needed if number is not None]
+        return max(self.budget + 1, *several) if several and len(several) == len(claims) else None
 
     def _prediction(self, added: Levels, values: FloatArray) -> PredictionCheck:
         """Of the random configurations among those that were run."""

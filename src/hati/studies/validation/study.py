@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from hati.core import (
+    Configuration,
     Evidence,
     InputError,
     Plan,
     Task,
+    generator,
 )
 from hati.design.augmentation import confounded, runs_needed
+from hati.design.candidates import from_levels
+from hati.design.exchanging import Replication
+from hati.stats import Term
 from hati.stats.effect_models import BOUND, EffectModels, Effects
 from hati.studies.failures import hopeful
-from hati.studies.validation.assumptions import Sharing, assumptions
+from hati.studies.validation.assumptions import Sharing, assumptions, listed
 from hati.studies.validation.base import ValidationBase
 from hati.studies.validation.conclusion import (
     Mode,
@@ -33,6 +39,7 @@ from hati.studies.validation.conclusion import (
 from hati.studies.validation.follow_up import FEWEST, follow_up
 from hati.studies.validation.rivals import Question, estimates, involved, rival_models, terms_of
 from hati.studies.validation.screened import Runs
+from hati.studies.validation.settling import Settled, settled, settling_runs
 from hati.studies.validation.values import metric_values
 
 _MOST_SHOWN = 50
@@ -55,8 +62,10 @@ class Validation(ValidationBase):
     """Finds the models that a screening's runs cannot tell apart, and measures what tells them apart.
 
     Follow-ups of 4 to 16 runs are made until one model is left, all others being given up at odds of ``bound``, or
-    ``budget`` runs are spent. It is decided where one is left whose effects are all larger than those that the runs can
-    miss, as smaller ones are given up by the odds before any run, and no important effect of the screening is in doubt.
+    ``budget`` runs are spent. Where one is left, and important effects of the screening are in doubt or effects as
+    large as its smallest could have been missed, the rest of the budget is spent on these. It is decided where one is
+    left whose effects are all larger than those that the runs can miss, as smaller ones are given up by the odds before
+    any run, and no important effect of the screening is in doubt.
 
     Raises:
         InputError: for a budget below 1, or a question that cannot be asked.
@@ -81,6 +90,10 @@ class Validation(ValidationBase):
         left = len(rival_models(self.screened.runs, self.question).models)
         runs = f"the {len(self.screened.runs)} runs of {self.screened.study}"
         if left == 1:
+            doubts = self._doubts(rival_models(self.screened.runs, self.question), self.screened.runs)
+            if doubts:
+                named = listed([":".join(self.named(term)) for term in doubts])
+                return f"{runs} leave one model, and {named} in doubt: runs that settle them"
             return f"{runs} leave one model: there is nothing to tell apart, and no run is needed"
         return f"{left} models are left by {runs}"
 
@@ -104,9 +117,10 @@ class Validation(ValidationBase):
         models = last.models if runs == last.before else rival_models(runs, self.question, last.models.models)
         left = self._rivals(models)
         effects = self._effects(models, runs, left)
-        missed = _SEEN * 2.0 * float(np.sqrt(models.variances[0] / len(runs)))
+        missed = self._missed(models, runs)
         clear = bool(effects) and min(abs(effect.contrast) for effect in effects) >= missed
         single = len(models.models) == 1 and models.complete and clear
+        told_apart = self._settled(models, runs)
         done = len(runs) - len(self.screened.runs)
         touched = {self.space.names[option] for option in involved(models, self.question)}
         told = assumptions(
@@ -122,22 +136,75 @@ class Validation(ValidationBase):
             untouched=[name for name in self.space.names if name not in touched],
             scale=self.screened.scale.value,
             unseen=100.0 * self.screened.relative(missed),
+            settled={self.named(term): found for term, found in told_apart.items()},
         )
-        settled = all(assumption.result is not Result.UNDECIDED for assumption in told)
+        decided = all(assumption.result is not Result.UNDECIDED for assumption in told)
         return self.conclusion(
             evidence,
             mode=Mode.DISCRIMINATE,
             order=self.order,
             bound=self.bound,
             gamma=models.gamma,
-            outcome=Outcome.DECIDED if settled else Outcome.UNDECIDED,
+            outcome=Outcome.DECIDED if decided else Outcome.UNDECIDED,
             models=left[:_MOST_SHOWN],
             effects=effects,
             rounds=rounds,
             assumptions=told,
             done=done,
             warnings=self._warnings(models, left),
+            runs_needed=None if decided else self._needed(models, effects, told_apart),
         )
+
+    def _missed(self, models: EffectModels, runs: Runs) -> float:
+        """Main effects below it, on the deciding scale, may be in no model."""
+        return _SEEN * 2.0 * float(np.sqrt(models.variances[0] / len(runs)))
+
+    def _in_doubt(self, models: EffectModels) -> tuple[Term, ...]:
+        """The screening's important effects that the only model left neither has nor replaces by an alias."""
+        if len(models.models) > 1:
+            return ()
+        own = set(terms_of(models.models[0], self.question))
+        terms = map(self.term, self.screened.important)
+        return tuple(
+            term
+            for term, aliases in zip(terms, self._aliases(), strict=True)
+            if term not in own and own.isdisjoint(map(self.term, aliases))
+        )
+
+    def _doubts(self, models: EffectModels, runs: Runs) -> tuple[Term, ...]:
+        """What runs have to settle where one model is left: effects in doubt, or all main effects that it can miss."""
+        doubtful = self._in_doubt(models)
+        if doubtful or len(models.models) > 1:
+            return doubtful
+        sizes = [abs(found.difference) for found in estimates(models, runs, self.question)]
+        own = terms_of(models.models[0], self.question)
+        if not sizes or min(sizes) >= self._missed(models, runs):
+            return ()
+        return tuple((place,) for place in range(len(self.space.options)) if (place,) not in own)
+
+    def _settled(self, models: EffectModels, runs: Runs) -> Mapping[Term, Settled]:
+        """What the follow-ups' runs say of the important effects in doubt."""
+        new = np.arange(len(runs)) >= len(self.screened.runs)
+        model = terms_of(models.models[0], self.question)
+        return settled(self.question.sizes, runs, new, model, self._in_doubt(models), self.screened.relevant)
+
+    def _needed(
+        self,
+        models: EffectModels,
+        effects: tuple[ValidatedEffect, ...],
+        told: Mapping[Term, Settled],
+    ) -> int | None:
+        """About how many runs of a validation would decide; None where that cannot be said."""
+        if len(models.models) > 1:
+            return None
+        needed = [found.needed for found in told.values() if found.result is Result.UNDECIDED]
+        smallest = min((abs(effect.contrast) for effect in effects), default=0.0)
+        if smallest:
+            total = models.variances[0] * (2.0 * _SEEN / smallest) ** 2
+            needed.append(math.ceil(total) - len(self.screened.runs))
+        if not needed or None in needed:
+            return None
+        return max(number for number in needed if number is not None)
 
     def _aliases(self) -> tuple[tuple[Options, ...], ...]:
         """Of every important effect, up to the order that is thought of."""
@@ -168,10 +235,10 @@ class Validation(ValidationBase):
             runs, spent, known = extended, spent + len(tasks), models.models
 
     def _tasks(self, stage: str, runs: Runs, models: EffectModels, left: int) -> tuple[Task, ...]:
-        if len(models.models) == 1 or left < min(FEWEST, self.budget):
+        if left < min(FEWEST, self.budget):
             return ()
         try:
-            chosen = follow_up(models, runs, self.question, self.space, left, self.id.seed, stage, self.repeats)
+            chosen = self._chosen(stage, runs, models, left)
         except InputError:
             return ()  # nothing that could tell them apart is left to be measured
         made = Counter(row.tobytes() for row in runs.levels)
@@ -181,6 +248,20 @@ class Validation(ValidationBase):
             tasks.append(self.task(stage, configuration, made[key]))
             made[key] += 1
         return tuple(tasks)
+
+    def _chosen(self, stage: str, runs: Runs, models: EffectModels, left: int) -> tuple[Configuration, ...]:
+        """The configurations of a follow-up: they tell models apart, or settle what one model leaves in doubt."""
+        if len(models.models) > 1:
+            return follow_up(models, runs, self.question, self.space, left, self.id.seed, stage, self.repeats)
+        doubts = self._doubts(models, runs)
+        if not doubts:
+            return ()
+        rng = generator(self.id.seed, "settling", stage)
+        model = terms_of(models.models[0], self.question)
+        aliases = [self.term(alias) for others in self._aliases() for alias in others]
+        again = Replication.NONE if self.repeats <= 1 else Replication.ALLOWED
+        rows = settling_runs(self.space, runs, model, doubts, aliases, left, rng, again)
+        return tuple(from_levels(rows[rng.permutation(len(rows))], self.space))
 
     def _extended(self, runs: Runs, made: Evidence) -> Runs:
         configurations, values = metric_values(made, self.metric)

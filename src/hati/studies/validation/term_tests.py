@@ -45,7 +45,7 @@ def term_tests(known: Identified, runs: Runs) -> Mapping[Term, TermTest]:
         return {}
     total = float(np.sum((runs.values - runs.values.mean()) ** 2))
     variance = max(fit.variance or 0.0, _EXACT * total / fit.df)
-    p_values = holm(np.array([_p_value(fit, terms.columns[term], term, variance) for term in known.terms]))
+    p_values = holm(np.array([wald_p_value(fit, terms.columns[term], term, variance) for term in known.terms]))
     contrasts = [fit.effect(term) for term in known.terms]
     return {
         term: TermTest(
@@ -67,8 +67,12 @@ def within(contrast: Contrast, limit: float) -> bool:
     return contrast.margin is not None and abs(contrast.estimate) + contrast.margin < limit
 
 
-def _p_value(fit: ModelFit, columns: FloatArray, term: Term, variance: float) -> float:
-    """Wald's test of all the term's coefficients together: with normal noise the F test of its sum of squares."""
+def wald_p_value(fit: ModelFit, columns: FloatArray, term: Term, variance: float | None = None) -> float:
+    """Wald's test of all the term's coefficients together: with normal noise the F test of its sum of squares.
+
+    With the fit's own variance where none is given.
+    """
+    variance = fit.variance or 0.0 if variance is None else variance
     place = np.arange(fit.columns.shape[1])[fit.places[term]][columns.any(axis=0)]
     own = fit.coefficients[place]
     explained = float(own @ np.linalg.solve(fit.inverse[np.ix_(place, place)], own))

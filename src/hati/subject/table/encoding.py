@@ -32,10 +32,16 @@ def encoded(sheet: Sheet, space: Space) -> tuple[Codes, NDArray[np.bool_]]:
         active = _holding(option.active_if, codes, space, positions) if option.active_if else np.ones(len(codes), bool)
         _check(cells[option.name], column, active)
         column[~active] = BLANK
+    return codes, satisfying(codes, space, space.constraints)
+
+
+def satisfying(codes: Codes, space: Space, formulas: Sequence[Formula]) -> NDArray[np.bool_]:
+    """In which rows of indexes all formulas over a space hold, shape (rows,)."""
+    positions = {option.name: position for position, option in enumerate(space.options)}
     valid = np.ones(len(codes), dtype=bool)
-    for constraint in space.constraints:
-        valid &= _holding(constraint, codes, space, positions)
-    return codes, valid
+    for formula in formulas:
+        valid &= _holding(formula, codes, space, positions)
+    return valid
 
 
 def code(configuration: Mapping[str, Setting], space: Space) -> Codes | None:

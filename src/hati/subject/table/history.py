@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import numpy as np
 
 from hati.core import Better, InputError, Metric, Place
-from hati.studies.regression import Series
+from hati.stats import Dependence
+from hati.studies.regression import Series, interleaved, run_errors
 from hati.subject.table.metrics import metric_column, numbers
 from hati.subject.table.sheet import Sheet, distinct, listed
 
@@ -21,6 +23,7 @@ NAMES = ("series", "benchmark")
 _VALUE = "value"
 _MACHINE = "machine"
 _RUN = "run"
+_STARTED = "started"
 
 
 def read_series(
@@ -29,9 +32,11 @@ def read_series(
     """The series of a table, in the order in which they come.
 
     Positions are in the order of their numbers, if they all are numbers, else in that of the rows. Several rows of one
-    position, or several values in a cell, are its runs: its value is their mean. That of runs on several
-    machines is the mean of the machines' means, and the level of these machines together is one of its own. Rows
-    without a value are left out.
+    position, or several values in a cell, are its runs: its value is their mean, with a standard error by the
+    variance of runs, pooled over all positions (of logarithms, where all values are above zero). That of runs on
+    several machines is the mean of the machines' means, and the level of these machines together is one of its own.
+    Rows without a value are left out. Where a column ``started`` shows that the runs of positions were interleaved,
+    positions vary by nothing but their runs.
 
     Args:
         sheet: the table.
@@ -73,14 +78,46 @@ def _series(name: str, metric: Metric, sheet: Sheet, place: str, column: str) ->
             shown.setdefault(places[row], labels[row] or places[row])
     if not found:
         raise InputError(f"the column {column!r} has no values{_of(name)}", place=Place(sheet.file))
+    levels = np.array([_mean([_mean(runs) for runs in own.values()]) for own in found.values()])
+    errors, freedom = run_errors([list(own.values()) for own in found.values()], levels)
+    kept = [row for row in range(len(sheet)) if values[row]]
     return Series(
         name=name,
         metric=metric,
         positions=tuple(shown.values()),
-        values=np.array([_mean([_mean(runs) for runs in own.values()]) for own in found.values()]),
+        values=levels,
         machines=distinct(["\n".join(sorted(own)) for own in found.values()])[1],
         runs=np.array([sum(map(len, own.values())) for own in found.values()], dtype=np.intp),
+        dependence=_dependence(sheet, places, kept),
+        errors=errors,
+        freedom=freedom,
     )
+
+
+def _dependence(sheet: Sheet, places: Sequence[str], rows: Sequence[int]) -> Dependence:
+    """Independent where the starts of runs show that those of different positions were interleaved."""
+    if _STARTED not in sheet:
+        return Dependence.ESTIMATED
+    starts = sheet.texts(_STARTED)
+    known = [(starts[row].strip(), places[row]) for row in rows if starts[row].strip()]
+    if len(known) < len(rows):
+        return Dependence.ESTIMATED
+    try:
+        ordered = sorted((float(start), place) for start, place in known)
+    except ValueError:
+        ordered = sorted((_moment(start, sheet), place) for start, place in known)
+    return Dependence.INDEPENDENT if interleaved([place for _, place in ordered]) else Dependence.ESTIMATED
+
+
+def _moment(text: str, sheet: Sheet) -> float:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        row = [each.strip() for each in sheet.texts(_STARTED)].index(text)
+        raise sheet.error(
+            f"{text!r} is not a time", column=_STARTED, row=row, fix="write 2026-05-01T12:00:00+00:00, or seconds"
+        ) from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _mean(values: Sequence[float]) -> float:

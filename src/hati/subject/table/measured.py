@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from hati.core import Configuration, FloatArray, Metric, Workload
 from hati.space import Space
 from hati.subject.table.deviations import Deviations, noisy
-from hati.subject.table.encoding import code, decoded
+from hati.subject.table.encoding import code, decoded, satisfying
 from hati.subject.table.options import Codes
 
 _NOISE_SEED = 0
@@ -42,6 +42,12 @@ class MeasuredTable:
     def configurations(self) -> tuple[Configuration, ...]:
         """The configurations that have a row, in the order of the file."""
         return tuple(decoded(self.codes[rows[0]], self.space) for rows in self.rows.values())
+
+    def within(self, space: Space) -> MeasuredTable:
+        """The table without the configurations that are not valid in a space that was narrowed from its own."""
+        valid = satisfying(self.codes, self.space, space.template)
+        kept = {key: rows for key, rows in self.rows.items() if valid[rows[0]]}
+        return replace(self, rows=kept)
 
     def means(self, metric: str) -> FloatArray:
         """The mean of each configuration's runs, shape (configurations,), in the metric's unit; nan without one."""

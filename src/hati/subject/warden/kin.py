@@ -15,11 +15,14 @@ class Kin:
         self._me = os.getpid()
         self._listed = os.access(f"/proc/{self._me}/task/{self._me}/children", os.R_OK)
 
-    def below(self) -> set[int]:
-        """Every descendant that is not reaped, at this moment; a process may hide by being born meanwhile."""
+    def below(self, tops: set[int] | None = None) -> set[int]:
+        """Every descendant that is not reaped, at this moment; a process may hide by being born meanwhile.
+
+        With ``tops`` those of these processes, not of the warden.
+        """
         children = self._children if self._listed else self._scan().get
         found: set[int] = set()
-        ahead = [self._me]
+        ahead = [self._me] if tops is None else list(tops)
         while ahead:
             new = set(children(ahead.pop()) or ()) - found
             found |= new

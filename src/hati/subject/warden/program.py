@@ -12,6 +12,7 @@ from .channel import Message
 
 _CHUNK = 1 << 16
 _TAIL = 1 << 12
+_LONGEST_LOG = 1 << 20
 
 # Python ignores the first two, and whoever started hati may have ignored others: programs get the defaults.
 _DEFAULTS = (
@@ -29,8 +30,9 @@ class Program:
     """A program that was started: ``pid``, its open ``pipes``, and what is known of its tree.
 
     Its standard output goes to ``spool`` (a file's descriptor) up to the request's ``limit``; of both
-    outputs the end is kept. ``status`` is None until it ended. Times in nanoseconds of perf_counter
-    (``began``, ``wall``) and in seconds of processor time (``user``, ``system``); memory in bytes.
+    outputs the end is kept, and the beginning in the request's file ``log``. ``status`` is None until it ended.
+    Times in nanoseconds of perf_counter (``began``, ``wall``) and in seconds of processor time (``user``,
+    ``system``); memory in bytes.
 
     Raises:
         OSError: where it cannot be started.
@@ -46,6 +48,8 @@ class Program:
         self._spool = spool
         self._awaited: bytes | None = request["line"].encode() if request.get("line") else None
         self._tails = {"stdout": b"", "stderr": b""}
+        self._log = _opened(request["log"]) if request.get("log") else None
+        self._logged = 0
         (out, out_end), (err, err_end) = os.pipe(), os.pipe()
         self.pipes = {out: "stdout", err: "stderr"}
         try:
@@ -80,6 +84,9 @@ class Program:
             if fd in self.pipes:
                 os.close(fd)
         self.pipes.clear()
+        if self._log is not None:
+            os.close(self._log)
+            self._log = None
 
     def add(self, usage: Any) -> None:
         """Count what a process of the tree, now reaped, used with all that it waited for."""
@@ -109,10 +116,19 @@ class Program:
         self._tails[stream] = recent[-_TAIL:]
         if self._awaited is not None and self._awaited in recent:
             self._awaited = None
+        if self._log is not None and self._logged < _LONGEST_LOG:
+            try:
+                self._logged += os.write(self._log, data)
+            except OSError:  # a full disk must not end what is measured
+                self._logged = _LONGEST_LOG
         if stream == "stdout":
             self.printed += len(data)
             if self._spool is not None and self.printed <= self.limit:
                 os.write(self._spool, data)
+
+
+def _opened(path: str) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
 
 def _spawn(request: Message, out: int, err: int) -> tuple[int, int]:

@@ -144,7 +144,7 @@ class Service:
     def sample(self, program: Program) -> float:
         """Look at the memory of the command's tree; says when to look again."""
         began = time.perf_counter()
-        tree = [pid for pid in self.kin.below() if not self.stands_by(pid)]
+        tree = self.others()
         if program is self.command and len(tree) > 1:  # of one process alone the kernel's account is exact
             program.peak = max(program.peak, sum(map(memory, tree)))
         now = time.perf_counter()
@@ -193,6 +193,11 @@ class Service:
         """Whether a process belongs to what lived before the command was started."""
         return bool(self.bystanders) and (pid in self.bystanders or group(pid) in self.bystanders)
 
+    def others(self) -> set[int]:
+        """All that lives and is neither a bystander nor descends from one, in whatever process group."""
+        found = {pid for pid in self.kin.below() if not self.stands_by(pid)}
+        return found - self.kin.below(self.bystanders) if found and self.bystanders else found
+
     def alive(self) -> set[int]:
         """The pids and the process groups of all that lives now."""
         if not self.reap():
@@ -204,7 +209,7 @@ class Service:
         """Kill and bury all but the bystanders; those that do not die."""
         deadline = time.perf_counter() + _GIVE_UP_SECONDS
         while self.reap():
-            left = {pid for pid in self.kin.below() if not self.stands_by(pid)}
+            left = self.others()
             if not left or time.perf_counter() > deadline:
                 return left
             for pid in left:

@@ -1,0 +1,223 @@
+"""``python -m benchmarks.histories``: how often ``hati history FILE`` alarms where nothing changed, and what it finds.
+
+Each replicate is a series, concluded by the function that ``hati history FILE`` calls. The seed of its generator is its
+number, 1 to 400, and the world's name; what was tuned was tuned with seeds 1001 to 1003, drawn by another scheme. Five
+minutes. A ceiling is missed where the rate's 95 % lower limit exceeds it, a floor where the upper limit is below it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from zlib import crc32
+
+import numpy as np
+from scipy import stats
+
+from benchmarks.markdown import table
+from hati.core import FloatArray, Metric
+from hati.studies.regression import HistoryConclusion, Series, histories, run_errors
+
+REPLICATES = 400
+SIZE = 200
+REACH = 5
+LONG = 100
+TIME = Metric("time", "s")
+Draw = Callable[[np.random.Generator], FloatArray]
+"""The runs of each position, shape (positions, runs), in percent of the first level."""
+
+
+@dataclass(frozen=True)
+class World:
+    """Runs of positions, the places of true changes, and the goal: a ceiling of alarms, or a floor of what is found."""
+
+    name: str
+    draw: Draw
+    places: tuple[int, ...] = ()
+    goal: float | None = None
+
+
+def white(rng: np.random.Generator) -> FloatArray:
+    return 2.0 * rng.normal(size=SIZE)
+
+
+def autoregressive(phi: float, rng: np.random.Generator) -> FloatArray:
+    noise = rng.normal(size=SIZE)
+    for place in range(1, SIZE):
+        noise[place] = phi * noise[place - 1] + np.sqrt(1.0 - phi**2) * noise[place]
+    return 2.0 * noise
+
+
+def sticky(switch: float, rng: np.random.Generator) -> FloatArray:
+    """Two states 5 % apart, each left with that probability, noise of 1 %."""
+    states = (np.cumsum(rng.random(SIZE) < switch) + rng.integers(2)) % 2
+    return np.asarray(5.0 * states + rng.normal(size=SIZE))
+
+
+def clumped(length: int, rng: np.random.Generator) -> FloatArray:
+    """One value in twenty is 10 % up; such values come in clumps of that mean length."""
+    values = white(rng)
+    for place in np.flatnonzero(rng.random(SIZE) < 0.05 / length):
+        values[place : place + rng.geometric(1.0 / length)] += 10.0
+    return values
+
+
+def season(size: float, rng: np.random.Generator) -> FloatArray:
+    return np.asarray(white(rng) + size * np.sin(2.0 * np.pi * (np.arange(SIZE) / 50.0 + rng.random())))
+
+
+def louder(rng: np.random.Generator) -> FloatArray:
+    """Three times the variance in the second half."""
+    return np.asarray(white(rng) * np.where(np.arange(SIZE) >= SIZE // 2, np.sqrt(3.0), 1.0))
+
+
+def drifting(size: float, rng: np.random.Generator) -> FloatArray:
+    return np.asarray(white(rng) + size * np.arange(SIZE) / SIZE)
+
+
+def stepped(step: float, place: int, rng: np.random.Generator) -> FloatArray:
+    return np.asarray(white(rng) + step * (np.arange(SIZE) >= place))
+
+
+def just_stepped(new: int, rng: np.random.Generator) -> FloatArray:
+    """A step of 5 % so many values before the end."""
+    return np.asarray(2.0 * rng.normal(size=100 + new) + 5.0 * (np.arange(100 + new) >= 100))
+
+
+def single(draw: Draw) -> Draw:
+    return lambda rng: draw(rng)[:, None]
+
+
+def runs_of(levels: FloatArray, runs: int, noise: float, between: float, rng: np.random.Generator) -> FloatArray:
+    """Runs about positions that vary about levels, in percent, all normal."""
+    positions = levels + between * rng.normal(size=len(levels))
+    return np.asarray(positions[:, None] + noise * rng.normal(size=(len(levels), runs)))
+
+
+def at(size: int, place: int, step: float, last: int | None = None) -> FloatArray:
+    times = np.arange(size)
+    return np.asarray(step * ((times >= place) & (times < (last or size))))
+
+
+QUIET = (
+    World("normal", single(white), goal=0.05),
+    World("t3", single(lambda rng: 2.0 * rng.standard_t(3, size=SIZE) / np.sqrt(3.0)), goal=0.05),
+    World("AR(1) .5", single(lambda rng: autoregressive(0.5, rng)), goal=0.05),
+    World("AR(1) .8", single(lambda rng: autoregressive(0.8, rng)), goal=0.05),
+    World("outliers of 15 %, one in 20", single(lambda rng: white(rng) + 15.0 * (rng.random(SIZE) < 0.05)), goal=0.05),
+    World("AR(1) .9 + white noise", single(lambda rng: autoregressive(0.9, rng) + white(rng)), goal=0.1),
+    World("two states, 10 values each", single(lambda rng: sticky(0.1, rng)), goal=0.1),
+    World("two states, 20 values each", single(lambda rng: sticky(0.05, rng))),
+    World("season of 50, +-2 %", single(lambda rng: season(2.0, rng)), goal=0.1),
+    World("season of 50, +-3 %", single(lambda rng: season(3.0, rng)), goal=0.1),
+    World("outliers in clumps of 2", single(lambda rng: clumped(2, rng)), goal=0.1),
+    World("outliers in clumps of 3", single(lambda rng: clumped(3, rng)), goal=0.1),
+    World("outliers in clumps of 5", single(lambda rng: clumped(5, rng))),
+    World("variance x 3 in the second half", single(louder), goal=0.1),
+    World("drift of 5 %", single(lambda rng: drifting(5.0, rng)), goal=0.1),
+    World("drift of 10 %", single(lambda rng: drifting(10.0, rng)), goal=0.1),
+    World("drift of 20 %", single(lambda rng: drifting(20.0, rng)), goal=0.1),
+    World(
+        "10 positions x 6 runs at 1 %, positions 3 %", lambda rng: runs_of(np.zeros(10), 6, 1.0, 3.0, rng), goal=0.05
+    ),
+    World(
+        "50 positions x 6 runs at 1 %, positions 3 %", lambda rng: runs_of(np.zeros(50), 6, 1.0, 3.0, rng), goal=0.05
+    ),
+    World(
+        "20 positions x 6 runs at 1 %, positions 0.4 %", lambda rng: runs_of(np.zeros(20), 6, 1.0, 0.4, rng), goal=0.05
+    ),
+    World("10 positions x 1 run at 2 %", lambda rng: runs_of(np.zeros(10), 1, 2.0, 0.0, rng), goal=0.05),
+    World("20 positions x 1 run at 2 %", lambda rng: runs_of(np.zeros(20), 1, 2.0, 0.0, rng), goal=0.05),
+    World("5 positions x 6 runs at 1 %", lambda rng: runs_of(np.zeros(5), 6, 1.0, 0.0, rng), goal=0.05),
+)
+CHANGED = (
+    *(
+        World(f"step of {step:g} % at {place}", single(partial(stepped, step, place)), (place,), goal)
+        for step, goal in ((5.0, 0.98), (3.0, 0.88), (2.0, None))
+        for place in (60, 100, 140)
+    ),
+    *(World(f"5 % at 100 of {100 + new}", single(partial(just_stepped, new)), (100,)) for new in (3, 5, 10)),
+    World("50 % at 5 of 10 x 6 runs at 1 %", lambda rng: runs_of(at(10, 5, 50.0), 6, 1.0, 0.0, rng), (5,), 0.98),
+    World("50 % at 5 of 10 x 6, positions 3 %", lambda rng: runs_of(at(10, 5, 50.0), 6, 1.0, 3.0, rng), (5,)),
+    World("50 % at 5 of 10 x 1 run at 2 %", lambda rng: runs_of(at(10, 5, 50.0), 1, 2.0, 0.0, rng), (5,), 0.98),
+    World("50 % at 10 of 20 x 1 run at 2 %", lambda rng: runs_of(at(20, 10, 50.0), 1, 2.0, 0.0, rng), (10,), 0.98),
+    World("50 % at 6 alone of 10 x 6 at 1 %", lambda rng: runs_of(at(10, 6, 50.0, 7), 6, 1.0, 0.0, rng), (6, 7), 0.98),
+    World(
+        "50 % at 25 alone of 50 x 6, positions 3 %",
+        lambda rng: runs_of(at(50, 25, 50.0, 26), 6, 1.0, 3.0, rng),
+        (25, 26),
+        0.98,
+    ),
+    World("5 % at 1 of 2 x 6 runs at 1 %", lambda rng: runs_of(at(2, 1, 5.0), 6, 1.0, 0.0, rng), (1,), 0.98),
+)
+
+
+def replicate(world: World, seed: int) -> HistoryConclusion:
+    runs = 100.0 + world.draw(np.random.default_rng([seed, crc32(world.name.encode())]))
+    values = runs.mean(axis=1)
+    errors, freedom = run_errors([[position.tolist()] for position in runs], values)
+    size = len(values)
+    series = Series(
+        name="",
+        metric=TIME,
+        positions=tuple(f"r{place}" for place in range(size)),
+        values=values,
+        machines=np.zeros(size, dtype=np.intp),
+        runs=np.full(size, runs.shape[1], dtype=np.intp),
+        errors=errors,
+        freedom=freedom,
+    )
+    return histories((series,))[0]
+
+
+def replicates(world: World, number: int = REPLICATES) -> list[HistoryConclusion]:
+    return [replicate(world, seed) for seed in range(1, number + 1)]
+
+
+def right(world: World, found: HistoryConclusion) -> bool:
+    """Where nothing changed: an alarm. Else whether each change is found, within five positions of long series."""
+    places = [change.index for change in found.change_points]
+    if not world.places:
+        return bool(places)
+    reach = REACH if found.positions >= LONG else 0
+    return all(any(abs(place - wanted) <= reach for place in places) for wanted in world.places)
+
+
+def held(world: World, hits: int, number: int) -> bool:
+    """Whether a goal is not refuted at 95 %."""
+    if world.goal is None:
+        return True
+    low, high = stats.binomtest(hits, number).proportion_ci(0.95)
+    return bool(high >= world.goal if world.places else low <= world.goal)
+
+
+def rows(worlds: tuple[World, ...], number: int, met: list[bool]) -> Iterator[tuple[str, ...]]:
+    for world in worlds:
+        found = replicates(world, number)
+        hits = sum(right(world, one) for one in found)
+        met.append(held(world, hits, number))
+        more = np.mean([max(len(one.change_points) - len(world.places), 0) for one in found])
+        drifts = np.mean(["drifts more" in " ".join(one.warnings) for one in found])
+        trends = np.mean([one.trend is not None and one.trend.direction.value != "not shown" for one in found])
+        sign = ">=" if world.places else "<="
+        goal = "" if world.goal is None else f"{sign} {world.goal:.0%}: {'met' if met[-1] else 'MISSED'}"
+        yield world.name, f"{hits / number:.1%}", goal, f"{more:.2f}", f"{drifts:.1%}", f"{trends:.1%}"
+
+
+def result(number: int = REPLICATES) -> tuple[str, bool]:
+    met: list[bool] = []
+    heads = ("goal", "changes too many", "beside a line", "trend shown")
+    note = f"{number} series a row, seeds 1 to {number}, alpha 5 %; noise of 2 % and 200 single runs, or as named."
+    text = table(
+        "Series that do not change", ("world", "series with a change", *heads), list(rows(QUIET, number, met)), note
+    )
+    text += "\n" + table("Series that change", ("world", "found", *heads), list(rows(CHANGED, number, met)), note)
+    return text, all(met)
+
+
+if __name__ == "__main__":
+    printed, ok = result(*map(int, sys.argv[1:2]))
+    print(printed)
+    sys.exit(0 if ok else 1)

@@ -1,0 +1,256 @@
+"""``python -m benchmarks.recommending``: how often a recommendation is wrong, and how good what it finds is.
+
+Simulated programs are screened by 64 runs of a regular fraction, whose aliases mislead most, and
+`hati screen --recommend` continues that with 90: the study of the verb, with the plan that the verb makes.
+Seeds 1 to 400; ``--quick`` takes the first 60. Exits with 1 where a goal is missed.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from benchmarks.markdown import table
+from hati.campaign import campaign
+from hati.core import Benchmark, Better, Budget, Configuration, Metric, Reader, ReaderKind, Setting, Task, generator
+from hati.space import Option, Space
+from hati.stats import proportion
+from hati.studies.recommendation import (
+    KeepRule,
+    Recommendation,
+    RecommendationConclusion,
+    plan_recommendation,
+    recommendation_id,
+)
+from hati.studies.screening import choose, screening, study_id
+from hati.testing import FakeEngine, MemoryStore
+from hati.wiring.recommending import as_findings
+
+REPLICATES = 400
+QUICK = 60
+SCREENED, RUNS = 64, 90
+NEAR = 0.05
+RATE = Metric("rate", "1/s", Better.HIGHER)
+MEMORY = Metric("memory", "B")
+BENCHMARK = Benchmark("main", ("true",), Reader(ReaderKind.HATI), (RATE, MEMORY))
+
+World = Callable[[Mapping[str, Setting]], tuple[float, float]]
+"""The expected rate and memory of a configuration."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A world with the options that matter in it, the number of others, and the noise of a run, a fraction."""
+
+    name: str
+    world: World
+    active: tuple[str, ...]
+    inert: int
+    noise: float
+    keep: tuple[KeepRule, ...] = ()
+
+    @property
+    def space(self) -> Space:
+        """All options are off or on, and off by default."""
+        names = (*self.active, *(f"inert{number}" for number in range(self.inert)))
+        return Space(tuple(Option(name, ("off", "on"), default="off") for name in names))
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What became of the studies of a case.
+
+    ``listed`` counts confirmed configurations with a setting that has no true gain given the others, ``broken`` those
+    that break a rule; ``near`` those within ``NEAR`` of the best configuration that keeps the rules.
+    """
+
+    studies: int
+    confirmed: int
+    listed: int
+    broken: int
+    near: int
+    runs: float
+
+
+def _on(configuration: Mapping[str, Setting], name: str) -> bool:
+    return configuration.get(name) == "on"
+
+
+def nothing(_: Mapping[str, Setting]) -> tuple[float, float]:
+    """No option matters."""
+    return 1000.0, 100.0
+
+
+def dominated(c: Mapping[str, Setting]) -> tuple[float, float]:
+    """One option (off by default) hides two others, which do the same thing; buffers helps everywhere, for memory."""
+    rate = 1000.0 * (1.15 if _on(c, "buffers") else 1.0)
+    if _on(c, "jit"):
+        rate *= 0.04
+    elif _on(c, "nosync"):
+        rate *= 1.41
+    elif _on(c, "async"):
+        rate *= 1.31
+    return rate, 150.0 if _on(c, "buffers") else 100.0
+
+
+def additive(c: Mapping[str, Setting]) -> tuple[float, float]:
+    """Three settings help, two hurt."""
+    sizes = {"a": 0.2, "b": 0.12, "c": 0.08, "d": -0.1, "e": -0.3}
+    return 1000.0 * math.exp(sum(size for name, size in sizes.items() if _on(c, name))), 100.0
+
+
+def at_the_limit(c: Mapping[str, Setting]) -> tuple[float, float]:
+    """The one setting that helps takes exactly as much memory as the rule allows."""
+    return (1300.0, 110.001) if _on(c, "cache") else (1000.0, 100.0)
+
+
+KEEP = (KeepRule("memory", 1.1),)
+CASES = (
+    Case("nothing matters", nothing, (), 10, 0.03),
+    Case("one option dominates, noise 3 %", dominated, ("jit", "nosync", "async", "buffers"), 6, 0.03),
+    Case("one option dominates, noise 6 %", dominated, ("jit", "nosync", "async", "buffers"), 6, 0.06),
+    Case("additive, noise 3 %", additive, tuple("abcde"), 5, 0.03),
+    Case("memory <= 1.1 * default, at the limit", at_the_limit, ("cache",), 7, 0.03, KEEP),
+    Case("memory <= 1.1 * default, dominated", dominated, ("jit", "nosync", "async", "buffers"), 6, 0.03, KEEP),
+)
+FALSE = 0.05
+NEAREST = {CASES[1].name: 0.8, CASES[3].name: 0.5, CASES[5].name: 0.8}
+
+
+def recommended(case: Case, seed: int) -> RecommendationConclusion:
+    """The conclusion of one study."""
+    space = case.space
+
+    def measured(task: Task) -> dict[str, list[float]]:
+        noise = case.noise * generator(seed, task.id).standard_normal(2)
+        rate, memory = case.world(task.configuration)
+        return {"rate": [rate * math.exp(float(noise[0]))], "memory": [memory * math.exp(float(noise[1]) / 3.0)]}
+
+    engine = FakeEngine(measured, {"rate": "1/s", "memory": "B"})
+    asked = study_id(
+        subject="simulated",
+        revision="1",
+        benchmark=BENCHMARK,
+        space=space,
+        budget=str(SCREENED),
+        seed=seed,
+        machine="fake",
+    )
+    choice = choose(len(space.options), SCREENED)
+    study = screening(
+        study=asked, subject="simulated", benchmark=BENCHMARK, metric=RATE, revision="1", space=space, choice=choice
+    )
+    findings = as_findings(campaign(study, engine, MemoryStore(), Budget(runs=SCREENED)))
+    made = recommendation_id(
+        screening=asked.key,
+        metric=RATE.name,
+        relevant=0.01,
+        budget=str(RUNS),
+        seed=seed,
+        machine="fake",
+        revision="1",
+        keep=case.keep,
+    )
+    plan = plan_recommendation(space, findings, RUNS, generator(seed, "recommendation"))
+    wanted = Recommendation(
+        made,
+        asked.key,
+        "simulated",
+        BENCHMARK,
+        (RATE, MEMORY),
+        "1",
+        space,
+        plan,
+        looked_up=False,
+        relevant=0.01,
+        keep=case.keep,
+    )
+    return campaign(wanted, engine, MemoryStore(), Budget(runs=RUNS))
+
+
+def tally(case: Case, replicates: int) -> Tally:
+    """Count what becomes of so many studies, seeds from 1 on."""
+    best = _best(case)
+    confirmed = listed = broken = near = 0
+    runs = 0
+    for seed in range(1, replicates + 1):
+        found = recommended(case, seed)
+        runs += found.done
+        sure = [one for one in found.recommended if one.confirmed]
+        confirmed += bool(sure)
+        listed += any(_without_gain(case, one.configuration, dict(one.set)) for one in sure)
+        broken += any(not _keeps(case, one.configuration) for one in sure)
+        chosen = [one.configuration for one in sure] or [case.space.default]
+        near += max(case.world(each)[0] for each in chosen) >= (1.0 - NEAR) * best
+    return Tally(replicates, confirmed, listed, broken, near, runs / replicates)
+
+
+def _without_gain(case: Case, configuration: Configuration, settings: Mapping[str, Setting]) -> bool:
+    rate = case.world(configuration)[0]
+    return any(case.world({**configuration, name: "off"})[0] >= rate for name in settings)
+
+
+def _keeps(case: Case, configuration: Configuration) -> bool:
+    base, memory = case.world(case.space.default)[1], case.world(configuration)[1]
+    return all(memory < rule.factor * base for rule in case.keep)  # at the limit it is not below it
+
+
+def _best(case: Case) -> float:
+    """The best expected rate of all combinations of the active options that keep the rules."""
+    default = case.space.default
+    every = (Configuration({**default, **dict(zip(case.active, each, strict=True))}) for each in _combinations(case))
+    return max(case.world(each)[0] for each in every if each == default or _keeps(case, each))
+
+
+def _combinations(case: Case) -> product[tuple[str, ...]]:
+    return product(("off", "on"), repeat=len(case.active))
+
+
+def missed(case: Case, found: Tally) -> list[str]:
+    """The goals that a case misses: a ceiling by its lower 95 % limit, a floor by its upper one."""
+    told = []
+    for name, number in (("a setting without gain", found.listed), ("a broken rule", found.broken)):
+        if proportion(number, found.studies).interval[0] > FALSE:
+            told.append(f"{name} in {number} of {found.studies}, goal at most {FALSE:.0%}")
+    goal = NEAREST.get(case.name)
+    if goal is not None and proportion(found.near, found.studies).interval[1] < goal:
+        told.append(f"near the best in {found.near} of {found.studies}, goal at least {goal:.0%}")
+    return told
+
+
+def report(replicates: int = REPLICATES) -> tuple[str, list[str]]:
+    """The table as Markdown, and the goals that are missed."""
+    found = {case.name: tally(case, replicates) for case in CASES}
+    head = ["world", "studies", "confirmed", "setting without gain", "rule broken", "within 5 % of the best", "runs"]
+    rows = [
+        [
+            name,
+            str(each.studies),
+            f"{each.confirmed / each.studies:.3f}",
+            f"{each.listed / each.studies:.3f}",
+            f"{each.broken / each.studies:.3f}",
+            f"{each.near / each.studies:.3f}",
+            f"{each.runs:.0f}",
+        ]
+        for name, each in found.items()
+    ]
+    wrong = [f"{case.name}: {text}" for case in CASES for text in missed(case, found[case.name])]
+    return table("Recommendations", head, rows), wrong
+
+
+def main() -> int:
+    """Print the table and the goals."""
+    text, wrong = report(QUICK if "--quick" in sys.argv else REPLICATES)
+    print(text)
+    print("\n".join(wrong) or f"All goals are met: settings without gain and broken rules in at most {FALSE:.0%}.")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    np.seterr(all="raise", under="ignore")
+    sys.exit(main())

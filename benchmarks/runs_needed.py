@@ -1,0 +1,255 @@
+"""How often the number of runs that would decide does: ``python -m benchmarks.runs_needed``, some ten minutes.
+
+A first sample has exactly the estimate and the standard deviation of a case, and is undecided; ``runs_needed`` is read
+from its conclusion. Then new samples of that many runs are drawn with the same mean and deviation, and judged by the
+same study. The goal is that 80 % of them are decided: a case fails where the 95 % interval of its rate excludes 75 to
+90 %. Less than 75 % would promise too much; more than 90 % would ask for too many runs.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from benchmarks.markdown import table
+from hati.campaign import campaign
+from hati.core import (
+    Benchmark,
+    Budget,
+    Configuration,
+    FloatArray,
+    Metric,
+    Observations,
+    Reader,
+    ReaderKind,
+    Revision,
+    RevisionKind,
+    Sample,
+    SampledRun,
+    Stopping,
+    Task,
+)
+from hati.harness import AnytimeValid, FixedSize, StoppingRule
+from hati.logic.interpret import Evidence, Limit, Measured, Relation, Sign, decide, decide_early, glance_early
+from hati.logic.interpret import Verdict as Answer
+from hati.studies.comparison import Question, Verdict, compare, pairs
+from hati.studies.gate import Cell, Gate, gate_id
+from hati.studies.paired.judging import Judged
+from hati.testing import FakeEngine, MemoryStore
+
+SEED = 20261123
+REPLICATES = 2000
+CAMPAIGNS = 400
+LEAST, MOST = 0.75, 0.90
+TIME = Metric("time", "s")
+
+
+class Beside(Enum):
+    """What a side is compared with."""
+
+    SIDE = "another side"
+    LIMIT = "a limit"
+
+
+class Case(NamedTuple):
+    """A true change and the standard deviation of a run, as fractions; the runs of the first sample of a side."""
+
+    change: float
+    deviation: float
+    runs: int
+
+
+Draw = Callable[[tuple[int, int]], FloatArray]
+"""Standardised values of two sides, shape (2, runs)."""
+Decides = Callable[[int, Draw], bool]
+"""Whether that many new runs of a side are decided."""
+Study = Callable[[Case], tuple[int | None, Decides]]
+"""``runs_needed`` of a first sample, and what judges new ones."""
+
+
+class Rate(NamedTuple):
+    """How many of the samples of ``needed`` runs are decided."""
+
+    study: str
+    case: Case
+    needed: int | None
+    decided: int
+    replicates: int
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 %, by Clopper and Pearson."""
+        found = stats.binomtest(self.decided, self.replicates).proportion_ci(0.95)
+        return float(found.low), float(found.high)
+
+    @property
+    def met(self) -> bool:
+        """Whether the goal is not excluded."""
+        low, high = self.interval
+        return self.needed is not None and high >= LEAST and low <= MOST
+
+
+def rate(name: str, study: Study, case: Case, replicates: int, seed: int = SEED) -> Rate:
+    """Of new samples."""
+    needed, decides = study(case)
+    rng = np.random.default_rng([seed, case.runs])
+    decided = 0 if needed is None else sum(decides(needed, rng.standard_normal) for _ in range(replicates))
+    return Rate(name, case, needed, decided, replicates)
+
+
+def exact(shape: tuple[int, int]) -> FloatArray:
+    """Values of two sides, uncorrelated, with exactly the mean 0 and the standard deviation 1."""
+    values = np.random.default_rng(SEED).standard_normal(shape)
+    columns = np.linalg.qr((values - values.mean(axis=1, keepdims=True)).T)[0]
+    return np.asarray(columns.T * math.sqrt(shape[1] - 1.0))
+
+
+def compared(case: Case) -> tuple[int | None, Decides]:
+    """``hati compare`` of two files."""
+
+    def found(values: tuple[FloatArray, FloatArray]) -> tuple[Verdict, int | None]:
+        sides = [
+            [Sample("b", TIME, tuple(SampledRun(Observations("time", "s", np.array([each]))) for each in np.exp(side)))]
+            for side in values
+        ]
+        change = compare(pairs(*sides)[0], Question()).rows[0].change
+        return change.verdict, change.runs_needed
+
+    def drawn(runs: int, draw: Draw) -> tuple[FloatArray, FloatArray]:
+        before, after = case.deviation * draw((2, runs))
+        return before, math.log1p(case.change) + after
+
+    needed = found(drawn(case.runs, exact))[1]
+    return needed, lambda runs, draw: found(drawn(runs, draw))[0] is not Verdict.INCONCLUSIVE
+
+
+def paired(rule: StoppingRule) -> Study:
+    """``hati compare A B`` and ``compare-effects``: pairs, looked at once or after each."""
+
+    def study(case: Case) -> tuple[int | None, Decides]:
+        question = Question()
+
+        def judged(values: FloatArray) -> Judged:
+            return Judged(math.log1p(case.change) + case.deviation * values, rule, question.alpha, question.limit)
+
+        def decides(runs: int, draw: Draw) -> bool:
+            values = draw((2, runs))[0]
+            first = rule.fewest(question.alpha) if isinstance(rule, AnytimeValid) else runs
+            looks = (judged(values[:size]) for size in range(first, runs + 1))
+            return any(look.same or (look.p_value or 0.0) <= question.alpha for look in looks)
+
+        return judged(exact((2, case.runs))[0]).pairs_needed(question.alpha), decides
+
+    return study
+
+
+def asserted(beside: Beside, stopping: Stopping, sign: Sign = Sign.AT_MOST) -> Study:
+    """``hati assert``: of two sides or beside a limit, with a fixed number of runs or looked at after each."""
+    relation = Relation(sign, 0.02)
+
+    def fixed(left: Measured, right: Measured | Limit) -> Evidence:
+        return decide(left, right, relation, np.random.default_rng(SEED))
+
+    def early(left: Measured, right: Measured | Limit) -> Evidence:
+        return decide_early(left, right, relation)
+
+    def glance(left: Measured, right: Measured | Limit) -> Evidence:
+        return glance_early(left, right, relation)
+
+    first, again = (fixed, fixed) if stopping is Stopping.FIXED else (early, glance)
+
+    def study(case: Case) -> tuple[int | None, Decides]:
+        def sides(runs: int, draw: Draw) -> tuple[Measured, Measured | Limit]:
+            left, right = 1.0 + case.deviation * draw((2, runs))
+            measured = Measured(tuple(np.array([x]) for x in left + case.change))
+            return measured, Limit(1.0) if beside is Beside.LIMIT else Measured(tuple(np.array([x]) for x in right))
+
+        def decides(runs: int, draw: Draw) -> bool:
+            return again(*sides(runs, draw)).verdict is not Answer.INCONCLUSIVE
+
+        return first(*sides(case.runs, exact)).runs_needed, decides
+
+    return study
+
+
+def checked(case: Case) -> tuple[int | None, Decides]:
+    """``hati check``: a configuration at two revisions, in rounds that explore and rounds that confirm."""
+    benchmark = Benchmark("main", ("true",), Reader(ReaderKind.HATI), (TIME,))
+    old, new = (Revision(name, RevisionKind.DIRECTORY) for name in ("old", "new"))
+    cells = (Cell(benchmark, Configuration()),)
+
+    def concluded(rounds: int, draw: Draw) -> tuple[Verdict, int | None]:
+        values = math.log1p(case.change) + case.deviation * draw((2, rounds))[0]
+        given: dict[tuple[str, int], float] = {}
+
+        def measured(task: Task) -> Mapping[str, Sequence[float]]:
+            key = task.stage, task.repetition
+            given.setdefault(key, values[len(given) % rounds])
+            return {"time": [math.exp(given[key]) if task.revision == "new" else 1.0]}
+
+        question = Question()
+        study = Gate(gate_id(cells, old, new, question, 1, "m"), old, new, cells, question, Budget(runs=2 * rounds))
+        store = MemoryStore()
+        row = campaign(study, FakeEngine(measured), store, Budget(runs=2 * rounds)).rows[0]
+        return row.change.verdict, row.change.runs_needed
+
+    needed = concluded(case.runs, exact)[1]
+    return needed, lambda rounds, draw: concluded(rounds, draw)[0] is not Verdict.INCONCLUSIVE
+
+
+CASES = (Case(0.02, 0.02, 5), Case(0.08, 0.05, 5), Case(0.0, 0.05, 5), Case(0.1, 0.2, 8), Case(0.03, 0.01, 3))
+PAIRED = (Case(0.02, 0.03, 10), Case(0.08, 0.1, 8), Case(0.0, 0.05, 10), Case(0.03, 0.1, 20))
+EQUAL = (Case(0.0, 0.02, 14), Case(0.01, 0.02, 14))
+ASSERTED = (Case(0.0, 0.03, 14), Case(0.06, 0.05, 14), Case(0.03, 0.02, 14))
+STUDIES: dict[str, tuple[Study, tuple[Case, ...], int]] = {
+    "compare, two files": (compared, CASES, CAMPAIGNS),
+    "pairs, fixed number": (paired(FixedSize()), PAIRED, REPLICATES),
+    "pairs, anytime-valid": (paired(AnytimeValid()), PAIRED, REPLICATES),
+    "assert a <= b": (asserted(Beside.SIDE, Stopping.FIXED), ASSERTED, REPLICATES),
+    "assert a = b": (
+        asserted(Beside.SIDE, Stopping.FIXED, Sign.EQUAL),
+        EQUAL,
+        REPLICATES,
+    ),
+    "assert a <= limit": (asserted(Beside.LIMIT, Stopping.FIXED), ASSERTED, REPLICATES),
+    "assert a <= b, anytime-valid": (asserted(Beside.SIDE, Stopping.ANYTIME), ASSERTED, REPLICATES),
+    "assert a <= limit, anytime-valid": (asserted(Beside.LIMIT, Stopping.ANYTIME), ASSERTED, CAMPAIGNS),
+    "check": (checked, (Case(0.1, 0.05, 9), Case(0.0, 0.05, 9), Case(0.05, 0.02, 9)), CAMPAIGNS),
+}
+
+
+def rates(scale: float = 1.0) -> Iterator[Rate]:
+    """Of every study and case."""
+    for name, (study, cases, replicates) in STUDIES.items():
+        for case in cases:
+            yield rate(name, study, case, math.ceil(scale * replicates))
+
+
+def main() -> int:
+    """Print the table; 1 where a goal is missed."""
+    found = list(rates())
+    rows = [
+        [
+            each.study,
+            f"{each.case.change:+.0%}",
+            f"{each.case.deviation:.0%}",
+            str(each.case.runs),
+            str(each.needed),
+            f"{each.decided / each.replicates:.1%} ({each.interval[0]:.1%} to {each.interval[1]:.1%})",
+            "met" if each.met else "missed",
+        ]
+        for each in found
+    ]
+    heads = ["study", "change", "deviation of a run", "runs now", "runs needed", "decided (95 % interval)", "goal"]
+    print(table("Runs that would decide", heads, rows))
+    return 0 if all(each.met for each in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,29 @@
+"""What earlier studies know of a subject, benchmark and metric, from which later ones are planned.
+
+Concluded values come in as plain types, entries come out: each with the study that it is from, its age, and why it is
+preferred to others. Nothing here reads a store or a clock.
+"""
+
+from hati.knowledge.coverage import Coverage
+from hati.knowledge.entry import Entry, Provenance, age_text
+from hati.knowledge.importance import ImportantOptions, KnownEffect
+from hati.knowledge.information import MeasuredScreening, by_information
+from hati.knowledge.representatives import REPRESENTATIVES, representative_suite
+from hati.knowledge.variation import FEWEST_LEFT, SumsOfSquares, Variation, variation
+
+__all__ = [
+    "FEWEST_LEFT",
+    "REPRESENTATIVES",
+    "Coverage",
+    "Entry",
+    "ImportantOptions",
+    "KnownEffect",
+    "MeasuredScreening",
+    "Provenance",
+    "SumsOfSquares",
+    "Variation",
+    "age_text",
+    "by_information",
+    "representative_suite",
+    "variation",
+]

@@ -1,0 +1,37 @@
+"""Which options are important, and their effects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class KnownEffect:
+    """An effect of one option, or of several together, as a fraction with its 95 % interval.
+
+    ``aliases`` are the effects that it cannot be distinguished from.
+    """
+
+    options: tuple[str, ...]
+    relative: float
+    interval: tuple[float, float] | None
+    aliases: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class ImportantOptions:
+    """The options that a screening calls important for a metric, the most influential first.
+
+    ``options`` is empty where none was; ``ranking`` holds all options, the most influential first; ``effects`` those
+    that the screening calls important.
+    """
+
+    metric: str
+    options: tuple[str, ...]
+    ranking: tuple[str, ...]
+    effects: tuple[KnownEffect, ...] = ()
+
+    @property
+    def leading(self) -> tuple[str, ...]:
+        """The important options; where none is, the first of the ranking."""
+        return self.options or self.ranking[:1]

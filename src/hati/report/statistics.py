@@ -1,0 +1,77 @@
+"""Which statistic stands for a run, and why, in sentences and as plain values."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from hati.report.plain import Plain
+from hati.report.quantities import percent
+from hati.studies.comparison import (
+    MEAN,
+    TAIL_PART,
+    Basis,
+    Comparison,
+    Comparisons,
+    StatisticChoice,
+)
+
+
+def statistic_name(row: Comparison) -> str:
+    """The name of the one that is compared."""
+    return (MEAN if row.choice is None else row.choice.statistic).title
+
+
+def statistics_text(found: Comparisons) -> str:
+    """What each run counts as."""
+    names = dict.fromkeys(found.statistic if row.choice is None else row.choice.statistic.title for row in found.rows)
+    *most, last = names
+    return f"its {', '.join(most)} or {last}" if most else f"its {last}"
+
+
+def statistic_notes(rows: Sequence[Comparison]) -> list[str]:
+    """Why each statistic was chosen, where it was."""
+    groups: dict[tuple[str, Basis], list[StatisticChoice]] = defaultdict(list)
+    for row in rows:
+        if row.choice is not None and not _asked(row):
+            groups[statistic_name(row), row.choice.basis].append(row.choice)
+    notes = [_note(name, choices, len(rows)) for (name, _), choices in groups.items()]
+    if any(choice.keeps_mean for choices in groups.values() for choice in choices):
+        notes.append(
+            f"Where the mean is another number, its ratio to that keeps {percent(TAIL_PART)} of alpha: a change of the"
+            " tail alone is marked (tail)."
+        )
+    return notes
+
+
+def choice_json(choice: StatisticChoice) -> dict[str, Plain]:
+    """A choice, with the version of its rule."""
+    return {
+        "statistic": str(choice.statistic),
+        "basis": choice.basis.value,
+        "sources": choice.sources,
+        "spread": choice.spread,
+        "version": choice.version,
+    }
+
+
+def statistic_json(row: Comparison, asked: str) -> dict[str, Plain]:
+    """The statistic of a comparison, and how it was chosen; None where it was asked for."""
+    if row.choice is None or _asked(row):
+        return {"statistic": asked, "statistic_choice": None, "of_tail": False}
+    return {
+        "statistic": str(row.choice.statistic),
+        "statistic_choice": choice_json(row.choice),
+        "of_tail": row.change.of_tail,
+    }
+
+
+def _asked(row: Comparison) -> bool:
+    return row.choice is None or row.choice.basis is Basis.ASKED
+
+
+def _note(name: str, choices: list[StatisticChoice], rows: int) -> str:
+    number = len(choices)
+    of = "" if number == rows else f" of {number} comparison{'' if number == 1 else 's'}"
+    middle = sorted(choices, key=lambda choice: choice.spread or 0.0)[number // 2]
+    return f"Statistic{of} (auto, version {middle.version}): {name}; {middle.reason}."

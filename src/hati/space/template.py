@@ -1,0 +1,140 @@
+"""Templates: what a user fixes or restricts, as settings ``X=S`` or constraints, from text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hati.core import Assignment, InputError, Place, Setting
+from hati.space.fitting import check_formula
+from hati.space.formula import Comparator, Comparison, Formula, FormulaError, Literal, Name, Or, conjunction
+from hati.space.option import Option
+from hati.space.parser import parse_formula
+from hati.space.reading import no_setting, read_setting
+from hati.space.space import Space
+
+SET = "--set"
+"""The option of the command line that templates come from."""
+
+_ASSIGNMENT = re.compile(r"\s*(?:`(?P<quoted>[^`]+)`|(?P<plain>[^=!<>`'\"]*?))\s*=(?!=)\s*")
+_OPERATOR = re.compile(r"[<>=!]|(?<![\w.])(?:and|or|not|in)(?![\w.])")
+_SEVERAL = 2
+
+
+@dataclass(frozen=True)
+class Template:
+    """What every configuration has to satisfy: all ``constraints``, and one of the ``alternatives``, if any.
+
+    An alternative is a set of settings. Settings that were given one by one are one alternative, unless an option has
+    different ones: then each of them is an alternative.
+    """
+
+    constraints: tuple[Formula, ...] = ()
+    alternatives: tuple[Assignment, ...] = ()
+
+    @property
+    def formulas(self) -> tuple[Formula, ...]:
+        """The template as formulas, all of which hold."""
+        if len(self.alternatives) < _SEVERAL:
+            return tuple(f for each in self.alternatives for f in _equalities(each)) + self.constraints
+        return (Or(tuple(conjunction(*_equalities(each)) for each in self.alternatives)), *self.constraints)
+
+
+def parse_template(texts: Sequence[str], space: Space) -> Template:
+    """Read a template: each text is ``X=S`` (or ``X=S,Y=T``), or a formula such as ``work_mem >= 4``.
+
+    Raises:
+        InputError: for what is no option, no setting of it or no formula, with its column and the fix.
+    """
+    alternatives: list[dict[str, Setting]] = []
+    constraints: list[Formula] = []
+    for text in texts:
+        settings = _settings(text, space)
+        if settings is None:
+            constraints.append(_constraint(text, space))
+        else:
+            alternatives.append(settings)
+    return Template(tuple(dict.fromkeys(constraints)), tuple(map(Assignment, _merged(alternatives))))
+
+
+def _merged(alternatives: list[dict[str, Setting]]) -> list[dict[str, Setting]]:
+    """All settings in one, unless an option has different ones."""
+    together: dict[str, Setting] = {}
+    for each in alternatives:
+        if any(name in together and together[name] != setting for name, setting in each.items()):
+            return alternatives
+        together |= each
+    return [together] if together else []
+
+
+def _equalities(settings: Assignment) -> tuple[Formula, ...]:
+    return tuple(Comparison(Name(name), Comparator.EQUAL, Literal(setting)) for name, setting in settings.items())
+
+
+def _settings(text: str, space: Space) -> dict[str, Setting] | None:
+    """The settings that a text lists, or None where it is a formula."""
+    if not text.strip():
+        raise _wrong("there is neither a setting nor a constraint", text, 0, "write X=S, or a constraint as 'X >= 4'")
+    start = _ASSIGNMENT.match(text)
+    if start is None:
+        return None
+    whole = _setting(text, start, len(text), space)
+    if whole is not None:
+        return dict([whole])
+    found: dict[str, Setting] = {}
+    offset = 0
+    for part in text.split(","):
+        end = offset + len(part)
+        match = _ASSIGNMENT.match(text, offset, end)
+        setting = match and _setting(text, match, end, space)
+        if match is None or (setting is None and _OPERATOR.search(text, match.end(), end)):
+            if _OPERATOR.search(text, start.end()):
+                return None
+            raise _no_setting(text, start, len(text), space)
+        if setting is None:
+            raise _no_setting(text, match, end, space)
+        found |= [setting]
+        offset = end + 1
+    return found
+
+
+def _setting(text: str, match: re.Match[str], end: int, space: Space) -> tuple[str, Setting] | None:
+    """The option and the setting that a part of the text means, or None where it is no setting of the option."""
+    option = _option(text, match, space)
+    written = text[match.end() : end].strip()
+    unquoted = written[1:-1] if written[:1] == written[-1:] and written[:1] in {"'", '"'} else written
+    for each in (written, unquoted):
+        try:
+            return option.name, read_setting(option, each)
+        except InputError:
+            continue
+    return None
+
+
+def _option(text: str, match: re.Match[str], space: Space) -> Option:
+    name = match["quoted"] or match["plain"]
+    try:
+        return space.option(name)
+    except InputError as error:
+        start = match.start("quoted" if match["quoted"] else "plain")
+        raise _wrong(error.message, text, start, error.fix) from None
+
+
+def _no_setting(text: str, match: re.Match[str], end: int, space: Space) -> InputError:
+    error = no_setting(_option(text, match, space), text[match.end() : end].strip())
+    return _wrong(error.message, text, match.end(), error.fix)
+
+
+def _constraint(text: str, space: Space) -> Formula:
+    try:
+        formula = parse_formula(text)
+        check_formula(formula, space.by_name)
+    except FormulaError as error:
+        raise _wrong(error.message, text, error.offset, error.fix) from None
+    return formula
+
+
+def _wrong(message: str, text: str, offset: int, fix: str | None) -> InputError:
+    start = text.rfind("\n", 0, offset) + 1
+    return InputError(message, place=Place(SET, None, offset - start + 1, text[start:].partition("\n")[0]), fix=fix)

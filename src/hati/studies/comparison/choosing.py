@@ -1,0 +1,229 @@
+"""Which statistic of a run is compared: the one that varies least between runs, by other runs than the compared ones.
+
+The smallest variance among the compared runs themselves would be partly chance, and double the false alarms.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from hati.core import FloatArray, Sample
+from hati.studies.comparison.matching import Pair
+from hati.studies.comparison.question import Question
+from hati.studies.comparison.statistic import MEAN, MEDIAN, TRIMMED, Statistic
+
+VERSION = 1
+"""Of the rule: it is kept with each choice, so that a later rule does not change what was chosen before."""
+CANDIDATES = (MEAN, TRIMMED, MEDIAN)
+DEFAULT = TRIMMED
+"""Where nothing is known: outliers do not move it, and it does not jump between two modes as the median does."""
+_FEWEST_DF = 8
+"""With fewer the variances of two statistics can hardly be compared."""
+_FEWEST_BENCHMARKS = 3
+_GAIN = 0.95
+"""Another statistic than the mean must have a standard deviation smaller by this: the part of alpha that the mean keeps
+then makes critical values some 4 % larger."""
+_LARGEST = math.log(100.0)
+"""One benchmark shall not decide alone, however different its variances are."""
+
+
+class Basis(StrEnum):
+    """What a choice rests on."""
+
+    ASKED = "asked for"
+    HISTORY = "history"
+    OTHERS = "other benchmarks"
+    DEFAULT = "default"
+    NOT_POSITIVE = "not above zero"
+
+
+@dataclass(frozen=True)
+class StatisticChoice:
+    """The statistic of a run that is compared, why, and by which version of the rule.
+
+    ``sources`` is the number of earlier samples, or of other benchmarks, that it rests on; ``spread`` is the standard
+    deviation of the statistic between their runs relative to that of the mean, None by default.
+    """
+
+    statistic: Statistic
+    basis: Basis
+    sources: int = 0
+    spread: float | None = None
+    version: int = VERSION
+
+    @property
+    def keeps_mean(self) -> bool:
+        """Whether the mean keeps a part of alpha: it does where it was not chosen, and nothing was asked for."""
+        return self.basis is not Basis.ASKED and self.statistic != MEAN
+
+    @property
+    def reason(self) -> str:
+        """Why, as a phrase; empty where it was asked for."""
+        if self.basis is Basis.ASKED:
+            return ""
+        samples = f"{self.sources} earlier sample{'' if self.sources == 1 else 's'}"
+        return self.reason_in(
+            f"the runs of {samples if self.basis is Basis.HISTORY else f'{self.sources} {self.basis}'}"
+        )
+
+    def reason_in(self, runs: str) -> str:
+        """Why, as a phrase, the runs that it rests on being called so."""
+        if self.basis is Basis.NOT_POSITIVE:
+            return "values that are not above zero have no ratios"
+        if self.spread is None:
+            return "the default, as neither a history nor three other benchmarks tell which varies least between runs"
+        if self.statistic == MEAN:
+            return f"neither trimmed mean nor median varies clearly less between {runs}"
+        return f"between {runs} it varies by {100.0 * self.spread:.2g} % of the mean's standard deviation"
+
+
+@dataclass(frozen=True)
+class StatisticChoices:
+    """What was chosen for each benchmark and metric, by their names; the mean, as asked for, of all others."""
+
+    rows: tuple[tuple[str, str, StatisticChoice], ...] = ()
+
+    def of(self, benchmark: str, metric: str) -> StatisticChoice:
+        """The choice for a benchmark and metric."""
+        known = {(name, other): choice for name, other, choice in self.rows}
+        return known.get((benchmark, metric), StatisticChoice(MEAN, Basis.ASKED))
+
+    def to_json(self) -> str:
+        """As a campaign keeps them."""
+        rows = [
+            {"benchmark": name, "metric": metric, **asdict(choice), "statistic": str(choice.statistic)}
+            for name, metric, choice in self.rows
+        ]
+        return json.dumps({"statistics": rows})
+
+    @classmethod
+    def from_json(cls, text: str) -> StatisticChoices:
+        """Read what `to_json` wrote."""
+        return cls(
+            tuple(
+                (
+                    row["benchmark"],
+                    row["metric"],
+                    StatisticChoice(
+                        Statistic.parse(row["statistic"]),
+                        Basis(row["basis"]),
+                        row["sources"],
+                        row["spread"],
+                        row["version"],
+                    ),
+                )
+                for row in json.loads(text)["statistics"]
+            )
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class VarianceRatios:
+    """What the runs of one benchmark and metric say of the candidates.
+
+    ``logs`` are the logarithms of their variances between runs relative to the mean's, shape (candidates,), with ``df``
+    degrees of freedom, from a number of ``samples``.
+    """
+
+    logs: FloatArray
+    df: int
+    samples: int
+
+
+def candidate_values(sample: Sample) -> FloatArray:
+    """The runs of a sample by each of the candidates, in the sample's unit, shape (candidates, runs)."""
+    return np.array([[statistic.of(values) for values in sample.steady] for statistic in CANDIDATES])
+
+
+def variance_ratios(samples: Sequence[FloatArray]) -> VarianceRatios | None:
+    """Those of samples of one thing, each about its own level; None where a variance is zero, as of ticks and counts.
+
+    Args:
+        samples: the values of runs by each candidate, shape (candidates, runs) each.
+    """
+    several = [values for values in samples if values.shape[1] > 1]
+    if not several:
+        return None
+    positive = min(float(values.min()) for values in several) > 0.0
+    scaled = [np.log(values) if positive else values for values in several]
+    squares = np.sum([((values - values.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) for values in scaled], axis=0)
+    if squares.min() <= 0.0:
+        return None
+    logs = np.clip(np.log(squares / squares[0]), -_LARGEST, _LARGEST)
+    return VarianceRatios(logs, sum(values.shape[1] - 1 for values in several), len(several))
+
+
+def combined_ratios(found: Sequence[VarianceRatios]) -> VarianceRatios | None:
+    """Those of several benchmarks, each counting the same; None of none."""
+    if not found:
+        return None
+    logs = np.mean([each.logs for each in found], axis=0)
+    return VarianceRatios(logs, sum(each.df for each in found), sum(each.samples for each in found))
+
+
+def choose_statistic(earlier: VarianceRatios | None, others: Sequence[VarianceRatios]) -> StatisticChoice:
+    """Choose the candidate whose variance between runs is the smallest.
+
+    Earlier samples of the same benchmark and metric decide where they have eight degrees of freedom. Else other
+    benchmarks of the same metric do, by the mean of their logarithms, where there are three with as many together. Else
+    it is the default. The runs that are compared must be in neither.
+    """
+    if earlier is not None and earlier.df >= _FEWEST_DF:
+        return _least(earlier.logs, Basis.HISTORY, earlier.samples)
+    combined = combined_ratios(others)
+    if combined is not None and len(others) >= _FEWEST_BENCHMARKS and combined.df >= _FEWEST_DF:
+        return _least(combined.logs, Basis.OTHERS, len(others))
+    return StatisticChoice(DEFAULT, Basis.DEFAULT)
+
+
+def choose_statistics(found: Sequence[Pair], history: Sequence[Sequence[Sample]] = ()) -> tuple[StatisticChoice, ...]:
+    """For each pair the statistic of its runs: from its earlier samples or the other pairs, never from itself."""
+    metrics = [pair.before.metric.name for pair in found]
+    values = [(candidate_values(pair.before), candidate_values(pair.after)) for pair in found]
+    earlier = [variance_ratios([candidate_values(each) for each in own]) for own in history] or [None] * len(found)
+    return choose_for_each(metrics, values, earlier)
+
+
+def statistics_of(
+    found: Sequence[Pair], question: Question, history: Sequence[Sequence[Sample]] = ()
+) -> tuple[StatisticChoice, ...]:
+    """For each pair the statistic that is asked for, or else is chosen."""
+    if isinstance(question.statistic, Statistic):
+        return (StatisticChoice(question.statistic, Basis.ASKED),) * len(found)
+    return choose_statistics(found, history)
+
+
+def choose_for_each(
+    metrics: Sequence[str],
+    values: Sequence[Sequence[FloatArray]],
+    earlier: Sequence[VarianceRatios | None],
+) -> tuple[StatisticChoice, ...]:
+    """The same from values of runs by each candidate, two samples of shape (candidates, runs) for each pair.
+
+    A tail is compared as a ratio: where a value is not above zero it is the mean.
+    """
+    ratios = [variance_ratios(each) for each in values]
+    chosen = []
+    for place, (metric, own) in enumerate(zip(metrics, values, strict=True)):
+        others = [
+            ratio
+            for other, ratio in enumerate(ratios)
+            if ratio is not None and other != place and metrics[other] == metric
+        ]
+        positive = min(float(side.min()) for side in own) > 0.0
+        known = choose_statistic(earlier[place], others)
+        chosen.append(known if positive else StatisticChoice(MEAN, Basis.NOT_POSITIVE))
+    return tuple(chosen)
+
+
+def _least(logs: FloatArray, basis: Basis, sources: int) -> StatisticChoice:
+    place = int(np.argmin(logs))
+    if math.exp(0.5 * float(logs[place])) > _GAIN:
+        place = 0
+    return StatisticChoice(CANDIDATES[place], basis, sources, math.exp(0.5 * float(logs[place])))

@@ -1,0 +1,58 @@
+"""What the runs of positions say of these: how much their means vary, and whether they were interleaved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from hati.core import FloatArray
+
+_MOST_TOGETHER = 0.1
+
+
+def run_errors(runs: Sequence[Sequence[Sequence[float]]], values: FloatArray) -> tuple[FloatArray, int]:
+    """The standard errors of positions' values, shape (n,), and their degrees of freedom; none without several runs.
+
+    The value of a position is the mean of the means of its groups (machines). The variance of a run is pooled over all
+    groups of all positions, on the logarithmic scale where all values are above zero.
+
+    Args:
+        runs: for each position and group the values of its runs.
+        values: of each position, in the metric's unit, shape (n,).
+    """
+    freedom = sum(len(group) - 1 for position in runs for group in position)
+    if freedom == 0:
+        return np.zeros(0), 0
+    positive = all(value > 0.0 for position in runs for group in position for value in group)
+    squares = 0.0
+    for position in runs:
+        for group in position:
+            own = np.log(group) if positive else np.asarray(group, dtype=np.float64)
+            squares += float(np.sum(np.square(own - own.mean())))
+    of_runs = np.array([sum(1.0 / len(group) for group in position) / len(position) ** 2 for position in runs])
+    errors = np.sqrt(squares / freedom * of_runs)
+    return np.asarray(errors * values if positive else errors), freedom
+
+
+def interleaved(positions: Sequence[object]) -> bool:
+    """Whether runs in this order, each of a position, were interleaved: hardly one follows one of its own position.
+
+    Of positions with several runs at most one run in ten may follow another of its position, or twice as many as a
+    random order has.
+    """
+    if len(set(positions)) == len(positions) or len(set(positions)) < 2:
+        return False
+    follows = sum(one == other for one, other in pairwise(positions))
+    counts = np.array([positions.count(position) for position in dict.fromkeys(positions)])
+    by_chance = float(np.sum(counts * (counts - 1))) / len(positions)
+    return follows <= max(_MOST_TOGETHER * len(positions), 2.0 * by_chance) and _spread(positions)
+
+
+def _spread(positions: Sequence[object]) -> bool:
+    """Whether the halves of the order have the same positions, for nine of ten that have several runs."""
+    middle = len(positions) // 2
+    first, last = set(positions[:middle]), set(positions[middle:])
+    several = {position for position in set(positions) if positions.count(position) > 1}
+    return len(several & first & last) >= (1.0 - _MOST_TOGETHER) * len(several)

@@ -1,0 +1,85 @@
+"""What a server logs: kept in a file, and searched for the lines that say why something failed."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_KEPT = 100
+_LONGEST = 1 << 20
+_LONGEST_LINE = 200
+_MOST_LINES = 3
+_SAYS_WHY = re.compile(
+    r"\b(?:panic|fatal|emerg|alert|crit|critical|severe|errors?|exception|fail(?:ed|ure)?|invalid|unknown|unrecognized"
+    r"|unsupported|not supported|cannot|can't|could not|unable|denied|refused|in use|no such|not found|bad)\b",
+    re.IGNORECASE,
+)
+_COMMENT = re.compile(r"\b(?:HINT|DETAIL|STATEMENT|CONTEXT):")
+
+
+def lines_that_say_why(text: str) -> str:
+    r"""The last lines that report an error, three at most: often the cause and what came of it; empty where none does.
+
+    >>> lines_that_say_why("started\nLOG:  unknown parameter 'x'\nFATAL:  the file has errors\nLOG:  shut down\n")
+    "LOG:  unknown parameter 'x'; FATAL:  the file has errors"
+    """
+    lines = [line.strip()[:_LONGEST_LINE] for line in text.splitlines()]
+    found = [line for line in lines if _SAYS_WHY.search(line) and not _COMMENT.search(line)]
+    return "; ".join(list(dict.fromkeys(found))[-_MOST_LINES:])
+
+
+@dataclass
+class ServerLog:
+    """The log of one server: ``kept`` has what it prints, ``own`` is the file that it writes itself, if any.
+
+    ``shown`` is how messages name the file.
+    """
+
+    kept: Path
+    shown: str
+    own: Path | None = None
+    _marks: list[int] = field(default_factory=lambda: [0, 0])
+
+    @classmethod
+    def begin(cls, folder: Path, name: str, own: Path | None) -> ServerLog:
+        """A new log in the folder, of which the oldest are removed: a hundred are kept.
+
+        Raises:
+            OSError: where it cannot be made.
+        """
+        folder.mkdir(exist_ok=True)
+        older = sorted(folder.glob("*.log"), key=lambda path: path.stat().st_mtime)
+        for path in older[: max(0, len(older) - _KEPT + 1)]:
+            path.unlink(missing_ok=True)
+        kept = folder / f"{name}.log"
+        kept.write_bytes(b"")
+        return cls(kept, f".hati/logs/{kept.name}", own)
+
+    def mark(self) -> None:
+        """Leave what was logged so far out of the search."""
+        self._marks = [path.stat().st_size if path and path.exists() else 0 for path in (self.kept, self.own)]
+
+    def why(self) -> str:
+        """The lines since the mark that report an error; empty where there is none."""
+        texts = [_read(path, mark) for path, mark in zip((self.kept, self.own), self._marks, strict=True) if path]
+        return lines_that_say_why("\n".join(texts))
+
+    def keep(self) -> None:
+        """Put what the server wrote itself behind what it printed."""
+        if self.own is not None and self.own.is_file():
+            with suppress(OSError), self.kept.open("a", encoding="utf-8") as stream:
+                stream.write(_read(self.own, 0))
+
+
+def _read(path: Path, start: int) -> str:
+    """The end of a file behind a position, at most a MiB of it."""
+    try:
+        with path.open("rb") as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(start, size - _LONGEST))
+            return stream.read(_LONGEST).decode("utf-8", "replace")
+    except OSError:
+        return ""

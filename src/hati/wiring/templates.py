@@ -1,0 +1,92 @@
+"""A project narrowed by a template, and what that leaves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hati.core import Assignment, Configuration, setting_text
+from hati.space import Space, Template, narrowed, parse_formula, parse_template
+from hati.space.evaluation import holds
+from hati.store import StudyRecord
+from hati.wiring.workplace import Announce, Workplace
+
+
+def narrowed_workplace(place: Workplace, texts: Sequence[str], announce: Announce) -> Workplace:
+    """The workplace with the space that ``--set`` leaves; what is fixed, and another default, are announced.
+
+    Raises:
+        InputError: for a text that is neither a setting nor a constraint, and where nothing valid is left.
+    """
+    if not texts:
+        return place
+    before = place.project.space
+    space = narrowed(before, parse_template(texts, before).formulas)
+    for line in described_space(space, before):
+        announce(line)
+    check = place.project.check
+    listed = tuple(each for each in check.configurations if space.valid(each))
+    if len(listed) < len(check.configurations):
+        announce(f"left out of [check]: {len(check.configurations) - len(listed)} configurations outside of --set")
+    project = replace(place.project, space=space, check=replace(check, configurations=listed))
+    table = None if place.table is None else place.table.within(space)
+    return replace(place, project=project, table=table)
+
+
+def template_configurations(space: Space, texts: Sequence[str], announce: Announce) -> tuple[Configuration, ...]:
+    """The configurations to measure: the default of what ``--set`` leaves, or that of each of its alternatives.
+
+    Raises:
+        InputError: as ``narrowed_workplace``.
+    """
+    template = parse_template(texts, space)
+    found = [_chosen(space, template, one, announce) for one in template.alternatives or (Assignment(),)]
+    return tuple(dict.fromkeys(found))
+
+
+def _chosen(space: Space, template: Template, asked: Assignment, announce: Announce) -> Configuration:
+    wanted = space.canonical(asked)
+    if space.valid(wanted) and all(holds(each, wanted) for each in template.constraints):
+        return wanted
+    found = narrowed(space, replace(template, alternatives=(asked,)).formulas).default
+    names = [name for name in space.names if found.get(name) != wanted.get(name)]
+    announce(f"{_settings(wanted, names)} is not valid under --set; instead: {_settings(found, names)}")
+    return found
+
+
+def space_then(space: Space, record: StudyRecord) -> Space:
+    """The space of a stored study: the project's, narrowed by the study's template unless it is narrowed already."""
+    return space if space.template else narrowed(space, tuple(map(parse_formula, template_of(record))))
+
+
+def template_of(record: StudyRecord) -> list[str]:
+    """The formulas of a stored study's template."""
+    found: list[str] = json.loads(record.id.parameters).get("template", [])
+    return found
+
+
+def described_space(space: Space, before: Space) -> tuple[str, ...]:
+    """What a template leaves of a space, in sentences: what is fixed, and the default where it is another one."""
+    if not space.template:
+        return ()
+    fixed = " ".join(f"{name}={setting_text(space.fixed[name])}" for name in before.names if name in space.fixed)
+    inactive = [name for name in before.names if name not in space.fixed and name not in space.by_name]
+    parts = [f"fixed: {fixed}"] if fixed else []
+    parts += [f"inactive: {', '.join(inactive)}"] if inactive else []
+    left = f"{len(space.options)} of {len(before.options)} options are left"
+    default, usual = space.default, before.default
+    told = [f"--set: {'; '.join([*parts, left])}"]
+    if default != usual:
+        names = [name for name in before.names if default.get(name) != usual.get(name)]
+        told.append(
+            f"the default configuration ({_settings(usual, names)}) does not satisfy --set; "
+            f"the nearest valid configuration is used instead: {_settings(default, names)}"
+        )
+    return tuple(told)
+
+
+def _settings(configuration: Configuration, names: Sequence[str]) -> str:
+    return " ".join(
+        f"{name}={setting_text(configuration[name])}" if name in configuration else f"{name} inactive" for name in names
+    )

@@ -1,0 +1,95 @@
+"""Effects at each setting of another option, and an option that hides the others, through `hati screen`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Hati = Callable[..., Any]
+
+SERVER = """
+import json, sys
+from random import Random
+on = {word.split("=")[0]: word.endswith("on") for word in sys.argv[1:]}
+tps = 1000.0
+if on["jit"]:
+    tps *= 0.04
+else:
+    tps *= 1.0 if on["fsync"] else 1.41
+    tps *= 1.0 if on["commit"] else 1.2
+noise = Random(" ".join(sys.argv[1:])).gauss(0, 0.01)
+print(json.dumps({"metric": "tps", "unit": "1/s", "value": tps * (1 + noise)}))
+"""
+
+PROJECT = f"""
+[subject]
+name = "server"
+
+[[benchmark]]
+name = "main"
+command = ["{sys.executable}", "-S", "server.py", "run={{repetition}}"]
+reader = "hati"
+
+[[benchmark.metric]]
+name = "tps"
+unit = "1/s"
+better = "higher"
+"""
+
+OPTION = """
+[options.{name}]
+settings = ["off", "on"]
+default = "{default}"
+argument = "{name}={{}}"
+"""
+
+DEFAULTS = {"jit": "off", "fsync": "on", "commit": "on", "log": "off", "trace": "off"}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Path:
+    """A server whose option jit makes all others irrelevant; jit=off is the default."""
+    options = [OPTION.format(name=name, default=default) for name, default in DEFAULTS.items()]
+    (tmp_path / "hati.toml").write_text(PROJECT + "".join(options))
+    (tmp_path / "server.py").write_text(SERVER)
+    return tmp_path
+
+
+def test_effects_are_reported_at_each_setting_of_the_option_that_they_depend_on(hati_here: Hati, server: Path) -> None:
+    done = hati_here("screen", ".", "--budget", "64", "--format", "json")
+    assert done.status == 0, done.err
+    found = [each for each in done.json["conditional_effects"] if each["option"] == "fsync"]
+    assert [each["at"] for each in found] == [{"jit": "off"}, {"jit": "on"}]
+    assert {(each["from"], each["to"], each["interaction"]) for each in found} == {("off", "on", "found")}
+    off, on = found
+    assert off["relative"] == pytest.approx(1 / 1.41 - 1, abs=0.02)
+    assert off["relative_interval"][0] < 1 / 1.41 - 1 < off["relative_interval"][1]
+    assert on["relative"] == pytest.approx(0.0, abs=0.02)
+    text = " ".join(hati_here("screen", ".", "--budget", "64").out.split())
+    assert "Effects on tps at each setting of another option" in text
+
+
+def test_an_option_that_hides_the_others_is_fixed_by_the_command_that_is_shown(hati_here: Hati, server: Path) -> None:
+    done = hati_here("screen", ".", "--budget", "64")
+    words = " ".join(done.out.split())
+    assert "jit explains 99" in words or "jit explains 100" in words
+    command = words.partition("screen the rest: hati ")[2]
+    assert command == "screen --metric tps --set jit=off"
+    (page,) = (server / ".hati" / "reports").glob("*.html")
+    assert "--set jit=off" in page.read_text()
+    rest = hati_here(*shlex.split(command), "--budget", "64", "--format", "json")
+    assert rest.status == 0, rest.err
+    effects = {tuple(effect["options"]): effect["relative"] for effect in rest.json["effects"]}
+    assert effects["fsync",] == pytest.approx(1 / 1.41 - 1, abs=0.02)
+    assert set(rest.json["important"]) == {"fsync", "commit"}
+    assert rest.json["dominating"] is None
+
+
+def test_where_effects_are_the_same_everywhere_nothing_is_reported(hati_here: Hati, fake_project: Path) -> None:
+    done = hati_here("screen", ".", "--metric", "latency", "--budget", "64", "--format", "json")
+    assert (done.json["conditional_effects"], done.json["dominating"]) == ([], None)

@@ -1,0 +1,103 @@
+"""Verbs plan from what earlier studies found: `check` and `history` cover the space, and say from what they know it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from gate_projects import Evolving, evolving
+
+if TYPE_CHECKING:
+    from conftest import Hati
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Evolving:
+    """A repository whose newest commit makes a=on 50 % slower."""
+    made = evolving(tmp_path)
+    made.commit(with_a=70)
+    made.commit(with_a=105)
+    return made
+
+
+def screened(hati: Hati, made: Evolving) -> str:
+    """The key of a screening that finds a important."""
+    made.write(with_a=70)
+    done = hati("screen", "--budget", "32", "--format", "json")
+    assert done.status == 0, done.err
+    assert {tuple(one["options"]) for one in done.json["effects"] if one["important"]} == {("a",)}
+    return str(done.json["study"])
+
+
+def test_after_a_screening_a_change_off_the_default_does_not_pass(made: Evolving, hati_here: Hati) -> None:
+    study = screened(hati_here, made)
+    found = hati_here("check", "HEAD", "--reference", "HEAD~1", "--report", "json=out.json")
+    assert found.status == 1, found.out
+    assert f"important options from {study}: 32 runs, " in " ".join(found.out.split())
+    told = json.loads((made.project / "out.json").read_text())
+    assert [one["stratum"] for one in told["strata"] if one["verdict"] == "slower"] == [{"a": "on"}]
+    [coverage] = told["coverage"]
+    assert (coverage["configurations"], coverage["space"], coverage["strata"]) == (4, 4, ["a"])
+
+
+def test_without_a_screening_the_answer_begins_with_the_coverage(made: Evolving, hati_here: Hati) -> None:
+    done = hati_here("check", "HEAD", "--reference", "HEAD~1", "--format", "markdown")
+    assert done.status == 0
+    assert "**hati check: 1 of 4 configurations: the same, within 5 %" in done.out.replace("\n", " ")
+    assert "main is not screened" in done.out
+    [coverage] = hati_here("check", "HEAD", "--reference", "HEAD~1", "--format", "json").json["coverage"]
+    assert (coverage["configurations"], coverage["space"], coverage["strata"]) == (1, 4, [])
+
+
+def test_a_history_covers_what_a_screening_found(tmp_path: Path, hati_here: Hati) -> None:
+    made = evolving(tmp_path)
+    for place in range(12):
+        made.commit(with_a=70 if place < 6 else 105)
+    words = ("history", "--revisions", "HEAD~11..HEAD", "--format", "json")
+    text = hati_here(*words[:-2]).out
+    assert text.startswith("1 of 4 configurations.\n")
+    assert "No change" in text or "no change" in text
+    study = screened(hati_here, made)
+    found = hati_here(*words)
+    assert any(one["change_points"] for one in found.json["series"])
+    [coverage] = found.json["coverage"]
+    assert (coverage["configurations"], coverage["strata"]) == (4, ["a"])
+    assert study in coverage["source"]
+
+
+def test_a_small_budget_covers_as_much_as_it_can(made: Evolving, hati_here: Hati) -> None:
+    screened(hati_here, made)
+    done = hati_here("check", "HEAD", "--reference", "HEAD~1", "--budget", "60", "--format", "json")
+    assert done.status == 1
+    [coverage] = done.json["coverage"]
+    assert coverage["configurations"] < 4
+
+
+def test_a_suite_takes_the_options_of_the_most_informative_screening(made: Evolving, hati_here: Hati) -> None:
+    best = screened(hati_here, made)
+    weaker = hati_here("screen", "--budget", "4", "--seed", "2", "--format", "json")
+    assert weaker.status == 0, weaker.err
+    done = hati_here("suite", "--runs", "4", "--format", "json")
+    assert done.status == 0, done.err
+    assert done.json["options"] == ["a"]
+    assert f"important in {best}: 32 runs, " in done.json["options_from"]
+    assert "smallest standard error of an effect" in done.json["options_from"]
+
+
+def test_a_validation_is_of_the_most_informative_screening(made: Evolving, hati_here: Hati) -> None:
+    best = screened(hati_here, made)
+    assert hati_here("screen", "--budget", "4", "--seed", "2").status == 0
+    done = hati_here("validate", "--format", "json")
+    assert done.status == 0, done.err
+    assert done.json["screening"] == best
+    assert f"validation of {best}: 32 runs, " in done.err
+
+
+def test_a_screening_says_by_its_own_runs_what_it_will_find(fake_project: Path, hati_here: Hati) -> None:
+    done = hati_here("screen", ".", "--metric", "latency", "--budget", "32", "--format", "json")
+    assert done.status == 0, done.err
+    [said] = [line for line in done.err.splitlines() if "it will find effects of about" in line and "after" in line]
+    assert said.startswith("after 16 of 3")
+    assert "configurations vary by" in said

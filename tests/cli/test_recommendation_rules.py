@@ -1,0 +1,167 @@
+"""``hati screen --recommend`` from a screening that is known, and its rules, on a server where one option dominates."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Hati = Callable[..., Any]
+
+SERVER = """
+import json, sys
+from random import Random
+on = {word.split("=")[0]: word.endswith("on") for word in sys.argv[1:]}
+tps, memory = 1000.0, 100.0
+if on["jit"]:
+    tps *= 0.04
+elif not on["fsync"]:
+    tps *= 1.41 if on["commit"] else 1.42
+elif not on["commit"]:
+    tps *= 1.31
+if on["buffers"]:
+    tps *= 1.15
+    memory *= 1.5
+noise = Random(" ".join(sys.argv[1:]))
+print(json.dumps({"metric": "tps", "unit": "1/s", "value": tps * (1 + noise.gauss(0, 0.02))}))
+print(json.dumps({"metric": "memory", "unit": "B", "value": memory * (1 + noise.gauss(0, 0.01))}))
+"""
+
+PROJECT = f"""
+[subject]
+name = "server"
+
+[[benchmark]]
+name = "main"
+command = ["{sys.executable}", "-S", "server.py", "run={{repetition}}"]
+reader = "hati"
+
+[[benchmark.metric]]
+name = "tps"
+unit = "1/s"
+better = "higher"
+
+[[benchmark.metric]]
+name = "memory"
+unit = "B"
+"""
+
+OPTION = """
+[options.{name}]
+settings = ["off", "on"]
+default = "{default}"
+argument = "{name}={{}}"
+"""
+
+DEFAULTS = {"jit": "off", "fsync": "on", "commit": "on", "buffers": "off", "log": "off", "trace": "off"}
+RECOMMEND = ("screen", ".", "--metric", "tps", "--budget", "90", "--recommend", "--format", "json")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Path:
+    """jit=on (not the default) makes all but buffers irrelevant; commit=off gains nothing where fsync is off."""
+    options = [OPTION.format(name=name, default=default) for name, default in DEFAULTS.items()]
+    (tmp_path / "hati.toml").write_text(PROJECT + "".join(options))
+    (tmp_path / "server.py").write_text(SERVER)
+    return tmp_path
+
+
+def stages(hati: Hati) -> list[str]:
+    return [run["stage"] for run in hati("runs", ".", "--format", "json").json]
+
+
+def restrict(folder: Path, option: str, line: str) -> None:
+    file = folder / "hati.toml"
+    file.write_text(file.read_text().replace(f"[options.{option}]\n", f"[options.{option}]\n{line}\n"))
+
+
+def test_the_known_screening_is_continued_and_every_setting_has_a_confirmed_gain(hati_here: Hati, server: Path) -> None:
+    screened = hati_here("screen", ".", "--metric", "tps", "--budget", "64", "--format", "json").json
+    before = len(stages(hati_here))
+    done = hati_here(*RECOMMEND)
+    assert done.status == 0, done.err
+    assert done.json["study"] == screened["study"]
+    assert f"important options from {screened['study']}: 64 runs" in done.err
+    advice = done.json["recommendation"]
+    (one,) = advice["configurations"]
+    assert one["set"] == {"buffers": "on", "fsync": "off"}
+    assert (one["confirmed"], one["metric"]) == (True, "tps")
+    assert one["change"] == pytest.approx(1.41 * 1.15 - 1, abs=0.06)
+    assert {gain["option"]: gain["confirmed"] for gain in one["gains"]} == {"buffers": True, "fsync": True}
+    assert len(stages(hati_here)) - before == advice["runs"]["done"] <= 90
+    assert hati_here(*RECOMMEND).json == done.json
+    report = hati_here("report", ".", "--metric", "tps", "--format", "json").json
+    assert report["recommendation"] == advice
+    assert "Set fsync=off, buffers=on: tps is better by" in " ".join(
+        hati_here("report", ".", "--metric", "tps").out.split()
+    )
+
+
+def test_what_is_ruled_out_is_not_recommended(hati_here: Hati, server: Path) -> None:
+    restrict(server, "fsync", "recommend = false")
+    restrict(server, "buffers", 'recommend = ["off"]')
+    done = hati_here(*RECOMMEND)
+    assert done.status == 0, done.err
+    (one,) = done.json["recommendation"]["configurations"]
+    assert (one["set"], one["confirmed"]) == ({"commit": "off"}, True)
+
+
+def test_a_rule_has_to_be_shown(hati_here: Hati, server: Path) -> None:
+    hati_here("screen", ".", "--metric", "tps", "--budget", "64")
+    done = hati_here(*RECOMMEND, "--keep", "memory <= 1.1 * default")
+    assert done.status == 0, done.err
+    (one,) = done.json["recommendation"]["configurations"]
+    assert (one["set"], one["confirmed"]) == ({"fsync": "off"}, True)
+    ((rule,)) = one["keep"]
+    assert (rule["rule"], rule["shown"]) == ("memory <= 1.1 * default", True)
+    assert rule["change"] < rule["bound"] <= 0.1
+    strict = hati_here(*RECOMMEND, "--keep", "memory <= 0.999 * default")
+    assert not any(one["confirmed"] for one in strict.json["recommendation"]["configurations"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--keep", "memory < 2"), "error: --keep:1: expected METRIC <= FACTOR * default; write --keep 'METRIC <= 1.1"),
+        (("--keep", "memory <= 1.1.1 * default"), "error: --keep:11: '1.1.1' is not a number"),
+        (("--keep", "memry <= 1.1 * default"), "benchmark 'main' has no metric 'memry'; it has: tps, memory"),
+        (("--keep", "memory <= 0 * default"), "the factor of --keep is a number above 0, not 0"),
+    ],
+)
+def test_a_wrong_rule_is_refused_before_a_run(hati_here: Hati, server: Path, words: tuple[str, ...], said: str) -> None:
+    done = hati_here("screen", ".", "--metric", "tps", "--budget", "64", "--recommend", *words)
+    assert (done.status, done.out) == (2, "")
+    assert said in done.err
+    assert not (server / ".hati").exists() or stages(hati_here) == []
+
+
+def test_a_rule_without_a_recommendation_is_refused(hati_here: Hati, server: Path) -> None:
+    done = hati_here("screen", ".", "--metric", "tps", "--keep", "memory <= default")
+    assert done.status == 2
+    assert "add --recommend" in done.err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("recommend = 3", "expected false, or a list of the settings that may be recommended"),
+        ('recommend = ["of"]', "'of' is not a setting of option 'fsync'; did you mean 'off'?"),
+    ],
+)
+def test_a_wrong_restriction_is_shown_with_its_place(hati_here: Hati, server: Path, line: str, said: str) -> None:
+    restrict(server, "fsync", line)
+    done = hati_here("space", "count", ".")
+    assert done.status == 2
+    assert said in done.err
+    assert "hati.toml:" in done.err
+
+
+def test_a_dry_run_shows_the_first_round(hati_here: Hati, server: Path) -> None:
+    hati_here("screen", ".", "--metric", "tps", "--budget", "64")
+    before = len(stages(hati_here))
+    done = hati_here(*RECOMMEND, "--dry-run")
+    assert {task["stage"] for task in done.json} <= {"follow-up", "confirmation"}
+    assert len(stages(hati_here)) == before

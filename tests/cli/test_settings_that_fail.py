@@ -1,0 +1,124 @@
+"""Settings that cannot work, from outside: they are found, left out, and what they cost is said."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Hati
+
+SUBJECT = """
+import json, sys
+settings = dict(word.split("=") for word in sys.argv[1:])
+if {fails}:
+    sys.exit(f"fatal 4711#{{settings['repetition']}}: cannot use it in /tmp/{{abs(hash(str(settings)))}}/app.conf:3")
+value = 0.010 * (1.5 if settings["a"] == "on" else 1.0)
+noise = sum(ord(c) * (i + 7) for i, c in enumerate(" ".join(sys.argv[1:]))) % 97 / 97 - 0.5
+print(json.dumps({{"metric": "latency", "value": value * (1 + 0.004 * noise)}}))
+"""
+PROJECT = """
+[subject]
+name = "fake"
+
+[[benchmark]]
+name = "main"
+command = ["python3", "-S", "-E", "subject.py", "repetition={repetition}"]
+timeout = "20s"
+
+[[benchmark.metric]]
+name = "latency"
+unit = "s"
+
+[options.event]
+settings = ["epoll", "select", "poll", "kqueue"]
+argument = "event={}"
+""" + "".join(f'\n[options.{name}]\nsettings = ["off", "on"]\nargument = "{name}={{}}"\n' for name in "abcd")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "hati.toml").write_text(PROJECT)
+    return tmp_path
+
+
+def failing(project: Path, condition: str) -> None:
+    (project / "subject.py").write_text(SUBJECT.format(fails=condition))
+
+
+def runs(hati: Hati, stage: str | None = None) -> list[dict[str, Any]]:
+    found = hati("runs", ".", "--format", "json").json
+    return [run for run in found if stage is None or run["stage"] == stage]
+
+
+def screened(hati: Hati, *words: str) -> dict[str, Any]:
+    done = hati("screen", ".", *words, "--format", "json")
+    assert done.status == 0, done.err
+    found: dict[str, Any] = done.json
+    return found
+
+
+def test_a_setting_that_cannot_work_is_left_out(project: Path, hati: Hati) -> None:
+    failing(project, "settings['event'] == 'poll'")
+    found = screened(hati, "--budget", "40")
+    assert [each["settings"] for each in found["losses"]["excluded"]] == ["event=poll"]
+    assert found["important"] == ["a"]
+    event = next(option for option in found["options"] if option["name"] == "event")
+    assert event["settings"] == ["epoll", "select", "kqueue"]
+    assert found["losses"]["failed"] <= 6
+    design = [run for run in runs(hati, "design") if run["outcome"] == "done"]
+    assert found["runs"] == {"done": len(design), "failed": 0}, "usable runs are kept"
+    again = hati("screen", ".", "--budget", "40")
+    assert "measured before" in again.err
+
+
+def test_it_is_in_the_answer_and_listed_once(project: Path, hati: Hati) -> None:
+    failing(project, "settings['event'] == 'poll'")
+    done = hati("screen", ".", "--budget", "32")
+    said = " ".join(done.out.split())
+    assert re.search(r"\. \d of \d\d runs failed; left out because it does not work: event=poll\.", said), said
+    assert done.out.count("cannot use it") == 1
+    assert "event=poll does not work and is left out: the command ended with exit status 1: fatal" in done.err
+    assert hati("report", ".").out == done.out
+
+
+def test_a_combination_that_cannot_work_is_left_out(project: Path, hati: Hati) -> None:
+    failing(project, "settings['b'] == 'on' and settings['event'] == 'select'")
+    found = screened(hati, "--budget", "40")
+    assert [each["settings"] for each in found["losses"]["excluded"]] == ["event=select with b=on"]
+    assert {option["name"] for option in found["options"]} == {"event", *"abcd"}
+    assert found["runs"]["failed"] == 0
+
+
+def test_two_settings_that_cannot_work(project: Path, hati: Hati) -> None:
+    failing(project, "settings['event'] == 'poll' or settings['c'] == 'on'")
+    found = screened(hati, "--budget", "40")
+    assert {each["settings"] for each in found["losses"]["excluded"]} == {"event=poll", "c=on"}
+    assert "c" not in {option["name"] for option in found["options"]}
+    assert found["important"] == ["a"]
+
+
+def test_without_a_default_that_works_it_ends_with_its_message(project: Path, hati: Hati) -> None:
+    failing(project, "settings['a'] == 'off'")
+    done = hati("screen", ".", "--budget", "40")
+    assert done.status == 4
+    assert "the default configuration does not work: the command ended with exit status 1: fatal" in done.err
+    assert len(runs(hati)) <= 8
+
+
+def test_a_failure_by_chance_excludes_nothing(project: Path, hati: Hati) -> None:
+    failing(project, "__import__('os').path.exists('fail') and not __import__('os').remove('fail')")
+    (project / "fail").touch()
+    found = screened(hati, "--budget", "40")
+    assert found["losses"] == {"failed": 1, "made": len(runs(hati)), "excluded": []}
+
+
+def test_pilots_cover_every_setting(project: Path, hati: Hati) -> None:
+    failing(project, "settings['event'] == 'poll'")
+    found = screened(hati, "--budget", "60", "--detect", "20%")
+    assert [each["settings"] for each in found["losses"]["excluded"]] == ["event=poll"]
+    assert "failed" in {run["outcome"] for run in runs(hati, "pilot")}
+    assert all(run["outcome"] == "done" for run in runs(hati, "design"))

@@ -1,0 +1,75 @@
+"""The average over models, beside its prior written out as a linear model with independent normal coefficients."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from hati.design import Model
+from hati.stats import averaged_model, rank_by_explained
+
+SIZES = (2, 3, 4)
+POPULATION = np.array(list(product(*map(range, SIZES))), dtype=np.int16)
+
+
+def test_it_predicts_what_the_linear_model_of_all_effects_with_that_prior_does() -> None:
+    rng = np.random.default_rng(1)
+    levels = POPULATION[rng.permutation(len(POPULATION))[:16]]
+    values = 3.0 + levels[:, 0] + 0.5 * levels[:, 1] * levels[:, 2] + 0.1 * rng.standard_normal(16)
+    found = averaged_model(levels, SIZES, np.ones((16, 1)), values)
+    model = Model.of_order(SIZES, 3)
+    variances = [100.0]
+    for term in model.terms:
+        weight = float(np.prod([found.weights[option] / (SIZES[option] - 1) for option in term]))
+        columns = int(np.prod([SIZES[option] - 1 for option in term]))
+        variances += [weight * (found.main if len(term) == 1 else found.interaction)] * columns
+    x, prior = model.matrix(levels), np.diag(variances)
+    covariance = x @ prior @ x.T + found.noise * np.eye(16)
+    scaled = values - values.mean()
+    coefficients = prior @ x.T @ np.linalg.solve(covariance, scaled)
+    expected = model.matrix(POPULATION)[:, 1:] @ coefficients[1:]
+    assert found.predicted(POPULATION) == pytest.approx(expected, abs=1e-6)
+
+
+def test_options_that_act_have_weight_and_others_hardly_any() -> None:
+    rng = np.random.default_rng(2)
+    sizes = (2,) * 8
+    levels = rng.integers(0, 2, (48, 8)).astype(np.int16)
+    signs = 2.0 * levels - 1.0
+    values = signs[:, 0] + signs[:, 1] * signs[:, 2] + 0.02 * rng.standard_normal(48)
+    found = averaged_model(levels, sizes, np.ones((48, 1)), values)
+    assert set(np.argsort(-found.weights)[:3].tolist()) == {0, 1, 2}
+    assert found.weights[3:].max() < 0.01 * found.weights[:3].min()
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 5e6])
+def test_equal_values_predict_no_difference(value: float) -> None:
+    found = averaged_model(POPULATION, SIZES, np.ones((24, 1)), np.full(24, value))
+    assert not found.predicted(POPULATION).any()
+
+
+def test_an_inactive_option_adds_nothing_and_blocks_are_taken_out() -> None:
+    levels = np.column_stack([np.tile([0, 1], 12), np.tile([0, 1, -1, 0], 6)]).astype(np.int16)
+    blocks = np.repeat(np.eye(2), 12, axis=0)
+    values = levels[:, 0] + 50.0 * blocks[:, 1]
+    found = averaged_model(levels, (2, 2), blocks, values)
+    low, high = found.predicted(np.array([[0, -1], [1, -1]], dtype=np.int16))
+    assert high - low == pytest.approx(1.0, abs=0.05)
+
+
+def test_more_runs_than_weights_are_estimated_from_are_all_used() -> None:
+    rng = np.random.default_rng(3)
+    levels = rng.integers(0, 3, (400, 2)).astype(np.int16)
+    found = averaged_model(levels, (3, 3), np.ones((400, 1)), levels[:, 1] + rng.standard_normal(400))
+    assert len(found.coefficients) == 400
+    assert found.weights[1] > found.weights[0]
+
+
+def test_options_that_act_only_together_are_found_together() -> None:
+    levels = np.array(list(product((0, 1), repeat=4)), dtype=np.int16)
+    signs = 2.0 * levels - 1.0
+    values = 2.0 * signs[:, 1] * signs[:, 3] + 1.0 * signs[:, 0]
+    assert set(rank_by_explained(levels, values)[:2]) == {1, 3}
+    assert set(rank_by_explained(levels, values)[:3]) == {0, 1, 3}
