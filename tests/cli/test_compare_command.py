@@ -240,3 +240,78 @@ def test_the_statistic_is_chosen_and_named(hati: Hati, tmp_path: Path) -> None:
     assert row["statistic_choice"]["version"] == 1
     mean = hati("compare", "a.json", "b.json", "--statistic", "mean", "--format", "json").json[0]
     assert (mean["statistic"], mean["statistic_choice"], mean["verdict"]) == ("mean", None, "inconclusive")
+
+
+def write_phases(file: Path, phases: dict[str, tuple[float, int, int]]) -> None:
+    """Five runs of each: level 1 with noise, the first observations larger by a part; then drift, where it is so."""
+    draws = random.Random(7)
+
+    def run(extra: float, warm: int, size: int) -> dict[str, Any]:
+        level = 1.0 + 0.01 * draws.gauss(0, 1)
+        return {
+            "observations": [
+                level * (1.0 + (extra if place < warm else 0.0)) * (1.0 + 0.01 * draws.gauss(0, 1))
+                for place in range(size)
+            ]
+        }
+
+    samples = [
+        {
+            "benchmark": name,
+            "metric": "time",
+            "unit": "s",
+            "better": "lower",
+            "runs": [run(*about) for _ in range(5)],
+        }
+        for name, about in phases.items()
+    ]
+    file.write_text(json.dumps({"format": "hati-samples-1", "samples": samples}))
+
+
+def test_warm_up_in_a_file_is_no_change(hati: Hati, tmp_path: Path) -> None:
+    write_phases(tmp_path / "cold.json", {"parse": (0.5, 60, 200), "print": (0.0, 0, 200)})
+    write_phases(tmp_path / "warm.json", {"parse": (0.0, 0, 200), "print": (0.0, 0, 200)})
+    done = hati("compare", "warm.json", "cold.json", "--format", "json")
+    parse, other = done.json
+    assert (parse["verdict"], other["verdict"]) == ("same", "same"), done.err
+    assert parse["before"]["warm_up"] == {"runs": 0, "observations": 0, "unsteady": []}
+    assert parse["after"]["warm_up"]["runs"] == 5
+    assert 290 <= parse["after"]["warm_up"]["observations"] <= 320
+    text = " ".join(hati("compare", "warm.json", "cold.json").out.split())
+    assert "Warm-up that was found is left out: after" in text
+    assert "in 5 of 10 runs (parse)" in text
+    assert "same (one-sided warm-up)" in text
+
+
+def test_runs_that_are_never_steady_are_named(hati: Hati, tmp_path: Path) -> None:
+    write_phases(tmp_path / "a.json", {"parse": (0.0, 0, 200), "print": (0.0, 0, 200)})
+    write_phases(tmp_path / "b.json", {"parse": (0.5, 175, 200), "print": (0.0, 0, 200)})
+    done = hati("compare", "a.json", "b.json", "--format", "json")
+    parse, other = done.json
+    assert parse["verdict"] == "slower"
+    assert len(parse["after"]["warm_up"]["unsteady"]) == 5
+    assert other["after"]["warm_up"]["unsteady"] == []
+    assert "warning: after: 5 of 10 runs are not steady (parse; the first: its level still changes by more" in done.err
+    assert "slower (not steady)" in hati("compare", "a.json", "b.json").out
+    cases = ET.fromstring(hati("compare", "a.json", "b.json", "--format", "junit").out)
+    assert "not steady" in str(next(cases.iter("failure")).get("message"))
+
+
+def test_marked_warm_up_is_not_looked_for_again(hati: Hati, tmp_path: Path) -> None:
+    write_phases(tmp_path / "a.json", {"parse": (0.5, 60, 200)})
+    content = json.loads((tmp_path / "a.json").read_text())
+    for run in content["samples"][0]["runs"]:
+        run["warmup"] = 60
+    (tmp_path / "a.json").write_text(json.dumps(content))
+    row = hati("compare", "a.json", "a.json", "--format", "json").json[0]
+    assert row["before"]["warm_up"] == {"runs": 0, "observations": 0, "unsteady": []}
+
+
+def test_pooled_processes_have_no_order(hati: Hati, tmp_path: Path) -> None:
+    values = [1.5 + 0.001 * (place % 7) for place in range(60)] + [1.0 + 0.001 * (place % 7) for place in range(140)]
+    columns = ["result", "params", "version", "samples"]
+    about = {"version": 2, "commit_hash": "c", "env_name": "e", "params": {"machine": "m"}, "python": "3"}
+    asv = {**about, "result_columns": columns, "results": {"parse": [[1.0], [], "1", [values]]}}
+    (tmp_path / "asv.json").write_text(json.dumps(asv))
+    row = hati("compare", "asv.json", "asv.json", "--format", "json").json[0]
+    assert row["before"]["warm_up"] == {"runs": 0, "observations": 0, "unsteady": []}

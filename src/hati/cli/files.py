@@ -62,14 +62,25 @@ def compare_files(
         InputError: where a file cannot be read, or nothing of the one is in the other.
     """
     from hati.report import comparison_table, comparisons_json, median_tests_table
-    from hati.studies.comparison import across, compare, interference_warnings, pairs
+    from hati.studies.comparison import (
+        across,
+        compare,
+        interference_warnings,
+        pairs,
+        steady_pair,
+        with_warm_up,
+        without_warm_up,
+    )
     from hati.subject.samples import read_samples
 
     files = [read_samples(path) for path in (before, after)]
     sides = [of_metric(file.samples, metric, path) for file, path in zip(files, (before, after), strict=True)]
-    found, unmatched = pairs(*sides)
-    earlier = [sample for path in options.history or () for sample in read_samples(path).samples]
-    comparisons = compare(found, question, interference_warnings(found), earlier)
+    read, unmatched = pairs(*sides)
+    steady = [steady_pair(pair) for pair in read]
+    found = [each.pair for each in steady]
+    history = (sample for path in options.history or () for sample in read_samples(path).samples)
+    earlier = [without_warm_up(sample)[0] for sample in history]
+    comparisons = with_warm_up(compare(found, question, interference_warnings(found), earlier), steady)
     if options.interval is IntervalChoice.BOOTSTRAP:
         from hati.studies.comparison import with_bootstrap_intervals
 

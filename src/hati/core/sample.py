@@ -63,7 +63,7 @@ class SampledRun:
     """One run of a sample: its observations in order, and what else is known of it.
 
     ``started`` is None where it is not known, else in UTC; ``exit`` is the exit status; ``remark`` what was remarked on
-    it, such as that its warm-up is not over.
+    it, such as that its warm-up is not over. A ``pooled`` one has those of several processes, whose order says nothing.
     """
 
     observations: Observations
@@ -72,6 +72,7 @@ class SampledRun:
     origin: Origin = NO_ORIGIN
     exit: int | None = None
     remark: str = ""
+    pooled: bool = False
 
     def __post_init__(self) -> None:
         if self.started is not None and self.started.tzinfo is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hati.report.changes import WITH_POWER, change_json, change_text, p_text, verdict_text
 from hati.report.clusters import cluster_json, cluster_rows, cluster_sentence
 from hati.report.comparison_names import benchmark_name, comparison_name
@@ -11,6 +13,9 @@ from hati.report.quantities import change, change_number, general, percent, quan
 from hati.report.statistics import statistic_json, statistic_name, statistic_notes, statistics_text
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.comparison import Change, Comparison, Comparisons, IntervalMethod, Side, Verdict
+
+_NAMED = 3
+_UNSTEADY, _ONE_SIDED = "not steady", "one-sided warm-up"
 
 
 def comparisons_json(found: Comparisons) -> list[Plain]:
@@ -47,6 +52,11 @@ def _side_json(side: Side) -> Plain:
         "revision": side.revision,
         "machine": side.machine,
         "disturbed": side.disturbed,
+        "warm_up": {
+            "runs": side.warm_up.found,
+            "observations": side.warm_up.left_out,
+            "unsteady": list(side.warm_up.unsteady),
+        },
     }
 
 
@@ -81,23 +91,35 @@ def _row(row: Comparison, name: str, found: Comparisons) -> tuple[Cell, ...]:
         change_text(row.change),
         None if row.change.p_value is None else Shown(p_text(row.change.p_value), row.change.p_value),
         _runs(row),
-        verdict_text(row.change),
+        _verdict(row),
     )
+
+
+def _verdict(row: Comparison) -> Cell:
+    text, phase = verdict_text(row.change), _phase(row)
+    return Shown(f"{text} ({phase})", row.change.verdict.value) if phase else text
+
+
+def _phase(row: Comparison) -> str:
+    """Why a verdict may be that of warm-up; empty where nothing says so."""
+    if row.change.verdict is Verdict.INCONCLUSIVE:
+        return ""
+    return _UNSTEADY if row.unsteady else _ONE_SIDED if row.one_sided else ""
 
 
 def comparison_sentence(row: Comparison) -> str:
     """What the comparison says, in a sentence."""
     tail = f"of the mean relative to the {statistic_name(row)}" if row.change.of_tail else ""
-    return "; ".join(filter(None, (_sentence(row.change), tail, cluster_sentence(row))))
+    return "; ".join(filter(None, (_sentence(row.change), tail, cluster_sentence(row), _phase(row))))
 
 
 def _sentence(found: Change) -> str:
-    if found.p_value is None:
+    if found.q_value is None:
         return "inconclusive: too few runs to tell a change from noise"
     if found.ratio is None or found.interval is None:
-        return f"{found.verdict.value}: no ratio can be told (p {p_text(found.p_value)})"
+        return f"{found.verdict.value}: no ratio can be told (adjusted p {p_text(found.q_value)})"
     low, high = (change(end - 1.0) for end in found.interval)
-    told = f"{found.verdict.value}: {change(found.ratio - 1.0)} ({low} to {high}, p {p_text(found.p_value)})"
+    told = f"{found.verdict.value}: {change(found.ratio - 1.0)} ({low} to {high}, adjusted p {p_text(found.q_value)})"
     if found.verdict is not Verdict.INCONCLUSIVE:
         return told
     needed = "no number of runs" if found.runs_needed is None else f"{found.runs_needed:,} runs each"
@@ -157,12 +179,39 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
         notes.append("The noise of all benchmarks is alike: it counts as known.")
     if found.remembered:
         notes.append(f"Earlier samples tell of the noise of {found.remembered} of {len(found.rows)} comparisons too.")
+    notes += _warm_up_notes(found)
     if seen:
         middle = sorted(seen)[len(seen) // 2]
         others = f" (the median; {percent(min(seen))} to {percent(max(seen))})" if len(seen) > 1 else ""
         notes.append(f"A change of {percent(middle)}{others} would have been found with 80 % power.")
     notes += _cluster_notes(found)
     return tuple(notes)
+
+
+def _warm_up_notes(found: Comparisons) -> list[str]:
+    sides = (("before", [(row, row.before) for row in found.rows]), ("after", [(row, row.after) for row in found.rows]))
+    told = [text for name, rows in sides if (text := _left_out(name, rows))]
+    notes = [f"Warm-up that was found is left out: {'; '.join(told)}."] if told else []
+    marks = {_phase(row) for row in found.rows}
+    if _UNSTEADY in marks:
+        notes.append(f"({_UNSTEADY}): so are runs of a side, and the verdict may be that of their warm-up.")
+    if _ONE_SIDED in marks:
+        notes.append(
+            f"({_ONE_SIDED}): most runs of one side have a warm-up, and few of the other, which may have been measured"
+            " at another time of its life."
+        )
+    return notes
+
+
+def _left_out(name: str, rows: Sequence[tuple[Comparison, Side]]) -> str:
+    marked = [(row, side) for row, side in rows if side.warm_up.found]
+    if not marked:
+        return ""
+    names = list(dict.fromkeys(row.benchmark for row, _ in marked))
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    observations = sum(side.warm_up.left_out for _, side in marked)
+    runs, of = sum(side.warm_up.found for _, side in marked), sum(side.runs for _, side in rows)
+    return f"{name} {observations:,} observations, in {runs} of {of} runs ({', '.join(names[:_NAMED])}{more})"
 
 
 def _noise_note(found: Comparisons) -> str:

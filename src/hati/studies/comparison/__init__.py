@@ -28,6 +28,7 @@ from hati.studies.comparison.conclusion import (
     IntervalMethod,
     Side,
     Verdict,
+    WarmUp,
 )
 from hati.studies.comparison.deciding import Compared, compare, sides_of
 from hati.studies.comparison.decisions import TAIL_PART, Decision, MeanSides, Sides, decide, ratio_of, spread_of
@@ -46,6 +47,7 @@ from hati.studies.comparison.statistic import (
     parse_statistic,
     run_values,
 )
+from hati.studies.comparison.warm_up import SteadyPair, steady_pair, with_warm_up, without_warm_up
 
 __all__ = [
     "ALPHA",
@@ -76,9 +78,11 @@ __all__ = [
     "Statistic",
     "StatisticChoice",
     "StatisticChoices",
+    "SteadyPair",
     "Unmatched",
     "VarianceRatios",
     "Verdict",
+    "WarmUp",
     "across",
     "candidate_values",
     "choose_for_each",
@@ -96,7 +100,10 @@ __all__ = [
     "run_values",
     "sides_of",
     "spread_of",
+    "steady_pair",
     "variance_ratios",
     "with_bootstrap_intervals",
     "with_median_tests",
+    "with_warm_up",
+    "without_warm_up",
 ]

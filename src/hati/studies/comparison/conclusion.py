@@ -9,6 +9,8 @@ from hati.core import Configuration, Metric, Workload
 from hati.stats import TwoSampleTest
 from hati.studies.comparison.choosing import StatisticChoice
 
+_ONE_SIDED = 0.5
+
 
 class Verdict(StrEnum):
     """How a benchmark's second sample is beside its first; slower is worse, whatever the metric."""
@@ -27,6 +29,22 @@ class IntervalMethod(StrEnum):
 
 
 @dataclass(frozen=True)
+class WarmUp:
+    """What was found of the warm-up of a sample's runs, beyond what is marked.
+
+    Of ``found`` runs the first observations, ``left_out`` together, do not count; ``unsteady`` are the reasons why
+    other runs are not steady, all of whose observations count.
+    """
+
+    found: int = 0
+    left_out: int = 0
+    unsteady: tuple[str, ...] = ()
+
+
+NO_WARM_UP = WarmUp()
+
+
+@dataclass(frozen=True)
 class Side:
     """One sample: the mean of its runs, in the metric's unit, the half-width of its interval as a fraction of it.
 
@@ -40,6 +58,7 @@ class Side:
     revision: str
     machine: str
     disturbed: int = 0
+    warm_up: WarmUp = NO_WARM_UP
 
 
 @dataclass(frozen=True)
@@ -119,6 +138,17 @@ class Comparison:
     clusters: tuple[ClusterChange, ...] = ()
     tests: tuple[TwoSampleTest, ...] = ()
     choice: StatisticChoice | None = None
+
+    @property
+    def unsteady(self) -> bool:
+        """Whether runs of a side are not steady."""
+        return bool(self.before.warm_up.unsteady or self.after.warm_up.unsteady)
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether the fractions of runs with a warm-up differ between the sides by half or more."""
+        before, after = (side.warm_up.found / side.runs for side in (self.before, self.after))
+        return abs(after - before) >= _ONE_SIDED
 
     @property
     def verdicts(self) -> frozenset[Verdict]:

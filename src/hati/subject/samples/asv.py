@@ -80,7 +80,7 @@ def _cell(cells: dict[str, Node], number: int, label: Label, book: Book) -> None
         return
     values = observations(samples.numbers(), label.metric, samples.error)
     book.warn(_POOLED)
-    book.add(label, SampledRun(values, moment), samples.error)
+    book.add(label, SampledRun(values, moment, pooled=True), samples.error)
 
 
 def _item(node: Node, number: int) -> Node | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hati.core import (
     Configuration,
@@ -98,4 +98,4 @@ class Book:
         self.warn(f"{own.name!r} is in {own.unit} and in {wanted.unit}: converted to {wanted.unit}")
         old = run.observations
         values = Observations(old.metric, wanted.unit, old.values * factor, old.warmup)
-        return SampledRun(values, run.started, run.usage, run.origin, run.exit, run.remark)
+        return replace(run, observations=values)

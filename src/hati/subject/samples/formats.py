@@ -49,7 +49,7 @@ def _whole(read: Callable[[Node, Book], None]) -> Read:
 def _asv(source: Source, book: Book) -> None:
     """Asv writes NaN for what was not measured, which JSON has not; of benchmarks it tells in a file a folder above."""
     data = _STRINGS_AND_NANS.sub(lambda found: found[0] if found[0][:1] == b'"' else b"null", source.stream.read())
-    whole, about = read_whole(BytesIO(data), source.file), Path(source.file).parent.with_name(_ABOUT_ASV)
+    whole, about = read_whole(BytesIO(data), source.file), Path(source.file).absolute().parent.parent / _ABOUT_ASV
     if not about.is_file():
         read_asv(whole, None, book)
         return
