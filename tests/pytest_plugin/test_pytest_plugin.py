@@ -16,6 +16,9 @@ import pytest
 
 import hati
 from forked import LIBRARIES
+from hati.core import InputError
+from hati.logic.interpret import Verdict
+from hati.pytest_plugin.measuring import Judgement, Measurements
 
 pytest_plugins = ["pytester"]
 
@@ -139,8 +142,12 @@ def test_formulas_are_measured_together_and_told(run: Run, pytester: pytest.Pyte
         ]
     )
     cases = ElementTree.parse(pytester.path.parent / "results.xml").iter("testcase")
-    told = {case.get("name"): [each.get("value") for each in case.iter("property")][:1] for case in cases}
-    assert told == {
+    found = {
+        case.get("name"): {each.get("name"): each.get("value") for each in case.iter("property")} for case in cases
+    }
+    assert found["ordered"]["hati_estimate quick <= slow"] == "-50.0 %"
+    assert str(found["open"]["hati_estimate noisy <= 1 s"]).endswith("s")
+    assert {name: [each["hati_verdict"]] for name, each in found.items()} == {
         "ordered": ["HOLDS"],
         "wrong": ["VIOLATED"],
         "open": ["INCONCLUSIVE"],
@@ -296,3 +303,16 @@ def test_formulas_behind_too_many_are_not_read(
     done = run("--hati", "test_stated.py")
     done.assert_outcomes(errors=1)
     done.stdout.fnmatch_lines(["test_stated.py:3:1: the formulas up to here have 2 relations*"])
+
+
+def test_the_time_of_a_campaign_is_booked_on_its_tests(pytestconfig: pytest.Config) -> None:
+    def judged(seconds: float) -> Judgement:
+        return Judgement(Verdict.HOLDS, "", "", (), seconds)
+
+    found = Measurements(pytestconfig, {})
+    found.book("first", 10.0, {"first": judged(1.0), "second": judged(3.0), "wrong": InputError("no formula")})
+    assert found.duration("first", 10.5) == pytest.approx(0.5 + 2.5)
+    assert found.duration("second", 0.25) == pytest.approx(0.25 + 7.5)
+    assert found.duration("wrong", 0.25) == 0.25
+    found.book("third", 4.0, {"third": InputError("not built")})
+    assert found.duration("third", 4.5) == 4.5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -11,10 +12,10 @@ from html_page import Page, assert_alone, assert_described
 
 from hati.core import Metric
 from hati.logic.syntax import Source, parse_file
-from hati.render import assertion_html, chart_svg
+from hati.render import assertion_html, chart_svg, to_junit
 from hati.render.charts import specification
 from hati.render.relation_charts import relation_chart
-from hati.report import assertion_evidence, relation_figure
+from hati.report import assertion_cases, assertion_evidence, relation_figure
 from hati.report.assertion_evidence import BARS
 from hati.studies.assertion import Assured, Book, Cost, Requirement, Standard, answer
 from hati.studies.assertion.book import MeasuredBook
@@ -148,3 +149,13 @@ def test_a_chart_names_its_sides_and_their_unit() -> None:
     texts = {"".join(each.itertext()) for each in drawn.iter("{http://www.w3.org/2000/svg}text")}
     assert {"What was measured for a <= 10.05 ms", "a", "mean of a run (ms)"} <= texts
     assert any("Points: the means of runs. The dashed line is the limit." in each for each in texts)
+
+
+def test_junit_books_time_on_each_formula() -> None:
+    whole = measured()
+    costs = (Cost(20, 10, 2.0, 1.5), Cost(20, 10, 1.5, 1.0), Cost(20, 20, 2.0, 0.5))
+    suite = ElementTree.fromstring(to_junit("hati assert", assertion_cases(replace(whole, costs=costs))).encode())
+    assert [case.get("time") for case in suite.iter("testcase")] == ["1.500", "1.000", "0.500"]
+    assert suite.get("time") == "3.000"
+    plain = ElementTree.fromstring(to_junit("hati assert", assertion_cases(judged())).encode())
+    assert [case.get("time") for case in plain.iter("testcase")] == [None] * 3

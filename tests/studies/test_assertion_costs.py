@@ -28,6 +28,8 @@ def test_shared_runs_count_for_each_formula_that_they_tell_of() -> None:
     assert found.runs == sum(made.values())
     each = found.seconds / found.runs
     assert [cost.seconds for cost in found.costs] == pytest.approx([cost.runs * each for cost in found.costs])
+    assert sum(cost.booked for cost in found.costs) == pytest.approx(found.seconds)
+    assert found.costs[0].booked == pytest.approx((made["a"] + made["b"] / 2) * each)
 
 
 def test_a_method_that_a_formula_names_twice_costs_it_once() -> None:

@@ -26,6 +26,7 @@ from hati.core import (
 )
 from hati.studies.comparison import AUTO, MEDIAN, Basis, Question, StatisticChoice, StatisticChoices, Verdict
 from hati.studies.gate import Cell, Gate, GateConclusion, gate_id
+from hati.studies.gate.rounds import Stage
 from hati.testing import FakeEngine, MemoryStore
 
 TIME = Metric("time", "s")
@@ -217,3 +218,16 @@ def test_a_change_of_the_tail_alone_is_found_where_runs_count_by_their_median() 
     assert row.change.ratio == pytest.approx(1.1, abs=0.01)
     by_median, _ = made(gate(ONE, 96, Question(statistic=MEDIAN)), stalled(tail=True))
     assert by_median.verdict is Verdict.SAME
+
+
+def test_a_suspicion_without_fresh_rounds_has_no_p_value() -> None:
+    study = gate(ONE, 96)
+    found, evidence = made(study, measured(lambda _: 1.3, 0.01))
+    sides = {Stage.EXPLORING.side(0), Stage.EXPLORING.side(1)}
+    exploring = Evidence(tuple(run for run in evidence.runs if run.task.stage in sides))
+    early = study.conclude(exploring).rows[0].change
+    assert (early.verdict, early.p_value, early.q_value) == (Verdict.INCONCLUSIVE, None, None)
+    late = found.rows[0].change
+    assert late.verdict is Verdict.SLOWER
+    assert late.q_value is not None
+    assert late.q_value <= found.question.alpha

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from os.path import relpath
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,16 @@ class Formulas:
         self._measurements = Measurements(session.config, {item.nodeid: item.stated for item in items})
         for item in items:
             item.measurements = self._measurements
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """The report of a formula's test, with its own part of the time that measuring all of them took."""
+        report = yield
+        if isinstance(item, FormulaItem) and call.when == "call":
+            report.duration = item.measurements.duration(item.nodeid, report.duration)
+        return report
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """What measuring cost."""

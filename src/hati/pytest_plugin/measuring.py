@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from hati.core import HatiError, InputError, MeasurementError
 from hati.logic.interpret import Verdict
-from hati.report import assertion_answer, assertion_evidence, counted, duration
+from hati.report import assertion_answer, assertion_evidence, counted, duration, excess_text
 from hati.studies.assertion import Answer, Assured, Book, Requirement, Standard, hindrances, unmeasured
 from hati.wiring import PreparedAssertion, ShortBudgetError, Workplace, assure, prepare_assertion, workplace_around
 
@@ -20,12 +21,13 @@ Stated = tuple[Path, Requirement]
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is told of a formula: in full, in a line, and as properties of its test."""
+    """What is told of a formula: in full, in a line, and as properties of its test; its runs took ``seconds``."""
 
     verdict: Verdict
     report: str
     summary: str
     properties: tuple[tuple[str, object], ...]
+    seconds: float
 
 
 class Measurements:
@@ -36,6 +38,8 @@ class Measurements:
         self._selected = dict(selected)
         self._judged: dict[str, Judgement | HatiError] = {}
         self._costs: list[str] = []
+        self._elapsed: dict[str, float] = {}
+        self._booked: dict[str, float] = {}
 
     def of(self, test: str) -> Judgement:
         """What is told of a test's formula.
@@ -45,11 +49,26 @@ class Measurements:
         """
         if test not in self._judged:
             project = self._selected[test][0]
-            self._measure(project, {key: found for key, (root, found) in self._selected.items() if root == project})
+            stated = {key: found for key, (root, found) in self._selected.items() if root == project}
+            start = time.perf_counter()
+            self._measure(project, stated)
+            self.book(test, time.perf_counter() - start, {key: self._judged[key] for key in stated})
         judged = self._judged[test]
         if isinstance(judged, HatiError):
             raise judged
         return judged
+
+    def duration(self, test: str, elapsed: float) -> float:
+        """What a test took: of the time of its project's campaign, in which one of them waits, its own part."""
+        return elapsed - self._elapsed.get(test, 0.0) + self._booked.get(test, 0.0)
+
+    def book(self, waiting: str, elapsed: float, judged: Mapping[str, Judgement | HatiError]) -> None:
+        """Share the time of a campaign out by the runs of each formula; without any the one that waited keeps it."""
+        seconds = {test: each.seconds for test, each in judged.items() if isinstance(each, Judgement)}
+        whole = sum(seconds.values())
+        if whole > 0.0:
+            self._elapsed[waiting] = elapsed
+            self._booked.update({test: elapsed * own / whole for test, own in seconds.items()})
 
     def costs(self) -> Sequence[str]:
         """What each campaign took, in a line."""
@@ -107,7 +126,7 @@ class Measurements:
             return iter([_unmeasured(each, book) or error for each in requirements])
         self._costs.append(f"{before}{_cost(found)}")
         book = prepared.study.book(prepared.evidence())
-        return (_judgement(each, book) for each in found.answers)
+        return (_judgement(each, book, cost.booked) for each, cost in zip(found.answers, found.costs, strict=True))
 
     def _say(self, text: str) -> None:
         """On the terminal, though pytest captures what tests write."""
@@ -120,15 +139,15 @@ class Measurements:
             terminal.write_line(f"hati: {text}")
 
 
-def _judgement(each: Answer, book: Book) -> Judgement | HatiError:
+def _judgement(each: Answer, book: Book, seconds: float) -> Judgement | HatiError:
     """What could not be measured, or judged, is no verdict of which it may be said what becomes of it."""
     if why := hindrances(each, book):
         return MeasurementError("; ".join(why), place=each.requirement.place)
     found: list[tuple[str, object]] = [("hati_verdict", each.verdict.value)]
     for atom in each.atoms:
         found.append((f"hati_runs {atom.text}", " + ".join(str(size) for size in atom.evidence.runs if size) or "0"))
-        found.append((f"hati_estimate {atom.text}", atom.evidence.estimate))
-    return Judgement(each.verdict, assertion_evidence(each, book), assertion_answer((each,)), tuple(found))
+        found.append((f"hati_estimate {atom.text}", excess_text(atom, book)))
+    return Judgement(each.verdict, assertion_evidence(each, book), assertion_answer((each,)), tuple(found), seconds)
 
 
 def _unmeasured(requirement: Requirement, book: Book) -> HatiError | None:

@@ -22,8 +22,13 @@ def to_junit(title: str, cases: Sequence[Case]) -> str:
         errors=str(sum(case.error is not None for case in cases)),
         skipped=str(sum(case.skipped is not None for case in cases)),
     )
+    timed = [case.seconds for case in cases if case.seconds is not None]
+    if timed:
+        suite.set("time", _seconds(sum(timed)))
     for case in cases:
         element = ET.SubElement(suite, "testcase", classname=_clean(case.suite), name=_clean(case.name))
+        if case.seconds is not None:
+            element.set("time", _seconds(case.seconds))
         if case.failure is not None:
             ET.SubElement(element, "failure", message=_line(case.failure), type="slower").text = _clean(case.failure)
         elif case.error is not None:
@@ -34,6 +39,10 @@ def to_junit(title: str, cases: Sequence[Case]) -> str:
             ET.SubElement(element, "system-out").text = _clean(case.note)
     ET.indent(suite)
     return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3f}"
 
 
 def _line(text: str) -> str:

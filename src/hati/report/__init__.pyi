@@ -2,6 +2,7 @@ from .assertion import assertion_answer as assertion_answer
 from .assertion import assertion_cases as assertion_cases
 from .assertion import assertion_json as assertion_json
 from .assertion import assertion_table as assertion_table
+from .assertion import excess_text as excess_text
 from .assertion_evidence import assertion_evidence as assertion_evidence
 from .assertion_sections import FormulaSection as FormulaSection
 from .assertion_sections import RelationSection as RelationSection

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from hati.logic.interpret import Combined, Evidence, Interpretation, Judged, Scale, Verdict
-from hati.logic.syntax import Comparator, Relation
+from hati.logic.syntax import Comparator, Limit, Relation
 from hati.report.cases import Case
 from hati.report.changes import WITH_POWER, p_text
 from hati.report.counts import counted
@@ -15,7 +15,7 @@ from hati.report.foreseen import cost_json, cost_text, sharing
 from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, duration, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
-from hati.studies.assertion import Answer, Assured, Atom, Cost, Standard, hindrances
+from hati.studies.assertion import Answer, Assured, Atom, Book, Cost, Standard, hindrances, run_means
 
 _SUITE = "hati assert"
 
@@ -139,6 +139,17 @@ def estimate_text(atom: Atom) -> str:
     return change(found.estimate - 1.0) if found.scale is Scale.RATIO else quantity(found.estimate, atom.unit)
 
 
+def excess_text(atom: Atom, book: Book) -> str:
+    """By how much the left side is larger: in percent of two measured sides that are above zero, else in their unit."""
+    found = atom.evidence
+    if found.scale is not Scale.MEAN or not math.isfinite(found.estimate):
+        return estimate_text(atom)
+    sides = run_means(atom.resolved, book)
+    turned = isinstance(atom.resolved.left, Limit)
+    excess = found.estimate - float(sides[0 if turned else 1][0])
+    return quantity(-excess if turned else excess, atom.unit)
+
+
 def interval_text(atom: Atom) -> str:
     """Where the truth is."""
     found = atom.evidence
@@ -242,10 +253,10 @@ def _detectable(atom: Atom, found: Evidence) -> str:
 
 def assertion_cases(found: Assured) -> list[Case]:
     """A case for each formula: violated fails, inconclusive is skipped, or an error where it cannot be judged."""
-    return [_case(each, "; ".join(hindrances(each, found.book))) for each in found.answers]
+    return [_case(each, "; ".join(hindrances(each, found.book)), cost) for each, cost in _with_costs(found)]
 
 
-def _case(each: Answer, hindered: str) -> Case:
+def _case(each: Answer, hindered: str, cost: Cost | None) -> Case:
     open_ = each.verdict is Verdict.INCONCLUSIVE and not hindered
     return Case(
         f"{_SUITE} {each.requirement.place.file}",
@@ -253,6 +264,7 @@ def _case(each: Answer, hindered: str) -> Case:
         failure=_why(each) if each.verdict is Verdict.VIOLATED else None,
         skipped=_why(each) if open_ else None,
         error=hindered or None,
+        seconds=None if cost is None else cost.booked,
     )
 
 

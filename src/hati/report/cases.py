@@ -13,7 +13,8 @@ from hati.studies.comparison import Comparisons, Verdict
 class Case(NamedTuple):
     """A test case: ``failure``, ``skipped`` and ``error`` are why, None where it passes.
 
-    An error is what could not be measured; ``note`` is what is to be said of a case that passes.
+    An error is what could not be measured; ``note`` is what is to be said of a case that passes; ``seconds`` are those
+    of its runs, None where they are not known.
     """
 
     suite: str
@@ -22,6 +23,7 @@ class Case(NamedTuple):
     skipped: str | None = None
     error: str | None = None
     note: str | None = None
+    seconds: float | None = None
 
 
 def comparison_cases(found: Comparisons) -> Sequence[Case]:

@@ -145,7 +145,8 @@ _COLUMNS = (
     Column("before", align=Align.RIGHT),
     Column("after", align=Align.RIGHT),
     Column("change", align=Align.RIGHT),
-    Column("interval", align=Align.RIGHT),
+    Column("interval", "%", align=Align.RIGHT),
+    Column("p", align=Align.RIGHT),
     Column("verdict"),
 )
 
@@ -166,13 +167,14 @@ def _cells(row: Comparison, ruling: Ruling) -> tuple[Cell, ...]:
     interval = "none yet"
     if told.interval is not None:
         low, high = told.interval
-        interval = f"{change_number(low - 1.0)} to {change(high - 1.0)}"
+        interval = f"{change_number(low - 1.0)} to {change_number(high - 1.0)}"
     return (
         row.metric.name,
         Shown(quantity(row.before.mean, row.metric.unit), row.before.mean),
         Shown(quantity(row.after.mean, row.metric.unit), row.after.mean),
         None if told.ratio is None else Shown(change(told.ratio - 1.0), told.ratio),
         interval,
+        None if told.q_value is None else Shown(p_text(told.q_value), told.q_value),
         verdict_text(told) if ruling.known(row) is None else Shown(f"{verdict_text(told)}, known", told.verdict.value),
     )
 
@@ -207,7 +209,8 @@ def _notes(found: GateConclusion) -> list[str]:
     notes = [
         f"{counted(found.explored, 'round')} explored{confirmed}; a round has a run of every configuration at both "
         f"revisions. A change is told where both stages show it; where nothing changed {alpha} of checks tell one. The "
-        f"same: within {margin}.",
+        f"same: within {margin}. p: of no change, corrected for all rows (Holm), by "
+        "both stages of what looks changed.",
         *coverage_notes(found.coverage),
         *statistic_notes(found.rows),
     ]

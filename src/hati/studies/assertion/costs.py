@@ -16,12 +16,14 @@ from hati.studies.assertion.requirement import Requirement, methods_of
 class Cost:
     """The runs of a formula's methods, whatever became of them, and their seconds.
 
-    ``shared`` of the runs are of methods that other formulas are about too: they are among the runs of each.
+    ``shared`` of the runs are of methods that other formulas are about too: they are among the runs of each. Of their
+    seconds ``booked`` has an equal part for each of these formulas.
     """
 
     runs: int
     shared: int
     seconds: float
+    booked: float = 0.0
 
 
 def costs_of(requirements: Sequence[Requirement], points: Mapping[str, Point], runs: Made) -> tuple[Cost, ...]:
@@ -30,7 +32,12 @@ def costs_of(requirements: Sequence[Requirement], points: Mapping[str, Point], r
     each = [_runs(requirement, made) for requirement in requirements]
     formulas = Counter(task for runs in each for task in runs)
     return tuple(
-        Cost(len(runs), sum(formulas[task] > 1 for task in runs), sum(run.seconds for run in runs.values()))
+        Cost(
+            len(runs),
+            sum(formulas[task] > 1 for task in runs),
+            sum(run.seconds for run in runs.values()),
+            sum(run.seconds / formulas[task] for task, run in runs.items()),
+        )
         for runs in each
     )
 

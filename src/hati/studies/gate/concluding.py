@@ -96,7 +96,10 @@ def _row(found: Judgement, group: Group, reference: Revision, revision: Revision
 
 
 def _p_values(found: Judgement, group: Group) -> tuple[float | None, float | None]:
-    """Of no change: what exploring says, and both stages together where fresh rounds were made."""
+    """Of no change, alone and corrected for all groups: what exploring says, and of what it suspects both stages.
+
+    None of a suspicion without fresh rounds: exploring alone decides nothing.
+    """
     [first] = [asked for asked in found.explored if asked.group == group]
     p_value = first.judged.p_value if first.judged else None
     if group not in found.suspected or p_value is None:
@@ -104,7 +107,7 @@ def _p_values(found: Judgement, group: Group) -> tuple[float | None, float | Non
     [again] = [asked for asked in found.confirming if asked.group == group]
     fresh = again.judged.p_value if again.judged else None
     if fresh is None or first.q_value is None or again.q_value is None:
-        return p_value, None
+        return None, None
     # Both are told at the square root of alpha: the larger of the two, squared, is the level at which they would be.
     return max(p_value, fresh) ** 2, max(first.q_value, again.q_value) ** 2
 
