@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from benchmarks.recommending import CASES, missed, tally
+from scipy import stats
 
 from hati.campaign import campaign
 from hati.core import (
@@ -28,6 +29,7 @@ from hati.studies.recommendation import (
     STAGE,
     Candidate,
     KeepRule,
+    KeptMetric,
     Predicted,
     Recommendation,
     RecommendationConclusion,
@@ -149,9 +151,50 @@ def test_a_rule_that_is_not_shown_confirms_nothing_and_a_setting_that_breaks_it_
     (kept,) = concluded(study("abc", keep=(KeepRule("size", 1.1),)), times)[0].recommended
     assert (dict(kept.set), kept.confirmed) == ({"a": "on"}, True)
     (rule,) = kept.kept
-    assert (rule.shown, rule.change, rule.bound) == (True, 0.0, 0.0)
+    assert (rule.shown, rule.relative(rule.value), rule.relative(rule.bound)) == (True, 0.0, 0.0)
     (single,) = concluded(study("b", 20, keep=(KeepRule("size", 1.1),)), times)[0].recommended
     assert (single.leading.confirmed, single.confirmed, single.kept[0].shown) == (True, False, False)
+
+
+def counted(level: float) -> Callable[[Task], Measured]:
+    """A saves time; of its counts half are zero by default, and about ``level`` times as many with it."""
+
+    def of(task: Task) -> Measured:
+        draws = generator(11, task.id)
+        on = task.configuration["a"] == "on"
+        noise = math.exp(0.01 * float(draws.standard_normal()))
+        count = float(draws.integers(0, 2)) * (level if on else 1.0)
+        return {"time": [(0.8 if on else 1.0) * noise], "size": [count]}
+
+    return of
+
+
+@pytest.mark.parametrize(("level", "shown"), [(100.0, False), (0.0, True)])
+def test_a_rule_is_tested_by_the_values_also_where_some_are_zero(level: float, shown: bool) -> None:
+    (one,) = concluded(study("a", 80, keep=(KeepRule("size", 4.0),)), counted(level))[0].recommended
+    (rule,) = one.kept
+    assert (rule.shown, one.confirmed) == (shown, shown)
+
+
+def test_a_rule_is_shown_by_welchs_test() -> None:
+    draws = generator(3, "welch")
+    values, baselines = draws.normal(1.0, 0.2, 12), draws.normal(1.0, 0.1, 9)
+    found = stats.ttest_ind(values, 1.3 * baselines, equal_var=False, alternative="less")
+    for error in (found.pvalue * 0.99, found.pvalue * 1.01):
+        kept = KeptMetric(
+            KeepRule("size", 1.3),
+            "B",
+            float(values.mean()),
+            float(baselines.mean()),
+            KeepRule("size", 1.3).margin(values, baselines, error),
+        )
+        assert kept.shown is bool(error > found.pvalue)
+
+
+def test_rounding_breaks_no_rule_of_equal_values() -> None:
+    rule = KeepRule("size", 0.9, lower=True)
+    assert rule.holds(0.09, 0.1)
+    assert rule.margin(np.full(3, 0.09), np.full(3, 0.1), 0.01) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_where_no_candidate_is_better_nothing_is_recommended() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hati.core import Better, setting_text
 from hati.report.plain import Plain
-from hati.report.quantities import change_number, general, percent, tidy
+from hati.report.quantities import change_number, general, percent, quantity, tidy
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.recommendation import KeptMetric, MetricChange, RecommendationConclusion, Recommended, SettingGain
 
@@ -88,7 +88,14 @@ def _recommended(one: Recommended, *, looked_up: bool) -> dict[str, Plain]:
             for gain in one.gains
         ],
         "keep": [
-            {"rule": str(kept.rule), "change": kept.change, "bound": kept.bound, "shown": kept.shown}
+            {
+                "rule": str(kept.rule),
+                "value": kept.value,
+                "baseline": kept.baseline,
+                "change": kept.relative(kept.value),
+                "bound": kept.relative(kept.bound),
+                "shown": kept.shown,
+            }
             for kept in one.kept
         ],
         "metrics": [_change(change, looked_up=looked_up) for change in one.changes],
@@ -131,11 +138,14 @@ def _gain_row(gain: SettingGain) -> tuple[Cell, ...]:
 
 
 def _kept(kept: KeptMetric) -> str:
-    if kept.bound is None or kept.change is None:
+    if kept.value is None or kept.bound is None or kept.baseline is None:
         return f"{kept.rule}: not confirmed, as too few runs have values"
-    side = "at least" if kept.rule.lower else "at most"
-    verdict = "shown" if kept.shown else "not confirmed"
-    return f"{kept.rule}: {verdict} ({change_number(kept.change)} %, {side} {change_number(kept.bound)} %)"
+    verdict, side = "shown" if kept.shown else "not confirmed", "at least" if kept.rule.lower else "at most"
+    change, bound = kept.relative(kept.value), kept.relative(kept.bound)
+    if change is None or bound is None:
+        value, default, end = (quantity(each, kept.unit) for each in (kept.value, kept.baseline, kept.bound))
+        return f"{kept.rule}: {verdict} ({value}, {side} {end}; {default} by default)"
+    return f"{kept.rule}: {verdict} ({change_number(change)} %, {side} {change_number(bound)} %)"
 
 
 def _followed_up(conclusion: RecommendationConclusion) -> tuple[str, ...]:

@@ -50,19 +50,39 @@ class SettingGain:
 
 @dataclass(frozen=True)
 class KeptMetric:
-    """Whether a rule was shown: ``bound`` is the one-sided confidence bound of the change, a fraction of the default's.
+    """Whether a rule was shown, by the means ``value`` and ``baseline``, in ``unit``, that of the default.
 
-    None where fewer than two pairs of runs have values.
+    It is where the value is within the limit by the ``margin``; None where fewer than two pairs of runs have values.
     """
 
     rule: KeepRule
-    change: float | None
-    bound: float | None
+    unit: str
+    value: float | None = None
+    baseline: float | None = None
+    margin: float | None = None
+
+    @property
+    def held(self) -> bool:
+        """Whether the means hold it."""
+        return self.value is not None and self.baseline is not None and self.rule.holds(self.value, self.baseline)
+
+    @property
+    def bound(self) -> float | None:
+        """The value that is by the margin nearer to the limit, in the unit."""
+        if self.value is None or self.margin is None:
+            return None
+        return self.value - self.margin if self.rule.lower else self.value + self.margin
 
     @property
     def shown(self) -> bool:
         """Whether the bound is within the limit."""
-        return self.bound is not None and self.rule.holds(self.bound)
+        return self.bound is not None and self.baseline is not None and self.rule.holds(self.bound, self.baseline)
+
+    def relative(self, value: float | None) -> float | None:
+        """A value as a change, a fraction of the default's; None where that is not above zero."""
+        if value is None or self.baseline is None or self.baseline <= 0.0:
+            return None
+        return value / self.baseline - 1.0
 
 
 @dataclass(frozen=True)

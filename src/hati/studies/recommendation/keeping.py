@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
-from hati.core import InputError, Place
+import numpy as np
+
+from hati.core import FloatArray, InputError, Place
+from hati.stats import t_quantile
+
+_ROUNDING = 1e-12
 
 _RULE = re.compile(
     r"\s*(?P<metric>.+?)\s*(?P<comparator><=|>=)\s*(?:(?P<before>[0-9.eE+-]+)\s*\*\s*)?default"
@@ -29,9 +35,32 @@ class KeepRule:
     def __str__(self) -> str:
         return f"{self.metric} {'>=' if self.lower else '<='} {self.factor:g} * default"
 
-    def holds(self, change: float) -> bool:
-        """Whether a change, a fraction of the default's value, is within the limit."""
-        return 1.0 + change >= self.factor if self.lower else 1.0 + change <= self.factor
+    def holds(self, value: float, baseline: float) -> bool:
+        """Whether a value is within the limit that one at the default configuration sets; rounding decides nothing."""
+        limit = self.factor * baseline
+        beyond = limit - value if self.lower else value - limit
+        return beyond <= _ROUNDING * (abs(value) + abs(limit))
+
+    def margin(self, values: FloatArray, baselines: FloatArray, error: float) -> float | None:
+        """How far the mean has to be within the limit to be shown at that error; None with fewer than two runs each.
+
+        That is Welch's one-sided t test of value - factor * baseline, whatever the values are.
+
+        Args:
+            values: runs of the configuration, shape (n,).
+            baselines: runs of the default one, shape (m,).
+            error: of the test, in (0, 0.5).
+        """
+        if min(len(values), len(baselines)) < 2:
+            return None
+        parts = np.array(
+            [np.var(values, ddof=1) / len(values), self.factor**2 * np.var(baselines, ddof=1) / len(baselines)]
+        )
+        variance = float(parts.sum())
+        if variance == 0.0:
+            return 0.0
+        df = variance**2 / float((parts**2 / (np.array([len(values), len(baselines)]) - 1)).sum())
+        return t_quantile(1.0 - error, df) * math.sqrt(variance)
 
 
 def parse_keep(text: str) -> KeepRule:

@@ -235,9 +235,8 @@ class Recommendation:
     def _may_keep(self, configuration: Configuration, stage: str, evidence: Evidence) -> bool:
         """Whether no rule is broken by the mean."""
         for rule in self.keep:
-            metric = self._metric(rule.metric)
-            found = self._compared(configuration, self.wanted.baseline, metric, stage, evidence)
-            if found is None or not rule.holds(found.change):
+            found = self._values(configuration, self.wanted.baseline, self._metric(rule.metric), stage, evidence)
+            if found is None or not rule.holds(*(float(each.mean()) for each in found)):
                 return False
         return True
 
@@ -280,7 +279,7 @@ class Recommendation:
             return ()
         gains = {name: self._gain_of(each, place, evidence) for place, (name, _) in enumerate(each.settings)}
         doubted = {name for name, (_, convincing) in gains.items() if not convincing}
-        broken = [kept.rule for kept in found.kept if kept.change is None or not kept.rule.holds(kept.change)]
+        broken = [kept.rule for kept in found.kept if not kept.held]
         if doubted:
             doubted -= self._missed_without(doubted, each, evidence)
         elif broken:
@@ -321,8 +320,8 @@ class Recommendation:
         target = each.configurations[1]
 
         def harm(place: int) -> float:
-            found = self._compared(target, each.without[place], metric, each.stage, evidence)
-            return sign * found.change if found is not None else 0.0
+            found = self._values(target, each.without[place], metric, each.stage, evidence)
+            return sign * float(np.mean(found[0] - found[1])) if found is not None else 0.0
 
         return each.settings[max(range(len(each.settings)), key=harm)][0]
 
@@ -371,13 +370,12 @@ class Recommendation:
         return SettingGain(*pair, self.metrics[0], found.change, found.interval, found.pairs)
 
     def _kept(self, rule: KeepRule, target: Configuration, stage: str, evidence: Evidence, error: float) -> KeptMetric:
-        """One-sided: the interval that leaves the error out on each side has the bound as one of its ends."""
-        found = self._compared(
-            target, self.wanted.baseline, self._metric(rule.metric), stage, evidence, 1.0 - 2.0 * error
-        )
-        if found is None or found.interval is None:
-            return KeptMetric(rule, None if found is None else found.change, None)
-        return KeptMetric(rule, found.change, found.interval[0 if rule.lower else 1])
+        metric = self._metric(rule.metric)
+        found = self._values(target, self.wanted.baseline, metric, stage, evidence)
+        if found is None:
+            return KeptMetric(rule, metric.unit)
+        value, baseline = (float(each.mean()) for each in found)
+        return KeptMetric(rule, metric.unit, value, baseline, rule.margin(*found, error))
 
     def _followed_up(self, rounds: list[Round], evidence: Evidence) -> tuple[FollowedUp, ...]:
         if not rounds or rounds[0].stage != FOLLOW_UP:
@@ -404,12 +402,17 @@ class Recommendation:
         confidence: float = CONFIDENCE,
     ) -> PairedChange | None:
         """The change in the blocks in which both have a value; None without any."""
+        found = self._values(one, other, metric, stage, evidence)
+        return None if found is None else paired_change(*found, confidence)
+
+    def _values(
+        self, one: Configuration, other: Configuration, metric: Metric, stage: str, evidence: Evidence
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Those of the blocks in which both have one; None without any."""
         runs = evidence.stage(stage).runs
         values, others = (_by_block(runs, each, metric) for each in (one, other))
         blocks = sorted(values.keys() & others.keys())
-        if not blocks:
-            return None
-        return paired_change(_listed(values, blocks), _listed(others, blocks), confidence)
+        return (_listed(values, blocks), _listed(others, blocks)) if blocks else None
 
     def _gain(self, change: float) -> float:
         """A change of the metric as a gain: what is saved, or what is more, as a fraction of the worse value."""
