@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from hati.core import Assignment, InputError, Place, Setting
 from hati.space.fitting import check_formula
@@ -19,26 +20,29 @@ SET = "--set"
 
 _ASSIGNMENT = re.compile(r"\s*(?:`(?P<quoted>[^`]+)`|(?P<plain>[^=!<>`'\"]*?))\s*=(?!=)\s*")
 _OPERATOR = re.compile(r"[<>=!]|(?<![\w.])(?:and|or|not|in)(?![\w.])")
-_SEVERAL = 2
 
 
 @dataclass(frozen=True)
 class Template:
-    """What every configuration has to satisfy: all ``constraints``, and one of the ``alternatives``, if any.
+    """What every configuration has to satisfy: all ``constraints``, and of each of the ``choices`` one.
 
-    An alternative is a set of settings. Settings that were given one by one are one alternative, unless an option has
-    different ones: then each of them is an alternative.
+    A choice is of sets of settings. Where options have different settings, those that were given together are one to
+    choose; all other settings are a choice of one.
     """
 
     constraints: tuple[Formula, ...] = ()
-    alternatives: tuple[Assignment, ...] = ()
+    choices: tuple[tuple[Assignment, ...], ...] = ()
+
+    @property
+    def alternatives(self) -> tuple[Assignment, ...]:
+        """All combinations of what may be chosen."""
+        combined = (dict(pair for each in chosen for pair in each.items()) for chosen in product(*self.choices))
+        return tuple(map(Assignment, combined))
 
     @property
     def formulas(self) -> tuple[Formula, ...]:
         """The template as formulas, all of which hold."""
-        if len(self.alternatives) < _SEVERAL:
-            return tuple(f for each in self.alternatives for f in _equalities(each)) + self.constraints
-        return (Or(tuple(conjunction(*_equalities(each)) for each in self.alternatives)), *self.constraints)
+        return tuple(formula for choice in self.choices for formula in _one_of(choice)) + self.constraints
 
 
 def parse_template(texts: Sequence[str], space: Space) -> Template:
@@ -47,25 +51,37 @@ def parse_template(texts: Sequence[str], space: Space) -> Template:
     Raises:
         InputError: for what is no option, no setting of it or no formula, with its column and the fix.
     """
-    alternatives: list[dict[str, Setting]] = []
+    given: list[dict[str, Setting]] = []
     constraints: list[Formula] = []
     for text in texts:
         settings = _settings(text, space)
         if settings is None:
             constraints.append(_constraint(text, space))
         else:
-            alternatives.append(settings)
-    return Template(tuple(dict.fromkeys(constraints)), tuple(map(Assignment, _merged(alternatives))))
+            given.append(settings)
+    return Template(tuple(dict.fromkeys(constraints)), _choices(given))
 
 
-def _merged(alternatives: list[dict[str, Setting]]) -> list[dict[str, Setting]]:
-    """All settings in one, unless an option has different ones."""
-    together: dict[str, Setting] = {}
-    for each in alternatives:
-        if any(name in together and together[name] != setting for name, setting in each.items()):
-            return alternatives
-        together |= each
-    return [together] if together else []
+def _choices(given: Sequence[Mapping[str, Setting]]) -> tuple[tuple[Assignment, ...], ...]:
+    """What is common to all; then, for options with different settings that were given together, one of these."""
+    settings: dict[str, set[Setting]] = {}
+    for name, setting in (pair for each in given for pair in each.items()):
+        settings.setdefault(name, set()).add(setting)
+    varied = {name for name, own in settings.items() if len(own) > 1}
+    common = {name: setting for each in given if not varied & each.keys() for name, setting in each.items()}
+    groups: list[list[Mapping[str, Setting]]] = []
+    for each in (each for each in given if varied & each.keys()):
+        joined = [group for group in groups if any(varied & each.keys() & other.keys() for other in group)]
+        groups = [group for group in groups if group not in joined]
+        groups.append([*(other for group in joined for other in group), each])
+    found = [tuple(dict.fromkeys(map(Assignment, group))) for group in groups]
+    return tuple([(Assignment(common),), *found] if common else found)
+
+
+def _one_of(choice: Sequence[Assignment]) -> tuple[Formula, ...]:
+    if len(choice) == 1:
+        return _equalities(choice[0])
+    return (Or(tuple(conjunction(*_equalities(each)) for each in choice)),)
 
 
 def _equalities(settings: Assignment) -> tuple[Formula, ...]:

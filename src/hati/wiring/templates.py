@@ -41,7 +41,7 @@ def template_configurations(space: Space, texts: Sequence[str], announce: Announ
         InputError: as ``narrowed_workplace``.
     """
     template = parse_template(texts, space)
-    found = [_chosen(space, template, one, announce) for one in template.alternatives or (Assignment(),)]
+    found = [_chosen(space, template, one, announce) for one in template.alternatives]
     return tuple(dict.fromkeys(found))
 
 
@@ -49,7 +49,7 @@ def _chosen(space: Space, template: Template, asked: Assignment, announce: Annou
     wanted = space.canonical(asked)
     if space.valid(wanted) and all(holds(each, wanted) for each in template.constraints):
         return wanted
-    found = narrowed(space, replace(template, alternatives=(asked,)).formulas).default
+    found = narrowed(space, replace(template, choices=((asked,),)).formulas).default
     names = [name for name in space.names if found.get(name) != wanted.get(name)]
     announce(f"{_settings(wanted, names)} is not valid under --set; instead: {_settings(found, names)}")
     return found
