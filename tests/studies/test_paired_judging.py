@@ -11,7 +11,7 @@ from hati.core import Stopping
 from hati.harness import RULES
 from hati.stats import proportion
 from hati.studies.comparison import MEAN, MEDIAN, Basis, StatisticChoice, StatisticChoices
-from hati.studies.paired.judging import Judged, JudgedWithMean, judge
+from hati.studies.paired.judging import Judged, JudgedWithMean, among, judge
 
 ANYTIME = RULES[Stopping.ANYTIME]
 LIMIT = float(np.log(1.05))
@@ -39,6 +39,21 @@ def test_the_statistic_the_tail_and_equality_of_both() -> None:
     assert not tail.same
     assert judge(calm, calm + other, ANYTIME, 0.01, LIMIT).same
     assert not judge(calm, calm + 20.0 * other, ANYTIME, 0.01, LIMIT).same
+
+
+def test_among_several_questions_a_change_is_of_the_tail_where_only_that_is_left() -> None:
+    """The statistic alone has p = .004, which is enough for one question and not for five."""
+    noise = np.random.default_rng(4).normal(0.0, 1.0, 20)
+    noise = (noise - noise.mean()) / noise.std(ddof=1)
+    own = noise + 3.3 / 20**0.5
+    one = judge(own, own + noise + 10.0, RULES[Stopping.FIXED], 0.01, 0.0)
+    assert isinstance(one, JudgedWithMean)
+    assert one.own.p_value == pytest.approx(0.004, abs=0.001)
+    assert not one.of_tail
+    five = among(one, 5.0)
+    assert isinstance(five, JudgedWithMean)
+    assert five.of_tail
+    assert five.estimate == pytest.approx(10.0)
 
 
 @pytest.mark.statistical

@@ -67,7 +67,7 @@ from hati.stats.lenth import (
 from hati.stats.marginal import Moments, block_columns, moments
 from hati.stats.model_terms import ModelTerms
 from hati.stats.moderated import VariancePrior, variance_prior
-from hati.stats.multiple import adaptive_benjamini_hochberg, benjamini_hochberg, critical_p_value, holm
+from hati.stats.multiple import adaptive_benjamini_hochberg, benjamini_hochberg, critical_p_value, holm, holm_factors
 from hati.stats.nested_variance import NestedVariance, nested_variance
 from hati.stats.normal_scores import normal_scores
 from hati.stats.outliers import drawn_in
@@ -201,6 +201,7 @@ __all__ = [
     "forward_selection",
     "half_normal",
     "holm",
+    "holm_factors",
     "ks_distance",
     "lag_one",
     "least_squares",

@@ -12,7 +12,7 @@ import numpy as np
 
 from hati.core import Better, Evidence, FloatArray, Stopping
 from hati.harness import RULES
-from hati.stats import POWER, holm
+from hati.stats import POWER, holm, holm_factors
 from hati.studies.comparison import (
     MEAN,
     Basis,
@@ -24,17 +24,21 @@ from hati.studies.comparison import (
 )
 from hati.studies.gate.cells import Cell, Group
 from hati.studies.gate.rounds import Differences, Stage, differences, pairs_of
-from hati.studies.paired.judging import AnyJudged, judge
+from hati.studies.paired.judging import AnyJudged, among, judge
 
 RULE = RULES[Stopping.ANYTIME]
 
 
 class Asked(NamedTuple):
-    """A group's answer in one stage; ``q_value`` is corrected for all its groups, None without rounds enough."""
+    """A group's answer in one stage; ``q_value`` is corrected for all its groups, None without rounds enough.
+
+    ``questions`` is Holm's factor.
+    """
 
     group: Group
     judged: AnyJudged | None
     q_value: float | None
+    questions: float
 
     def told(self, level: float) -> bool:
         """Whether it is told at a level, the way that its rounds point to."""
@@ -58,12 +62,13 @@ def ask(found: Sequence[tuple[Group, Rounds]], level: float, limit: float) -> li
     """Test each series of rounds; the level is that of all of them together (Holm)."""
     judged = [rounds.judged(level, limit) for _, rounds in found]
     p_values = [None if one is None else one.p_value for one in judged]
-    known = [p for p in p_values if p is not None]
     # Those that cannot be asked yet count too: else the level would depend on the order in which rounds come.
-    padded = holm(np.array([*known, *[1.0] * (len(found) - len(known))])) if known else np.array([])
-    corrected = iter(padded[: len(known)].tolist())
-    q_values = [None if p is None else next(corrected) for p in p_values]
-    return [Asked(group, one, q) for (group, _), one, q in zip(found, judged, q_values, strict=True)]
+    padded = np.array([1.0 if p is None else p for p in p_values])
+    corrected = zip(found, judged, p_values, holm(padded).tolist(), holm_factors(padded).tolist(), strict=True)
+    return [
+        Asked(group, None if one is None else among(one, factor), None if p is None else q, factor)
+        for (group, _), one, p, q, factor in corrected
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,12 +145,17 @@ class Judgement:
         return Verdict.SAME if fresh is not None and fresh.same else Verdict.INCONCLUSIVE
 
     def whole(self, group: Group) -> AnyJudged | None:
-        """All rounds of both stages, at alpha: for what size the change has."""
+        """All rounds of both stages, at alpha, as one of the questions of its last stage: for what size it has."""
         stages = [self.rounds(group, stage) for stage in Stage]
         means = [each.means for each in stages if each.means is not None]
         values = np.concatenate([each.values for each in stages])
         both = Rounds(values, np.concatenate(means) if len(means) == len(stages) else None)
-        return both.judged(self.question.alpha, self.limit(group))
+        judged = both.judged(self.question.alpha, self.limit(group))
+        return None if judged is None else among(judged, self._questions(group))
+
+    def _questions(self, group: Group) -> float:
+        asked = self.confirming if group in self.suspected else self.explored
+        return next(each.questions for each in asked if each.group == group)
 
     def choice(self, group: Group) -> StatisticChoice:
         """The statistic of a run of a group's metric."""

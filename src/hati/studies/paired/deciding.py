@@ -10,7 +10,7 @@ import numpy as np
 
 from hati.core import Better, Evidence, Metric, Pairing, Run, conversion, usage
 from hati.harness import StoppingRule, disturbances
-from hati.stats import holm
+from hati.stats import holm, holm_factors
 from hati.studies.comparison import (
     MEAN,
     Basis,
@@ -27,7 +27,7 @@ from hati.studies.comparison import (
     spread_of,
 )
 from hati.studies.paired.conclusion import Weighed
-from hati.studies.paired.judging import AnyJudged, Judged, JudgedWithMean, Values, judge
+from hati.studies.paired.judging import AnyJudged, Judged, JudgedWithMean, Values, among, judge
 from hati.studies.paired.variant import Variant
 
 POWER = 0.8
@@ -105,8 +105,12 @@ def _found(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> l
     made = {metric: _values(found, metric, contest.choice(metric).statistic) for metric, found in pairs.items()}
     judged = {metric: _judged(contest, pairs[metric], metric, values) for metric, values in made.items()}
     p_values = {metric: p for metric, one in judged.items() if (p := one.p_value) is not None}
-    adjusted = dict(zip(p_values, holm(np.array(list(p_values.values()))).tolist(), strict=True))
-    return [_Found(metric, pairs[metric], made[metric], one, adjusted.get(metric)) for metric, one in judged.items()]
+    known = np.array(list(p_values.values()))
+    adjusted, factors = (dict(zip(p_values, of(known).tolist(), strict=True)) for of in (holm, holm_factors))
+    return [
+        _Found(metric, pairs[metric], made[metric], among(one, factors.get(metric, 1.0)), adjusted.get(metric))
+        for metric, one in judged.items()
+    ]
 
 
 def _judged(contest: Contest, pairs: Sequence[tuple[Run, Run]], metric: Metric, values: Values) -> AnyJudged:

@@ -109,7 +109,8 @@ class JudgedWithMean:
     """The same of a statistic, the mean relative to it keeping a part of alpha (`hati.studies.comparison`).
 
     ``differences`` are the statistic's and ``means`` those of the mean, shape (pairs,) each. Estimate and interval are
-    of the statistic, or of the tail where that alone differs; two are the same only if the means are.
+    of the statistic, or of the tail where that alone differs; two are the same only if the means are. What differs is
+    decided at alpha / ``questions``, Holm's factor where there are several.
     """
 
     differences: FloatArray
@@ -117,6 +118,7 @@ class JudgedWithMean:
     rule: StoppingRule
     alpha: float
     limit: float
+    questions: float = 1.0
 
     @cached_property
     def own(self) -> Judged:
@@ -131,8 +133,11 @@ class JudgedWithMean:
     @cached_property
     def of_tail(self) -> bool:
         """Whether the tail alone differs."""
-        own, tail = self.own.p_value, self.tail.p_value
-        return tail is not None and tail <= self.tail.alpha and (own is None or own > self.own.alpha)
+        own, tail = (
+            judged.p_value is not None and self.questions * judged.p_value <= judged.alpha
+            for judged in (self.own, self.tail)
+        )
+        return tail and not own
 
     @property
     def leading(self) -> Judged:
@@ -206,6 +211,11 @@ def judge(
     if means is None or np.allclose(means, differences, rtol=1e-12, atol=1e-15):
         return Judged(differences, rule, alpha, limit)
     return JudgedWithMean(differences, means, rule, alpha, limit)
+
+
+def among(judged: AnyJudged, questions: float) -> AnyJudged:
+    """The same among several questions, ``questions`` being Holm's factor."""
+    return replace(judged, questions=questions) if isinstance(judged, JudgedWithMean) else judged
 
 
 @dataclass(frozen=True, eq=False)
