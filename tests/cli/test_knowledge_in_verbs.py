@@ -101,3 +101,16 @@ def test_a_screening_says_by_its_own_runs_what_it_will_find(fake_project: Path, 
     [said] = [line for line in done.err.splitlines() if "it will find effects of about" in line and "after" in line]
     assert said.startswith("after 16 of 3")
     assert "configurations vary by" in said
+
+
+def test_a_dry_run_says_from_which_runs_it_knows_what_a_run_takes(made: Evolving, hati_here: Hati) -> None:
+    words = ("check", "HEAD", "--reference", "HEAD~1", "--dry-run")
+    assert "how long they take is not known yet" in hati_here(*words).out
+    study = screened(hati_here, made)
+    made.commit(with_a=105)
+    said = " ".join(hati_here(*words).out.split())
+    assert "Expected: a run takes " in said
+    assert f"({study}: 32 runs, " in said
+    check = " ".join(hati_here("check", "HEAD", "--reference", "HEAD~1").out.split())
+    assert f"important options from {study}: 32 runs, " in check
+    assert "at another revision (" in check

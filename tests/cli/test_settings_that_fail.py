@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,3 +123,56 @@ def test_pilots_cover_every_setting(project: Path, hati: Hati) -> None:
     assert [each["settings"] for each in found["losses"]["excluded"]] == ["event=poll"]
     assert "failed" in {run["outcome"] for run in runs(hati, "pilot")}
     assert all(run["outcome"] == "done" for run in runs(hati, "design"))
+
+
+def committed(project: Path) -> None:
+    for words in (
+        ("init", "-q"),
+        ("add", "-A"),
+        ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one"),
+    ):
+        subprocess.run(("git", *words), cwd=project, check=True)
+
+
+@pytest.fixture
+def excluded(project: Path, hati: Hati) -> str:
+    """The key of a screening that found poll not to work, and a to be important."""
+    (project / ".gitignore").write_text(".hati/\n")
+    failing(project, "settings['event'] == 'poll'")
+    committed(project)
+    return str(screened(hati, "--budget", "40")["study"])
+
+
+def failed(hati: Hati) -> int:
+    """How many runs failed so far, all of them with poll."""
+    return sum(run["outcome"] == "failed" for run in runs(hati))
+
+
+def test_a_suite_leaves_out_what_a_screening_found_not_to_work(hati: Hati, excluded: str) -> None:
+    before = failed(hati)
+    done = hati("suite", ".", "--options", "event", "--runs", "12", "--format", "json")
+    assert done.status == 0, done.err
+    assert failed(hati) == before > 0
+    assert f"left out because it does not work: event=poll (by {excluded}: " in done.json["options_from"]
+
+
+def test_a_check_leaves_out_what_a_screening_found_not_to_work(project: Path, hati: Hati, excluded: str) -> None:
+    before = failed(hati)
+    with (project / "hati.toml").open("a") as file:
+        file.write('\n[check]\nconfigurations = [{ event = "poll" }]\n')
+    committed(project)
+    done = hati("check", "HEAD", "--reference", "HEAD~1", "--budget", "48", "--fail-on", "none", "--format", "json")
+    assert done.status == 0, done.err
+    assert failed(hati) == before > 0
+    [coverage] = done.json["coverage"]
+    assert coverage["space"] == 48
+    assert f"left out because it does not work: event=poll (by {excluded}: " in coverage["source"]
+
+
+def test_a_validation_names_what_is_left_out(hati: Hati, excluded: str) -> None:
+    before = failed(hati)
+    done = hati("validate", ".", "--budget", "8")
+    assert done.status == 0, done.err
+    assert failed(hati) == before > 0
+    assert f"validation of {excluded}: " in done.err
+    assert "left out because it does not work: event=poll" in done.err

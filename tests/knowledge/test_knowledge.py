@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -14,7 +15,9 @@ from hati.knowledge import (
     ImportantOptions,
     MeasuredScreening,
     Provenance,
+    TimedRuns,
     age_text,
+    by_cost,
     by_information,
     representative_suite,
 )
@@ -75,6 +78,14 @@ def test_the_benchmark_of_now_precedes_and_a_recalibration_replaces() -> None:
     assert first(screening("old", 64), begun)[0] == "old"
 
 
+def test_this_machine_precedes_others() -> None:
+    there = screening("there", 64)
+    there = replace(there, provenance=replace(there.provenance, machine="0123456789ab"))
+    study, reason = first(there, screening("here", 16))
+    assert (study, reason.startswith("measured on this machine; 16 ")) == ("here", True)
+    assert first(there)[0] == "there"
+
+
 def test_values_that_are_not_above_zero_are_compared_as_they_are() -> None:
     rows = tuple(Configuration({"a": number}) for number in (0, 1, 0, 1))
     made = MeasuredScreening(Provenance("s", 4, AT), "d", rows, np.array([0.0, 1.0, -1.0, 2.0]))
@@ -88,6 +99,10 @@ def test_values_that_are_not_above_zero_are_compared_as_they_are() -> None:
 def test_a_source_says_runs_and_age() -> None:
     found = Entry("value", Provenance("screening-1", 64, AT), timedelta(days=2, hours=3), "the only one")
     assert found.source == "screening-1: 64 runs, 2 days ago"
+    elsewhere = replace(found, provenance=replace(found.provenance, revision="ab" * 20, machine="0123456789ab"))
+    assert elsewhere.source == (
+        "screening-1: 64 runs, 2 days ago, at another revision (abababababab), on another machine (0123456789ab)"
+    )
     ages = [age_text(timedelta(seconds=seconds)) for seconds in (0, 59, 60, 7_200, 86_400, -5)]
     assert ages == ["just now", "just now", "1 minute ago", "2 hours ago", "1 day ago", "just now"]
 
@@ -128,3 +143,25 @@ def test_coverage_is_partial_where_nothing_is_known_of_the_others() -> None:
     assert Coverage("main", 4, None, (), "all").partial
     with pytest.raises(InputError, match="5 of 4"):
         Coverage("main", 5, 4, (), "")
+
+
+def timed(study: str, *seconds: float, days: int = 0, machine: str = "") -> TimedRuns:
+    return TimedRuns(Provenance(study, len(seconds), AT + timedelta(days=days), machine=machine), seconds)
+
+
+def test_a_run_costs_what_it_did_in_the_newest_study_with_enough_runs() -> None:
+    old, new, few = timed("old", *[2.0] * 20), timed("new", *[1.0] * 7, 9.0, days=1), timed("few", 5.0, days=2)
+    elsewhere = timed("elsewhere", *[0.1] * 50, days=3, machine="0123456789ab")
+
+    def chosen(*studies: TimedRuns) -> tuple[str, float]:
+        found = by_cost(studies)
+        assert found is not None
+        return found[0].provenance.study, found[0].median
+
+    assert chosen(old, new, few, elsewhere) == ("new", 1.0)
+    assert chosen(few, timed("more", 3.0, 4.0)) == ("more", 3.5)
+    assert chosen(few, elsewhere) == ("few", 5.0)
+    assert chosen(elsewhere) == ("elsewhere", 0.1)
+    assert by_cost(()) is None
+    with pytest.raises(InputError, match="no run that worked"):
+        timed("none")

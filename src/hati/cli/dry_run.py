@@ -69,5 +69,6 @@ def _table(rehearsal: Rehearsal) -> Table:
     from hati.report import consequences, plan_table
 
     choice = rehearsal.choice
-    notes = () if choice is None else consequences(choice, rehearsal.options).sentences()
+    source = () if rehearsal.expected is None else (f"Expected: {rehearsal.expected.source}.",)
+    notes = (*source, *(() if choice is None else consequences(choice, rehearsal.options).sentences()))
     return plan_table(rehearsal.plan, rehearsal.reason, rehearsal.seconds, rehearsal.options, notes)

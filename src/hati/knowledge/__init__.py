@@ -4,6 +4,7 @@ Concluded values come in as plain types, entries come out: each with the study t
 preferred to others. Nothing here reads a store or a clock.
 """
 
+from hati.knowledge.cost import TimedRuns, by_cost
 from hati.knowledge.coverage import Coverage
 from hati.knowledge.entry import Entry, Provenance, age_text
 from hati.knowledge.importance import ImportantOptions, KnownEffect
@@ -21,8 +22,10 @@ __all__ = [
     "MeasuredScreening",
     "Provenance",
     "SumsOfSquares",
+    "TimedRuns",
     "Variation",
     "age_text",
+    "by_cost",
     "by_information",
     "representative_suite",
     "variation",

@@ -10,12 +10,15 @@ from hati.core import InputError
 
 T = TypeVar("T")
 
+_SHORT = 12
 _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
 @dataclass(frozen=True)
 class Provenance:
     """Where an entry is from: a study's key, the number of its runs with a value, and when the last of them started.
+
+    ``revision`` and ``machine`` are those of then where they are others than those of now, else empty.
 
     Raises:
         InputError: for a time without a time zone.
@@ -24,6 +27,8 @@ class Provenance:
     study: str
     runs: int
     measured: datetime
+    revision: str = ""
+    machine: str = ""
 
     def __post_init__(self) -> None:
         if self.measured.tzinfo is None:
@@ -41,9 +46,12 @@ class Entry(Generic[T]):
 
     @property
     def source(self) -> str:
-        """The study, its runs and its age, in words."""
-        runs = self.provenance.runs
-        return f"{self.provenance.study}: {runs:,} run{'' if runs == 1 else 's'}, {age_text(self.age)}"
+        """The study, its runs and its age, in words, and whether it is of another revision or machine."""
+        origin = self.provenance
+        parts = [f"{origin.study}: {origin.runs:,} run{'' if origin.runs == 1 else 's'}", age_text(self.age)]
+        parts += [f"at another revision ({origin.revision[:_SHORT]})"] if origin.revision else []
+        parts += [f"on another machine ({origin.machine})"] if origin.machine else []
+        return ", ".join(parts)
 
 
 def age_text(age: timedelta) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,12 @@ class ImportantOptions:
     options: tuple[str, ...]
     ranking: tuple[str, ...]
     effects: tuple[KnownEffect, ...] = ()
+
+    def among(self, names: Sequence[str]) -> ImportantOptions:
+        """What is known of those options alone."""
+        options, ranking = (tuple(name for name in own if name in names) for own in (self.options, self.ranking))
+        effects = tuple(effect for effect in self.effects if set(effect.options) <= set(names))
+        return replace(self, options=options, ranking=ranking, effects=effects)
 
     @property
     def leading(self) -> tuple[str, ...]:

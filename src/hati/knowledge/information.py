@@ -55,7 +55,7 @@ def by_information(
 
     Compared by the variance of a main effect, interactions / configurations + noise / runs, in which both components
     are pooled over all screenings: a lucky estimate of its own noise makes none of them better. Those of the benchmark
-    as it is defined now precede others; a screening that was recalibrated is left out.
+    as it is defined now precede others, then those on this machine; a screening that was recalibrated is left out.
     """
     replaced = {one.recalibrates for one in screenings if one.complete >= _COMPLETE}
     left = [one for one in screenings if one.provenance.study not in replaced]
@@ -66,7 +66,12 @@ def by_information(
 
     ordered = sorted(
         left,
-        key=lambda one: (one.definition != definition, variance(one), -one.provenance.measured.timestamp()),
+        key=lambda one: (
+            one.definition != definition,
+            bool(one.provenance.machine),
+            variance(one),
+            -one.provenance.measured.timestamp(),
+        ),
     )
     return tuple((one, _reason(one, ordered, variance(one), definition)) for one in ordered)
 
@@ -77,4 +82,6 @@ def _reason(one: MeasuredScreening, ordered: Sequence[MeasuredScreening], varian
         return "the only screening of this space and metric"
     if one.definition == definition and any(other.definition != definition for other in ordered):
         return f"the benchmark is defined as it was then; {made}"
+    if not one.provenance.machine and any(other.provenance.machine for other in ordered):
+        return f"measured on this machine; {made}"
     return f"smallest standard error of an effect ({100.0 * variance**0.5:.2g} %) of {len(ordered)} screenings: {made}"

@@ -29,7 +29,7 @@ from hati.subject import Revisions
 from hati.wiring.campaigns import campaign_of
 from hati.wiring.methods import Asked, is_function, point_of, see_metric, without_revision
 from hati.wiring.pythons import environments_of, interpreter_of
-from hati.wiring.rehearsal import Rehearsal, estimate
+from hati.wiring.rehearsal import Expected, Rehearsal, run_cost
 from hati.wiring.workplace import Announce, Workplace, mute
 
 _MOST_LISTED = 5
@@ -160,13 +160,14 @@ def assure(prepared: PreparedAssertion, announce: Announce = mute, observe: Obse
 def rehearse_assertion(prepared: PreparedAssertion) -> RehearsedAssertion:
     """The rounds that decide at the earliest, and how often each method may be run, without making or storing any."""
     study, place = prepared.study, prepared.place
-    known = {each.name: estimate(place.store, each, 1) for each in _benchmarks(study)}
-    methods = foreseen(study, {name: seconds for name, seconds in known.items() if seconds is not None})
+    known = {each.name: run_cost(place, each) for each in _benchmarks(study)}
+    methods = foreseen(study, {name: entry.value for name, entry in known.items() if entry is not None})
     plan = Plan(study.rehearsed(foreseen_rounds(methods)))
     costs = [each.least_seconds for each in methods]
-    seconds = None if None in costs else sum(cost for cost in costs if cost is not None)
+    whole = sum(cost for cost in costs if cost is not None)
+    expected = None if None in costs else Expected(whole, "by earlier runs of each method")
     reason = _reason(len(methods), len(study.requirements))
-    return RehearsedAssertion(Rehearsal(reason, plan, seconds, place.project.space.names), methods)
+    return RehearsedAssertion(Rehearsal(reason, plan, expected, place.project.space.names), methods)
 
 
 def _reason(methods: int, formulas: int) -> str:

@@ -103,7 +103,7 @@ def rehearse_bisection(prepared: PreparedBisection) -> Rehearsal:
     number, good = counted(len(study.revisions) - 1, "revision"), study.revisions[0]
     reason = f"{number} after {good}, in pairs with it until it is decided"
     most = int(study.budget.runs) if study.budget.runs < float("inf") else len(plan)
-    return Rehearsal(reason, plan, estimate(place.store, study.benchmark, most), place.project.space.names)
+    return Rehearsal(reason, plan, estimate(place, study.benchmark, most), place.project.space.names)
 
 
 def _line(revisions: Revisions, request: BisectionRequest) -> Sequence[Revision]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from hati.core import Assignment, Benchmark, Budget, InputError, generator
 from hati.design.suite import Suite, screening_suite
 from hati.knowledge import REPRESENTATIVES, Coverage, Entry, ImportantOptions, age_text, representative_suite
-from hati.space import count
-from hati.store import Selection, StudyRecord
+from hati.space import Space, count
+from hati.store import StudyRecord
 from hati.studies.gate import Cell
-from hati.wiring.knowing import important_options
+from hati.wiring.knowing import important_options, working_space
+from hati.wiring.rehearsal import run_cost
 from hati.wiring.workplace import Workplace
 
 
@@ -36,8 +36,7 @@ def representatives(
     of at most ``most`` configurations, of the important options of its screenings; without any, the default
     configuration and those listed in ``[check]``, each a stratum.
     """
-    chosen = _benchmarks(place, benchmark)
-    found = [_known(place, each, most, now or datetime.now(UTC)) or _listed(place, each) for each in chosen]
+    found = [_of(place, each, most, now or datetime.now(UTC)) for each in _benchmarks(place, benchmark)]
     return Representatives(
         tuple(cell for cells, _ in found for cell in cells), tuple(coverage for _, coverage in found)
     )
@@ -46,12 +45,11 @@ def representatives(
 def affordable(place: Workplace, benchmark: str | None, budget: Budget, rounds: int) -> int:
     """How many configurations of each benchmark a budget can run ``rounds`` times; without one all there may be."""
     benchmarks = _benchmarks(place, benchmark)
-    runs = budget.runs
+    most = budget.runs // (rounds * len(benchmarks))
     if math.isfinite(budget.seconds):
-        costs = [run.seconds for each in benchmarks for run in place.store.runs(Selection(benchmark=each.name))]
-        cost = statistics.median(costs) if costs else 0.0
-        runs = budget.seconds / cost if cost > 0.0 else math.inf
-    return int(min(REPRESENTATIVES, runs // (rounds * len(benchmarks))))
+        costs = sum(known.value for each in benchmarks if (known := run_cost(place, each)))
+        most = min(most, budget.seconds // (rounds * costs) if costs > 0.0 else math.inf)
+    return int(min(REPRESENTATIVES, most))
 
 
 def _benchmarks(place: Workplace, name: str | None) -> tuple[Benchmark, ...]:
@@ -64,31 +62,39 @@ def _benchmarks(place: Workplace, name: str | None) -> tuple[Benchmark, ...]:
 _Found = tuple[list[Cell], Coverage]
 
 
-def _listed(place: Workplace, benchmark: Benchmark) -> _Found:
-    space, listed = place.project.space, place.project.check.configurations
+def _of(place: Workplace, benchmark: Benchmark, most: int, now: datetime) -> _Found:
+    """The cells of a benchmark, none of which has settings that are known not to work."""
+    space, left_out = working_space(place, benchmark, now)
+    cells, coverage = _known(place, space, benchmark, most, now) or _listed(place, space, benchmark)
+    return cells, replace(coverage, source=f"{coverage.source}; {left_out}") if left_out else coverage
+
+
+def _listed(place: Workplace, space: Space, benchmark: Benchmark) -> _Found:
+    listed = [each for each in place.project.check.configurations if space.valid(each)]
     chosen = tuple(dict.fromkeys((space.default, *listed)))
     varied = [name for name in space.names if len({each.get(name) for each in chosen}) > 1]
     cells = [
         Cell(benchmark, each, Assignment({name: each[name] for name in varied if name in each})) for each in chosen
     ]
     source = "the default configuration" + (" and those of [check]" if len(chosen) > 1 else "")
-    return cells, Coverage(benchmark.name, len(cells), _size(place), (), f"{source}: {benchmark.name} is not screened")
+    return cells, Coverage(benchmark.name, len(cells), _size(space), (), f"{source}: {benchmark.name} is not screened")
 
 
-def _size(place: Workplace) -> int | None:
+def _size(space: Space) -> int | None:
     try:
-        return count(place.project.space)
+        return count(space)
     except InputError:  # constraints too entangled to count
         return None
 
 
-def _known(place: Workplace, benchmark: Benchmark, most: int, now: datetime) -> _Found | None:
-    known = [one for metric in benchmark.metrics if (one := important_options(place, benchmark, metric, now))]
-    measured = _measured_suite(place, benchmark, known, now)
+def _known(place: Workplace, space: Space, benchmark: Benchmark, most: int, now: datetime) -> _Found | None:
+    found = [one for metric in benchmark.metrics if (one := important_options(place, benchmark, metric, now))]
+    known = [replace(one, value=one.value.among(space.names)) for one in found]
+    measured = _measured_suite(place, space, benchmark, known, now)
     if measured is not None:
         suite, source = measured
     else:
-        derived = _derived_suite(place, known, most)
+        derived = _derived_suite(space, known, most)
         if derived is None:
             return None
         suite, source = derived, _sources(known)
@@ -96,7 +102,7 @@ def _known(place: Workplace, benchmark: Benchmark, most: int, now: datetime) -> 
         Cell(benchmark, configuration, suite.strata[owner].setting, float(weight))
         for configuration, owner, weight in zip(suite.configurations, suite.owners, suite.weights, strict=True)
     ]
-    return cells, Coverage(benchmark.name, len(cells), _size(place), suite.options, source)
+    return cells, Coverage(benchmark.name, len(cells), _size(space), suite.options, source)
 
 
 def _sources(known: list[Entry[ImportantOptions]]) -> str:
@@ -105,23 +111,23 @@ def _sources(known: list[Entry[ImportantOptions]]) -> str:
     return f"{which} from {'; '.join(studies)}"
 
 
-def _derived_suite(place: Workplace, known: list[Entry[ImportantOptions]], most: int) -> Suite | None:
+def _derived_suite(space: Space, known: list[Entry[ImportantOptions]], most: int) -> Suite | None:
     """The same for every revision and every seed of a check, as long as the same is known."""
     if not known:
         return None
     rng = generator(0, "representatives", *(one.provenance.study for one in known))
     try:
-        return representative_suite(place.project.space, [one.value for one in known], most, rng)
+        return representative_suite(space, [one.value for one in known], most, rng)
     except InputError:  # constraints too entangled to count
         return None
 
 
 def _measured_suite(
-    place: Workplace, benchmark: Benchmark, known: list[Entry[ImportantOptions]], now: datetime
+    place: Workplace, space: Space, benchmark: Benchmark, known: list[Entry[ImportantOptions]], now: datetime
 ) -> tuple[Suite, str] | None:
     """The newest suite that was measured, unless a later screening found an option important that it has not."""
     spans = place.store.spans()
-    for record in reversed(tuple(_suites(place, benchmark))):
+    for record in reversed(tuple(_suites(place, space, benchmark))):
         if record.id.key not in spans:
             continue
         parameters, last = json.loads(record.id.parameters), spans[record.id.key].last
@@ -131,7 +137,7 @@ def _measured_suite(
         rng = generator(record.id.seed, "suite")
         named = tuple(parameters["options"]), parameters["size"], rng, tuple(parameters["ranking"])
         try:
-            suite = screening_suite(place.project.space, *named)
+            suite = screening_suite(space, *named)
         except InputError:
             continue
         runs = spans[record.id.key].runs
@@ -139,9 +145,8 @@ def _measured_suite(
     return None
 
 
-def _suites(place: Workplace, benchmark: Benchmark) -> Iterator[StudyRecord]:
+def _suites(place: Workplace, space: Space, benchmark: Benchmark) -> Iterator[StudyRecord]:
     """Those of a benchmark over the same space."""
-    space = place.project.space
     own = (benchmark.name, space.digest, list(space.names))
     for record in place.store.studies():
         if record.id.kind == "suite":

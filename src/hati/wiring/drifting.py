@@ -99,9 +99,7 @@ def rehearse_drift(prepared: PreparedDrift) -> Rehearsal:
     """All tasks, without making or storing anything."""
     study, place = prepared.study, prepared.place
     plan = Plan(tuple(study.tasks()))
-    return Rehearsal(
-        _described(study), plan, estimate(place.store, study.benchmark, len(plan)), place.project.space.names
-    )
+    return Rehearsal(_described(study), plan, estimate(place, study.benchmark, len(plan)), place.project.space.names)
 
 
 def _described(study: EffectDriftStudy) -> str:

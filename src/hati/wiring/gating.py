@@ -15,7 +15,7 @@ from hati.subject import Revisions
 from hati.wiring.campaigns import campaign_of
 from hati.wiring.cells import affordable, representatives
 from hati.wiring.references import reference_of
-from hati.wiring.rehearsal import Rehearsal, estimate
+from hati.wiring.rehearsal import Rehearsal, estimate_all
 from hati.wiring.statistics import keep_statistics, statistics_of
 from hati.wiring.workplace import Announce, Workplace, mute
 
@@ -121,11 +121,9 @@ def rehearse_gate(prepared: PreparedGate) -> Rehearsal:
     """All tasks of exploring that there may be, without making or storing anything."""
     study, place = prepared.study, prepared.place
     plan = Plan(study.rehearsed())
-    seconds = [estimate(place.store, benchmark, 1) for benchmark in _benchmarks(study.cells)]
-    known = [each for each in seconds if each is not None]
-    each = sum(known) / len(known) if len(known) == len(seconds) else None
+    expected = estimate_all(place, _benchmarks(study.cells), plan)
     reason = f"{study.revision} against {study.reference}: {_cells_text(study)}, in rounds, until it is decided"
-    return Rehearsal(reason, plan, None if each is None else each * len(plan), place.project.space.names)
+    return Rehearsal(reason, plan, expected, place.project.space.names)
 
 
 def _reference(place: Workplace, revisions: Revisions, revision: Revision, wanted: str | None) -> Revision:

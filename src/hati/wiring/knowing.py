@@ -5,16 +5,35 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hati.core import Benchmark, HatiError, InputError, Metric, conversion
-from hati.knowledge import Entry, ImportantOptions, KnownEffect, MeasuredScreening, Provenance, by_information
+from hati.knowledge import (
+    Entry,
+    ImportantOptions,
+    KnownEffect,
+    MeasuredScreening,
+    Provenance,
+    by_information,
+)
 from hati.store import StudyRecord
-from hati.studies.screening import RELEVANT, AnyScreening, ScreeningConclusion, read_choice
+from hati.studies.screening import (
+    NOTHING_ISOLATED,
+    RELEVANT,
+    AnyScreening,
+    Isolated,
+    ScreeningConclusion,
+    isolated_of,
+    read_choice,
+)
 from hati.studies.screening.tasks import STAGE
 from hati.wiring.stored import study_over
 from hati.wiring.workplace import Workplace
+
+if TYPE_CHECKING:
+    from hati.space import Space
 
 
 def important_options(
@@ -59,18 +78,50 @@ def screened(
     return None
 
 
+def failing_settings(place: Workplace, benchmark: Benchmark, now: datetime | None = None) -> Entry[Isolated] | None:
+    """What the newest screening of the same space on this machine found not to work; None where it all worked."""
+    spans = place.store.spans()
+    records = [record for record in _screenings(place, benchmark) if record.id.key in spans]
+    own = [record for record in records if record.id.machine == place.machine.fingerprint]
+    isolated = isolated_of(own[-1].choice) if own else NOTHING_ISOLATED
+    if not isolated.formulas:
+        return None
+    key, span = own[-1].id.key, spans[own[-1].id.key]
+    age = (now or datetime.now(UTC)) - span.last
+    revision = _other(json.loads(own[-1].id.parameters)["revision"], place.revision)
+    origin = Provenance(key, span.runs, span.last, revision)
+    return Entry(isolated, origin, age, "the newest screening of this space on this machine")
+
+
+def working_space(place: Workplace, benchmark: Benchmark, now: datetime | None = None) -> tuple[Space, str]:
+    """The project's space without settings that are known not to work, and which these are, in words."""
+    from hati.space import narrowed
+
+    known = failing_settings(place, benchmark, now)
+    if known is None:
+        return place.project.space, ""
+    listed = ", ".join(known.value.described)
+    space = narrowed(place.project.space, known.value.formulas)
+    return space, f"left out because it does not work: {listed} (by {known.source})"
+
+
 def _compatible(place: Workplace, benchmark: Benchmark, metric: Metric, revision: str | None) -> Iterator[StudyRecord]:
     """The screenings of a benchmark over the same options and constraints in which the metric was measured."""
+    for record in _screenings(place, benchmark):
+        same = revision in {None, json.loads(record.id.parameters)["revision"]}
+        if same and any(known.name == metric.name for known in record.metrics):
+            yield record
+
+
+def _screenings(place: Workplace, benchmark: Benchmark) -> Iterator[StudyRecord]:
+    """Those of a benchmark over the same options and constraints, whose design was chosen."""
     project = place.project
     own = (project.name, benchmark.name, project.space.digest, list(project.space.names))
     for record in place.store.studies():
-        if record.id.kind != "screening" or not record.choice:
-            continue
-        then = json.loads(record.id.parameters)
-        same = (then["subject"], then["benchmark"], then["space"], then["options"]) == own
-        same = same and revision in {None, then["revision"]}
-        if same and any(known.name == metric.name for known in record.metrics):
-            yield record
+        if record.id.kind == "screening" and record.choice:
+            then = json.loads(record.id.parameters)
+            if (then["subject"], then["benchmark"], then["space"], then["options"]) == own:
+                yield record
 
 
 def _measured(place: Workplace, record: StudyRecord, metric: Metric) -> MeasuredScreening | None:
@@ -86,13 +137,23 @@ def _measured(place: Workplace, record: StudyRecord, metric: Metric) -> Measured
     except InputError:  # the metric had another dimension then, or the choice is not readable
         return None
     return MeasuredScreening(
-        provenance=Provenance(record.id.key, len(values), max(run.started for run, _ in values)),
+        provenance=Provenance(
+            record.id.key,
+            len(values),
+            max(run.started for run, _ in values),
+            _other(parameters["revision"], place.revision),
+            _other(record.id.machine, place.machine.fingerprint),
+        ),
         definition=parameters["definition"],
         configurations=tuple(run.task.configuration for run, _ in values),
         values=np.array(numbers, dtype=np.float64),
         complete=len(values) / planned,
         recalibrates=parameters.get("recalibrates"),
     )
+
+
+def _other(then: str, now: str) -> str:
+    return then if then != now else ""
 
 
 def _important(found: ScreeningConclusion) -> ImportantOptions:

@@ -21,7 +21,7 @@ def rehearse_measurement(
     wanted = Measurement(study, benchmark, configurations, place.revision, Budget.parse(budget))
     plan = Plan(wanted.tasks())
     reason = f"{counted(len(configurations), 'configuration')}, interleaved"
-    return Rehearsal(reason, plan, estimate(place.store, benchmark, len(plan)), place.project.space.names)
+    return Rehearsal(reason, plan, estimate(place, benchmark, len(plan)), place.project.space.names)
 
 
 def measure(

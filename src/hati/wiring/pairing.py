@@ -107,6 +107,4 @@ def rehearse_pairs(prepared: PreparedPairs) -> Rehearsal:
     plan = Plan(study.tasks(study.most_pairs(Evidence())))
     ending = "until it is decided" if contest.rule.kind is Stopping.ANYTIME else "all of them"
     reason = f"pairs of {contest.before} and {contest.after}, each in random order, {ending}"
-    return Rehearsal(
-        reason, plan, estimate(place.store, contest.before.benchmark, len(plan)), place.project.space.names
-    )
+    return Rehearsal(reason, plan, estimate(place, contest.before.benchmark, len(plan)), place.project.space.names)

@@ -216,8 +216,8 @@ def rehearse_recommendation(prepared: PreparedRecommendation) -> Rehearsal:
     """The tasks of the first round that is left, without making or storing anything."""
     place, study = prepared.place, prepared.study
     plan = study.plan(place.store.evidence(study.id))
-    seconds = estimate(place.store, study.benchmark, len(plan))
-    return Rehearsal(f"recommendation from {study.screening}", plan, seconds, place.project.space.names)
+    expected = estimate(place, study.benchmark, len(plan))
+    return Rehearsal(f"recommendation from {study.screening}", plan, expected, place.project.space.names)
 
 
 def stored_recommendation(place: Workplace, found: ScreeningConclusion) -> RecommendationConclusion | None:

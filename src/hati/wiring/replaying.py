@@ -97,8 +97,8 @@ def rehearse_replay(prepared: PreparedReplay) -> Rehearsal:
     """The next tasks, without making or storing anything."""
     study, place = prepared.study, prepared.place
     plan: Plan = study.plan(prepared.evidence())
-    seconds = estimate(place.store, study.cells[0].benchmark, plan.foreseen)
-    return Rehearsal(_described(study), plan, seconds, place.project.space.names)
+    expected = estimate(place, study.cells[0].benchmark, plan.foreseen)
+    return Rehearsal(_described(study), plan, expected, place.project.space.names)
 
 
 def _benchmarks(study: Replay) -> tuple[Benchmark, ...]:

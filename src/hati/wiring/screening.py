@@ -278,8 +278,8 @@ def rehearse(prepared: PreparedScreening) -> Rehearsal:
     else:
         study, known = prepared.study(choice), prepared.evidence().known
         reason, plan = choice.reason, Plan(tuple(task for task in study.tasks if task.id not in known))
-    seconds = estimate(prepared.place.store, prepared.benchmark, len(plan))
-    return Rehearsal(reason, plan, seconds, prepared.place.project.space.names, choice)
+    expected = estimate(prepared.place, prepared.benchmark, len(plan))
+    return Rehearsal(reason, plan, expected, prepared.place.project.space.names, choice)
 
 
 def chosen_metric(benchmark: Benchmark, name: str | None) -> Metric:

@@ -12,10 +12,10 @@ from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, FloatArray, InputError, Metric, Plan, StudyId, conversion, parse_unit
 from hati.design.suite import leading_options, runs_for
 from hati.report import counted
-from hati.space import count
+from hati.space import Space, count
 from hati.studies.suite import LEVELS, MARGIN, SuiteConclusion, SuitePlan, SuiteStudy, suite_id
 from hati.wiring.campaigns import campaign_of
-from hati.wiring.knowing import important_options
+from hati.wiring.knowing import important_options, working_space
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.screening import chosen_metric
 from hati.wiring.stored import of_tables
@@ -89,14 +89,16 @@ def prepare_suite(place: Workplace, request: SuiteRequest, space_file: Path, *, 
     """
     benchmark = place.project.benchmark(request.benchmark)
     metric = chosen_metric(benchmark, request.metric)
-    plan = _planned(place, request, metric)
+    space, left_out = working_space(place, benchmark)
+    plan = _planned(place, space, request, metric)
+    plan = replace(plan, options_from=f"{plan.options_from}; {left_out}") if left_out else plan
     budget = Budget.parse(request.budget) if request.budget else Budget()
     population = _population(request, metric, space_file)
     first = suite_id(
         subject=place.project.name,
         revision=place.revision,
         benchmark=benchmark,
-        space=place.project.space,
+        space=space,
         plan=plan,
         seed=request.seed,
         machine=place.machine.fingerprint,
@@ -109,7 +111,7 @@ def prepare_suite(place: Workplace, request: SuiteRequest, space_file: Path, *, 
             benchmark=benchmark,
             metric=metric,
             revision=place.revision,
-            space=place.project.space,
+            space=space,
             wanted=plan,
             levels=request.levels,
             margin=request.margin,
@@ -139,8 +141,8 @@ def rehearse_suite(prepared: PreparedSuite) -> Rehearsal:
     """The next tasks of a suite campaign, without making or storing anything."""
     known = prepared.evidence().known
     plan = Plan(tuple(task for task in prepared.study.tasks if task.id not in known)).within(prepared.budget)
-    seconds = estimate(prepared.place.store, prepared.benchmark, len(plan))
-    return Rehearsal(_described(prepared.study), plan, seconds, prepared.place.project.space.names)
+    expected = estimate(prepared.place, prepared.benchmark, len(plan))
+    return Rehearsal(_described(prepared.study), plan, expected, prepared.place.project.space.names)
 
 
 def _described(study: SuiteStudy) -> str:
@@ -150,18 +152,18 @@ def _described(study: SuiteStudy) -> str:
     return f"suite: {counted(len(study.suite.configurations), 'configuration')} in {named} of {of}"
 
 
-def _planned(place: Workplace, request: SuiteRequest, metric: Metric) -> SuitePlan:
-    space, budget = place.project.space, Budget.parse(request.budget) if request.budget else Budget()
+def _planned(place: Workplace, space: Space, request: SuiteRequest, metric: Metric) -> SuitePlan:
+    budget = Budget.parse(request.budget) if request.budget else Budget()
     kinds = 2 if request.against == RANDOM else 1
     affordable = int(budget.runs) // kinds if math.isfinite(budget.runs) else RUNS
     size = max(1, min(request.runs or affordable, count(space)))
     blocks = budget.runs // (size * kinds) if math.isfinite(budget.runs) else 1
     repetitions = int(max(1, min(blocks, place.repetitions)))
     plan = SuitePlan((), (), size, repetitions, size if kinds == 2 else 0)
-    return _with_options(plan, place, request, metric)
+    return _with_options(plan, place, space, request, metric)
 
 
-def _with_options(plan: SuitePlan, place: Workplace, request: SuiteRequest, metric: Metric) -> SuitePlan:
+def _with_options(plan: SuitePlan, place: Workplace, space: Space, request: SuiteRequest, metric: Metric) -> SuitePlan:
     """The plan with the options of the strata, those left out, the ranking of all, and where they are from."""
     if request.options is not None:
         if not request.options:
@@ -173,7 +175,7 @@ def _with_options(plan: SuitePlan, place: Workplace, request: SuiteRequest, metr
             f"nothing says which options are important for {metric.name}: this space was not screened",
             fix=f"name them by --options, or screen first{of_tables(place)}",
         )
-    space, found = place.project.space, known.value
+    found = known.value.among(space.names)
     chosen = leading_options(space, found.leading, plan.size)
     left_out = tuple(name for name in found.options if name not in chosen)
     reason = "important" if found.options else "leading, though not shown to be important,"

@@ -14,7 +14,7 @@ from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId
 from hati.space import Space
 from hati.studies.failures import nothing_measured
-from hati.studies.screening import RELEVANT, AnyScreening, Effect, ScreeningConclusion
+from hati.studies.screening import RELEVANT, AnyScreening, Effect, ScreeningConclusion, isolated_of
 from hati.studies.validation import (
     MOST_RUNS,
     Augmenting,
@@ -132,13 +132,20 @@ def prepare_validation(place: Workplace, request: ValidationRequest, *, fresh: b
 def _to_validate(place: Workplace, request: ValidationRequest) -> tuple[AnyScreening, str]:
     """The screening that is asked for; else the most informative one of this revision, or the last one of another."""
     last = stored_screening(place, request.study, request.metric, request.relevant)
-    if request.study is not None:
-        return last, ""
-    known = screened(place, last.benchmark, last.metric, revision=place.revision, relevant=request.relevant)
+    known = None
+    if request.study is None:
+        known = screened(place, last.benchmark, last.metric, revision=place.revision, relevant=request.relevant)
     if known is None:
-        return last, ""
+        return last, _with_left_out(place, last, last.id.key)
     study, _, entry = known
-    return study, f"{entry.source} ({entry.preferred})"
+    return study, _with_left_out(place, study, f"{entry.source} ({entry.preferred})")
+
+
+def _with_left_out(place: Workplace, screening: AnyScreening, source: str) -> str:
+    """The source of what is validated, with the settings that do not work, which its space is without."""
+    [record] = [record for record in place.store.studies() if record.id == screening.id]
+    described = isolated_of(record.choice).described
+    return f"{source}; left out because it does not work: {', '.join(described)}" if described else source
 
 
 def _changes(place: Workplace, evidence: Evidence) -> str:
@@ -224,8 +231,8 @@ def validate(
 def rehearse_validation(prepared: PreparedValidation) -> Rehearsal:
     """The next tasks of a validation, without making or storing anything."""
     plan = prepared.study.plan(prepared.evidence())
-    seconds = estimate(prepared.place.store, prepared.benchmark, len(plan))
-    return Rehearsal(prepared.study.described, plan, seconds, prepared.place.project.space.names)
+    expected = estimate(prepared.place, prepared.benchmark, len(plan))
+    return Rehearsal(prepared.study.described, plan, expected, prepared.place.project.space.names)
 
 
 def runs_of(budget: str) -> int:

@@ -114,6 +114,7 @@ class Isolation:
             self._check_default(outcomes)
             elements = self._fewest(configuration, outcomes)
             if elements:
+                self._check_again(elements, outcomes)
                 listed = " with ".join(f"{name}={setting_text(setting)}" for name, setting in elements)
                 found = Isolated(
                     (*found.formulas, self._excluding(elements)),
@@ -124,12 +125,22 @@ class Isolation:
 
     def _check_default(self, outcomes: _Outcomes) -> None:
         default = self.space.default
-        if outcomes.fails(default):
+        if outcomes.fails(default) and outcomes.fails_again(default):
             message = outcomes.message(default)
             raise MeasurementError(
                 f"the default configuration does not work: {message}",
                 fix="give options defaults that work, or correct the benchmark; `hati runs` lists a project's runs",
             )
+
+    def _check_again(self, elements: tuple[Element, ...], outcomes: _Outcomes) -> None:
+        """See that what is to be excluded failed twice by itself: one failure on the way here may have been by chance.
+
+        Raises:
+            _Unknown: where it failed once.
+        """
+        candidate = self._with(elements)
+        assert candidate is not None
+        outcomes.fails_again(candidate)
 
     def _fewest(self, configuration: Configuration, outcomes: _Outcomes) -> tuple[Element, ...]:
         """The fewest settings that fail with defaults beside them; none where the failure does not come again."""
@@ -202,12 +213,27 @@ class _Unknown(Exception):  # noqa: N818 - it asks for a run
 
 @dataclass(frozen=True)
 class _Outcomes:
-    """What became of configurations: one works where any run of it did, and fails where two runs of it failed."""
+    """What became of configurations: one works where any run of it did, and fails where two runs of it failed.
+
+    On the way to the fewest settings one failure is enough, so that each step costs one run.
+    """
 
     evidence: Evidence
 
     def fails(self, configuration: Configuration) -> bool:
-        """Whether it fails.
+        """Whether it fails, by a run for this or two others.
+
+        Raises:
+            _Unknown: where that is not known yet.
+        """
+        runs = self._by_configuration.get(configuration, ())
+        isolated = any(run.task.stage == STAGE for run in runs)
+        if isolated and all(run.outcome is not Outcome.DONE for run in runs):
+            return True
+        return self.fails_again(configuration)
+
+    def fails_again(self, configuration: Configuration) -> bool:
+        """Whether it fails, by two runs.
 
         Raises:
             _Unknown: where that is not known yet.
@@ -215,8 +241,7 @@ class _Outcomes:
         runs = self._by_configuration.get(configuration, ())
         if any(run.outcome is Outcome.DONE for run in runs):
             return False
-        isolated = any(run.task.stage == STAGE for run in runs)
-        if len(runs) > 1 or isolated:
+        if len(runs) > 1:
             return True
         raise _Unknown(configuration)
 
