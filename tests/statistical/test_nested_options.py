@@ -8,13 +8,13 @@ these programs can mislead.
 from __future__ import annotations
 
 import pytest
-from benchmarks.nested import simulate
+from benchmarks.nested import declared, fraction, simulate
 
 pytestmark = [pytest.mark.statistical, pytest.mark.acceptance]
 
 
 def test_declared_nesting_keeps_to_the_study_wise_level() -> None:
-    found = simulate(declared=True, studies=80)
+    found = simulate(declared, 80)
     assert max(found.inert_option, found.inert_effect) * 80 <= 9
     assert found.credible
     assert found.nested >= 0.95
@@ -22,6 +22,6 @@ def test_declared_nesting_keeps_to_the_study_wise_level() -> None:
 
 
 def test_a_fraction_that_does_not_know_of_it_is_misled() -> None:
-    found = simulate(declared=False, studies=100)
+    found = simulate(fraction, 100)
     assert found.inert_effect >= 0.25
     assert not found.credible
