@@ -64,12 +64,14 @@ TRUE = {("a",), ("b",), ("c",), ("algo",), ("size",), ("b", "c"), ("b", "size")}
 
 
 @cache
-def choice(kind: str, runs: int) -> ModelChoice:
-    return choose_optimal(SPACES[kind], runs, np.random.default_rng(1))
+def choice(kind: str, runs: int, repetitions: int) -> ModelChoice:
+    return replace(choose_optimal(SPACES[kind], runs, np.random.default_rng(1)), repetitions=repetitions)
 
 
-def screened(kind: str, runs: int, third: float, rng: np.random.Generator, noise: float = NOISE) -> Screened:
-    place, chosen = SPACES[kind], choice(kind, runs)
+def screened(
+    kind: str, runs: int, third: float, rng: np.random.Generator, noise: float = NOISE, repetitions: int = 1
+) -> Screened:
+    place, chosen = SPACES[kind], choice(kind, runs, repetitions)
     every = from_levels(chosen.levels, place) * chosen.repetitions
     blocks = np.repeat(np.arange(chosen.repetitions), chosen.configurations)
     values = np.exp([log_value(c, third) + noise * rng.standard_normal() for c in every])
@@ -116,11 +118,12 @@ class Counts:
     named: int
 
 
-def simulated(kind: str, runs: int, third: float, studies: int) -> Counts:
+def simulated(kind: str, runs: int, third: float, studies: int, repetitions: int = 1) -> Counts:
     doubted = refuted = claims = named = 0
     for seed in range(studies):
         rng = np.random.default_rng(5000 + seed)
-        found = concluded(confirming(kind, screened(kind, runs, third, rng), seed), third, rng)
+        start = screened(kind, runs, third, rng, repetitions=repetitions)
+        found = concluded(confirming(kind, start, seed), third, rng)
         assert found.prediction is not None
         assert found.prediction.p_value is not None
         doubted += found.prediction.p_value <= 0.05
@@ -144,7 +147,7 @@ def test_without_other_effects_predictions_hold_and_nothing_true_is_refuted(kind
 @pytest.mark.statistical
 @pytest.mark.acceptance
 def test_an_interaction_of_three_is_named_and_with_repetitions_seen_in_the_predictions() -> None:
-    found = simulated("nested", 80, 0.1, 6)
+    found = simulated("nested", 40, 0.1, 6, repetitions=2)
     assert (found.doubted, found.named) == (6, 6)
     assert found.refuted <= binom.ppf(0.99, found.claims, 0.05)
 

@@ -103,6 +103,11 @@ class Decision(NamedTuple):
         return self.decided.p_value > self.own_level and self.rest.tail.p_value <= self.level * TAIL_PART
 
     @property
+    def leading(self) -> Difference:
+        """What estimate and interval are of."""
+        return self.rest.tail if self.rest is not None and self.of_tail else self.decided
+
+    @property
     def levels(self) -> tuple[Difference, ...]:
         """All that must lie within the margin for two to be the same: the statistic, and the mean too."""
         return (self.decided,) if self.rest is None else (self.decided, self.rest.mean)
@@ -121,11 +126,10 @@ class Decision(NamedTuple):
 
     def change(self, question: Question, better: Better) -> Change:
         """What is told of it; ratios of a first mean of zero are None."""
-        decided, verdict = self.decided, self.verdict(question, better)
+        decided, verdict = self.leading, self.verdict(question, better)
         part = 1.0
         if self.rest is not None:
             part = TAIL_PART if self.of_tail else 1.0 - TAIL_PART
-            decided = self.rest.tail if self.of_tail else decided
         if self.q_value is None:
             return Change(verdict, None if self.scale == 0.0 else _finite(self._ratio(decided.estimate)))
         if self.scale == 0.0:
@@ -151,20 +155,22 @@ class Decision(NamedTuple):
             return needed
         mean = self.rest.mean.runs_needed(alpha, -limit, limit, self.own_level)
         same = None if needed is None or mean is None else max(needed, mean)
-        changed = own.runs_needed(alpha, 0.0, 0.0, self.own_level)
+        changed = None if self._slight(question) else own.runs_needed(alpha, 0.0, 0.0, self.own_level)
         found = min((each for each in (same, changed) if each is not None), default=None)
         return found if found is None or verdict is not Verdict.INCONCLUSIVE else max(found, min(own.runs) + 1)
 
     def verdict(self, question: Question, better: Better) -> Verdict:
-        """The same where two one-sided tests say so, else a change where it is significant over all pairs."""
+        """The same where two one-sided tests say so, else a change where it is significant over all pairs.
+
+        A change that is shown to be within the margin is none, also where the means may differ by more.
+        """
         if self.q_value is None:
             return Verdict.INCONCLUSIVE
         if self._same(question):
             return Verdict.SAME
-        if self.q_value > question.alpha:
+        if self.q_value > question.alpha or self._slight(question):
             return Verdict.INCONCLUSIVE
-        estimate = self.rest.tail.estimate if self.rest is not None and self.of_tail else self.decided.estimate
-        worse = estimate > 0.0 if better is Better.LOWER else estimate < 0.0
+        worse = self.leading.estimate > 0.0 if better is Better.LOWER else self.leading.estimate < 0.0
         return Verdict.SLOWER if worse else Verdict.FASTER
 
     def _same(self, question: Question) -> bool:
@@ -172,6 +178,11 @@ class Decision(NamedTuple):
         if self.scale == 0.0:
             return self.decided.estimate == self.decided.standard_error == 0.0
         return self.within(question) <= question.alpha
+
+    def _slight(self, question: Question) -> bool:
+        """Whether what differs is shown to be within the margin; of a mean of zero nothing is."""
+        limit = question.limit
+        return self.scale != 0.0 and self.leading.within(-limit, limit) <= question.alpha
 
     def _detectable(self, question: Question) -> float:
         """What is significant with the power, and not shown to be within the margin."""

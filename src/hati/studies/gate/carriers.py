@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,13 +48,19 @@ class _Factor:
 
 
 def carriers(
-    benchmark: str, metric: str, configurations: Sequence[Configuration], values: FloatArray, alpha: float
+    benchmark: str,
+    metric: str,
+    configurations: Sequence[Configuration],
+    values: FloatArray,
+    alpha: float,
+    limit: float = 0.0,
 ) -> tuple[Carrier, ...]:
     """The options on whose settings the change depends, one after the other, and what it is at each setting.
 
     ``values`` has shape (rounds, cells): what each round says of the logarithm of each cell's ratio. An option is taken
     where the F test of its main effect on the cells' means, beside those taken before, tells it at alpha, corrected
-    for all options (Holm); its error is how cells differ between rounds.
+    for all options (Holm); its error is how cells differ between rounds. Options at whose settings the change is
+    shown to differ by at most ``limit``, a difference of logarithms, are left out.
     """
     rounds = len(values)
     factors = _factors(configurations)
@@ -62,9 +70,11 @@ def carriers(
     variance, df = cell_noise(values)
     found: list[Carrier] = []
     taken: list[_Factor] = []
-    while len(taken) < len(factors):
-        left = [factor for factor in factors if factor not in taken]
-        p_values = np.array([_p_value(means, taken, factor, variance / rounds, df) for factor in left])
+    error = _Error(variance / rounds, df)
+    while left := [
+        factor for factor in factors if factor not in taken and not _slight(means, taken, factor, error, alpha, limit)
+    ]:
+        p_values = np.array([_p_value(means, taken, factor, error) for factor in left])
         best = int(np.argmin(p_values))
         corrected = float(holm(p_values)[best])
         if not corrected <= alpha:
@@ -88,7 +98,27 @@ def _factors(configurations: Sequence[Configuration]) -> list[_Factor]:
     return found
 
 
-def _p_value(means: FloatArray, taken: Sequence[_Factor], factor: _Factor, variance: float, df: float) -> float:
+class _Error(NamedTuple):
+    """The variance of a cell's mean, and its degrees of freedom."""
+
+    variance: float
+    df: float
+
+
+def _slight(
+    means: FloatArray, taken: Sequence[_Factor], factor: _Factor, error: _Error, alpha: float, limit: float
+) -> bool:
+    """Whether any two settings are shown to differ by at most the limit, beside the factors that are taken."""
+    columns = np.column_stack([np.ones(len(means)), *(one.columns for one in taken), factor.columns])
+    free = len(factor.settings) - 1
+    coded = np.vstack([np.eye(free), -np.ones(free)])
+    weights = np.linalg.pinv(columns)[-free:]
+    differences = np.array([(one - other) @ weights for one, other in combinations(coded, 2)])
+    widths = t_quantile(1.0 - alpha, error.df) * np.sqrt(error.variance) * np.linalg.norm(differences, axis=1)
+    return bool(np.all(np.abs(differences @ means) + widths <= limit))
+
+
+def _p_value(means: FloatArray, taken: Sequence[_Factor], factor: _Factor, error: _Error) -> float:
     """The F test of what a factor explains beside those that are taken; 1 where it has nothing of its own."""
     base = np.column_stack([np.ones(len(means)), *(one.columns for one in taken)])
     more = np.column_stack([base, factor.columns])
@@ -96,9 +126,9 @@ def _p_value(means: FloatArray, taken: Sequence[_Factor], factor: _Factor, varia
     if own == 0:
         return 1.0
     explained = _left(means, base) - _left(means, more)
-    if variance == 0.0:
+    if error.variance == 0.0:
         return 0.0 if explained > 0.0 else 1.0
-    return float(f_above(np.array([max(0.0, explained) / own / variance]), own, df)[0])
+    return float(f_above(np.array([max(0.0, explained) / own / error.variance]), own, error.df)[0])
 
 
 def _left(means: FloatArray, columns: FloatArray) -> float:

@@ -148,7 +148,8 @@ def _carriers(found: Judgement, told: list[Group]) -> Iterator[Carrier]:
         whole = own[:, there]
         whole = whole[~np.isnan(whole).any(axis=1)]
         cells = [found.cells[place] for place, is_there in zip(group.cells, there, strict=True) if is_there]
-        yield from carriers(benchmark, metric, [cell.configuration for cell in cells], whole, found.question.alpha)
+        configurations = [cell.configuration for cell in cells]
+        yield from carriers(benchmark, metric, configurations, whole, found.question.alpha, found.limit(group))
 
 
 def _broken(found: Judgement, reference: Revision, revision: Revision) -> Iterator[Broken]:

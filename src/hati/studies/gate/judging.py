@@ -100,7 +100,7 @@ class Judgement:
     def suspected(self) -> tuple[Group, ...]:
         """What looks changed at first, and not within the margin."""
         looking = (asked.group for asked in self.explored if asked.told(self.level))
-        return tuple(group for group in looking if not self._within(group, self.level))
+        return tuple(group for group in looking if not self._slight(group))
 
     @cached_property
     def confirming(self) -> list[Asked]:
@@ -109,7 +109,8 @@ class Judgement:
 
     def same(self, group: Group) -> bool:
         """Whether exploring shows the change to be within the margin, at alpha."""
-        return self._within(group, self.question.alpha)
+        judged = self.rounds(group, Stage.EXPLORING).judged(self.question.alpha, self.limit(group))
+        return judged is not None and judged.same
 
     def watched(self, group: Group) -> bool:
         """Whether exploring has more to tell of a group: it does not look changed, and might still have.
@@ -138,7 +139,8 @@ class Judgement:
             return Verdict.INCONCLUSIVE
         if whole.same:
             return Verdict.SAME
-        if again.told(self.level) and first.judged.estimate * again.judged.estimate > 0.0:
+        confirmed = again.told(self.level) and first.judged.estimate * again.judged.estimate > 0.0
+        if confirmed and not whole.slight:
             worse = (first.judged.estimate > 0.0) == (group.metric.better is Better.LOWER)
             return Verdict.SLOWER if worse else Verdict.FASTER
         fresh = self.rounds(group, Stage.CONFIRMING).judged(self.question.alpha, self.limit(group))
@@ -186,6 +188,8 @@ class Judgement:
 
     def _to_confirm(self, group: Group, whole: AnyJudged) -> int | None:
         """Those that show a change in both stages; each has the root of the power where neither has yet."""
+        if whole.slight:
+            return None
         change = replace(whole, alpha=self.level, limit=0.0)
         if group in self.suspected:
             fresh = change.pairs_needed(self.level / len(self.suspected))
@@ -207,9 +211,9 @@ class Judgement:
         raw = self.differences(group, Stage.EXPLORING).raw
         return self.question.margin if raw else self.question.limit
 
-    def _within(self, group: Group, alpha: float) -> bool:
-        judged = self.rounds(group, Stage.EXPLORING).judged(alpha, self.limit(group))
-        return judged is not None and judged.same
+    def _slight(self, group: Group) -> bool:
+        judged = self.rounds(group, Stage.EXPLORING).judged(self.level, self.limit(group))
+        return judged is not None and judged.slight
 
     def _share(self, group: Group) -> float:
         """The part of its benchmark's weight."""

@@ -76,7 +76,7 @@ class _Found(NamedTuple):
     def verdict(self) -> Verdict:
         if self.judged.same:
             return Verdict.SAME
-        if self.q_value is None or self.q_value > self.judged.alpha:
+        if self.q_value is None or self.q_value > self.judged.alpha or self.judged.slight:
             return Verdict.INCONCLUSIVE
         if self.judged.estimate * self.judged.strongest <= 0.0:
             return Verdict.INCONCLUSIVE

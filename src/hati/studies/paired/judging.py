@@ -69,6 +69,11 @@ class Judged:
         """Whether the mean is shown to be within the margin."""
         return self.looks > 0 and self._within(self.pairs)
 
+    @property
+    def slight(self) -> bool:
+        """Whether what differs is shown to be within the margin, however clear it is."""
+        return self.same
+
     def detectable(self, power: float) -> float | None:
         """The size of a mean that so many pairs find with that power at their last look alone."""
         if not self.looks:
@@ -132,9 +137,11 @@ class JudgedWithMean:
 
     @cached_property
     def of_tail(self) -> bool:
-        """Whether the tail alone differs."""
+        """Whether the tail alone differs by more than the margin."""
         own, tail = (
-            judged.p_value is not None and self.questions * judged.p_value <= judged.alpha
+            judged.p_value is not None
+            and self.questions * judged.p_value <= judged.alpha
+            and not self._within(judged.differences)
             for judged in (self.own, self.tail)
         )
         return tail and not own
@@ -179,8 +186,12 @@ class JudgedWithMean:
     @property
     def same(self) -> bool:
         """Whether both means are shown to be within the margin."""
-        both = (self.differences, self.means)
-        return all(Judged(values, self.rule, self.alpha, self.limit).same for values in both)
+        return self._within(self.differences) and self._within(self.means)
+
+    @property
+    def slight(self) -> bool:
+        """Whether what differs is shown to be within the margin; the means may not be known to be the same."""
+        return self._within(self.leading.differences)
 
     def detectable(self, power: float) -> float | None:
         """The size of a mean difference of the statistic that so many pairs find with that power."""
@@ -197,8 +208,11 @@ class JudgedWithMean:
             return own.pairs_needed(part, power)
         same = [own.pairs_needed(None, power), mean.pairs_needed(None, power)]
         within = None if None in same else max(each for each in same if each is not None)
-        change = None if part is None else replace(own, limit=0.0).pairs_needed(part, power)
+        change = None if part is None or own.same else replace(own, limit=0.0).pairs_needed(part, power)
         return min((each for each in (within, change) if each is not None), default=None)
+
+    def _within(self, differences: FloatArray) -> bool:
+        return Judged(differences, self.rule, self.alpha, self.limit).same
 
 
 AnyJudged = Judged | JudgedWithMean
