@@ -114,3 +114,11 @@ def test_a_dry_run_says_from_which_runs_it_knows_what_a_run_takes(made: Evolving
     check = " ".join(hati_here("check", "HEAD", "--reference", "HEAD~1").out.split())
     assert f"important options from {study}: 32 runs, " in check
     assert "at another revision (" in check
+
+
+def test_effects_are_compared_in_the_design_of_the_most_informative_screening(made: Evolving, hati_here: Hati) -> None:
+    words = ("compare-effects", "HEAD~1", "HEAD", "--dry-run")
+    assert "a design made for this: main is not screened" in " ".join(hati_here(*words).out.split())
+    best = screened(hati_here, made)
+    assert hati_here("screen", "--budget", "4", "--seed", "2").status == 0
+    assert f"(the design of {best}: 32 runs, " in " ".join(hati_here(*words).out.split())

@@ -6,15 +6,15 @@ import math
 from dataclasses import dataclass, field
 
 from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Configuration, Evidence, InputError, Plan, StudyId
+from hati.core import Benchmark, Budget, Configuration, Evidence, Metric, Plan, StudyId
 from hati.report import counted
 from hati.studies.comparison import Question
 from hati.studies.effect_drift import EffectDrift, EffectDriftStudy, effect_drift_id
 from hati.subject import Revisions
 from hati.wiring.campaigns import campaign_of, never
+from hati.wiring.knowing import screened, working_space
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.screening import ScreeningRequest, chosen_metric, prepare_screening
-from hati.wiring.stored import stored_screening
 from hati.wiring.workplace import Announce, Workplace, mute
 
 ROUNDS = 4
@@ -38,12 +38,13 @@ class DriftRequest:
 
 @dataclass(frozen=True)
 class PreparedDrift:
-    """A study of effect drift that can be measured, resumed or concluded."""
+    """A study of effect drift that can be measured, resumed or concluded; ``source`` says where its design is from."""
 
     place: Workplace
     study: EffectDriftStudy
     budget: Budget
     revisions: Revisions
+    source: str
 
     @property
     def finished(self) -> bool:
@@ -57,7 +58,9 @@ class PreparedDrift:
 
 
 def prepare_drift(place: Workplace, request: DriftRequest, *, fresh: bool) -> PreparedDrift:
-    """Find the campaign to go on with, or number a new one; the design is the last screening's, else one made for this.
+    """Find the campaign to go on with, or number a new one.
+
+    The design is that of the most informative screening, without what is known not to work; else one made for this.
 
     Raises:
         InputError: where there are no such revisions, or the budget has not two rounds.
@@ -66,7 +69,7 @@ def prepare_drift(place: Workplace, request: DriftRequest, *, fresh: bool) -> Pr
     reference, revision = revisions.find(request.reference), revisions.find(request.revision)
     benchmark = place.project.benchmark(request.benchmark)
     metric = chosen_metric(benchmark, request.metric)
-    cells = _design(place, benchmark, metric.name, request.seed)
+    cells, source = _design(place, benchmark, metric, request.seed)
     budget = Budget.parse(request.budget or str(_SIDES * ROUNDS * len(cells)))
     rounds = int(budget.runs // (_SIDES * len(cells))) if math.isfinite(budget.runs) else ROUNDS
     machine = place.machine.fingerprint
@@ -74,7 +77,7 @@ def prepare_drift(place: Workplace, request: DriftRequest, *, fresh: bool) -> Pr
 
     def prepared(study: StudyId) -> PreparedDrift:
         made = EffectDriftStudy(study, benchmark, metric, cells, reference, revision, rounds, request.question)
-        return PreparedDrift(place, made, budget, revisions)
+        return PreparedDrift(place, made, budget, revisions, source)
 
     return campaign_of(place, first, prepared, never, fresh=fresh)
 
@@ -89,7 +92,7 @@ def compare_effects(prepared: PreparedDrift, announce: Announce = mute, observe:
     if prepared.finished:
         return study.conclude(prepared.evidence())
     place.store.begin(study.id, study.benchmark.metrics, place.machine)
-    announce(_described(study))
+    announce(_described(prepared))
     trees = prepared.revisions.trees(place.project.root)
     with place.engine_of_revisions((study.benchmark,), trees, announce) as engine:
         return campaign(study, engine, place.store, prepared.budget, observe)
@@ -99,21 +102,24 @@ def rehearse_drift(prepared: PreparedDrift) -> Rehearsal:
     """All tasks, without making or storing anything."""
     study, place = prepared.study, prepared.place
     plan = Plan(tuple(study.tasks()))
-    return Rehearsal(_described(study), plan, estimate(place, study.benchmark, len(plan)), place.project.space.names)
+    return Rehearsal(_described(prepared), plan, estimate(place, study.benchmark, len(plan)), place.project.space.names)
 
 
-def _described(study: EffectDriftStudy) -> str:
-    cells = counted(len(study.configurations), "configuration")
-    return f"{study.revision} against {study.reference}: {cells} in {counted(study.rounds, 'round')}"
+def _described(prepared: PreparedDrift) -> str:
+    study, cells = prepared.study, counted(len(prepared.study.configurations), "configuration")
+    rounds = counted(study.rounds, "round")
+    return f"{study.revision} against {study.reference}: {cells} ({prepared.source}) in {rounds}"
 
 
-def _design(place: Workplace, benchmark: Benchmark, metric: str, seed: int) -> tuple[Configuration, ...]:
-    try:
-        known = stored_screening(place, None, metric, 0.0)
-        if known.benchmark.name == benchmark.name:
-            return tuple(dict.fromkeys(known.configurations))
-    except InputError:
-        pass
+def _design(place: Workplace, benchmark: Benchmark, metric: Metric, seed: int) -> tuple[tuple[Configuration, ...], str]:
+    """The configurations, and where they are from."""
+    known = screened(place, benchmark, metric)
+    if known is not None:
+        study, _, entry = known
+        space, left_out = working_space(place, benchmark)
+        cells = tuple(dict.fromkeys(each for each in study.configurations if space.valid(each)))
+        return cells, "; ".join(filter(None, (f"the design of {entry.source}", left_out)))
     runs = _DESIGN_RUNS * max(1, len(place.project.space.names))
-    prepared = prepare_screening(place, ScreeningRequest(metric, str(runs), seed, benchmark.name), fresh=True)
-    return tuple(dict.fromkeys(prepared.study(prepared.choice or prepared.chosen(runs)).configurations))
+    prepared = prepare_screening(place, ScreeningRequest(metric.name, str(runs), seed, benchmark.name), fresh=True)
+    made = prepared.study(prepared.choice or prepared.chosen(runs)).configurations
+    return tuple(dict.fromkeys(made)), f"a design made for this: {benchmark.name} is not screened"
