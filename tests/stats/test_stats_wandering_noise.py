@@ -116,3 +116,18 @@ def test_a_level_recurs_from_the_third_return_on(returns: int, recurs: bool) -> 
 def test_noise_has_no_levels_that_recur() -> None:
     rng = np.random.default_rng(5)
     assert all(alternation(rng.normal(size=100)) is None for _ in range(50))
+
+
+@pytest.mark.filterwarnings("error")
+def test_levels_without_noise_recur_as_others_do() -> None:
+    assert alternation(np.zeros(60)) is None
+    assert alternation(np.repeat([0.0, 1.0], 30)) is None
+    found = alternation(np.repeat([0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0], 10))
+    assert found is not None
+    assert (found.low, found.high, found.regained) == (0.0, 1.0, 3)
+
+
+@pytest.mark.filterwarnings("error")
+def test_ticks_have_no_levels_that_recur() -> None:
+    rng = np.random.default_rng(6)
+    assert all(alternation(np.asarray(rng.random(100) < 0.1, dtype=np.float64)) is None for _ in range(50))

@@ -206,6 +206,61 @@ def test_the_strata_that_changed_are_named_by_their_options() -> None:
     assert dict(affected["r05"].settings) == {}
 
 
+def test_strata_are_those_of_a_benchmark() -> None:
+    """Two benchmarks with the same strata: one changes where ``a`` is on, the other where it is off."""
+    other = replace(MAIN, name="other")
+    cells = [
+        Cell(benchmark, Configuration({"a": a}), Assignment({"a": a}))
+        for benchmark in (MAIN, other)
+        for a in (False, True)
+    ]
+    line = LINE[:10]
+    study = Replay(replay_id(cells, line, 3, Order.INTERLEAVED, 1, "m"), line, tuple(cells), 3, Order.INTERLEAVED)
+
+    def value(task: Task) -> Mapping[str, Sequence[float]]:
+        changed = place(task) >= 5 and task.configuration["a"] == (task.benchmark == "main")
+        noise = np.random.default_rng(int(task.id[:12], 16)).normal(0.0, 0.01)
+        return {"time": [(1.5 if changed else 1.0) * float(np.exp(noise))]}
+
+    found = campaign(study, FakeEngine(value), MemoryStore(), Budget())
+    affected = affected_strata(histories(found.series))
+    assert [(one.position, one.benchmark, one.of, dict(one.settings)) for one in affected] == [
+        ("r05", "main", 2, {"a": True}),
+        ("r05", "other", 2, {"a": False}),
+    ]
+
+
+def test_the_error_of_cells_that_vary_unequally_has_few_degrees_of_freedom() -> None:
+    """Of eight cells one varies ten times as much as the others: its four degrees of freedom count."""
+    cells = [Cell(MAIN, Configuration({"a": number}), Assignment()) for number in range(8)]
+    line = LINE[:2]
+    study = Replay(replay_id(cells, line, 3, Order.INTERLEAVED, 1, "m"), line, tuple(cells), 3, Order.INTERLEAVED)
+
+    def value(task: Task) -> Mapping[str, Sequence[float]]:
+        noise = np.random.default_rng(int(task.id[:12], 16)).normal(0.0, 0.01)
+        return {"time": [float(np.exp((10.0 if task.configuration["a"] == 0 else 1.0) * noise))]}
+
+    [series] = campaign(study, FakeEngine(value), MemoryStore(), Budget()).series
+    assert 4.0 <= series.freedom < 8.0
+
+
+def test_cells_with_unequal_numbers_of_runs_are_weighted_by_them() -> None:
+    """Cells of one run take the variance of the others; a failure leaves fewer runs of a cell."""
+    engine = FakeEngine(
+        lambda task: (
+            "away"
+            if task.repetition and (task.configuration["a"] or place(task) % 2)
+            else {"time": [1.0 + 0.01 * task.repetition]}
+        )
+    )
+    found = campaign(replay(), engine, MemoryStore(), Budget())
+    [whole, off, on] = found.series
+    assert whole.freedom == off.freedom == pytest.approx(20.0)
+    assert on.freedom == 0.0
+    assert off.errors[1] == pytest.approx(off.errors[0] * 3.0**0.5, rel=0.02)
+    assert whole.errors[1] > whole.errors[0] > 0.5 * off.errors[0]
+
+
 def test_what_sessions_vary_by_is_no_change_where_revisions_follow_each_other() -> None:
     """Newest first, each revision is a session of its own; interleaved they share all sessions."""
     sessions = np.random.default_rng(6).normal(0.0, 0.03, 20)

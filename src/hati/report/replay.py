@@ -41,6 +41,7 @@ def replay_json(found: Replayed, concluded: Sequence[HistoryConclusion]) -> Plai
 def _affected_json(found: Affected) -> Plain:
     return {
         "position": found.position,
+        "benchmark": found.benchmark,
         "metric": found.metric,
         "strata": [dict(stratum) for stratum in found.strata],
         "of": found.of,
@@ -53,9 +54,15 @@ def affected_tables(concluded: Sequence[HistoryConclusion]) -> list[Table]:
     found = affected_strata(concluded)
     if not found:
         return []
-    columns = (Column("at"), Column("metric"), Column("strata", None, Align.RIGHT), Column("where"))
+    columns = (
+        Column("at"),
+        Column("benchmark"),
+        Column("metric"),
+        Column("strata", None, Align.RIGHT),
+        Column("where"),
+    )
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (each.position, each.metric, f"{len(each.strata)} of {each.of}", _where(each)) for each in found
+        (each.position, each.benchmark, each.metric, f"{len(each.strata)} of {each.of}", _where(each)) for each in found
     )
     return [Table("Strata that changed", columns, rows, ())]
 

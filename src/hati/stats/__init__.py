@@ -71,6 +71,7 @@ from hati.stats.multiple import adaptive_benjamini_hochberg, benjamini_hochberg,
 from hati.stats.nested_variance import NestedVariance, nested_variance
 from hati.stats.normal_scores import normal_scores
 from hati.stats.outliers import drawn_in
+from hati.stats.pooled_variance import pooled_variance, satterthwaite
 from hati.stats.position_steps import (
     FEWEST_DIFFERENCES,
     Positions,
@@ -94,6 +95,7 @@ from hati.stats.power import (
 )
 from hati.stats.proportions import Proportion, clustered_proportion, proportion, sign_test
 from hati.stats.quotients import quotient_interval
+from hati.stats.resolution import resolution
 from hati.stats.runs_to_decide import BoundTest, PlannedTest, fewest_runs, looks_to_decide, runs_to_decide
 from hati.stats.segments import Segments, segments
 from hati.stats.skewed_t import skewed_t_above, skewed_t_critical
@@ -220,6 +222,7 @@ __all__ = [
     "normal_scores",
     "normal_tails",
     "place_interval",
+    "pooled_variance",
     "position_steps",
     "power_by_lenth",
     "power_by_pure_error",
@@ -232,7 +235,9 @@ __all__ = [
     "range_covered",
     "rank_by_explained",
     "rank_trend",
+    "resolution",
     "runs_to_decide",
+    "satterthwaite",
     "segments",
     "shapiro_wilk",
     "side_means",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
 from hati.core import FloatArray
+from hati.stats.resolution import resolution
 
 REGAINED = 3
 """A level that was left and regained so often recurs: more of the same is to be expected."""
@@ -43,18 +44,19 @@ def alternation(values: FloatArray) -> Alternation | None:
     Values and levels are matched by the path with the smallest sum of squares, outliers drawn in, and a penalty of
     1.5 log n variances for each change (Viterbi's algorithm), levels and path in turn. Levels are two standard
     deviations apart or more, stays last three values or more in the mean, and twice the logarithm of the likelihood
-    gains 2 log n for each change against a single level.
+    gains 2 log n for each change against a single level. The standard deviation is at least half the resolution.
 
     Args:
         values: shape (n,), in the order of time.
     """
     smooth = median_filter(values, 5, mode="nearest")
+    least = 0.5 * resolution(values)
+    if least == 0.0:
+        return None
     levels = _two_means(smooth)
     above = values > np.mean(levels)
     for _ in range(_ROUNDS):
-        deviation = _MAD * float(np.median(np.abs(values - np.where(above, levels[1], levels[0]))))
-        if deviation <= 0.0:
-            break
+        deviation = max(_MAD * float(np.median(np.abs(values - np.where(above, levels[1], levels[0])))), least)
         moved = _path(values, levels, deviation)
         if moved.all() or not moved.any():
             return None
@@ -71,7 +73,7 @@ def alternation(values: FloatArray) -> Alternation | None:
         float(np.mean(np.square(np.minimum(np.abs(values - level) / deviation, _FAR))))
         for level in (np.median(values), np.where(above, levels[1], levels[0]))
     ]
-    if len(values) * math.log(squares[0] / squares[1]) < 2.0 * changes * math.log(len(values)):
+    if squares[1] * len(values) ** (2.0 * changes / len(values)) > squares[0]:
         return None
     return Alternation(*levels, above, changes // 2)
 

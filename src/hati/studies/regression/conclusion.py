@@ -114,7 +114,8 @@ class HistoryConclusion:
     """Where one series changed, and whether it creeps. ``alpha`` is the level that this series was tested at.
 
     ``assumptions`` says what the series is too short to estimate; ``recurring`` has levels that are no change;
-    ``stratum`` has the options' settings that the series is of, empty where it is of all.
+    ``stratum`` has the options' settings that the series is of, empty where it is of all; ``benchmark`` is as in the
+    series.
     """
 
     name: str
@@ -134,3 +135,4 @@ class HistoryConclusion:
     assumptions: tuple[str, ...] = ()
     recurring: Recurring | None = None
     stratum: Assignment = field(default_factory=Assignment)
+    benchmark: str = ""

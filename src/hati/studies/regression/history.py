@@ -24,7 +24,7 @@ from hati.studies.regression.levels import Levels, Step
 from hati.studies.regression.long import Values, long_levels
 from hati.studies.regression.series import Series
 from hati.studies.regression.short import is_short, short_levels
-from hati.studies.regression.spikes import with_spikes
+from hati.studies.regression.spikes import confirmed_spikes, with_spikes
 
 ALPHA = 0.05
 
@@ -87,14 +87,23 @@ def history(series: Series, alpha: float = ALPHA, baseline: str | None = None) -
         assumptions=found.assumptions,
         recurring=_recurring(found),
         stratum=series.stratum,
+        benchmark=series.benchmark,
     )
 
 
 def _levels(series: Series, alpha: float) -> Levels:
     if is_short(series):
         return short_levels(series, alpha)
-    found = long_levels(Values(series.values, series.machines, alpha, series.dependence))
-    return with_spikes(series, found, alpha)
+    values = Values(series.values, series.machines, alpha, series.dependence)
+    found = long_levels(values)
+    spikes = confirmed_spikes(series, found, alpha)
+    if not spikes.any():
+        return found
+    leveled = np.where(spikes > 0, series.values - found.residuals_without(spikes > 0), series.values)
+    apart = long_levels(replace(values, values=leveled))  # a spike hides steps near it
+    apart = replace(apart, straight=apart.straight + series.values - leveled)
+    again = confirmed_spikes(series, apart, alpha)
+    return with_spikes(series, apart, again) if again.any() else with_spikes(series, found, spikes)
 
 
 def _recurring(found: Levels) -> Recurring | None:

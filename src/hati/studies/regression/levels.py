@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hati.core import FloatArray
 from hati.stats import Alternation
@@ -51,10 +52,14 @@ class Levels:
     @property
     def residuals(self) -> FloatArray:
         """What is left without levels and line."""
-        counts = np.bincount(self.strata)
-        return np.asarray(
-            self.straight - (np.bincount(self.strata, self.straight) / np.maximum(counts, 1))[self.strata]
-        )
+        return self.residuals_without(np.zeros(len(self.straight), dtype=np.bool_))
+
+    def residuals_without(self, left_out: NDArray[np.bool_]) -> FloatArray:
+        """The same, levels being means of other values than these; of these alone where a level has no others."""
+        kept = ~left_out | ~np.isin(self.strata, self.strata[~left_out])
+        counts = np.bincount(self.strata, kept)
+        means = np.bincount(self.strata, self.straight * kept) / np.maximum(counts, 1.0)
+        return np.asarray(self.straight - means[self.strata])
 
     @property
     def places(self) -> tuple[int, ...]:

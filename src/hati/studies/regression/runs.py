@@ -8,11 +8,12 @@ from itertools import pairwise
 import numpy as np
 
 from hati.core import FloatArray
+from hati.stats import pooled_variance
 
 _MOST_TOGETHER = 0.1
 
 
-def run_errors(runs: Sequence[Sequence[Sequence[float]]], values: FloatArray) -> tuple[FloatArray, int]:
+def run_errors(runs: Sequence[Sequence[Sequence[float]]], values: FloatArray) -> tuple[FloatArray, float]:
     """The standard errors of positions' values, shape (n,), and their degrees of freedom; none without several runs.
 
     The value of a position is the mean of the means of its groups (machines). The variance of a run is pooled over all
@@ -22,18 +23,14 @@ def run_errors(runs: Sequence[Sequence[Sequence[float]]], values: FloatArray) ->
         runs: for each position and group the values of its runs.
         values: of each position, in the metric's unit, shape (n,).
     """
-    freedom = sum(len(group) - 1 for position in runs for group in position)
-    if freedom == 0:
-        return np.zeros(0), 0
-    positive = all(value > 0.0 for position in runs for group in position for value in group)
-    squares = 0.0
-    for position in runs:
-        for group in position:
-            own = np.log(group) if positive else np.asarray(group, dtype=np.float64)
-            squares += float(np.sum(np.square(own - own.mean())))
+    groups = [np.asarray(group, dtype=np.float64) for position in runs for group in position]
+    positive = min(float(group.min()) for group in groups) > 0.0
+    found = pooled_variance([np.log(group) for group in groups] if positive else groups)
+    if not found.freedom:
+        return np.zeros(0), 0.0
     of_runs = np.array([sum(1.0 / len(group) for group in position) / len(position) ** 2 for position in runs])
-    errors = np.sqrt(squares / freedom * of_runs)
-    return np.asarray(errors * values if positive else errors), freedom
+    errors = np.sqrt(found.variance * of_runs)
+    return np.asarray(errors * values if positive else errors), found.freedom
 
 
 def interleaved(positions: Sequence[object]) -> bool:

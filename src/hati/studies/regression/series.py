@@ -24,7 +24,7 @@ class Series:
     freedom; both are empty and 0 where no position has several runs. ``dependence`` is how the noise is correlated:
     estimated, unless the order of measuring says. Where it is independent and there are errors, the runs of different
     positions were interleaved, and positions vary by nothing else. ``stratum`` has the options' settings that the
-    values are of, empty where they are of all.
+    values are of, empty where they are of all; ``benchmark`` is the benchmark's name where it is one of several.
 
     Raises:
         InputError: where there are too few positions to find a change.
@@ -38,8 +38,9 @@ class Series:
     runs: NDArray[np.intp]
     dependence: Dependence = Dependence.ESTIMATED
     errors: FloatArray = field(default_factory=lambda: np.zeros(0))
-    freedom: int = 0
+    freedom: float = 0.0
     stratum: Assignment = field(default_factory=Assignment)
+    benchmark: str = ""
 
     def __post_init__(self) -> None:
         if not len(self.positions) == len(self.values) == len(self.machines) == len(self.runs):

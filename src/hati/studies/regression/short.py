@@ -16,9 +16,12 @@ from hati.stats import (
     clipped_around_neighbours,
     detectable_position_step,
     position_steps,
+    resolution,
     spread_between,
     spread_freedom,
 )
+from hati.stats.least_squares import Index
+from hati.studies.regression.agreeing import PlacedStep, agreed
 from hati.studies.regression.levels import Levels, Step
 from hati.studies.regression.series import Series
 
@@ -51,64 +54,118 @@ _LARGEST = 500.0
 
 def is_short(series: Series) -> bool:
     """Whether positions are compared with each other, and no noise over time is looked for."""
-    if len(np.unique(series.machines)) > 1:
-        return False
     return len(series) < SHORTEST_LONG or (series.freedom > 0 and series.dependence is Dependence.INDEPENDENT)
 
 
 def short_levels(series: Series, alpha: float) -> Levels:
-    """Find the steps between positions.
+    """Find the steps between the positions of each machine that has several, at its part of alpha.
 
     How much positions vary is that of their runs where these were interleaved; else what successive positions differ
     by, and not less than their runs. Where there are too few of them, that of the runs, which assumes that positions
-    do not vary beyond these.
+    do not vary beyond these. A step that several machines agree on is one.
     """
     scale = _Scale(bool((series.values > 0.0).all()))
-    positions, assumptions = _positions(series, scale)
-    found = position_steps(positions, alpha)
-    size = len(series)
-    times = np.arange(size) - 0.5 * (size - 1)
-    slope = found.slope * (float(np.median(series.values)) if scale.logarithmic else 1.0)
-    detectable = scale.change(detectable_position_step(positions, alpha), abs(float(np.median(series.values))))
+    middle = float(np.median(series.values))
+    noise = _Noise.of(series, scale)
+    compared = noise.compared
+    own = alpha / max(len(compared), 1)
+    found = [(places, position_steps(noise.positions(places), own)) for places in compared]
+    steps = [_placed(step, places, len(compared), scale) for places, steps in found for step in steps.steps]
+    slope = next((each.slope for _, each in sorted(found, key=lambda one: -len(one[0])) if each.slope), 0.0)
+    slope *= middle if scale.logarithmic else 1.0
+    strata = series.machines * len(series)
+    for places, each in found:
+        strata[places] += each.strata
+    detectable = [detectable_position_step(noise.positions(places), own) for places in compared]
+    change = scale.change(min(detectable), abs(middle)) if detectable else math.inf
     return Levels(
-        steps=tuple(_step(step, scale) for step in found.steps),
+        steps=agreed(steps),
         slope=slope,
-        straight=np.asarray(series.values - slope * times),
-        strata=found.strata,
+        straight=np.asarray(series.values - slope * (np.arange(len(series)) - 0.5 * (len(series) - 1))),
+        strata=np.asarray(np.unique(strata, return_inverse=True)[1], dtype=np.intp),
         phi=0.0,
         persistence=0.0,
-        detectable=detectable if detectable < _MOST * abs(float(np.median(series.values))) else None,
-        assumptions=assumptions,
+        detectable=change if change < _MOST * abs(middle) else None,
+        assumptions=noise.assumptions,
     )
 
 
 _MOST = 1e3
+_INDEPENDENT = "the noise of a position says nothing of the next one's: fewer than 30 positions cannot show it"
+_FEW = "positions vary by nothing but their runs: too few of them to estimate how sessions, layouts or days vary"
 
 
-def _positions(series: Series, scale: _Scale) -> tuple[Positions, tuple[str, ...]]:
-    values = scale.of(series.values)
-    confirmed = np.asarray(series.runs > 1, dtype=np.bool_)
-    by_runs = scale.errors(series.errors, series.values) if series.freedom else np.zeros(len(series))
-    if series.dependence is Dependence.INDEPENDENT and series.freedom:
-        return Positions(values, by_runs, series.freedom, confirmed), ()
-    independent = "the noise of a position says nothing of the next one's: fewer than 30 positions cannot show it"
-    assumed = () if series.dependence is Dependence.INDEPENDENT else (independent,)
-    if series.freedom and len(series) <= FEWEST_DIFFERENCES:
-        few = "positions vary by nothing but their runs: too few of them to estimate how sessions, layouts or days vary"
-        return Positions(values, by_runs, series.freedom, confirmed), (few,)
-    between = spread_between(values)
-    errors = _combined(between, by_runs)
-    kept = values if confirmed.all() else clipped_around_neighbours(values)
-    return Positions(kept, errors, spread_freedom(len(series)), confirmed, surcharge=1.0), assumed
+@dataclass(frozen=True, eq=False)
+class _Noise:
+    """What positions vary by: ``values`` and the errors ``by_runs`` are on a scale, ``machines`` the places of each."""
+
+    series: Series
+    values: FloatArray
+    by_runs: FloatArray
+    machines: tuple[Index, ...]
+
+    @classmethod
+    def of(cls, series: Series, scale: _Scale) -> _Noise:
+        by_runs = scale.errors(series.errors, series.values) if series.freedom else np.zeros(len(series))
+        places = tuple(np.flatnonzero(series.machines == machine) for machine in np.unique(series.machines))
+        return cls(series, scale.of(series.values), by_runs, places)
+
+    @property
+    def compared(self) -> list[Index]:
+        """Of the machines whose positions can be compared."""
+        return [own for own in self.machines if len(own) > 1 and (self.series.freedom or self._between(own))]
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        alone = sum(map(len, self.machines)) - sum(map(len, self.compared))
+        apart = (f"nothing of the positions of machines with too few of them: {alone}",) if alone else ()
+        if self._independent:
+            return apart
+        few = self.series.freedom and any(self._between(own) is None for own in self.compared)
+        return (_FEW if few else _INDEPENDENT, *apart)
+
+    def positions(self, own: Index) -> Positions:
+        """Those of one machine."""
+        values, by_runs, freedom = self.values[own], self.by_runs[own], self.series.freedom
+        confirmed = np.asarray(self.series.runs[own] > 1, dtype=np.bool_)
+        spread = None if self._independent else self._between(own)
+        if spread is None:
+            return Positions(values, by_runs, freedom, confirmed)
+        between, differences = spread
+        beyond = max(between**2 - float(np.median(np.square(by_runs))), 0.0)
+        errors = np.sqrt(beyond + np.square(by_runs))
+        kept = values if confirmed.all() else clipped_around_neighbours(values, between)
+        least = min(spread_freedom(differences), freedom or math.inf)
+        return Positions(kept, np.asarray(errors), least, confirmed, surcharge=1.0)
+
+    @property
+    def _independent(self) -> bool:
+        return self.series.dependence is Dependence.INDEPENDENT and self.series.freedom > 0
+
+    def _between(self, own: Index) -> tuple[float, int] | None:
+        """By how many successive differences of this machine, or else of all; None of too few."""
+        runs_vary = not self.series.freedom or bool(self.by_runs.any())
+        tick = resolution(self.values) if runs_vary else 0.0
+        for machines in ([own], self.machines):
+            differences = sum(len(each) - 1 for each in machines)
+            if differences >= FEWEST_DIFFERENCES:
+                return spread_between([self.values[each] for each in machines], tick), differences
+        return None
 
 
-def _combined(between: float, by_runs: FloatArray) -> FloatArray:
-    """Standard errors with the variance between positions that successive differences show beyond the runs'."""
-    beyond = max(between**2 - float(np.median(np.square(by_runs))), 0.0)
-    return np.asarray(np.sqrt(beyond + np.square(by_runs)))
-
-
-def _step(step: PositionStep, scale: _Scale) -> Step:
+def _placed(step: PositionStep, places: Index, machines: int, scale: _Scale) -> PlacedStep:
     before = scale.back(step.before)
     low, high = (scale.change(bound, before) for bound in step.interval)
-    return Step(step.index, step.indexes, before, scale.back(step.after), (low, high), step.p_value)
+    first, last = step.indexes
+    return PlacedStep(
+        Step(
+            index=int(places[step.index]),
+            indexes=(int(places[first]), int(places[last])),
+            before=before,
+            after=scale.back(step.after),
+            interval=(low, high),
+            p_value=min(1.0, machines * step.p_value),
+        ),
+        after=int(places[first - 1]),
+        machines=frozenset({int(places[0])}),
+    )

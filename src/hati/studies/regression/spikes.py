@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from hati.stats import REGAINED, spread_freedom, t_quantile, t_two_sided
+from hati.core import FloatArray
+from hati.stats import REGAINED, resolution, spread_freedom, t_quantile, t_two_sided
+from hati.stats.least_squares import Index
 from hati.studies.regression.levels import Levels, Step
 from hati.studies.regression.series import Series
 
@@ -16,44 +18,55 @@ _APART = 2.0
 _MAD = 1.4826  # of a normal distribution: its standard deviation by the median of absolute deviations
 
 
-def with_spikes(series: Series, found: Levels, alpha: float) -> Levels:
-    """The levels with a step to each spike that several runs confirm, and one back.
+def confirmed_spikes(series: Series, found: Levels, alpha: float) -> Index:
+    """The number of the spike of each position, counted from 1, shape (n,); 0 where there is none.
 
-    A position is a spike where its distance from its level is significant at a fifth of alpha, corrected for all
+    A position is on a spike where its distance from its level is significant at a fifth of alpha, corrected for all
     positions, by Student's t of the positions' robust standard deviation; and where spikes are twice as far off as
-    anything else is: positions with heavy tails have none. More than three of them recur, and are outliers.
+    anything else is: positions with heavy tails have none. Neighbours on the same side of their levels are one spike.
+    More than two of them recur, and are outliers.
     """
+    none = np.zeros(len(series), dtype=np.intp)
     if not series.freedom or len(series) < 3:
-        return found
-    residuals = found.residuals
-    deviation = max(_MAD * float(np.median(np.abs(residuals))), float(np.median(series.errors)))
+        return none
+    deviation = _deviation(series, found)
     if deviation <= 0.0:
-        return found
-    freedom = spread_freedom(len(series))
-    distances = np.abs(residuals) / deviation
-    chances = len(series) * t_two_sided(distances, freedom)
-    spikes = (chances <= _PART * alpha) & (series.runs > 1)
+        return none
+    distances = np.abs(found.residuals) / deviation
+    spikes = (_chances(distances) <= _PART * alpha) & (series.runs > 1)
     if not spikes.any() or distances[spikes].min() < _APART * distances[~spikes].max(initial=0.0):
-        return found
-    starts = np.flatnonzero(spikes & ~np.concatenate([[False], spikes[:-1]]))
-    stops = np.flatnonzero(spikes & ~np.concatenate([spikes[1:], [False]])) + 1
-    if len(starts) >= REGAINED:
-        return found
-    margin = t_quantile(0.975, freedom) * deviation
-    steps = list(found.steps)
-    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-        level = float(series.values[start] - residuals[start])
-        spike = float(series.values[start:stop].mean())
-        error = margin * math.sqrt(1.0 / (stop - start))
-        chance = min(1.0, float(chances[start:stop].max()) / _PART)
-        steps = [step for step in steps if not start <= step.index <= stop]
-        if start > 0:
-            steps.append(_step(start, level, spike, error, chance))
-        if stop < len(series):
-            steps.append(_step(stop, spike, level, error, chance))
+        return none
+    sides = np.where(spikes, np.sign(found.residuals), 0.0)
+    starts = (sides != 0.0) & (np.diff(sides, prepend=0.0) != 0.0)
+    return none if starts.sum() >= REGAINED else np.where(spikes, np.cumsum(starts), 0)
+
+
+def with_spikes(series: Series, found: Levels, spikes: Index) -> Levels:
+    """The levels with a step to each of these spikes, and one to the level that follows it."""
+    deviation = _deviation(series, found)
+    chances = _chances(np.abs(found.residuals) / deviation) / _PART
+    margin = t_quantile(0.975, spread_freedom(len(series) - 1)) * deviation
+    path = series.values - found.residuals_without(spikes > 0)
+    variances, chance = np.zeros(len(series)), np.ones(len(series))
+    for number in range(1, int(spikes.max()) + 1):
+        own = spikes == number
+        path[own], variances[own], chance[own] = series.values[own].mean(), 1.0 / own.sum(), chances[own].max()
+    steps = [step for step in found.steps if spikes[step.index] == spikes[step.index - 1] == 0]
+    for place in (np.flatnonzero(np.diff(spikes)) + 1).tolist():
+        before, after = float(path[place - 1]), float(path[place])
+        error = margin * math.sqrt(float(variances[place - 1 : place + 1].sum()))
+        interval = (after - before - error, after - before + error)
+        p_value = min(1.0, float(chance[place - 1 : place + 1].min()))
+        steps.append(Step(place, (place, place), before, after, interval, p_value))
     return replace(found, steps=tuple(sorted(steps, key=lambda step: step.index)))
 
 
-def _step(index: int, before: float, after: float, margin: float, chance: float) -> Step:
-    change = after - before
-    return Step(index, (index, index), before, after, (change - margin, change + margin), chance)
+def _deviation(series: Series, found: Levels) -> float:
+    """That of positions about their levels: at least that of their runs, and of rounding."""
+    robust = _MAD * float(np.median(np.abs(found.residuals)))
+    return max(robust, float(np.median(series.errors)), resolution(series.values) / math.sqrt(12.0))
+
+
+def _chances(distances: FloatArray) -> FloatArray:
+    size = len(distances)
+    return size * t_two_sided(distances, spread_freedom(size - 1))

@@ -17,6 +17,7 @@ class Affected:
     """
 
     position: str
+    benchmark: str
     metric: str
     strata: tuple[Assignment, ...]
     of: int
@@ -24,17 +25,25 @@ class Affected:
 
 
 def affected_strata(concluded: Sequence[HistoryConclusion]) -> tuple[Affected, ...]:
-    """For each metric and position at which a stratum changed, the strata that did, in the order of the positions."""
-    found: dict[tuple[str, int, str], list[Assignment]] = {}
-    strata: dict[str, list[Assignment]] = {}
+    """The strata that changed, for each position, benchmark and metric where any did, in the order of the positions."""
+    found: dict[tuple[int, str, str, str], list[Assignment]] = {}
+    strata: dict[tuple[str, str], list[Assignment]] = {}
     for one in concluded:
         if one.stratum:
-            strata.setdefault(one.metric.name, []).append(one.stratum)
+            strata.setdefault((one.benchmark, one.metric.name), []).append(one.stratum)
             for change in one.change_points:
-                found.setdefault((one.metric.name, change.index, change.position), []).append(one.stratum)
+                key = change.index, change.position, one.benchmark, one.metric.name
+                found.setdefault(key, []).append(one.stratum)
     return tuple(
-        Affected(position, metric, tuple(changed), len(strata[metric]), _common(changed, strata[metric]))
-        for (metric, _, position), changed in sorted(found.items(), key=lambda item: item[0][:2])
+        Affected(
+            position=position,
+            benchmark=benchmark,
+            metric=metric,
+            strata=tuple(changed),
+            of=len(strata[benchmark, metric]),
+            settings=_common(changed, strata[benchmark, metric]),
+        )
+        for (_, position, benchmark, metric), changed in sorted(found.items(), key=lambda item: item[0][0])
     )
 
 

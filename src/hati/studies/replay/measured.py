@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from hati.core import Assignment, Evidence, FloatArray, Revision, conversion
-from hati.stats import FEWEST_VALUES, Dependence, Ecdf
+from hati.stats import FEWEST_VALUES, Dependence, Ecdf, pooled_variance, satterthwaite
 from hati.studies.comparison import Statistic
 from hati.studies.gate import Cell, Group
 from hati.studies.regression import FEWEST_POSITIONS, Series
@@ -59,7 +59,8 @@ class Measured:
         if len(values) < (FEWEST_POSITIONS if freedom else FEWEST_VALUES):
             return None
         means, weights = self._means(values)
-        levels = np.exp(np.log(means) @ weights) if (means > 0.0).all() else means @ weights
+        positive = _positive(values)
+        levels = np.exp(np.log(means) @ weights) if positive else means @ weights
         name = " ".join(filter(None, (group.benchmark.name, str(group.stratum or ""))))
         return Series(
             name=f"{name} {group.metric.name}",
@@ -69,9 +70,10 @@ class Measured:
             machines=np.zeros(len(values), dtype=np.intp),
             runs=np.array([sum(map(len, cells.values())) for cells in values.values()], dtype=np.intp),
             dependence=self.dependence,
-            errors=errors * levels if freedom and (means > 0.0).all() else errors,
+            errors=errors * levels if freedom and positive else errors,
             freedom=freedom,
             stratum=group.stratum or Assignment(),
+            benchmark=group.benchmark.name,
         )
 
     def _means(self, values: _Values) -> tuple[FloatArray, FloatArray]:
@@ -82,22 +84,24 @@ class Measured:
             weights
         )
 
-    def _errors(self, values: _Values) -> tuple[FloatArray, int]:
-        """The standard error at each place, on the scale of ``series``, and its degrees of freedom; none of one run."""
+    def _errors(self, values: _Values) -> tuple[FloatArray, float]:
+        """The standard error at each place, on the scale of ``series``, and its degrees of freedom; none of one run.
+
+        The variance of a cell without several runs is taken for the largest of the other cells'.
+        """
         if not values:
-            return np.zeros(0), 0
-        means, weights = self._means(values)
-        positive = bool((means > 0.0).all())
-        squares, freedoms = np.zeros(len(weights)), np.zeros(len(weights), dtype=np.intp)
-        for cells in values.values():
-            for column, runs in enumerate(cells.values()):
-                own = np.log(np.maximum(runs, np.finfo(float).tiny)) if positive else runs
-                squares[column] += float(np.sum(np.square(own - own.mean())))
-                freedoms[column] += len(own) - 1
-        if not freedoms.all():
-            return np.zeros(0), 0
-        counts = np.array([[len(runs) for runs in cells.values()] for cells in values.values()])
-        return np.sqrt(1.0 / counts @ (np.square(weights) * squares / freedoms)), int(freedoms.sum())
+            return np.zeros(0), 0.0
+        weights = self._means(values)[1]
+        cells = [[own[position] for own in values.values()] for position in sorted(next(iter(values.values())))]
+        positive = _positive(values)
+        found = [pooled_variance(list(map(np.log, runs)) if positive else runs) for runs in cells]
+        variances, freedoms = np.array(found).T
+        if not freedoms.any():
+            return np.zeros(0), 0.0
+        sources = np.where(freedoms > 0.0, np.arange(len(found)), int(np.argmax(variances)))
+        counts = np.array([list(map(len, runs)) for runs in cells]).T
+        parts = (np.square(weights) * variances[sources] / counts) @ (sources[:, None] == np.flatnonzero(freedoms))
+        return np.sqrt(parts.sum(axis=1)), satterthwaite(parts, freedoms[freedoms > 0.0])
 
     def spreads(self, group: Group) -> tuple[RevisionSpread, ...]:
         """How the values of a group's cells are distributed at each revision."""
@@ -128,3 +132,7 @@ class Measured:
     @cached_property
     def _positions(self) -> dict[tuple[str, str], int]:
         return {cell.key: position for position, cell in enumerate(self.cells)}
+
+
+def _positive(values: _Values) -> bool:
+    return all(float(runs.min()) > 0.0 for cells in values.values() for runs in cells.values())
