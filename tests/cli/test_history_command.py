@@ -76,6 +76,37 @@ def test_a_step_in_a_file_is_told(tmp_path: Path, hati: Hati) -> None:
     assert (tmp_path / "found.txt").read_text() == text.out
 
 
+def observations(folder: Path) -> None:
+    """Four benchmarks of ten revisions of five runs of twenty observations each, one of these ten times as long."""
+    rng = np.random.default_rng(5)
+    rows = ["revision,benchmark,run,value"]
+    for name, place, run in ((name, place, run) for name in "abcd" for place in range(10) for run in range(5)):
+        values = rng.normal(100.0 * (1.05 if name == "d" and place >= 5 else 1.0), 1.0, 20)
+        values[: rng.poisson(1.0)] *= 10.0
+        rows.append(f"r{place},{name},{run},{'@'.join(f'{value:.3f}' for value in values)}")
+    (folder / "runs.csv").write_text("\n".join(rows) + "\n")
+
+
+def test_the_statistic_of_a_run_is_chosen_from_other_benchmarks(tmp_path: Path, hati: Hati) -> None:
+    observations(tmp_path)
+    found = {one["benchmark"]: one for one in hati("history", "runs.csv", "--format", "json").json["series"]}
+    assert {one["statistic"] for one in found.values()} <= {"median", "trimmed"}
+    assert found["d"]["statistic_choice"]["basis"] == "other benchmarks"
+    assert found["d"]["statistic_choice"]["sources"] == 3
+    [change] = found["d"]["change_points"]
+    assert (change["position"], change["of_tail"]) == ("r5", False)
+    assert change["relative"] == pytest.approx(0.05, abs=0.02)
+    assert "between the runs of 3 other benchmarks it varies by" in " ".join(hati("history", "runs.csv").out.split())
+
+    means = {
+        one["benchmark"]: one
+        for one in hati("history", "runs.csv", "--statistic", "mean", "--format", "json").json["series"]
+    }
+    assert (means["d"]["statistic"], means["d"]["statistic_choice"]) == ("mean", None)
+    assert means["d"]["change_points"] == []
+    assert "write auto, mean, trimmed, median" in hati("history", "runs.csv", "--statistic", "best").err
+
+
 def test_several_series_are_a_list(tmp_path: Path, hati: Hati) -> None:
     noise = np.random.default_rng(4).normal(size=(2, 60))
     rows = [

@@ -67,6 +67,19 @@ def test_a_history_covers_what_a_screening_found(tmp_path: Path, hati_here: Hati
     assert study in coverage["source"]
 
 
+def test_a_history_chooses_its_statistic_from_earlier_runs_and_keeps_it(made: Evolving, hati_here: Hati) -> None:
+    words = ("history", "--revisions", "HEAD~1..HEAD", "--runs", "6", "--format", "json")
+    first = hati_here(*words).json
+    assert {(one["statistic"], one["statistic_choice"]["basis"]) for one in first["series"]} == {("trimmed", "default")}
+    assert {one["statistic_choice"]["basis"] for one in hati_here(*words).json["series"]} == {"default"}
+    asked = hati_here(*words, "--statistic", "median").json
+    assert (asked["study"], asked["runs"]) == (first["study"], first["runs"])
+    assert {(one["statistic"], one["statistic_choice"]) for one in asked["series"]} == {("median", None)}
+    assert "statistic" in hati_here(*words[:-2]).out
+    fresh = hati_here(*words, "--fresh").json
+    assert {one["statistic_choice"]["basis"] for one in fresh["series"]} == {"history"}
+
+
 def test_a_small_budget_covers_as_much_as_it_can(made: Evolving, hati_here: Hati) -> None:
     screened(hati_here, made)
     done = hati_here("check", "HEAD", "--reference", "HEAD~1", "--budget", "60", "--format", "json")

@@ -26,6 +26,16 @@ from hati.core import (
     Task,
 )
 from hati.stats import Dependence
+from hati.studies.comparison import (
+    AUTO,
+    MEAN,
+    MEDIAN,
+    Automatic,
+    Basis,
+    Statistic,
+    StatisticChoice,
+    StatisticChoices,
+)
 from hati.studies.gate import Cell
 from hati.studies.regression import histories
 from hati.studies.replay import Order, Replay, Replayed, affected_strata, replay_id
@@ -259,6 +269,57 @@ def test_cells_with_unequal_numbers_of_runs_are_weighted_by_them() -> None:
     assert on.freedom == 0.0
     assert off.errors[1] == pytest.approx(off.errors[0] * 3.0**0.5, rel=0.02)
     assert whole.errors[1] > whole.errors[0] > 0.5 * off.errors[0]
+
+
+def observed(tail: Callable[[int], float], choices: StatisticChoices, statistic: Statistic | Automatic) -> Replayed:
+    """Runs of 40 observations with heavy outliers, and of a twentieth of them a tail, by place."""
+    line = LINE[:10]
+    study = Replay(
+        replay_id(CELLS[:1], line, 4, Order.INTERLEAVED, 1, "m"),
+        line,
+        CELLS[:1],
+        4,
+        Order.INTERLEAVED,
+        statistic,
+        choices,
+    )
+
+    def value(task: Task) -> Mapping[str, Sequence[float]]:
+        rng = np.random.default_rng(int(task.id[:12], 16))
+        values = rng.normal(100.0, 1.0, 40)
+        values[:2] *= tail(place(task))
+        return {"time": values.tolist()}
+
+    return campaign(study, FakeEngine(value), MemoryStore(), Budget())
+
+
+CHOSEN = StatisticChoices((("main", "time", StatisticChoice(MEDIAN, Basis.HISTORY, 3, 0.2)),))
+
+
+def test_the_statistic_that_was_chosen_stands_for_a_run() -> None:
+    found = observed(lambda place: 1.0, CHOSEN, AUTO).series[0]
+    assert found.choice == CHOSEN.rows[0][2]
+    assert found.tail is not None
+    assert found.values == pytest.approx(observed(lambda place: 1.0, CHOSEN, MEDIAN).series[0].values)
+    asked = observed(lambda place: 3.0, CHOSEN, MEAN).series[0]
+    assert asked.tail is None
+    assert asked.choice is not None
+    assert asked.choice.basis is Basis.ASKED
+    assert asked.values == pytest.approx(np.full(10, 110.0), rel=0.02)
+
+
+def test_a_change_of_the_tail_alone_is_found() -> None:
+    [found] = histories(observed(lambda place: 3.0 if place >= 5 else 1.0, CHOSEN, AUTO).series)
+    [change] = found.change_points
+    assert (change.position, change.of_tail, change.direction.value) == ("r05", True, "slower")
+    assert change.relative == pytest.approx(0.1, rel=0.1)
+    assert histories(observed(lambda place: 3.0 if place >= 5 else 1.0, CHOSEN, MEDIAN).series)[0].change_points == ()
+
+
+def test_runs_of_one_value_have_no_tail() -> None:
+    line = LINE[:4]
+    study = Replay(replay_id(CELLS, line, 3, Order.NEWEST, 1, "m"), line, CELLS, 3, Order.NEWEST, AUTO, CHOSEN)
+    assert all(series.tail is None for series in made(study, flat).series)
 
 
 def test_what_sessions_vary_by_is_no_change_where_revisions_follow_each_other() -> None:

@@ -16,6 +16,7 @@ from hati.cli.parameters import (
     FormatOption,
     Fresh,
     Output,
+    StatisticName,
     StorePlace,
     Template,
 )
@@ -71,6 +72,7 @@ def history(
     where: Where = None,
     alpha: _Alpha = "5%",
     baseline: _Baseline = None,
+    statistic: StatisticName = "auto",
     revisions: _Revisions = None,
     every: _Every = None,
     order: _Order = None,
@@ -91,7 +93,19 @@ def history(
     if not level:
         raise InputError("--alpha 0 finds nothing", fix="give the probability of a false change point, such as 5%")
     options = ReplayOptions(
-        revisions, every, order, runs, project, benchmark, budget, tuple(template or ()), seed, fresh, dry_run, store
+        revisions=revisions,
+        every=every,
+        order=order,
+        runs=runs,
+        project=project,
+        benchmark=benchmark,
+        budget=budget,
+        template=tuple(template or ()),
+        statistic=statistic,
+        seed=seed,
+        fresh=fresh,
+        dry_run=dry_run,
+        store=store,
     )
     if path is None:
         check_output(output, project=project)
@@ -101,14 +115,17 @@ def history(
         return
     options.refuse()
     check_output(output, path)
-    _concluded(_read(path, metric, unit, better, where), level, baseline, chosen, output)
+    _concluded(_read(path, metric, unit, better, where, statistic), level, baseline, chosen, output)
 
 
-def _read(path: Path, metric: str | None, unit: UnitName, better: BetterOption, where: Where) -> tuple[Series, ...]:
+def _read(
+    path: Path, metric: str | None, unit: UnitName, better: BetterOption, where: Where, statistic: str
+) -> tuple[Series, ...]:
+    from hati.studies.comparison import parse_statistic
     from hati.subject.table import Condition, read_series, read_sheet, selected
 
     sheet = selected(read_sheet(path), [Condition.parse(text) for text in where or ()])
-    return read_series(sheet, metric, unit=unit, better=better)
+    return read_series(sheet, metric, unit=unit, better=better, statistic=parse_statistic(statistic))
 
 
 def _concluded(series: tuple[Series, ...], level: float, baseline: str | None, chosen: Format, output: str) -> None:

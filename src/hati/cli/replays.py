@@ -29,6 +29,7 @@ class ReplayOptions:
     benchmark: str | None
     budget: str | None
     template: tuple[str, ...]
+    statistic: str
     seed: int | None
     fresh: bool
     dry_run: bool
@@ -75,6 +76,7 @@ def replay_now(
         InputError: where there are no such revisions, or too few.
         MeasurementError: where too few could be measured.
     """
+    from hati.studies.comparison import parse_statistic
     from hati.studies.regression import histories
     from hati.wiring import ReplayRequest, narrowed_workplace, prepare_replay, rehearse_replay, replay, workplace
 
@@ -90,6 +92,7 @@ def replay_now(
         benchmark=options.benchmark,
         budget=options.budget,
         seed=seed if options.seed is None else options.seed,
+        statistic=parse_statistic(options.statistic),
     )
     request = request if options.runs is None else replace(request, repetitions=options.runs)
     prepared = prepare_replay(place, request, fresh=options.fresh)

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, general, quantity, tidy
+from hati.report.statistics import choice_json
 from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.studies.comparison import StatisticChoice
 from hati.studies.regression import Detectable, Direction, HistoryConclusion, LevelChange, Recurring, Trend
 
 _RIGHT = Align.RIGHT
@@ -16,7 +18,7 @@ _TINY = 1e-4
 
 def history_table(concluded: HistoryConclusion) -> Table:
     """A row for each change of level; what else is to be said are its notes."""
-    levels = [level for one in concluded.change_points for level in (one.before, one.after)]
+    levels = [level for one in concluded.change_points if not one.of_tail for level in (one.before, one.after)]
     unit, factor = tidy(concluded.metric.unit, levels)
     columns = (
         Column("at"),
@@ -40,6 +42,7 @@ def history_facts(concluded: HistoryConclusion) -> tuple[tuple[str, str], ...]:
     return (
         *((("series", concluded.name),) if concluded.name else ()),
         ("positions", f"{span}; {_runs(concluded)}{machines}"),
+        *((("statistic", _statistic_text(concluded.choice)),) if concluded.choice else ()),
         ("trend", _trend_text(concluded.trend, concluded.metric.unit)),
         ("detectable", _detectable_text(concluded.detectable, concluded)),
         *(("assumes", text) for text in concluded.assumptions),
@@ -53,7 +56,7 @@ def history_answer(concluded: HistoryConclusion) -> str:
     where = f" where {concluded.stratum}" if concluded.stratum else ""
     if not found:
         return f"No change of {concluded.metric.name}{where} is shown (alpha {general(concluded.alpha, 3)})."
-    changes = "; ".join(f"{one.direction} by {_by(one, concluded.metric.unit)} at {one.position}" for one in found)
+    changes = "; ".join(f"{_verdict(one)} by {_by(one, concluded.metric.unit)} at {one.position}" for one in found)
     return f"{changes[0].upper()}{changes[1:]}{where}."
 
 
@@ -86,6 +89,8 @@ def history_json(concluded: HistoryConclusion) -> dict[str, Plain]:
         "assumptions": list(concluded.assumptions),
         "recurring": _recurring_json(concluded.recurring, unit),
         "stratum": dict(concluded.stratum),
+        "statistic": str(concluded.choice.statistic) if concluded.choice else None,
+        "statistic_choice": choice_json(concluded.choice) if concluded.choice and concluded.choice.reason else None,
         "warnings": list(concluded.warnings),
     }
 
@@ -105,7 +110,8 @@ def _change_json(one: LevelChange, unit: str) -> dict[str, Plain]:
         "after": one.after,
         "change": one.change,
         "interval": _pair(one.interval),
-        "unit": unit,
+        "unit": "1" if one.of_tail else unit,
+        "of_tail": one.of_tail,
         "relative": _finite(one.relative),
         "relative_interval": _pair(one.relative_interval),
         "p_value": one.p_value,
@@ -147,13 +153,21 @@ def _row(one: LevelChange, factor: float) -> tuple[Cell, ...]:
     return (
         one.position,
         first if first == last else f"{first} and {last}",
-        Shown(general(one.before * factor), one.before * factor),
-        Shown(general(one.after * factor), one.after * factor),
+        *(None if one.of_tail else Shown(general(level * factor), level * factor) for level in (one.before, one.after)),
         None if one.relative is None else Shown(change_number(one.relative), 100.0 * one.relative),
         Shown(shown, shown),
         Shown(_p(one.p_value), one.p_value),
-        one.direction.value,
+        _verdict(one),
     )
+
+
+def _verdict(one: LevelChange) -> str:
+    return f"{one.direction} (tail)" if one.of_tail else one.direction.value
+
+
+def _statistic_text(choice: StatisticChoice) -> str:
+    """The statistic that stands for a run, and why."""
+    return "; ".join(filter(None, (choice.statistic.title, choice.reason)))
 
 
 def _trend_text(trend: Trend | None, unit: str) -> str:

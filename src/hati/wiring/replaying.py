@@ -9,12 +9,15 @@ from datetime import date
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, Revision, StudyId
+from hati.studies.comparison import AUTO, Automatic, Question, Statistic
+from hati.studies.gate import Cell
 from hati.studies.replay import Order, Replay, Replayed, replay_id
 from hati.studies.screening.wording import counted
 from hati.subject import Revisions
 from hati.wiring.campaigns import campaign_of, never
 from hati.wiring.cells import affordable, representatives
 from hati.wiring.rehearsal import Rehearsal, estimate
+from hati.wiring.statistics import keep_statistics, statistics_of
 from hati.wiring.workplace import Announce, Workplace, mute
 
 REPETITIONS = 3
@@ -33,6 +36,7 @@ class ReplayRequest:
     benchmark: str | None = None
     budget: str | None = None
     seed: int = 1
+    statistic: Statistic | Automatic = AUTO
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,10 @@ def prepare_replay(place: Workplace, request: ReplayRequest, *, fresh: bool) -> 
     first = replay_id(cells, line, request.repetitions, request.order, request.seed, place.machine.fingerprint)
 
     def prepared(study: StudyId) -> PreparedReplay:
-        made = Replay(study, line, cells, request.repetitions, request.order, coverage=chosen.coverage)
+        choices = statistics_of(place, study, Question(statistic=request.statistic), _benchmarks(cells))
+        made = Replay(
+            study, line, cells, request.repetitions, request.order, request.statistic, choices, chosen.coverage
+        )
         return PreparedReplay(place, made, budget, revisions)
 
     return campaign_of(place, first, prepared, never, fresh=fresh)
@@ -85,9 +92,10 @@ def replay(prepared: PreparedReplay, announce: Announce = mute, observe: Observe
     place, study = prepared.place, prepared.study
     if prepared.finished:
         return study.conclude(prepared.evidence())
-    benchmarks = _benchmarks(study)
+    benchmarks = _benchmarks(study.cells)
     metrics = tuple({metric.name: metric for benchmark in benchmarks for metric in benchmark.metrics}.values())
     place.store.begin(study.id, metrics, place.machine)
+    keep_statistics(place, study.id, study.choices)
     announce(_described(study))
     with place.engine_of_revisions(benchmarks, prepared.revisions.trees(place.project.root), announce) as engine:
         return campaign(study, engine, place.store, prepared.budget, observe)
@@ -101,8 +109,8 @@ def rehearse_replay(prepared: PreparedReplay) -> Rehearsal:
     return Rehearsal(_described(study), plan, expected, place.project.space.names)
 
 
-def _benchmarks(study: Replay) -> tuple[Benchmark, ...]:
-    return tuple({cell.benchmark.name: cell.benchmark for cell in study.cells}.values())
+def _benchmarks(cells: Sequence[Cell]) -> tuple[Benchmark, ...]:
+    return tuple({cell.benchmark.name: cell.benchmark for cell in cells}.values())
 
 
 def _described(study: Replay) -> str:

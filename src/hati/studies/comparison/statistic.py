@@ -69,6 +69,11 @@ class Statistic:
             return float(np.quantile(values, self.quantile))
         return float(np.mean(self._kept(values) if self.trimmed else values))
 
+    def tail_of(self, values: FloatArray) -> float:
+        """The mean relative to this: what the tail of a run with those values, shape (n,), adds; nan where it is 0."""
+        own = self.of(values)
+        return float(np.mean(values)) / own if own else math.nan
+
     def _kept(self, values: FloatArray) -> FloatArray:
         cut = int(self.trimmed * len(values))
         return np.sort(values)[cut : len(values) - cut]

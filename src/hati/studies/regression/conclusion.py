@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from hati.core import Assignment, Metric
+from hati.studies.comparison import StatisticChoice
 
 Interval = tuple[float, float]
 
@@ -23,7 +24,8 @@ class LevelChange:
     """A change of level: the position whose value is the first of the new one, and its neighbours.
 
     ``interval`` is of ``change``, after less before, in the metric's unit; ``relative`` and its interval are fractions
-    of ``before``, None where that is 0. ``indexes`` is the interval of ``index``. All intervals are of 95 %.
+    of ``before``, None where that is 0. ``indexes`` is the interval of ``index``. All intervals are of 95 %. Those of
+    the tail are of means relative to the statistic that stands for a run, without a unit.
     """
 
     index: int
@@ -36,6 +38,7 @@ class LevelChange:
     interval: Interval
     p_value: float
     direction: Direction
+    of_tail: bool = False
 
     @property
     def change(self) -> float:
@@ -114,8 +117,8 @@ class HistoryConclusion:
     """Where one series changed, and whether it creeps. ``alpha`` is the level that this series was tested at.
 
     ``assumptions`` says what the series is too short to estimate; ``recurring`` has levels that are no change;
-    ``stratum`` has the options' settings that the series is of, empty where it is of all; ``benchmark`` is as in the
-    series.
+    ``stratum`` has the options' settings that the series is of, empty where it is of all; ``benchmark`` and
+    ``choice`` are as in the series.
     """
 
     name: str
@@ -136,3 +139,4 @@ class HistoryConclusion:
     recurring: Recurring | None = None
     stratum: Assignment = field(default_factory=Assignment)
     benchmark: str = ""
+    choice: StatisticChoice | None = None

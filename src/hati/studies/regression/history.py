@@ -10,6 +10,7 @@ from hati.core import Better, FloatArray, InputError, Metric
 from hati.stats import FEWEST_VALUES, Dependence, benjamini_hochberg, creep, normal_scores
 from hati.stats.least_squares import Index
 from hati.stats.wandering_noise import equal_persistence
+from hati.studies.comparison import TAIL_PART
 from hati.studies.regression.cautions import outliers, warnings
 from hati.studies.regression.conclusion import (
     Detectable,
@@ -62,9 +63,29 @@ def histories(series: tuple[Series, ...], alpha: float = ALPHA, baseline: str | 
 def history(series: Series, alpha: float = ALPHA, baseline: str | None = None) -> HistoryConclusion:
     """Conclude about one series, whose probability of any false change point is alpha.
 
+    The tail, where there is one, has a quarter of alpha, and the statistic that stands for a run the rest.
+
     Raises:
         InputError: where the series has no such position.
     """
+    if series.tail is None:
+        return _concluded(series, alpha, baseline)
+    found = _concluded(series, alpha * (1.0 - TAIL_PART), baseline)
+    own = [replace(each, p_value=min(1.0, each.p_value / (1.0 - TAIL_PART))) for each in found.change_points]
+    tail = [
+        replace(each, p_value=min(1.0, each.p_value / TAIL_PART), of_tail=True)
+        for each in _concluded(series.tail, alpha * TAIL_PART, None).change_points
+        if not any(_overlap(each, other) for other in own)
+    ]
+    changes = tuple(sorted([*own, *tail], key=lambda each: each.index))
+    return replace(found, alpha=alpha, change_points=changes)
+
+
+def _overlap(one: LevelChange, other: LevelChange) -> bool:
+    return max(one.indexes[0], other.indexes[0]) <= min(one.indexes[1], other.indexes[1])
+
+
+def _concluded(series: Series, alpha: float, baseline: str | None) -> HistoryConclusion:
     start = 0 if baseline is None else _index(series, baseline)
     found = _levels(series, alpha)
     level = abs(float(np.median(series.values)))
@@ -88,6 +109,7 @@ def history(series: Series, alpha: float = ALPHA, baseline: str | None = None) -
         recurring=_recurring(found),
         stratum=series.stratum,
         benchmark=series.benchmark,
+        choice=series.choice,
     )
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hati.core import Assignment, FloatArray, InputError, Metric
 from hati.stats import FEWEST_VALUES, Dependence
+from hati.studies.comparison import StatisticChoice
 
 FEWEST_POSITIONS = 2
 """Of several runs each."""
@@ -25,6 +26,8 @@ class Series:
     estimated, unless the order of measuring says. Where it is independent and there are errors, the runs of different
     positions were interleaved, and positions vary by nothing else. ``stratum`` has the options' settings that the
     values are of, empty where they are of all; ``benchmark`` is the benchmark's name where it is one of several.
+    ``choice`` is of the statistic that stands for a run, None where runs have a single value; ``tail`` has the means of
+    runs relative to it, where it is not the mean and was not asked for.
 
     Raises:
         InputError: where there are too few positions to find a change.
@@ -41,6 +44,8 @@ class Series:
     freedom: float = 0.0
     stratum: Assignment = field(default_factory=Assignment)
     benchmark: str = ""
+    choice: StatisticChoice | None = None
+    tail: Series | None = None
 
     def __post_init__(self) -> None:
         if not len(self.positions) == len(self.values) == len(self.machines) == len(self.runs):

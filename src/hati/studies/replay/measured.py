@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from hati.core import Assignment, Evidence, FloatArray, Revision, conversion
 from hati.stats import FEWEST_VALUES, Dependence, Ecdf, pooled_variance, satterthwaite
-from hati.studies.comparison import Statistic
+from hati.studies.comparison import Automatic, Basis, Statistic, StatisticChoice, StatisticChoices
 from hati.studies.gate import Cell, Group
 from hati.studies.regression import FEWEST_POSITIONS, Series
 from hati.studies.replay.conclusion import RevisionSpread
@@ -27,11 +28,21 @@ class Measured:
     evidence: Evidence
     revisions: tuple[Revision, ...]
     cells: tuple[Cell, ...]
-    statistic: Statistic
+    statistic: Statistic | Automatic
     dependence: Dependence
+    choices: StatisticChoices = field(default_factory=StatisticChoices)
+
+    def choice(self, group: Group) -> StatisticChoice:
+        """The statistic of a run of a group's metric."""
+        if isinstance(self.statistic, Statistic):
+            return StatisticChoice(self.statistic, Basis.ASKED)
+        return self.choices.of(group.benchmark.name, group.metric.name)
 
     def values(self, group: Group) -> _Values:
         """By place of the revision and position of the cell the values of its runs, of those with all the cells."""
+        return self._counted(group, self.choice(group).statistic.of)
+
+    def _counted(self, group: Group, count: Callable[[FloatArray], float]) -> _Values:
         found: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
         for run in self.evidence.done:
             observed = run.of(group.metric.name)
@@ -39,7 +50,7 @@ class Measured:
             if observed is None or position not in group.cells:
                 continue
             assert position is not None
-            value = self.statistic.of(observed.steady) * conversion(observed.unit, group.metric.unit)
+            value = count(observed.steady * conversion(observed.unit, group.metric.unit))
             found[self._places[run.task.revision]][position].append(value)
         working = {position for cells in found.values() for position in cells}
         return {
@@ -54,7 +65,21 @@ class Measured:
         Its standard errors are those of the cells' means, the variance of a cell's runs pooled over all revisions.
         None of fewer than two revisions, or fewer than eight of single runs.
         """
+        choice = self.choice(group)
         values = self.values(group)
+        found = self._series(group, values)
+        if found is None:
+            return None
+        tail = self._tail(group, choice.statistic) if choice.keeps_mean and _positive(values) else None
+        return replace(found, choice=choice, tail=tail)
+
+    def _tail(self, group: Group, statistic: Statistic) -> Series | None:
+        """The same of means relative to the statistic; None where runs have a single value."""
+        values = self._counted(group, statistic.tail_of)
+        single = all(bool((runs == 1.0).all()) for cells in values.values() for runs in cells.values())
+        return None if single else self._series(group, values)
+
+    def _series(self, group: Group, values: _Values) -> Series | None:
         errors, freedom = self._errors(values)
         if len(values) < (FEWEST_POSITIONS if freedom else FEWEST_VALUES):
             return None

@@ -18,7 +18,7 @@ from hati.core import (
 )
 from hati.knowledge import Coverage
 from hati.stats import FEWEST_VALUES, Dependence
-from hati.studies.comparison import MEAN, Statistic
+from hati.studies.comparison import MEAN, Automatic, Statistic, StatisticChoices
 from hati.studies.failures import failure_reasons, nothing_measured
 from hati.studies.gate import Cell, Group, groups
 from hati.studies.regression import FEWEST_POSITIONS
@@ -51,7 +51,8 @@ class Replay:
     """Measures ``revisions``, oldest first, each cell ``repetitions`` times.
 
     Interleaved, all revisions are in random order within a repetition, so that a machine's drift is no trend; newest
-    first, and refining, whole revisions follow each other. ``coverage`` says of each benchmark what its cells stand
+    first, and refining, whole revisions follow each other. ``statistic`` stands for a run; where it is to be chosen,
+    ``choices`` has what was. ``coverage`` says of each benchmark what its cells stand
     for.
 
     Raises:
@@ -63,7 +64,8 @@ class Replay:
     cells: tuple[Cell, ...]
     repetitions: int
     order: Order
-    statistic: Statistic = MEAN
+    statistic: Statistic | Automatic = MEAN
+    choices: StatisticChoices = field(default_factory=StatisticChoices, compare=False)
     coverage: tuple[Coverage, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
@@ -120,7 +122,7 @@ class Replay:
         """In random order the noise of a revision tells nothing of the next one's."""
         known = self.order is Order.INTERLEAVED
         dependence = Dependence.INDEPENDENT if known else Dependence.ESTIMATED
-        return Measured(evidence, self.revisions, self.cells, self.statistic, dependence)
+        return Measured(evidence, self.revisions, self.cells, self.statistic, dependence, self.choices)
 
     def _wanted(self, evidence: Evidence) -> Iterator[Task]:
         given_up = self._given_up(evidence)

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
 
-from hati.core import Better, InputError, Metric, Place
+from hati.core import Better, FloatArray, InputError, Metric, Place
 from hati.stats import Dependence
+from hati.studies.comparison import (
+    AUTO,
+    CANDIDATES,
+    MEAN,
+    Automatic,
+    Basis,
+    Statistic,
+    StatisticChoice,
+    choose_for_each,
+)
 from hati.studies.regression import Series, interleaved, run_errors
 from hati.subject.table.metrics import metric_column, numbers
 from hati.subject.table.sheet import Sheet, distinct, listed
@@ -27,7 +38,12 @@ _STARTED = "started"
 
 
 def read_series(
-    sheet: Sheet, metric: str | None = None, *, unit: str | None = None, better: Better | None = None
+    sheet: Sheet,
+    metric: str | None = None,
+    *,
+    unit: str | None = None,
+    better: Better | None = None,
+    statistic: Statistic | Automatic = AUTO,
 ) -> tuple[Series, ...]:
     """The series of a table, in the order in which they come.
 
@@ -35,7 +51,8 @@ def read_series(
     position, or several values in a cell, are its runs: its value is their mean, with a standard error by the
     variance of runs, pooled over all positions (of logarithms, where all values are above zero). That of runs on
     several machines is the mean of the machines' means, and the level of these machines together is one of its own.
-    Rows without a value are left out. Where a column ``started`` shows that the runs of positions were interleaved,
+    Rows without a value are left out. Where there is a column ``run``, several values in a cell are a run's
+    observations. Where a column ``started`` shows that the runs of positions were interleaved,
     positions vary by nothing but their runs.
 
     Args:
@@ -43,6 +60,7 @@ def read_series(
         metric: the values' column; None is ``value``, or the only column of numbers.
         unit: the metric's; None is that of the heading, as in ``latency (ms)``, or 1.
         better: the good direction; None is lower.
+        statistic: what stands for a run of several observations; it may be chosen from the runs of other series.
 
     Raises:
         InputError: for a missing column, a cell that is no number, one run given twice, or too few positions.
@@ -53,10 +71,12 @@ def read_series(
     name = _VALUE if metric is None and _VALUE in sheet else metric
     column = metric_column(sheet, name, (*POSITIONS, *NAMES), {}, unit=unit, better=better)
     series, codes = distinct(_names(sheet))
-    return tuple(
-        _series(each, column.metric, sheet.only(codes == number), place, column.name)
+    found = [
+        _recorded(each, column.metric, sheet.only(codes == number), place, column.name)
         for number, each in enumerate(series)
-    )
+    ]
+    choices = _choices([each.positions for each in found], statistic)
+    return tuple(each.series(choice) for each, choice in zip(found, choices, strict=True))
 
 
 def _names(sheet: Sheet) -> list[str]:
@@ -64,34 +84,77 @@ def _names(sheet: Sheet) -> list[str]:
     return [" ".join(filter(None, map(str.strip, texts))) for texts in zip(*columns, strict=True)] or [""] * len(sheet)
 
 
-def _series(name: str, metric: Metric, sheet: Sheet, place: str, column: str) -> Series:
+_Runs = Mapping[str, Mapping[str, Sequence[FloatArray]]]
+"""By position and machine the observations of each run."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Recorded:
+    """What a table says of a series; ``labels`` are of its positions."""
+
+    name: str
+    metric: Metric
+    labels: tuple[str, ...]
+    positions: _Runs
+    dependence: Dependence
+
+    def series(self, choice: StatisticChoice | None) -> Series:
+        """With the statistic that was chosen for runs of several observations."""
+        statistic = MEAN if choice is None else choice.statistic
+        found = self._counted(statistic.of)
+        if choice is None or not choice.keeps_mean:
+            return replace(found, choice=choice)
+        return replace(found, choice=choice, tail=self._counted(statistic.tail_of))
+
+    def _counted(self, count: Callable[[FloatArray], float]) -> Series:
+        runs = [[[count(run) for run in own] for own in machines.values()] for machines in self.positions.values()]
+        levels = np.array([_mean([_mean(own) for own in machines]) for machines in runs])
+        errors, freedom = run_errors(runs, levels)
+        return Series(
+            name=self.name,
+            metric=self.metric,
+            positions=self.labels,
+            values=levels,
+            machines=distinct(["\n".join(sorted(own)) for own in self.positions.values()])[1],
+            runs=np.array([sum(map(len, own)) for own in runs], dtype=np.intp),
+            dependence=self.dependence,
+            errors=errors,
+            freedom=freedom,
+        )
+
+
+def _choices(found: Sequence[_Runs], statistic: Statistic | Automatic) -> Sequence[StatisticChoice | None]:
+    """For each series; None where its runs have a single observation each."""
+    groups = [[own for machines in runs.values() for own in machines.values()] for runs in found]
+    several = [any(len(run) > 1 for own in each for run in own) for each in groups]
+    if isinstance(statistic, Statistic):
+        chosen: Sequence[StatisticChoice] = [StatisticChoice(statistic, Basis.ASKED)] * len(found)
+    else:
+        values = [
+            [np.array([[each.of(run) for run in own] for each in CANDIDATES]) for own in own_groups]
+            for own_groups in groups
+        ]
+        chosen = choose_for_each([""] * len(found), values, [None] * len(found))
+    return [choice if known else None for choice, known in zip(chosen, several, strict=True)]
+
+
+def _recorded(name: str, metric: Metric, sheet: Sheet, place: str, column: str) -> _Recorded:
     values = numbers(sheet, column)
     places = [text.strip() for text in sheet.texts(place)]
     machines = [text.strip() for text in sheet.texts(_MACHINE)] if _MACHINE in sheet else [""] * len(sheet)
     _check_runs(sheet, places, machines)
     labels = [text.strip() for text in sheet.texts(POSITIONS[1])] if POSITIONS[1] in sheet else places
-    found: dict[str, dict[str, list[float]]] = {}
+    found: dict[str, dict[str, list[FloatArray]]] = {}
     shown: dict[str, str] = {}
     for row in _order(sheet, places, place):
         if values[row]:
-            found.setdefault(places[row], {}).setdefault(machines[row], []).extend(values[row])
+            runs = [values[row]] if _RUN in sheet else [(value,) for value in values[row]]
+            found.setdefault(places[row], {}).setdefault(machines[row], []).extend(map(np.array, runs))
             shown.setdefault(places[row], labels[row] or places[row])
     if not found:
         raise InputError(f"the column {column!r} has no values{_of(name)}", place=Place(sheet.file))
-    levels = np.array([_mean([_mean(runs) for runs in own.values()]) for own in found.values()])
-    errors, freedom = run_errors([list(own.values()) for own in found.values()], levels)
     kept = [row for row in range(len(sheet)) if values[row]]
-    return Series(
-        name=name,
-        metric=metric,
-        positions=tuple(shown.values()),
-        values=levels,
-        machines=distinct(["\n".join(sorted(own)) for own in found.values()])[1],
-        runs=np.array([sum(map(len, own.values())) for own in found.values()], dtype=np.intp),
-        dependence=_dependence(sheet, places, kept),
-        errors=errors,
-        freedom=freedom,
-    )
+    return _Recorded(name, metric, tuple(shown.values()), found, _dependence(sheet, places, kept))
 
 
 def _dependence(sheet: Sheet, places: Sequence[str], rows: Sequence[int]) -> Dependence:
