@@ -160,7 +160,7 @@ QUIET = (
     *(
         World(
             f"{size} positions x {runs} run{'s' * (runs > 1)}, ticks of {1.0 / noise:g} sd",
-            lambda rng, size=size, runs=runs, noise=noise: rounded(size, runs, noise, rng),
+            partial(rounded, size, runs, noise),
             goal=0.05,
         )
         for size, runs, noise in ((10, 1, 0.25), (10, 1, 0.5), (20, 1, 0.5), (20, 1, 1.0), (10, 3, 0.5), (50, 3, 0.25))
@@ -196,7 +196,7 @@ CHANGED = (
     *(
         World(
             f"10 % at 25, 50 % at {spike} of 50 x 6 at 1 %",
-            lambda rng, spike=spike: runs_of(beside(50, 25, spike), 6, 1.0, 0.0, rng),
+            partial(runs_of, beside(50, 25, spike), 6, 1.0, 0.0),
             tuple(sorted({*({25} if spike not in {24, 25} else ()), spike, spike + 1})),
             0.9,
         )
