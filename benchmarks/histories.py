@@ -18,6 +18,7 @@ from scipy import stats
 
 from benchmarks.markdown import table
 from hati.core import FloatArray, Metric
+from hati.stats import Dependence
 from hati.studies.regression import HistoryConclusion, Series, histories, run_errors
 
 REPLICATES = 400
@@ -41,6 +42,7 @@ class World:
     places: tuple[int, ...] = ()
     goal: float | None = None
     machines: tuple[int, ...] = ()
+    dependence: Dependence = Dependence.ESTIMATED
 
 
 def white(rng: np.random.Generator) -> FloatArray:
@@ -117,6 +119,12 @@ def unequal(levels: FloatArray, between: float, rng: np.random.Generator) -> Flo
     return runs
 
 
+def disturbed(size: int, probability: float, rng: np.random.Generator) -> FloatArray:
+    """Runs of which some take half as long again."""
+    runs = runs_of(np.zeros(size), 3, 1.0, 0.0, rng)
+    return np.where(rng.random(runs.shape) < probability, 50.0, runs)
+
+
 def beside(size: int, place: int, spike: int) -> FloatArray:
     """A step of 10 % at a place, and a spike at 50 %."""
     levels = at(size, place, 10.0)
@@ -170,6 +178,15 @@ QUIET = (
         lambda rng: runs_of(SLOWER * np.array(IN_TURNS), 3, 1.0, 0.5, rng),
         goal=0.05,
         machines=IN_TURNS,
+    ),
+    *(
+        World(
+            f"{size} positions x 3 runs at 1 %, interleaved, {text}",
+            partial(disturbed, size, probability),
+            goal=0.05,
+            dependence=Dependence.INDEPENDENT,
+        )
+        for size, probability, text in ((10, 0.0, "normal"), (20, 0.02, "one run in 50 at 50 %"))
     ),
     World("20 positions x 1 to 8 runs at 1 %", lambda rng: unequal(np.zeros(20), 0.0, rng), goal=0.05),
     World("20 positions x 1 to 8 runs, positions 1 %", lambda rng: unequal(np.zeros(20), 1.0, rng), goal=0.05),
@@ -236,6 +253,7 @@ def replicate(world: World, seed: int) -> HistoryConclusion:
         values=values,
         machines=np.array(world.machines or np.zeros(size), dtype=np.intp),
         runs=np.count_nonzero(~np.isnan(runs), axis=1),
+        dependence=world.dependence,
         errors=errors,
         freedom=freedom,
     )

@@ -8,7 +8,7 @@ from benchmarks.histories import CHANGED, QUIET, replicates, right, within
 
 from hati.stats import Positions, pooled_variance, position_steps, satterthwaite
 
-SERIES = 60
+SERIES = 100
 
 pytestmark = [pytest.mark.statistical, pytest.mark.acceptance]
 
@@ -22,6 +22,7 @@ HARDEST = (
     "20 positions x 1 run, ticks of 2 sd",
     "50 positions x 3 runs, ticks of 4 sd",
     "20 positions x 3 runs at 1 %, two machines in turns",
+    "20 positions x 3 runs at 1 %, interleaved, one run in 50 at 50 %",
     "20 positions x 1 to 8 runs, positions 1 %",
     "step of 3 % at 60",
     "50 % at 5 of 10 x 1 run at 2 %",

@@ -7,7 +7,15 @@ import pytest
 from scipy import stats
 
 from hati.core import FloatArray
-from hati.stats import Positions, pooled_variance, position_steps, resolution, satterthwaite, spread_between
+from hati.stats import (
+    Positions,
+    group_variances,
+    pooled_variance,
+    position_steps,
+    resolution,
+    satterthwaite,
+    spread_between,
+)
 from hati.stats.resolution import spread_over_ticks
 
 
@@ -56,6 +64,14 @@ def test_variances_are_pooled_by_their_degrees_of_freedom() -> None:
 def test_few_runs_that_were_rounded_alike_may_vary_by_rounding() -> None:
     assert pooled_variance([np.full(2, 3.0), np.full(2, 4.0)]) == pytest.approx((1.0 / 12.0, 2.0))
     assert pooled_variance([np.full(5, 3.0), np.full(5, 4.0)]) == (0.0, 8.0)
+
+
+def test_a_run_far_off_the_others_of_its_position_is_that_positions_variance() -> None:
+    groups = [np.array([-1.0, 0.0, 1.0])] * 9 + [np.array([0.0, 0.0, 30.0]), np.array([5.0])]
+    pooled = pooled_variance(groups)
+    found = group_variances(groups, pooled)
+    assert found[9] == pytest.approx(300.0)
+    assert np.delete(found, 9) == pytest.approx(np.full(10, pooled.variance))
 
 
 def test_degrees_of_freedom_of_a_sum_are_welchs() -> None:

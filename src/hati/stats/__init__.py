@@ -71,7 +71,7 @@ from hati.stats.multiple import adaptive_benjamini_hochberg, benjamini_hochberg,
 from hati.stats.nested_variance import NestedVariance, nested_variance
 from hati.stats.normal_scores import normal_scores
 from hati.stats.outliers import drawn_in
-from hati.stats.pooled_variance import pooled_variance, satterthwaite
+from hati.stats.pooled_variance import group_variances, pooled_variance, satterthwaite
 from hati.stats.position_steps import (
     FEWEST_DIFFERENCES,
     Positions,
@@ -201,6 +201,7 @@ __all__ = [
     "fewest_runs",
     "fewest_signs",
     "forward_selection",
+    "group_variances",
     "half_normal",
     "holm",
     "holm_factors",

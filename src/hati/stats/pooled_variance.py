@@ -8,10 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from hati.core import FloatArray
+from hati.stats.distributions import chi_square_cdf
 from hati.stats.resolution import resolution
 
 _SURE = 8
 """Runs that never differ in so many degrees of freedom or more do not vary; fewer may have been rounded alike."""
+_APART = 0.99
 
 
 class Pooled(NamedTuple):
@@ -29,10 +31,29 @@ def pooled_variance(groups: Sequence[FloatArray]) -> Pooled:
     freedom = sum(len(group) - 1 for group in groups)
     if freedom == 0:
         return Pooled(0.0, 0.0)
-    squares = sum(float(np.sum(np.square(group - group.mean()))) for group in groups if np.ptp(group) > 0.0)
+    squares = sum(map(_squares, groups))
     if squares == 0.0 and freedom < _SURE:
         squares = freedom * resolution(np.concatenate(groups)) ** 2 / 12.0
     return Pooled(squares / freedom, float(freedom))
+
+
+def group_variances(groups: Sequence[FloatArray], pooled: Pooled) -> FloatArray:
+    """Of each group the pooled variance, or its own where 99 % of groups would have a smaller one.
+
+    So a run far off the others of its group does not show that the whole group is far off.
+    """
+    variances = []
+    for group in groups:
+        own, freedom = _squares(group), len(group) - 1
+        alone = bool(
+            freedom and pooled.variance > 0.0 and chi_square_cdf(np.array([own / pooled.variance]), freedom)[0] > _APART
+        )
+        variances.append(own / freedom if alone else pooled.variance)
+    return np.array(variances)
+
+
+def _squares(group: FloatArray) -> float:
+    return float(np.sum(np.square(group - group.mean()))) if np.ptp(group) > 0.0 else 0.0
 
 
 def satterthwaite(parts: FloatArray, freedoms: FloatArray) -> float:

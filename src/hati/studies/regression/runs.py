@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from hati.core import FloatArray
-from hati.stats import pooled_variance
+from hati.stats import group_variances, pooled_variance
 
 _MOST_TOGETHER = 0.1
 
@@ -17,7 +17,8 @@ def run_errors(runs: Sequence[Sequence[Sequence[float]]], values: FloatArray) ->
     """The standard errors of positions' values, shape (n,), and their degrees of freedom; none without several runs.
 
     The value of a position is the mean of the means of its groups (machines). The variance of a run is pooled over all
-    groups of all positions, on the logarithmic scale where all values are above zero.
+    groups of all positions, on the logarithmic scale where all values are above zero; groups whose runs vary much more
+    have their own.
 
     Args:
         runs: for each position and group the values of its runs.
@@ -25,11 +26,13 @@ def run_errors(runs: Sequence[Sequence[Sequence[float]]], values: FloatArray) ->
     """
     groups = [np.asarray(group, dtype=np.float64) for position in runs for group in position]
     positive = min(float(group.min()) for group in groups) > 0.0
-    found = pooled_variance([np.log(group) for group in groups] if positive else groups)
+    groups = [np.log(group) for group in groups] if positive else groups
+    found = pooled_variance(groups)
     if not found.freedom:
         return np.zeros(0), 0.0
-    of_runs = np.array([sum(1.0 / len(group) for group in position) / len(position) ** 2 for position in runs])
-    errors = np.sqrt(found.variance * of_runs)
+    of_means = group_variances(groups, found) / np.array(list(map(len, groups)))
+    counts = np.array(list(map(len, runs)))
+    errors = np.sqrt(np.bincount(np.repeat(np.arange(len(runs)), counts), of_means)) / counts
     return np.asarray(errors * values if positive else errors), found.freedom
 
 

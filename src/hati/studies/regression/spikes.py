@@ -32,7 +32,7 @@ def confirmed_spikes(series: Series, found: Levels, alpha: float) -> Index:
     deviation = _deviation(series, found)
     if deviation <= 0.0:
         return none
-    distances = np.abs(found.residuals) / deviation
+    distances = np.abs(found.residuals) / np.maximum(deviation, series.errors)
     spikes = (_chances(distances) <= _PART * alpha) & (series.runs > 1)
     if not spikes.any() or distances[spikes].min() < _APART * distances[~spikes].max(initial=0.0):
         return none

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from hati.core import Assignment, Evidence, FloatArray, Revision, conversion
-from hati.stats import FEWEST_VALUES, Dependence, Ecdf, pooled_variance, satterthwaite
+from hati.stats import FEWEST_VALUES, Dependence, Ecdf, group_variances, pooled_variance, satterthwaite
 from hati.studies.comparison import Automatic, Basis, Statistic, StatisticChoice, StatisticChoices
 from hati.studies.gate import Cell, Group
 from hati.studies.regression import FEWEST_POSITIONS, Series
@@ -119,13 +119,16 @@ class Measured:
         weights = self._means(values)[1]
         cells = [[own[position] for own in values.values()] for position in sorted(next(iter(values.values())))]
         positive = _positive(values)
-        found = [pooled_variance(list(map(np.log, runs)) if positive else runs) for runs in cells]
+        cells = [list(map(np.log, runs)) if positive else runs for runs in cells]
+        found = [pooled_variance(runs) for runs in cells]
         variances, freedoms = np.array(found).T
         if not freedoms.any():
             return np.zeros(0), 0.0
         sources = np.where(freedoms > 0.0, np.arange(len(found)), int(np.argmax(variances)))
         counts = np.array([list(map(len, runs)) for runs in cells]).T
-        parts = (np.square(weights) * variances[sources] / counts) @ (sources[:, None] == np.flatnonzero(freedoms))
+        known = [found[source] for source in sources]
+        own = np.array([group_variances(runs, pooled) for runs, pooled in zip(cells, known, strict=True)]).T
+        parts = (np.square(weights) * own / counts) @ (sources[:, None] == np.flatnonzero(freedoms))
         return np.sqrt(parts.sum(axis=1)), satterthwaite(parts, freedoms[freedoms > 0.0])
 
     def spreads(self, group: Group) -> tuple[RevisionSpread, ...]:
