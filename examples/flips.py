@@ -20,11 +20,11 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
 
 from hati.campaign import campaign
 from hati.core import Benchmark, Budget, Configuration, Evidence, HatiError, Metric, Plan, StudyId, Task, generator
-from hati.space import Space, sample
+from hati.space import Space
+from hati.studies.screening import flipped, mean_interval
 from hati.subject import remember_output
 from hati.wiring import workplace
 
@@ -32,8 +32,6 @@ CONFIDENCE = 0.95
 NARROW = math.log(1.02)
 """An interval no wider to either side than this decides too."""
 LOOKS = 4
-TRIES = 200
-"""So many configurations are drawn until both settings of an option are valid."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +86,8 @@ class Flips:
     def _pair(self, option: str, number: int) -> tuple[Task, ...]:
         rng = generator(self.id.seed, f"{option} {number}")
         settings = self.space.option(option).settings
-        for configuration in sample(self.space, TRIES, rng):
-            pair = [self.space.canonical({**configuration, option: each}) for each in (settings[0], settings[-1])]
-            if all(self.space.valid(each) and option in each for each in pair):
-                return tuple(self._task(option, number, pair[place]) for place in rng.permutation(2))
-        return ()
+        pair = flipped(self.space, option, (settings[0], settings[-1]), rng)
+        return tuple(self._task(option, number, pair[int(place)]) for place in rng.permutation(2)) if pair else ()
 
     def _task(self, option: str, number: int, configuration: Configuration) -> Task:
         return Task(
@@ -106,12 +101,10 @@ class Flips:
             found = run.of(self.metric.name)
             if found is not None:
                 pairs.setdefault(run.task.repetition, {})[run.task.configuration[option] == last] = math.log(found.mean)
-        ratios = np.array([pair[True] - pair[False] for pair in pairs.values() if len(pair) == 2])
-        if len(ratios) < 2:
-            return Change(option, len(ratios), float(ratios.mean()) if len(ratios) else math.nan, None)
-        level = 1 - (1 - CONFIDENCE) / len(self._looks)
-        reach = stats.t.ppf(0.5 + level / 2, len(ratios) - 1) * ratios.std(ddof=1) / math.sqrt(len(ratios))
-        return Change(option, len(ratios), float(ratios.mean()), float(reach))
+        ratios = [pair[True] - pair[False] for pair in pairs.values() if len(pair) == 2]
+        mean = float(np.mean(ratios)) if ratios else math.nan
+        found = mean_interval(ratios, 1 - (1 - CONFIDENCE) / len(self._looks))
+        return Change(option, len(ratios), mean, None if found is None else (found[1] - found[0]) / 2)
 
 
 def measure(

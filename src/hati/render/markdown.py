@@ -13,6 +13,7 @@ from hati.report import (
     conditional_table,
     design_summary,
     dominating_sentence,
+    follow_up_table,
     run_summary,
     scale_sentence,
     screening_tables,
@@ -52,8 +53,7 @@ def screening_markdown(conclusion: ScreeningConclusion) -> str:
     if conclusion.effects:
         parts.append(table_markdown(tables.effects))
     conditional, dominating = conditional_table(conclusion), dominating_sentence(conclusion)
-    if conditional is not None:
-        parts.append(table_markdown(conditional))
+    parts += [table_markdown(each) for each in (follow_up_table(conclusion), conditional) if each is not None]
     if dominating is not None:
         parts.append(f"{escaped(dominating)}\n")
     if tables.dispersion is not None and conclusion.dispersion and conclusion.dispersion.shown:

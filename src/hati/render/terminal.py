@@ -16,6 +16,7 @@ from hati.report import (
     conditional_table,
     design_summary,
     dominating_sentence,
+    follow_up_table,
     run_summary,
     scale_sentence,
     screening_tables,
@@ -65,8 +66,7 @@ def print_screening(conclusion: ScreeningConclusion, console: Console) -> None:
     if conclusion.effects:
         parts.append(lay_out(tables.effects, console))
     conditional, dominating = conditional_table(conclusion), dominating_sentence(conclusion)
-    if conditional is not None:
-        parts.append(lay_out(conditional, console))
+    parts += [lay_out(each, console) for each in (follow_up_table(conclusion), conditional) if each is not None]
     parts += _aside(conclusion, tables, console)
     for sentence in filter(None, (answer(conclusion), dominating)):
         parts.append(Layout(Text(printable(sentence, console), style="bold"), console.width))

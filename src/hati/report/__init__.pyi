@@ -47,6 +47,10 @@ from .findings import finding_json as finding_json
 from .findings import findings_table as findings_table
 from .findings import report_json as report_json
 from .findings import report_sentence as report_sentence
+from .follow_up import evidence_json as evidence_json
+from .follow_up import follow_up_json as follow_up_json
+from .follow_up import follow_up_table as follow_up_table
+from .follow_up import refuted_sentence as refuted_sentence
 from .foreseen import foreseen_json as foreseen_json
 from .foreseen import foreseen_table as foreseen_table
 from .gate import gate_json as gate_json

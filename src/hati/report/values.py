@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from hati.report.conditional import conditional_json
+from hati.report.follow_up import evidence_json, follow_up_json
 from hati.report.plain import Plain
 from hati.report.words import estimated_by, verdict
 from hati.studies.screening import (
@@ -58,7 +59,9 @@ def screening_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
                 else {"d_efficiency": _finite(design.d_efficiency), "replicated": design.replicated}
             ),
         },
-        "effects": [_effect(effect, unit) for effect in conclusion.effects],
+        "effects": [
+            {**_effect(effect, unit), "evidence": evidence_json(conclusion, effect)} for effect in conclusion.effects
+        ],
         "ranking": list(conclusion.ranking),
         "important": list(conclusion.important),
         "important_or_aliased": list(conclusion.important_or_aliased),
@@ -71,6 +74,7 @@ def screening_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
         "missing": [list(options) for options in conclusion.missing],
         "dispersion": _dispersion(conclusion.dispersion) if conclusion.dispersion else None,
         "runs": {"done": conclusion.done, "failed": conclusion.failed},
+        "follow_up": follow_up_json(conclusion),
         "failures": list(conclusion.failures),
         "losses": _losses(conclusion.losses),
         "seconds": _finite(conclusion.seconds),
@@ -124,7 +128,7 @@ def _effect(effect: Effect, unit: str) -> dict[str, Plain]:
         "half_normal": _finite(effect.half_normal),
         "important": effect.important,
         "verdict": verdict(effect),
-        "confirmed": effect.important if effect.shown else None,
+        "confirmed": effect.confirmed if effect.shown or effect.flips is not None else None,
         "aliases": [list(alias) for alias in effect.aliases],
         "settings": [_setting(setting, unit) for setting in effect.settings],
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hati.core import Better, setting_text
 from hati.report.counts import counted
+from hati.report.follow_up import refuted_sentence
 from hati.report.quantities import change, duration, percent, quantity
 from hati.studies.screening import Effect, Losses, Noise, Options, OptionSummary, Scale, ScreeningConclusion, Verdict
 
@@ -52,8 +53,8 @@ def step(option: OptionSummary) -> str:
 
 
 def answer(conclusion: ScreeningConclusion) -> str:
-    """The study's question answered in a sentence or two, with the runs that were lost."""
-    return " ".join(filter(None, (_effects_answer(conclusion), losses(conclusion))))
+    """The study's question answered in a sentence or two, with what flips refute and the runs that were lost."""
+    return " ".join(filter(None, (_effects_answer(conclusion), refuted_sentence(conclusion), losses(conclusion))))
 
 
 def losses(conclusion: ScreeningConclusion) -> str:
@@ -245,9 +246,10 @@ def design_summary(conclusion: ScreeningConclusion) -> str:
         size = f"2^{factors} full factorial" if design.configurations == 2**factors else design.kind
     resolution = f", resolution {roman(design.resolution)}" if design.generators and design.resolution else ""
     again = f", {design.replicated} of them once more" if design.replicated else ""
+    flips = f", then up to {counted(conclusion.follow_up.planned, 'run')} of flips" if conclusion.follow_up else ""
     return (
         f"{size}{resolution}: {counted(design.configurations, 'configuration')} x "
-        f"{counted(design.repetitions, 'repetition')}{again} = {counted(design.runs, 'run')}"
+        f"{counted(design.repetitions, 'repetition')}{again} = {counted(design.runs, 'run')}{flips}"
     )
 
 

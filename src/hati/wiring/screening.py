@@ -28,6 +28,7 @@ from hati.studies.screening import (
     asked_fraction,
     assigned,
     choose_design,
+    choose_followed,
     isolated_of,
     read_choice,
     screening,
@@ -150,6 +151,8 @@ class PreparedScreening:
         """The design that a number of runs buys, or the fraction that was asked for."""
         rng, space = generator(self.id.seed, "design"), self.space
         if self.request.fraction is None:
+            if self.place.table is None:
+                return choose_followed(space, runs, rng)
             return choose_design(space, runs, rng, self.place.repetitions)
         check_two_level(space)
         asked = asked_fraction(self.request.fraction, len(space.options), runs, rng, self.place.repetitions)

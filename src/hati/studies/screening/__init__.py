@@ -1,7 +1,8 @@
 """Screening: which options of a program matter, from a small designed experiment.
 
-``choose_design`` finds the design that a budget buys, ``Pilot`` what a run costs. ``ModelScreening`` plans the runs of
-any design and concludes by a fitted model: effects, which are important, a ranking, and what could have been detected.
+``choose_design`` finds the design that a budget buys, ``choose_followed`` with runs to refute what it finds, ``Pilot``
+what a run costs. ``ModelScreening`` plans the runs of any design and concludes by a fitted model: effects, which are
+important, a ranking, and what could have been detected.
 ``Screening`` does the same for full factorials and for the regular fractions that are asked for, with alias sets.
 """
 
@@ -11,6 +12,8 @@ from hati.studies.screening.choosing import (
     AnyChoice,
     AnyScreening,
     choose_design,
+    choose_followed,
+    followed,
     read_choice,
     repeated_from,
     screening,
@@ -20,6 +23,8 @@ from hati.studies.screening.conclusion import (
     Detectable,
     Dispersion,
     Effect,
+    FlipEvidence,
+    FollowUpSummary,
     Losses,
     ModelSummary,
     Noise,
@@ -36,6 +41,8 @@ from hati.studies.screening.conditional import (
     conditional_effects,
     dominating_option,
 )
+from hati.studies.screening.flips import Ends, Flip, Pair, flipped, mean_interval
+from hati.studies.screening.follow_up import is_flip, runs_aside
 from hati.studies.screening.forecast import (
     ALPHA,
     RELEVANT,
@@ -77,6 +84,10 @@ __all__ = [
     "Dispersion",
     "DominatingOption",
     "Effect",
+    "Ends",
+    "Flip",
+    "FlipEvidence",
+    "FollowUpSummary",
     "FractionRequest",
     "Isolated",
     "Isolation",
@@ -88,6 +99,7 @@ __all__ = [
     "OptionSummary",
     "Options",
     "Outlook",
+    "Pair",
     "Pilot",
     "PilotResult",
     "Point",
@@ -105,13 +117,18 @@ __all__ = [
     "check_detect",
     "choose",
     "choose_design",
+    "choose_followed",
     "choose_optimal",
     "conditional_effects",
     "dominating_option",
     "expected_detectable",
     "expected_detectable_deviations",
+    "flipped",
+    "followed",
     "is_checked",
+    "is_flip",
     "isolated_of",
+    "mean_interval",
     "of_table",
     "outlook",
     "plan_design",
@@ -121,6 +138,7 @@ __all__ = [
     "read_choice",
     "repeated_from",
     "run_noise",
+    "runs_aside",
     "screening",
     "stored_choice",
     "study_id",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from hati.core import Benchmark, InputError, Metric, StudyId, canonical_json
 from hati.design import check_two_level
 from hati.studies.screening.choice import Choice, full_factorial_of
+from hati.studies.screening.follow_up import runs_aside
 from hati.studies.screening.forecast import ALPHA, RELEVANT
 from hati.studies.screening.model_choice import ModelChoice, choose_optimal
 from hati.studies.screening.model_study import ModelScreening
@@ -39,6 +41,37 @@ def choose_design(space: Space, runs: int, rng: np.random.Generator, most: float
     if suits_two_levels(space) and 2 ** len(space.options) <= runs:
         return full_factorial_of(len(space.options), runs, most)
     return choose_optimal(space, runs, rng, most)
+
+
+def choose_followed(space: Space, runs: int, rng: np.random.Generator) -> AnyChoice:
+    """The default design with the runs that are set aside to follow it up.
+
+    None are where the runs suffice for all valid configurations, of which nothing is aliased.
+
+    Raises:
+        InputError: where the runs are too few.
+    """
+    aside = runs_aside(runs, 1 + sum(len(option.settings) - 1 for option in space.options))
+    if not aside or _drawable(space) <= runs:
+        return choose_design(space, runs, rng)
+    choice = choose_design(space, runs - aside, rng)
+    assert isinstance(choice, ModelChoice)
+    return followed(choice, aside)
+
+
+def followed(choice: ModelChoice, aside: int) -> ModelChoice:
+    """The choice with that many runs to follow it up."""
+    return replace(choice, follow_up=aside, reason=f"{choice.reason}; then up to {aside} runs to refute what is found")
+
+
+def _drawable(space: Space) -> int:
+    """How many valid configurations there are; 0 where constraints are too entangled to draw them uniformly."""
+    from hati.space import count
+
+    try:
+        return count(space)
+    except InputError:
+        return 0
 
 
 def repeated_from(space: Space, most: float = math.inf) -> int | None:

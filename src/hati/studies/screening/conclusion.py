@@ -68,6 +68,27 @@ class ModelSummary:
 
 
 @dataclass(frozen=True)
+class FlipEvidence:
+    """What flips of an ``option`` between its ``ends`` say: runs of fresh configurations that differ in it alone.
+
+    ``change`` is the mean of so many ``flips`` from the first end to the second, a fraction on the deciding scale,
+    ``interval`` that of 99 %, None of a single flip; ``claimed`` is the change that the design's rows showed.
+    ``confirmed`` and ``refuted`` say what follows for that claim. ``depends_on`` names what changes the sign of the
+    effect, beyond noise: another option, or the configuration; empty where the sign stays.
+    """
+
+    option: str
+    ends: tuple[Setting, Setting]
+    flips: int
+    change: float
+    interval: tuple[float, float] | None
+    claimed: float
+    confirmed: bool
+    refuted: bool
+    depends_on: str = ""
+
+
+@dataclass(frozen=True)
 class Effect:
     """One estimated effect, named by the member of its alias set that has the lowest order and the likeliest parents.
 
@@ -81,6 +102,8 @@ class Effect:
 
     ``important`` is true where the effect is significant and relevant and the design gives its estimate to no other
     effect up to third order; where it does, ``aliased`` is.
+
+    ``flips`` are those of the follow-up, None where the option was not flipped; what they refute is not important.
 
     Where an option has more than two settings, the effect is the difference between the highest and the lowest of its
     ``settings``' means (of the combinations' for an interaction), and ``interval`` allows for their having been
@@ -101,6 +124,12 @@ class Effect:
     aliases: tuple[Options, ...]
     settings: tuple[SettingEstimate, ...] = ()
     aliased: bool = False
+    flips: FlipEvidence | None = None
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether flips confirm that it is important."""
+        return self.important and self.flips is not None and self.flips.confirmed
 
     @property
     def shown(self) -> bool:
@@ -139,6 +168,14 @@ class DesignSummary:
     generators: tuple[str, ...]
     d_efficiency: float | None = None
     replicated: int = 0
+
+
+@dataclass(frozen=True)
+class FollowUpSummary:
+    """So many runs were ``planned`` to refute what the design found, and so many ``done`` yielded a value."""
+
+    planned: int
+    done: int
 
 
 @dataclass(frozen=True)
@@ -188,7 +225,8 @@ class ScreeningConclusion:
     ``effects`` are sorted by the size of their contrast, largest first; ``ranking`` holds all options, the
     most influential first; ``important`` those whose main effect is; ``threshold`` is the size of contrast on
     the deciding scale above which an effect is significant; ``missing`` names effects that can no longer be
-    estimated; ``done`` and ``failed`` count the design's runs; ``seconds`` is what all runs cost, pilots included.
+    estimated; ``done`` and ``failed`` count the runs of the design and of its follow-up, ``follow_up`` how many of them
+    are flips; ``seconds`` is what all runs cost, pilots included.
     """
 
     study: str
@@ -219,6 +257,7 @@ class ScreeningConclusion:
     warnings: tuple[str, ...]
     model: ModelSummary
     losses: Losses | None = None
+    follow_up: FollowUpSummary | None = None
 
     @property
     def important_or_aliased(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from hati.core import (
     Task,
     setting_text,
 )
+from hati.studies.screening.follow_up import is_flip
 
 if TYPE_CHECKING:
     from hati.space import Formula, Space
@@ -259,7 +260,8 @@ class _Outcomes:
         return {
             configuration: _message(runs[0])
             for configuration, runs in self._by_configuration.items()
-            if runs[0].task.stage != STAGE and not any(run.outcome is Outcome.DONE for run in runs)
+            if not (runs[0].task.stage == STAGE or is_flip(runs[0].task))
+            and not any(run.outcome is Outcome.DONE for run in runs)
         }
 
     @cached_property

@@ -54,7 +54,7 @@ class ModelChoice:
     ``rows`` holds the positions of every configuration's settings, -1 where an option is inactive; interactions up to
     ``order`` are looked for. ``standard_error`` is the largest of a main effect's coefficients, in standard deviations
     of a run, were every configuration run once. The first ``replicated`` configurations have one run more, to
-    distinguish noise from lack of fit.
+    distinguish noise from lack of fit. Up to ``follow_up`` runs more are there to refute what the design finds.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -66,12 +66,15 @@ class ModelChoice:
     reason: str
     kind: str = KIND
     replicated: int = 0
+    follow_up: int = 0
 
     def __post_init__(self) -> None:
         if not self.rows or self.repetitions < 1:
             raise InputError("a design has at least one configuration and one repetition")
         if not 0 <= self.replicated <= len(self.rows):
             raise InputError(f"{self.replicated} of {len(self.rows)} configurations cannot be replicated")
+        if self.follow_up < 0:
+            raise InputError(f"{self.follow_up} runs cannot follow up")
 
     @property
     def configurations(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -9,15 +10,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hati.core import Benchmark, Configuration, Evidence, InputError, Metric, Plan, StudyId, Task, generator
-from hati.design import Levels, Model, candidates, from_levels
+from hati.design import Levels, Model, candidates, from_levels, levels
 from hati.design.identified import Ties, ties
-from hati.stats import Index, log_variances
+from hati.stats import log_variances
 from hati.studies.failures import nothing_measured
 from hati.studies.screening.conclusion import (
     DesignSummary,
     Detectable,
     Dispersion,
     Effect,
+    FlipEvidence,
+    FollowUpSummary,
     ModelSummary,
     Options,
     Point,
@@ -25,6 +28,14 @@ from hati.studies.screening.conclusion import (
     ScreeningConclusion,
     SettingEstimate,
 )
+from hati.studies.screening.flip_judgement import (
+    expected_changes,
+    judge_flips,
+    noise_of_a_difference,
+    with_flips,
+)
+from hati.studies.screening.flips import Flip
+from hati.studies.screening.follow_up import Claim, FollowUp, fewest_followed, is_flip
 from hati.studies.screening.forecast import ALPHA, RELEVANT
 from hati.studies.screening.measured import Measured, measured
 from hati.studies.screening.model_analysis import (
@@ -45,6 +56,16 @@ if TYPE_CHECKING:
     from hati.space import Space
 
 _POPULATION = 4_096
+_TWO_LEVEL = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What decides: the runs that yielded a value, their analysis, and what flips say of single options."""
+
+    found: Measured
+    analysis: ModelAnalysis
+    flips: tuple[FlipEvidence, ...]
 
 
 @dataclass(frozen=True)
@@ -86,8 +107,11 @@ class ModelScreening:
         )
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The tasks that are left."""
-        return tasks_left(self.tasks, evidence)
+        """The tasks that are left: those of the design, then those that may refute what it shows."""
+        left = tasks_left(self.tasks, evidence)
+        if left or not evidence.stage(STAGE).done:
+            return left
+        return self._follow_up.plan(evidence, self._claims)
 
     def conclude(self, evidence: Evidence) -> ScreeningConclusion:
         """What the runs say, complete or not.
@@ -95,9 +119,36 @@ class ModelScreening:
         Raises:
             MeasurementError: where not one run yielded a value, with the reason of the failures.
         """
+        judged = self.judged(evidence)
+        rows = self._conclusion(judged.found, judged.analysis, evidence.seconds)
+        conclusion = with_flips(rows, judged.flips)
+        warned = (*conclusion.warnings, *self._not_followed(conclusion))
+        return replace(conclusion, follow_up=self._followed(evidence), warnings=warned)
+
+    def important(self, judged: Judged) -> tuple[str, ...]:
+        """The options whose main effect is important and not refuted, the largest first."""
+        refuted = {each.option for each in judged.flips if each.refuted}
+        return tuple(name for name in self._important(judged.analysis) if name not in refuted)
+
+    def judged(self, evidence: Evidence) -> Judged:
+        """The analysis of all rows, those of flips included, and what the flips say of what the design's rows show.
+
+        Raises:
+            MeasurementError: where not one run of the design yielded a value.
+        """
         found = self.measured(evidence)
         analysis = self.analysis(found)
-        return self._conclusion(found, analysis, evidence.seconds)
+        flips = {name: made for name in self.space.names if (made := self._flips(evidence, name))}
+        if not flips:
+            return Judged(found, analysis, ())
+        claims = {claim.option: claim for effect in analysis.effects if (claim := self._claim(effect, analysis))}
+        everything = self._with_flips(evidence)
+        told = (
+            self._judged(claims[name], own, found, analysis, sum(map(len, flips.values())))
+            for name, own in flips.items()
+            if name in claims
+        )
+        return Judged(everything, self.analysis(everything), tuple(each for each in told if each is not None))
 
     def measured(self, evidence: Evidence) -> Measured:
         """The design's runs that yielded a value.
@@ -115,9 +166,8 @@ class ModelScreening:
     def analysis(self, found: Measured) -> ModelAnalysis:
         """The effects that runs tell."""
         rng = generator(self.id.seed, "permutations")
-        levels = self.choice.levels[found.rows]
         return analyse_model(
-            self.model, levels, found.values, found.blocks, rng, alpha=self.alpha, relevant=self.relevant
+            self.model, self._levels(found), found.values, found.blocks, rng, alpha=self.alpha, relevant=self.relevant
         )
 
     @cached_property
@@ -181,6 +231,64 @@ class ModelScreening:
         )
 
     @property
+    def _follow_up(self) -> FollowUp:
+        return FollowUp(self.id, self.benchmark, self.metric, self.revision, self.space, self.choice.follow_up)
+
+    def _flips(self, evidence: Evidence, option: str) -> tuple[Flip, ...]:
+        return self._follow_up.flips(evidence, option) if self.choice.follow_up else ()
+
+    def _claims(self, evidence: Evidence) -> tuple[Claim, ...]:
+        """Of the options that the design's rows show to be important."""
+        analysis = self.analysis(self.measured(evidence))
+        found = (self._claim(effect, analysis) for effect in analysis.effects if effect.important)
+        return tuple(claim for claim in found if claim is not None)
+
+    def _claim(self, found: ModelEffect, analysis: ModelAnalysis) -> Claim | None:
+        """None for interactions, and where the rows do not tell the settings apart."""
+        if len(found.term) > 1 or found.decided.standard_error is None:
+            return None
+        option = self.space.options[found.term[0]]
+        means = analysis.judged.settings(found.term[0])
+        low, high = 0, 1
+        if len(option.settings) > _TWO_LEVEL:
+            ordered = sorted(means, key=lambda place: means[place].estimate)
+            low, high = ordered[0], ordered[-1]
+        return Claim(option.name, (option.settings[low], option.settings[high]), found.decided)
+
+    def _judged(
+        self, claim: Claim, flips: Sequence[Flip], found: Measured, analysis: ModelAnalysis, total: int
+    ) -> FlipEvidence | None:
+        expected = expected_changes(self.model, analysis.judged, self.space, claim, flips)
+        noise = noise_of_a_difference(found, analysis.readable.values, total)
+        return judge_flips(claim, flips, analysis.readable, expected, noise, self.relevant)
+
+    def _with_flips(self, evidence: Evidence) -> Measured:
+        """The runs of the design and of the follow-up that yielded a value."""
+        made = Evidence(tuple(run for run in evidence.runs if run.task.stage == STAGE or is_flip(run.task)))
+        rows = {run.task.configuration: 0 for run in made.runs}
+        found = measured(made, self.metric, {configuration: row for row, configuration in enumerate(rows)})
+        return replace(found, blocks=np.zeros_like(found.blocks))
+
+    def _followed(self, evidence: Evidence) -> FollowUpSummary | None:
+        if not self.choice.follow_up:
+            return None
+        return FollowUpSummary(self.choice.follow_up, sum(is_flip(run.task) for run in evidence.done))
+
+    def _not_followed(self, conclusion: ScreeningConclusion) -> Iterator[str]:
+        """That nothing may refute what was found, where that was possible."""
+        whole = self.choice.configurations >= conclusion.configurations
+        if self.choice.follow_up or whole or not self.remedies.rest or not conclusion.important:
+            return
+        fewest = fewest_followed(1 + sum(len(option.settings) - 1 for option in self.space.options))
+        yield (
+            "no runs were set aside to refute the important effects by flips; "
+            f"--fresh with a budget of {fewest} runs or more sets some aside"
+        )
+
+    def _levels(self, found: Measured) -> Levels:
+        return levels([run.task.configuration for run in found.runs], self.space)
+
+    @property
     def _design(self) -> DesignSummary:
         return DesignSummary(
             kind=self.choice.kind,
@@ -199,9 +307,8 @@ class ModelScreening:
         if spread is None:
             return None
         rng: np.random.Generator = generator(self.id.seed, "dispersion")
-        rows: Index = found.rows
         analysis = analyse_model_variance(
-            self.model, self.choice.levels[rows], spread, found.blocks, rng, alpha=self.alpha, relevant=self.relevant
+            self.model, self._levels(found), spread, found.blocks, rng, alpha=self.alpha, relevant=self.relevant
         )
         effects = tuple(self._effect(effect, analysis) for effect in analysis.effects)
         return Dispersion("log observations" if logs else "observations", effects, self._important(analysis))

@@ -1,0 +1,132 @@
+"""What flips say of an effect that a design's rows show: they confirm it, refute it, or leave it open."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from hati.core import Configuration, FloatArray
+from hati.design import Model, levels
+from hati.space import Space
+from hati.stats import pure_error, t_quantile
+from hati.studies.screening.conclusion import FlipEvidence, Scale, ScreeningConclusion
+from hati.studies.screening.flips import Flip, mean_interval
+from hati.studies.screening.follow_up import Claim
+from hati.studies.screening.measured import Measured
+from hati.studies.screening.model_fit import ModelFit
+from hati.studies.screening.readable import Readable
+
+CONFIDENCE = 0.99
+"""Of the interval of an option's flips, which decides: few flips of an option that interacts are easily alike."""
+THE_CONFIGURATION = "the configuration"
+_SIGNS = 0.05
+
+
+def judge_flips(
+    claim: Claim, flips: Sequence[Flip], readable: Readable, expected: FloatArray, noise: float | None, relevant: float
+) -> FlipEvidence | None:
+    """What the flips of an option say of the claim about it; None where none is between the claim's ends.
+
+    They confirm it where their interval holds relevant effects of the claim's sign only. They refute it where their
+    interval excludes every relevant effect; or where it does not show one, and their mean is smaller than the claim and
+    than what the design's model expects in just these configurations, by more than both intervals allow.
+
+    Args:
+        claim: from the design's rows.
+        flips: of the option.
+        readable: the scale of the claim.
+        expected: what the model expects of each flip, on that scale.
+        noise: the bound beyond which the noise of two runs does not take a difference; None where it is unknown.
+        relevant: the fraction that matters.
+    """
+    changes = differences(claim, flips, readable)
+    found = mean_interval(changes, CONFIDENCE)
+    if not changes:
+        return None
+    limit, estimate = readable.difference(relevant), claim.change.estimate
+    confirmed = refuted = False
+    if found is not None:
+        low, high = found if estimate >= 0.0 else (-found[1], -found[0])
+        shows = low > limit or high < -limit
+        sign = 1.0 if estimate >= 0.0 else -1.0
+        missing = min(abs(estimate), sign * float(np.mean(expected))) - 0.5 * (low + high)
+        confirmed = low > limit
+        refuted = (-limit <= low and high <= limit) or (
+            not shows and missing > math.hypot(0.5 * (high - low), claim.change.margin or 0.0)
+        )
+    return FlipEvidence(
+        option=claim.option,
+        ends=claim.ends,
+        flips=len(changes),
+        change=readable.relative(float(np.mean(changes))),
+        interval=None if found is None else (readable.relative(found[0]), readable.relative(found[1])),
+        claimed=readable.relative(estimate),
+        confirmed=confirmed,
+        refuted=refuted,
+        depends_on=THE_CONFIGURATION if noise is not None and _both_signs(changes, max(noise, limit)) else "",
+    )
+
+
+def differences(claim: Claim, flips: Sequence[Flip], readable: Readable) -> list[float]:
+    """The changes between the claim's ends, on the deciding scale; without those that have no logarithm."""
+    found = []
+    for flip in flips:
+        ends = flip.before[claim.option], flip.after[claim.option]
+        one, other = flip.values if ends == claim.ends else flip.values[::-1]
+        if set(ends) != set(claim.ends) or (readable.scale is Scale.LOG and min(one, other) <= 0.0):
+            continue
+        found.append(math.log(other / one) if readable.scale is Scale.LOG else other - one)
+    return found
+
+
+def expected_changes(model: Model, fit: ModelFit, space: Space, claim: Claim, flips: Sequence[Flip]) -> FloatArray:
+    """What a model expects of flips from the claim's first end to its second, on the deciding scale."""
+    befores, afters = (model.matrix(levels(each, space)) for each in _sides(claim, flips))
+    coefficients = np.zeros(len(model.owners))
+    for term, place in fit.places.items():
+        coefficients[model.owners == model.terms.index(term)] = fit.coefficients[place]
+    return np.asarray((afters - befores) @ coefficients, dtype=np.float64)
+
+
+def noise_of_a_difference(found: Measured, values: FloatArray, flips: int) -> float | None:
+    """What the noise of two runs hardly ever exceeds among so many flips; None where no configuration was repeated."""
+    variance, df = pure_error(values, found.rows, found.blocks)
+    if not df or not flips:
+        return None
+    return t_quantile(1.0 - _SIGNS / (2.0 * flips), df) * math.sqrt(2.0 * variance)
+
+
+def with_flips(conclusion: ScreeningConclusion, found: Sequence[FlipEvidence]) -> ScreeningConclusion:
+    """The conclusion of all rows with the evidence of flips: what they refute is not shown."""
+    known = {each.option: _named(each, conclusion) for each in found}
+    effects = tuple(
+        replace(effect, flips=own, important=effect.important and not own.refuted)
+        if len(effect.options) == 1 and (own := known.get(effect.options[0])) is not None
+        else effect
+        for effect in conclusion.effects
+    )
+    refuted = {each.option for each in found if each.refuted}
+    important = tuple(name for name in conclusion.important if name not in refuted)
+    return replace(conclusion, effects=effects, important=important)
+
+
+def _named(found: FlipEvidence, conclusion: ScreeningConclusion) -> FlipEvidence:
+    """With the option that an effect of both signs depends on, where an interaction with one is known."""
+    if not found.depends_on:
+        return found
+    pairs = (e.options for e in conclusion.effects if e.shown and len(e.options) == 2 and found.option in e.options)
+    partner = next((name for pair in pairs for name in pair if name != found.option), None)
+    return replace(found, depends_on=partner) if partner else found
+
+
+def _sides(claim: Claim, flips: Sequence[Flip]) -> tuple[list[Configuration], list[Configuration]]:
+    turned = [flip.before[claim.option] == claim.ends[1] for flip in flips]
+    pairs = [(f.after, f.before) if turn else (f.before, f.after) for f, turn in zip(flips, turned, strict=True)]
+    return [one for one, _ in pairs], [other for _, other in pairs]
+
+
+def _both_signs(changes: Sequence[float], limit: float) -> bool:
+    return min(changes) < -limit and max(changes) > limit

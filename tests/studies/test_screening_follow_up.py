@@ -1,0 +1,190 @@
+"""The follow-up of a screening: runs that are set aside to refute what its design found, and what they say."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+from simulated_subject import BENCHMARK, LATENCY, measure, space
+
+from hati.core import Evidence, InputError, Setting, StudyId, Task, generator
+from hati.space import Option, Space, parse_formula
+from hati.studies.screening import (
+    Choice,
+    Isolation,
+    ModelChoice,
+    ModelScreening,
+    ScreeningConclusion,
+    choose_followed,
+    flipped,
+    is_flip,
+    mean_interval,
+    read_choice,
+    runs_aside,
+)
+
+Truth = Callable[[Mapping[str, Setting], str], float]
+"""The logarithm of a configuration's latency in a stage."""
+
+
+def study(place: Space, runs: int = 64, seed: int = 1) -> ModelScreening:
+    choice = choose_followed(place, runs, generator(seed, "design"))
+    assert isinstance(choice, ModelChoice)
+    return ModelScreening(StudyId.of("screening", {}, seed, "fake"), "s", BENCHMARK, LATENCY, "1", place, choice)
+
+
+def value(truth: Truth, noise: float = 0.02) -> Callable[[Task], float]:
+    def latency(task: Task) -> float:
+        jitter = float(generator(3, task.id).standard_normal())
+        return math.exp(truth(task.configuration, task.stage) + noise * jitter)
+
+    return latency
+
+
+def concluded(made: ModelScreening, truth: Truth) -> ScreeningConclusion:
+    return made.conclude(measure(made, value(truth)))
+
+
+def on(configuration: Mapping[str, Setting], name: str) -> float:
+    return 1.0 if configuration[name] else 0.0
+
+
+def strong_and_aliased(configuration: Mapping[str, Setting], stage: str) -> float:
+    """Option a acts; b does in the design's rows alone, as an alias of something else would."""
+    return 0.5 * on(configuration, "a") + (0.4 * on(configuration, "b") if stage == "design" else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("runs", "parameters", "aside"), [(39, 5, 0), (64, 9, 10), (96, 17, 20), (128, 31, 30), (96, 31, 0), (400, 17, 80)]
+)
+def test_a_fifth_of_the_budget_is_set_aside_where_that_is_useful_and_the_design_affords_it(
+    runs: int, parameters: int, aside: int
+) -> None:
+    assert runs_aside(runs, parameters) == aside
+
+
+def test_nothing_is_set_aside_where_all_configurations_are_measured() -> None:
+    assert isinstance(choose_followed(space(5), 64, generator(1, "design")), Choice)
+    constrained = Space(space(5).options, (parse_formula("a or b"),))
+    assert choose_followed(constrained, 64, generator(1, "design")).follow_up == 0
+
+
+def test_a_choice_keeps_what_is_set_aside_and_one_from_before_has_nothing() -> None:
+    choice = study(space(8)).choice
+    assert (choice.runs, choice.follow_up) == (54, 10)
+    assert read_choice(choice.to_json()) == choice
+    before = json.loads(choice.to_json())
+    del before["follow_up"]
+    assert read_choice(json.dumps(before)) == replace(choice, follow_up=0)
+    with pytest.raises(InputError, match="-1 runs cannot follow up"):
+        replace(choice, follow_up=-1)
+
+
+def test_what_flips_contradict_is_not_shown_and_what_they_show_is_confirmed() -> None:
+    found = concluded(study(space(10), 96), strong_and_aliased)
+    effects = {effect.options[0]: effect for effect in found.effects if len(effect.options) == 1}
+    assert found.important == ("a",)
+    assert effects["a"].confirmed
+    assert effects["a"].flips is not None
+    low, high = effects["a"].flips.interval or (0.0, 0.0)
+    assert 0.4 < low < math.expm1(0.5) < high < 0.9
+    refuted = effects["b"].flips
+    assert refuted is not None
+    assert (refuted.refuted, refuted.flips, refuted.ends, effects["b"].important) == (True, 5, (False, True), False)
+    assert refuted.claimed == pytest.approx(math.expm1(0.4), abs=0.1)
+    assert (found.follow_up and found.follow_up.planned, found.follow_up and found.follow_up.done) == (20, 20)
+    assert (found.done, found.failed) == (96, 0)
+
+
+def test_the_flips_are_pairs_that_differ_in_one_option_and_follow_the_design() -> None:
+    made = study(space(10), 96)
+    runs = measure(made, value(strong_and_aliased)).runs
+    assert not any(is_flip(run.task) for run in runs[:76])
+    tasks = [run.task for run in runs[76:]]
+    for one, other in zip(tasks[::2], tasks[1::2], strict=True):
+        (name,) = (n for n in made.space.names if one.configuration[n] != other.configuration[n])
+        assert one.stage == other.stage == f"follow-up {name}"
+    assert {task.stage for task in tasks[:4]} == {"follow-up a", "follow-up b"}
+
+
+def test_a_follow_up_that_was_killed_goes_on_with_the_same_flips() -> None:
+    made = study(space(10), 96)
+    whole = measure(made, value(strong_and_aliased))
+    for kept in (0, 50, 76, 81, 95):
+        left = [task.id for task in made.plan(Evidence(whole.runs[:kept]))]
+        assert left == [run.task.id for run in whole.runs[kept : None if kept >= 76 else max(76, kept)]][: len(left)]
+        assert left
+    assert not made.plan(whole)
+
+
+def test_the_most_doubtful_are_flipped_where_there_are_more_than_the_runs_suffice_for() -> None:
+    made = study(space(8))
+    runs = measure(made, value(lambda c, _: 1.0 * on(c, "a") + 0.1 * on(c, "b") + 0.6 * on(c, "c"))).runs
+    assert {run.task.stage for run in runs if is_flip(run.task)} == {"follow-up b"}
+
+
+def test_an_option_that_acts_with_another_alone_is_not_refuted() -> None:
+    refuted = 0
+    for seed in range(1, 9):
+        found = concluded(study(space(8), 64, seed), lambda c, _: 0.5 * on(c, "a") * on(c, "b"))
+        refuted += sum(effect.flips is not None and effect.flips.refuted for effect in found.effects)
+    assert refuted == 0
+
+
+def test_an_effect_of_both_signs_depends_on_the_option_that_it_is_known_to_act_with() -> None:
+    found = concluded(study(space(8)), lambda c, _: on(c, "a") * (0.6 if c["b"] else -0.3))
+    (evidence,) = (effect.flips for effect in found.effects if effect.flips is not None)
+    assert (evidence.option, evidence.depends_on) == ("a", "b")
+
+
+def test_an_option_with_several_settings_is_flipped_between_its_best_and_its_worst() -> None:
+    place = Space((Option("level", (3, 1, 2), default=1), *space(7).options))
+    found = concluded(study(place), lambda c, _: 0.2 * float(c["level"]))
+    (evidence,) = (effect.flips for effect in found.effects if effect.flips is not None)
+    assert (evidence.ends, evidence.confirmed) == ((1, 3), True)
+    assert evidence.change == pytest.approx(math.expm1(0.4), abs=0.05)
+
+
+def test_a_flip_is_of_valid_configurations_and_options_under_a_condition_come_and_go_with_it() -> None:
+    options = (*space(3).options, Option("x", (1, 2), default=1, active_if=parse_formula("a")))
+    place = Space(options, (parse_formula("not (b and c)"),))
+    for seed in range(20):
+        pair = flipped(place, "b", (False, True), generator(seed, "flip"))
+        assert pair is not None
+        assert all(map(place.valid, pair))
+        without, having = flipped(place, "a", (False, True), generator(seed, "flip")) or ({}, {})
+        assert ("x" in without, "x" in having) == (False, True)
+    assert flipped(Space(space(2).options, (parse_formula("a"),)), "a", (False, True), generator(1, "flip")) is None
+
+
+def test_an_interval_needs_two_flips() -> None:
+    assert mean_interval([0.3], 0.99) is None
+    low, high = mean_interval([0.1, 0.3], 0.95) or (0.0, 0.0)
+    assert (low + high) / 2 == pytest.approx(0.2)
+    assert high == pytest.approx(0.2 + 12.706 * 0.1, abs=1e-3)
+
+
+def test_a_failed_flip_is_lost_and_traces_no_setting() -> None:
+    made = study(space(10), 96)
+
+    def failing(task: Task) -> float | str:
+        return "it crashed" if is_flip(task) and task.repetition == 1 else value(strong_and_aliased)(task)
+
+    evidence = measure(made, failing)
+    found = made.conclude(evidence)
+    assert (found.failed, found.done) == (4, 92)
+    assert {each.flips.flips for each in found.effects if each.flips is not None} == {4}
+    assert not Isolation(made.id, BENCHMARK, "1", made.space).plan(evidence)
+
+
+def test_a_small_budget_says_that_nothing_was_set_aside() -> None:
+    found = concluded(study(space(8), 36), strong_and_aliased)
+    assert found.follow_up is None
+    assert (
+        "no runs were set aside to refute the important effects by flips; --fresh with a budget of 40 runs or more sets"
+        " some aside" in found.warnings
+    )
+    assert not any("aside" in text for text in concluded(study(space(8), 36), lambda *_: 0.0).warnings)
