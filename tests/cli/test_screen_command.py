@@ -161,7 +161,8 @@ def test_options_with_several_settings_and_constraints_are_screened(hati: Hati, 
     assert {"a", "b"} <= set(done.json["important"])
     assert set(done.json["ranking"][:2]) == {"a", "b"}
     assert sorted(done.json["ranking"]) == list("abcdefg")
-    assert done.json["runs"]["done"] == done.json["design"]["runs"] <= 40
+    assert (done.json["design"]["runs"], done.json["follow_up"]["planned"]) == (30, 10)
+    assert done.json["runs"]["done"] == 30 + done.json["follow_up"]["done"]
 
 
 def test_by_default_no_main_effect_is_aliased_with_an_interaction(hati: Hati, fake_project: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -447,3 +448,13 @@ def test_a_screening_is_a_study_of_the_port() -> None:
     study: Screening = screening(3, 8)
     assert study.id.kind == "screening"
     assert choose(3, 8).runs == len(study.plan(measure(study, multiplying({}), runs=1))) + 1
+
+
+def test_a_fraction_is_judged_by_its_lack_of_fit_where_the_effects_that_it_does_not_list_are_large() -> None:
+    words = {"".join(word): 0.1 for size in (2, 3, 4) for word in combinations("acgkmp", size)}
+    found = concluded(screening(16, 96), multiplying({"a": 2.0, **words}))
+    assert found.judged_by is Noise.LACK_OF_FIT
+    assert found.important_or_aliased == ("a",)
+    assert any("without a fraction has no such bias" in warning for warning in found.warnings)
+    full = concluded(screening(4, 32), multiplying(dict.fromkeys(("a", "b", "ab", "abc", "abcd", "bcd", "cd"), 0.4)))
+    assert full.judged_by is Noise.PURE_ERROR

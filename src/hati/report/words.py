@@ -184,6 +184,7 @@ def judgement(conclusion: ScreeningConclusion) -> str:
     noise = {
         Noise.PURE_ERROR: "the differences between repetitions",
         Noise.LENTH: "Lenth's pseudo standard error",
+        Noise.LACK_OF_FIT: "Lenth's pseudo standard error, larger than the differences between repetitions explain",
         Noise.RESIDUALS: "permutations of what the model leaves",
     }[conclusion.judged_by]
     return (

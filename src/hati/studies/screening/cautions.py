@@ -107,6 +107,11 @@ def _noise(s: Situation) -> Iterator[str]:
         yield advised("too few runs to tell effects from noise, so none is called important", twice)
     elif s.analysis.judged_by is Noise.LENTH and s.design.repetitions == 1:
         yield advised("no repetitions: noise is judged by the smaller effects, supposing that most do nothing", twice)
+    elif s.analysis.judged_by is Noise.LACK_OF_FIT:
+        yield (
+            "most effects are larger than the noise: effects that the fraction does not list bias those that it does; "
+            "`hati screen --fresh` without a fraction has no such bias"
+        )
     elif s.analysis.judged_by is Noise.LENTH:
         yield "too few repetitions were made to judge noise by them: it is judged by the smaller effects"
 

@@ -21,6 +21,7 @@ class Noise(StrEnum):
 
     PURE_ERROR = "pure error"
     LENTH = "pseudo standard error"
+    LACK_OF_FIT = "lack of fit"
     RESIDUALS = "residuals"
     NONE = "none"
 

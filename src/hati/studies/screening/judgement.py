@@ -15,6 +15,7 @@ from hati.stats import (
     degrees_of_freedom,
     detectable_by_lenth,
     detectable_by_pure_error,
+    f_quantile,
     holm,
     lenth_reference,
     pseudo_standard_error,
@@ -29,6 +30,8 @@ FEWEST_CONTRASTS = 3
 """Below three contrasts their median says nothing of noise."""
 
 _CONFIDENCE = 0.95
+_LACK_OF_FIT = 0.01
+"""The probability of finding a lack of fit where there is none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,15 +67,21 @@ def noise_source(fit: LeastSquares, values: FloatArray, rows: Index, blocks: Ind
     """What to judge by, the standard deviation of a run by it, and its degrees of freedom.
 
     Pure error where repetitions give it at least the degrees of freedom that Lenth's method would have (a third of the
-    contrasts): always with two complete repetitions or more.
+    contrasts): always with two complete repetitions or more. Lenth's method where effects are aliased and most of them
+    are larger than repetitions explain: what the design does not list biases what it lists, and no
+    repetition shows by how much.
     """
     variance, df = pure_error(values, rows, blocks)
     contrasts = len(fit.terms) + len(fit.remainder)
-    if df and df >= degrees_of_freedom(contrasts):
-        return Noise.PURE_ERROR, float(np.sqrt(variance)), df
+    repeated = bool(df) and df >= degrees_of_freedom(contrasts)
     if contrasts < FEWEST_CONTRASTS:
-        return Noise.NONE, 0.0, 0.0
-    return Noise.LENTH, pseudo_standard_error(fit.standardised(values)), degrees_of_freedom(contrasts)
+        return (Noise.PURE_ERROR, float(np.sqrt(variance)), df) if repeated else (Noise.NONE, 0.0, 0.0)
+    pseudo, lenth_df = pseudo_standard_error(fit.standardised(values)), degrees_of_freedom(contrasts)
+    if not repeated:
+        return Noise.LENTH, pseudo, lenth_df
+    if any(fit.aliases) and pseudo**2 > variance * f_quantile(1.0 - _LACK_OF_FIT, lenth_df, df):
+        return Noise.LACK_OF_FIT, pseudo, lenth_df
+    return Noise.PURE_ERROR, float(np.sqrt(variance)), df
 
 
 def judge(

@@ -1,0 +1,34 @@
+"""How often an option that does nothing is called important, and one that matters is found, with a follow-up."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from benchmarks.aliasing import WORLDS, Outcome, screened
+
+from hati.studies.screening import choose_design
+
+MILD = WORLDS[2]
+STUDIES = 10
+LEAST = 0.95
+
+
+@cache
+def outcomes(place: int) -> tuple[Outcome, ...]:
+    return tuple(screened(WORLDS[place], STUDIES))
+
+
+@pytest.mark.parametrize("place", [0, 2], ids=["strong", "mild"])
+def test_an_inert_option_is_rarely_important_and_large_effects_are_found(place: int) -> None:
+    """At most 2 of 10: of studies that err in 5 % more are seen in 1 %."""
+    found = outcomes(place)
+    assert sum(one.inert_important for one in found) <= 2
+    assert sum(one.important for one in found) >= LEAST * sum(one.large for one in found)
+
+
+def test_in_mild_programs_nothing_large_is_refuted_and_as_much_is_found_as_without_follow_up() -> None:
+    followed, whole = outcomes(2), screened(MILD, STUDIES, choose_design)
+    assert sum(one.large_flipped for one in followed) >= STUDIES / 2
+    assert sum(one.large_refuted for one in followed) == 0
+    assert sum(one.important for one in followed) >= sum(one.important for one in whole)
