@@ -11,6 +11,7 @@ import pytest
 from simulated_subject import BENCHMARK, LATENCY, measure, space
 
 from hati.core import Evidence, InputError, Setting, StudyId, Task, generator
+from hati.report import answer, follow_up_table, noise_summary, screening_json
 from hati.space import Option, Space, parse_formula
 from hati.studies.screening import (
     Choice,
@@ -97,6 +98,15 @@ def test_what_flips_contradict_is_not_shown_and_what_they_show_is_confirmed() ->
     assert refuted.claimed == pytest.approx(math.expm1(0.4), abs=0.1)
     assert (found.follow_up and found.follow_up.planned, found.follow_up and found.follow_up.done) == (20, 20)
     assert (found.done, found.failed) == (96, 0)
+    assert answer(found).endswith("Flips refute 1 effect of the design's rows: b.")
+    table = follow_up_table(found)
+    assert table is not None
+    rows = {row[0]: row[-1] for row in table.rows}
+    assert rows == {"a: false -> true": "confirmed", "b: false -> true": "refuted"}
+    said = {tuple(effect["options"]): effect for effect in screening_json(found)["effects"]}
+    mine, another = said["b",], said["a",]
+    assert (mine["verdict"], mine["confirmed"], another["confirmed"]) == ("not shown", False, True)
+    assert (mine["evidence"]["design_rows"], mine["evidence"]["flips"], mine["evidence"]["refuted"]) == (76, 5, True)
 
 
 def test_the_flips_are_pairs_that_differ_in_one_option_and_follow_the_design() -> None:
@@ -178,6 +188,23 @@ def test_a_failed_flip_is_lost_and_traces_no_setting() -> None:
     assert (found.failed, found.done) == (4, 92)
     assert {each.flips.flips for each in found.effects if each.flips is not None} == {4}
     assert not Isolation(made.id, BENCHMARK, "1", made.space).plan(evidence)
+
+
+def test_repeated_runs_distinguish_noise_from_effects_that_the_model_lacks() -> None:
+    words = ("abcd", "efg", "bdh", "acf")
+
+    def entangled(configuration: Mapping[str, Setting], _: str) -> float:
+        return sum(0.2 * math.prod(1 if configuration[name] else -1 for name in word) for word in words)
+
+    lacking, plain = (concluded(study(space(10), 96), truth) for truth in (entangled, lambda *_: 0.0))
+    assert lacking.lack_of_fit is not None
+    assert plain.lack_of_fit is not None
+    assert (lacking.lack_of_fit.found, plain.lack_of_fit.found) == (True, False)
+    assert lacking.lack_of_fit.noise < 0.06 < 0.3 < lacking.lack_of_fit.left
+    said = noise_summary(lacking)
+    assert said.endswith(": effects that it lacks")
+    assert f"({lacking.lack_of_fit.repeated} repeated)" in said
+    assert noise_summary(replace(plain, lack_of_fit=None)) == ""
 
 
 def test_a_small_budget_says_that_nothing_was_set_aside() -> None:

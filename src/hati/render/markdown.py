@@ -14,6 +14,7 @@ from hati.report import (
     design_summary,
     dominating_sentence,
     follow_up_table,
+    noise_summary,
     run_summary,
     scale_sentence,
     screening_tables,
@@ -44,6 +45,7 @@ def screening_markdown(conclusion: ScreeningConclusion) -> str:
         f"Design: {design_summary(conclusion)}",
         f"Runs: {run_summary(conclusion)}",
         scale_sentence(conclusion),
+        *((f"Noise: {noise}",) if (noise := noise_summary(conclusion)) else ()),
     )
     parts = [
         f"## {escaped(conclusion.subject)}: which options matter for {escaped(conclusion.metric.name)}\n",

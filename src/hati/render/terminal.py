@@ -17,6 +17,7 @@ from hati.report import (
     design_summary,
     dominating_sentence,
     follow_up_table,
+    noise_summary,
     run_summary,
     scale_sentence,
     screening_tables,
@@ -61,6 +62,7 @@ def print_screening(conclusion: ScreeningConclusion, console: Console) -> None:
         ("design", design_summary(conclusion)),
         ("runs", run_summary(conclusion)),
         ("scale", scale_sentence(conclusion)),
+        *((("noise", noise),) if (noise := noise_summary(conclusion)) else ()),
     )
     parts = [Layout(_facts(lines, console), console.width)]
     if conclusion.effects:

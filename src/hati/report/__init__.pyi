@@ -155,6 +155,7 @@ from .words import answer as answer
 from .words import design_summary as design_summary
 from .words import detection as detection
 from .words import effect_name as effect_name
+from .words import noise_summary as noise_summary
 from .words import run_summary as run_summary
 from .words import scale_sentence as scale_sentence
 from .words import settings_summary as settings_summary

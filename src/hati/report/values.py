@@ -11,6 +11,7 @@ from hati.report.words import estimated_by, verdict
 from hati.studies.screening import (
     Dispersion,
     Effect,
+    LackOfFit,
     Losses,
     ModelSummary,
     OptionSummary,
@@ -75,12 +76,24 @@ def screening_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
         "dispersion": _dispersion(conclusion.dispersion) if conclusion.dispersion else None,
         "runs": {"done": conclusion.done, "failed": conclusion.failed},
         "follow_up": follow_up_json(conclusion),
+        "lack_of_fit": _lack_of_fit(conclusion.lack_of_fit),
         "failures": list(conclusion.failures),
         "losses": _losses(conclusion.losses),
         "seconds": _finite(conclusion.seconds),
         "warnings": list(conclusion.warnings),
         "model": _model(conclusion.model),
         **conditional_json(conclusion),
+    }
+
+
+def _lack_of_fit(found: LackOfFit | None) -> dict[str, Plain] | None:
+    if found is None:
+        return None
+    return {
+        "noise": _finite(found.noise),
+        "left": _finite(found.left),
+        "repeated": found.repeated,
+        "found": found.found,
     }
 
 

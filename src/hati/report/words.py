@@ -254,6 +254,21 @@ def design_summary(conclusion: ScreeningConclusion) -> str:
     )
 
 
+def noise_summary(conclusion: ScreeningConclusion) -> str:
+    """How much runs vary, and the model's residuals; empty where no configuration was repeated.
+
+    ``runs vary by 2.1 % (3 repeated), what the model leaves by 8.3 %: effects that it lacks``
+    """
+    found = conclusion.lack_of_fit
+    if found is None:
+        return ""
+    why = "effects that it lacks" if found.found else "no more than noise explains"
+    return (
+        f"runs vary by {percent(found.noise, 2)} ({found.repeated} repeated), "
+        f"what the model leaves by {percent(found.left, 2)}: {why}"
+    )
+
+
 def run_summary(conclusion: ScreeningConclusion) -> str:
     """``96 done, 0 failed, 2 min 5 s in all``."""
     return f"{conclusion.done:,} done, {conclusion.failed:,} failed, {duration(conclusion.seconds)} in all"

@@ -172,6 +172,20 @@ class DesignSummary:
 
 
 @dataclass(frozen=True)
+class LackOfFit:
+    """The ``noise`` of a run and the deviation that the model ``left``, fractions on the deciding scale.
+
+    The noise is that between ``repeated`` runs and the first of their configuration. ``found`` says that the model left
+    more than that explains: effects that it lacks.
+    """
+
+    noise: float
+    left: float
+    repeated: int
+    found: bool
+
+
+@dataclass(frozen=True)
 class FollowUpSummary:
     """So many runs were ``planned`` to refute what the design found, and so many ``done`` yielded a value."""
 
@@ -259,6 +273,7 @@ class ScreeningConclusion:
     model: ModelSummary
     losses: Losses | None = None
     follow_up: FollowUpSummary | None = None
+    lack_of_fit: LackOfFit | None = None
 
     @property
     def important_or_aliased(self) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ from hati.studies.screening.flip_judgement import (
 from hati.studies.screening.flips import Flip
 from hati.studies.screening.follow_up import Claim, FollowUp, fewest_followed, is_flip
 from hati.studies.screening.forecast import ALPHA, RELEVANT
+from hati.studies.screening.lack_of_fit import lack_of_fit
 from hati.studies.screening.measured import Measured, measured
 from hati.studies.screening.model_analysis import (
     ModelAnalysis,
@@ -228,6 +229,7 @@ class ModelScreening:
                 analysis.prediction.r_squared,
                 often_selected(analysis, self.model, generator(self.id.seed, "stability")),
             ),
+            lack_of_fit=lack_of_fit(found, analysis),
         )
 
     @property
