@@ -140,14 +140,14 @@ def test_the_cheapest_design_is_planned_after_pilot_runs(hati: Hati, fake_projec
     assert {task["stage"] for task in before["tasks"]} == {"pilot"}
     done = hati(*command)
     assert done.status == 0, done.err
-    assert done.json["design"]["runs"] == 16
-    assert set(done.json["important_or_aliased"]) == {"a", "b"}
+    assert done.json["design"]["runs"] == 64
+    assert set(done.json["important"]) == {"a", "b"}
     stages = [run["stage"] for run in hati("runs", ".", "--format", "json").json]
-    assert (stages.count("pilot"), stages.count("design")) == (12, 16)
+    assert (stages.count("pilot"), stages.count("design")) == (12, 64)
     after = hati(*command, "--dry-run").json
-    assert after["design"]["resolution"] == 4
+    assert after["design"]["resolution"] is None
     assert after["design"]["aliased_main_effects"] == {}
-    assert [["a", "b"], ["c", "e"], ["d", "f"]] in after["design"]["aliased_interactions"]
+    assert after["design"]["aliased_interactions"] == []
     assert after["tasks"] == []
 
 
@@ -155,7 +155,9 @@ def test_a_budget_that_does_not_suffice_is_refused_before_the_design(hati: Hati,
     command = ("screen", ".", "--metric", "latency", "--budget", "28", "--detect", "1.05%")
     done = hati(*command)
     assert done.status == 2
-    assert re.search(r"find effects of 1\.\d % with 90 % power, not of 1.05 %: these need about \d+ runs", done.err)
+    assert re.search(
+        r"find effects of \d+(\.\d)? % with 90 % power, not of 1.05 %: these need about \d+ runs", done.err
+    )
     assert {run["stage"] for run in hati("runs", ".", "--format", "json").json} == {"pilot"}
     needed = re.search(r"--budget (\d+)", done.err)
     assert needed is not None

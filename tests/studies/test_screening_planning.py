@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hati.core import Benchmark, InputError, Metric, Plan, Reader, ReaderKind, Run, StudyId, Task
+from hati.core import Benchmark, FloatArray, InputError, Metric, Plan, Reader, ReaderKind, Run, StudyId, Task
 from hati.design import Model
 from hati.space import Option, Space
 from hati.stats import contrasts
@@ -18,7 +18,6 @@ from hati.studies.screening import (
     Pilot,
     RunNoise,
     Shortfall,
-    choose,
     plan_design,
     power_expected,
     precision,
@@ -29,6 +28,7 @@ from hati.studies.screening.model_analysis import analyse_model
 from hati.testing import FakeEngine, MemoryStore
 
 MANY = 1_000_000_000
+_PAIR = 0.03
 
 
 def switches(count: int) -> Space:
@@ -42,16 +42,26 @@ def planned(space: Space, runs: int, deviation: float, detect: float, df: int = 
     return plan_design(space, runs, RunNoise(deviation, df), detect, np.random.default_rng(1))
 
 
-def test_of_all_fractions_and_repetitions_the_one_with_the_fewest_runs_is_taken() -> None:
-    chosen = planned(switches(7), 4000, 0.02, 0.03)
-    assert isinstance(chosen, Choice)
-    noise = RunNoise(0.02, MANY)
-    candidates = {c.runs: c for runs in range(16, 129) if (c := choose(7, runs)).resolution in {4, 5, 7, None}}
-    enough = [runs for runs, c in candidates.items() if power_expected(precision(c), noise, 0.03) >= 0.9]
-    assert chosen.runs <= min(enough)
-    assert power_expected(precision(chosen), noise, 0.03) >= 0.9
-    one_less = Choice(7, chosen.configurations, chosen.repetitions - 1, chosen.resolution, chosen.generators, "")
-    assert power_expected(precision(one_less), noise, 0.03) < 0.9
+def test_a_full_factorial_or_fewer_configurations_are_taken_whichever_needs_fewer_runs() -> None:
+    few = planned(switches(7), 4000, 0.02, 0.03)
+    assert isinstance(few, ModelChoice)
+    assert few.runs < 128
+    assert power_expected(precision(few), RunNoise(0.02, MANY), 0.03) >= 0.9
+    many = planned(switches(4), 4000, 0.02, 0.03)
+    assert isinstance(many, Choice)
+    assert (many.configurations, many.generators) == (16, ())
+    one_less = Choice(4, 16, many.repetitions - 1, None, (), "")
+    assert power_expected(precision(one_less), RunNoise(0.02, MANY), 0.03) < 0.9
+
+
+def test_what_configurations_vary_by_beyond_main_effects_costs_runs_unless_all_are_measured() -> None:
+    def runs(count: int, interactions: float) -> float:
+        noise, rng = RunNoise(0.01, MANY), np.random.default_rng(1)
+        found = plan_design(switches(count), 4000, noise, 0.1, rng, interactions=interactions)
+        return math.inf if isinstance(found, Shortfall) else found.runs
+
+    assert runs(12, 0.0) < 40 < runs(12, 0.05**2) < runs(12, 0.1**2)
+    assert runs(4, 0.0) < runs(4, 0.1**2) == 16
 
 
 @pytest.mark.parametrize("space", [switches(6), MIXED])
@@ -87,11 +97,9 @@ def test_the_budget_that_is_said_to_be_needed_is_needed() -> None:
     assert isinstance(planned(switches(7), short.needed - 1, 0.05, 0.03), Shortfall)
 
 
-def test_too_few_runs_for_any_design_find_nothing() -> None:
-    short = planned(switches(14), 10, 0.01, 0.05)
-    assert isinstance(short, Shortfall)
-    assert short.found is None
-    assert short.needed == 32
+def test_too_few_runs_for_any_design_are_refused() -> None:
+    with pytest.raises(InputError, match="10 runs are too few to screen 14 options"):
+        planned(switches(14), 10, 0.01, 0.05)
 
 
 def test_an_optimal_design_has_two_runs_for_a_parameter_however_little_noise_there_is() -> None:
@@ -131,32 +139,48 @@ def test_the_noise_of_pilot_runs_is_pooled_over_their_configurations() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("deviation", "most"), [(0.01, 1.2), (0.02, 1.6)])
+@pytest.mark.parametrize(("deviation", "most"), [(0.01, 1.5), (0.02, 1.6)])
 def test_the_planned_power_is_kept_and_not_dearly(deviation: float, most: float) -> None:
     """Pilots of 8 degrees of freedom, 7 options, 3 others and a pair active: 3 % is found in 85 % and more."""
     rng, space = np.random.default_rng(5), switches(7)
-    oracle = planned(space, 4000, deviation, 0.03)
-    assert isinstance(oracle, Choice)
-    found, runs, known = [], [], {}
+
+    def chosen(noise: RunNoise) -> AnyChoice | Shortfall:
+        return plan_design(space, 4000, noise, 0.03, np.random.default_rng(1), interactions=_PAIR**2)
+
+    oracle = chosen(RunNoise(deviation, MANY))
+    assert not isinstance(oracle, Shortfall)
+    half = np.array([math.log(1.03) / 2, 0.05, 0.05, 0.05, 0, 0, 0])
+    found, runs = [], []
     for _ in range(60):
-        pilot = deviation * math.sqrt(rng.chisquare(8) / 8)
-        choice = planned(space, 4000, pilot, 0.03, df=8)
-        assert isinstance(choice, Choice)
-        key = choice.configurations, choice.repetitions
-        if key not in known:
-            matrix = np.asarray(choice.design(space.names).matrix, dtype=np.int8)
-            known[key] = matrix, contrasts(matrix)
-        matrix, columns = known[key]
-        rows = np.tile(np.arange(len(matrix)), choice.repetitions)
-        blocks = np.repeat(np.arange(choice.repetitions), len(matrix))
-        half = np.array([math.log(1.03) / 2, 0.05, 0.05, 0.05, 0, 0, 0])
-        truth = matrix @ half + 0.03 * matrix[:, 1] * matrix[:, 2]
-        values = np.exp(truth[rows] + deviation * rng.standard_normal(len(rows)))
-        told = analyse(columns, values, rows, blocks, alpha=0.05, relevant=0.01)
-        found.append(any(e.important and e.term == (0,) for e in told.effects))
+        choice = chosen(RunNoise(deviation * math.sqrt(rng.chisquare(8) / 8), 8))
+        assert not isinstance(choice, Shortfall)
+        found.append(_found(choice, half, deviation, rng))
         runs.append(choice.runs)
     assert np.mean(found) >= 0.85
     assert np.mean(runs) <= most * oracle.runs
+
+
+def _found(choice: AnyChoice, half: FloatArray, deviation: float, rng: np.random.Generator) -> bool:
+    """Whether the first option is found to be important."""
+    names = [f"o{i}" for i in range(len(half))]
+    if isinstance(choice, Choice):
+        matrix = np.asarray(choice.design(names).matrix, dtype=np.int8)
+        rows = np.tile(np.arange(len(matrix)), choice.repetitions)
+        blocks = np.repeat(np.arange(choice.repetitions), len(matrix))
+        values = np.exp(
+            matrix[rows] @ half
+            + _PAIR * (matrix[:, 1] * matrix[:, 2])[rows]
+            + deviation * rng.standard_normal(len(rows))
+        )
+        effects = analyse(contrasts(matrix), values, rows, blocks, alpha=0.05, relevant=0.01).effects
+        return any(e.important and e.term == (0,) for e in effects)
+    levels = np.vstack([choice.levels, choice.levels[: choice.replicated]])
+    signs = 2 * levels - 1
+    truth = signs @ half + _PAIR * signs[:, 1] * signs[:, 2]
+    values = np.exp(truth + deviation * rng.standard_normal(len(levels)))
+    blocks = np.zeros(len(levels), dtype=np.intp)
+    told = analyse_model(Model.of_order([2] * len(half), 2), levels, values, blocks, rng, alpha=0.05, relevant=0.01)
+    return any(e.important and e.term == (0,) for e in told.effects)
 
 
 @pytest.mark.statistical

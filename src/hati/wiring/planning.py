@@ -12,14 +12,18 @@ from hati.report import duration, percent
 from hati.studies.screening import (
     PILOT_RUNS,
     AnyChoice,
+    ModelChoice,
     Pilot,
     PilotResult,
     Shortfall,
     affordable_runs,
     check_detect,
+    followed,
     plan_design,
     run_noise,
+    runs_aside,
 )
+from hati.studies.screening.follow_up import PAIRS
 
 _SHARE = 4
 _FEWEST = 5
@@ -69,20 +73,38 @@ def planned(
     if noise is None:
         raise _without_noise("leave out --detect" if math.isinf(most) else _DEVIATION)
     runs = affordable_runs(budget, told)
-    found = plan_design(pilot.space, runs, noise, goal.detect, rng, most=most, relevant=goal.relevant)
+    left = 0.0 if told.variation is None else told.variation.interactions
+    found = plan_design(
+        pilot.space, runs, noise, goal.detect, rng, most=most, relevant=goal.relevant, interactions=left
+    )
     if isinstance(found, Shortfall):
-        raise _refusal(found, goal, runs, told, budget, noise.deviation)
-    return found
+        raise _refusal(found, goal, runs, told, budget, (noise.deviation, math.sqrt(left)))
+    return _followed(found, runs) if math.isinf(most) else found
+
+
+def _followed(choice: AnyChoice, runs: int) -> AnyChoice:
+    """With what is set aside of so many runs, as far as the design leaves it."""
+    if not isinstance(choice, ModelChoice) or choice.repetitions > 1:
+        return choice
+    step = 2 * PAIRS
+    aside = min(runs_aside(runs, choice.parameters), step * ((runs - choice.runs) // step))
+    return followed(choice, aside) if aside else choice
 
 
 def _without_noise(fix: str) -> InputError:
     return InputError("nothing tells the noise of a run: no configuration has two of them", fix=fix)
 
 
-def _refusal(short: Shortfall, goal: Goal, runs: int, pilot: PilotResult, budget: Budget, noise: float) -> InputError:
+def _refusal(
+    short: Shortfall, goal: Goal, runs: int, pilot: PilotResult, budget: Budget, deviations: tuple[float, float]
+) -> InputError:
     size = percent(goal.detect)
-    left = f"the {runs} runs that the budget has after {pilot.runs} pilot runs"
-    can = f"{left} find effects of {_rounded_up(short.found)} with {_POWER}" if short.found else f"{left} find none"
+    budgeted = f"the {runs} runs that the budget has after {pilot.runs} pilot runs"
+    can = (
+        f"{budgeted} find effects of {_rounded_up(short.found)} with {_POWER}"
+        if short.found
+        else f"{budgeted} find none"
+    )
     needs = "no number of runs finds them"
     fixes = []
     if short.needed:
@@ -90,8 +112,10 @@ def _refusal(short: Shortfall, goal: Goal, runs: int, pilot: PilotResult, budget
         fixes.append(f"give --budget {_budget(short.needed, pilot, budget)}")
     if short.found:
         fixes.append(f"ask for --detect {_rounded_up(short.found).replace(' ', '')}")
+    noise, left = (percent(each, 2) for each in deviations)
+    beyond = f", configurations beyond main effects by about {left}" if deviations[1] else ""
     return InputError(
-        f"{can}, not of {size}: {needs}; runs vary by {percent(noise, 2)}", fix=" or ".join(fixes) or "leave it out"
+        f"{can}, not of {size}: {needs}; runs vary by {noise}{beyond}", fix=" or ".join(fixes) or "leave it out"
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hati.design import CatalogueEntry, by_runs, catalogue_sizes
+from hati.design import CatalogueEntry, by_runs
 from hati.studies.screening.choice import Choice
 from hati.studies.screening.forecast import Precision, model_precision
 from hati.studies.screening.model_choice import PER_PARAMETER, ModelChoice, choose_optimal
@@ -21,32 +21,23 @@ Enough = Callable[[Precision | None], bool]
 """Whether a design of that precision has the power that is wanted."""
 
 MOST_RUNS = 1_000_000
-_GOOD, _CLEAR = 4, 5
 _PER_PARAMETER = 2
 _GROWTH = 1.08
 _TRIES = 6
 
 
-def cheapest_fraction(
+def cheapest_factorial(
     factors: int, runs: float, enough: Enough, precision: Callable[[Choice], Precision | None], most: float = math.inf
 ) -> Choice | None:
-    """The fraction and the repetitions with the fewest runs that are enough; None where ``runs`` do not suffice.
-
-    Of resolution IV at least, as far as the runs allow that at all; of equal runs the larger fraction, which tells more
-    effects apart.
-    """
-    best: Choice | None = None
-    for entry in _useful(factors, runs):
-        limit = min(runs, best.runs if best else MOST_RUNS)
-        found = _repetitions(entry, int(min(limit // entry.runs, most)), enough, precision)
-        if found is not None and (best is None or found.runs <= best.runs):
-            best = found
-    return best
+    """The full factorial with the fewest repetitions that are enough; None where ``runs`` do not suffice."""
+    entry = CatalogueEntry(factors, 2**factors, None)
+    return _repetitions(entry, int(min(runs // entry.runs, most)), enough, precision)
 
 
-def fractions_for(factors: int, runs: int, most: float = math.inf) -> tuple[Choice, ...]:
-    """Every fraction that so many runs buy, repeated as often as they allow."""
-    return tuple(_repeated(entry, int(min(runs // entry.runs, most))) for entry in _useful(factors, runs))
+def factorial_of(factors: int, runs: int, most: float = math.inf) -> Choice | None:
+    """The full factorial, repeated as often as so many runs allow; None where they do not suffice."""
+    entry = CatalogueEntry(factors, 2**factors, None)
+    return _repeated(entry, int(min(runs // entry.runs, most))) if entry.runs <= runs else None
 
 
 def cheapest_optimal(
@@ -96,14 +87,6 @@ def fewest_of_optimal(first: ModelChoice) -> int:
 def needed_of_optimal(first: ModelChoice, enough: Enough) -> int | None:
     """How many runs are foreseen to be enough."""
     return _fewest(fewest_of_optimal(first), MOST_RUNS, lambda runs: enough(precision_of_optimal(first, runs)))
-
-
-def _useful(factors: int, runs: float) -> list[CatalogueEntry]:
-    """Those of resolution IV up to the first of resolution V; where none is affordable, all that are."""
-    affordable = [entry for entry in catalogue_sizes(factors) if entry.runs <= runs]
-    good = [entry for entry in affordable if (entry.resolution or _CLEAR) >= _GOOD]
-    clear = next((entry.runs for entry in good if (entry.resolution or _CLEAR) >= _CLEAR), MOST_RUNS)
-    return [entry for entry in good if entry.runs <= clear] or affordable
 
 
 def _repetitions(

@@ -13,12 +13,11 @@ from hati.core import Evidence, InputError, Metric
 from hati.stats.distributions import chi_square_quantiles
 from hati.studies.screening.cheapest import (
     MOST_RUNS,
-    Enough,
-    cheapest_fraction,
+    cheapest_factorial,
     cheapest_optimal,
+    factorial_of,
     fewest_of_optimal,
     first_optimal,
-    fractions_for,
     needed_of_optimal,
     precision_of_optimal,
 )
@@ -36,6 +35,9 @@ PILOT_RUNS = 12
 _STEPS = 20
 _HALVINGS = 40
 _LARGEST = 100.0
+_LARGEST_FACTORIAL = 1_024
+_FEWEST_OF_MODEL = 3
+"""Fewer options have no design that is smaller than the full factorial and leaves anything to judge by."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +105,12 @@ def plan_design(
     most: float = math.inf,
     relevant: float = RELEVANT,
     power: float = POWER,
+    interactions: float = 0.0,
 ) -> AnyChoice | Shortfall:
-    """The cheapest design and repetitions that find a main effect of that size with that power, study-wise.
+    """The cheapest default design that finds a main effect of that size with that power, study-wise.
+
+    That is the full factorial of options with two settings, or fewer configurations that are judged by what a model
+    leaves: with the noise of runs the variation of configurations about the main effects.
 
     Args:
         space: what is screened.
@@ -115,19 +121,23 @@ def plan_design(
         most: how many runs of a configuration can be had.
         relevant: the fraction below which no effect is important.
         power: the probability of finding it.
+        interactions: the variance between configurations which main effects leave, on the scale of the noise.
 
     Raises:
         InputError: where effects of that size are not important at all, or the runs are too few for any design.
     """
     check_detect(detect, relevant)
 
-    def enough(known: Precision | None) -> bool:
-        return power_expected(known, noise, detect, relevant) >= power
-
-    told = _Wanted(noise, detect, relevant, power, enough)
-    if suits_two_levels(space):
-        return _fraction(len(space.options), runs, most, told)
-    return _optimal(space, runs, rng, most, told)
+    about = replace(noise, deviation=math.hypot(noise.deviation, math.sqrt(interactions)))
+    told = _Wanted(about, detect, relevant, power)
+    if not suits_two_levels(space):
+        return _optimal(space, runs, rng, most, told, math.inf)
+    factors = len(space.options)
+    found: list[AnyChoice | Shortfall] = [_factorial(factors, runs, most, _Wanted(noise, detect, relevant, power))]
+    if factors >= _FEWEST_OF_MODEL:
+        found.append(_optimal(space, runs, rng, most, told, 2**factors))
+    made = [each for each in found if not isinstance(each, Shortfall)]
+    return min(made, key=lambda choice: choice.runs) if made else _nearest(found)
 
 
 def check_detect(detect: float, relevant: float) -> None:
@@ -149,7 +159,10 @@ class _Wanted:
     detect: float
     relevant: float
     power: float
-    enough: Enough
+
+    def enough(self, known: Precision | None) -> bool:
+        """Whether a design of that precision has the power."""
+        return power_expected(known, self.noise, self.detect, self.relevant) >= self.power
 
     def reason(self, made: str, known: Precision | None) -> str:
         found = power_expected(known, self.noise, self.detect, self.relevant)
@@ -171,16 +184,23 @@ class _Wanted:
         return math.expm1(high)
 
 
-def _fraction(factors: int, runs: int, most: float, told: _Wanted) -> Choice | Shortfall:
-    made = cheapest_fraction(factors, runs, told.enough, precision, most)
+def _factorial(factors: int, runs: int, most: float, told: _Wanted) -> Choice | Shortfall:
+    """The full factorial where it is not larger than any that one would run."""
+    if 2**factors > max(runs, _LARGEST_FACTORIAL):
+        return Shortfall(None, None)
+    made = cheapest_factorial(factors, runs, told.enough, precision, most)
     if made is not None:
         return replace(made, reason=told.reason(made.reason, precision(made)))
-    more = cheapest_fraction(factors, MOST_RUNS, told.enough, precision, most)
-    found = told.smallest([precision(choice) for choice in fractions_for(factors, runs, most)])
-    return Shortfall(found, more.runs if more else None)
+    more = cheapest_factorial(factors, MOST_RUNS, told.enough, precision, most)
+    whole = factorial_of(factors, runs, most)
+    return Shortfall(told.smallest([precision(whole)]) if whole else None, more.runs if more else None)
 
 
-def _optimal(space: Space, runs: int, rng: np.random.Generator, most: float, told: _Wanted) -> AnyChoice | Shortfall:
+def _optimal(
+    space: Space, runs: int, rng: np.random.Generator, most: float, told: _Wanted, configurations: float
+) -> AnyChoice | Shortfall:
+    """A design of fewer configurations than there are in all."""
+    runs = int(min(runs, configurations - 1))
     first = first_optimal(space, runs, rng, most)
     made = cheapest_optimal(first, space, runs, rng, told.enough, precision, most)
     if made is not None:
@@ -188,4 +208,14 @@ def _optimal(space: Space, runs: int, rng: np.random.Generator, most: float, tol
     needed = needed_of_optimal(first, told.enough)
     known = precision_of_optimal(first, runs) if runs >= fewest_of_optimal(first) else None
     found = told.smallest([known])
-    return Shortfall(found, None if needed is None else max(needed, runs + 1))
+    needed = None if needed is None else max(needed, runs + 1)
+    return Shortfall(found, None if needed is None or needed >= configurations else needed)
+
+
+def _nearest(found: Sequence[AnyChoice | Shortfall]) -> Shortfall:
+    """The smallest effect that is found, and the fewest runs that are needed."""
+    short = [each for each in found if isinstance(each, Shortfall)]
+    return Shortfall(
+        min((each.found for each in short if each.found is not None), default=None),
+        min((each.needed for each in short if each.needed is not None), default=None),
+    )
