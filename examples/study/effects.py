@@ -12,7 +12,7 @@ from hati.core import FloatArray
 from hati.design import Design, by_runs, from_generators, resolution
 from hati.report import EffectFigure, EffectPoint
 from hati.stats import Signs, Term, contrasts, half_normal, holm, step_critical, t_two_sided
-from hati.studies.screening import ALPHA, RELEVANT, Scale
+from hati.studies.screening import ALPHA, RELEVANT, Scale, Verdict
 
 SEED_2048 = ("L=ABCDEFGHIJK", "M=EFGHIJK", "N=CDGHIJK")
 """The seed's fraction for pairs of options (its appendix)."""
@@ -67,6 +67,7 @@ class Effects:
                 abs(self.by_term[term]),
                 float(np.expm1(self.by_term[term])),
                 term in self.important,
+                Verdict.IMPORTANT if term in self.important else Verdict.NOT_SHOWN,
             )
             for term, place in zip(ranked, places, strict=True)
         )

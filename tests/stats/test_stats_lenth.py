@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hati.core import generator
 from hati.stats import (
+    adaptive_standard_error,
     contrasts,
     correlated_reference,
     least_squares,
@@ -21,7 +22,7 @@ from hati.stats import (
     simultaneous_margin_of_error,
 )
 from hati.stats.lenth import simulated_reference
-from hati.stats.lenth_table import QUANTILES
+from hati.stats.lenth_table import LARGEST, SINGLE
 
 # Montgomery, Design and Analysis of Experiments, the filtration rate example: 2^4 once, A changes fastest.
 FILTRATION = np.array([45, 71, 48, 65, 68, 60, 80, 65, 43, 100, 45, 104, 75, 86, 70, 96], dtype=float)
@@ -34,6 +35,12 @@ def naive_pse(values: list[float]) -> float:
     return 1.5 * statistics.median(kept) if kept else 0.0
 
 
+def naive_ase(values: list[float]) -> float:
+    """Dong's: the root mean square of what is within 2.5 s0."""
+    s0 = 1.5 * statistics.median(abs(value) for value in values)
+    return float(statistics.mean(value**2 for value in values if abs(value) <= 2.5 * s0) ** 0.5)
+
+
 def test_the_filtration_rate_example() -> None:
     """Published: PSE 2.625, margin of error 6.748, simultaneous margin 13.699; A, C, D, AC, AD stand out."""
     matrix = np.array([[(i >> j & 1) * 2 - 1 for j in range(4)] for i in range(16)], dtype=np.int8)
@@ -44,6 +51,7 @@ def test_the_filtration_rate_example() -> None:
         {"A": 21.625, "C": 9.875, "D": 14.625, "AC": -18.125, "AD": 16.625}
     )
     assert pseudo_standard_error(effects) == pytest.approx(2.625)
+    assert adaptive_standard_error(effects) == pytest.approx((48.78125 / 10) ** 0.5)  # of the ten within 6.5625
     assert margin_of_error(effects) == pytest.approx(6.748, abs=0.001)
     assert simultaneous_margin_of_error(effects) == pytest.approx(13.699, abs=0.003)
 
@@ -53,49 +61,70 @@ def test_the_pseudo_standard_error_is_that_of_its_definition(values: list[float]
     assert pseudo_standard_error(np.array(values)) == pytest.approx(naive_pse(values), rel=1e-12)
 
 
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40))
+def test_the_adaptive_standard_error_is_that_of_its_definition(values: list[float]) -> None:
+    assert adaptive_standard_error(np.array(values)) == pytest.approx(naive_ase(values), rel=1e-9, abs=1e-150)
+
+
 def test_critical_values_are_those_of_a_plain_simulation() -> None:
     rng = generator(3, "plain")
-    largest = []
+    largest, first = [], []
     for _ in range(8000):
         z = rng.standard_normal(15).tolist()
-        largest.append(max(map(abs, z)) / naive_pse(z))
+        largest.append(max(map(abs, z)) / naive_ase(z))
+        first.append(abs(z[0]) / naive_ase(z))
     reference = lenth_reference(15)
-    assert np.mean(np.array(largest) > reference.critical(0.05)) == pytest.approx(0.05, abs=0.0065)
-    assert np.mean(np.array(largest) > reference.critical(0.2)) == pytest.approx(0.2, abs=0.012)
+    assert np.mean(np.array(largest) > reference.critical(0.05, 15)) == pytest.approx(0.05, abs=0.0065)
+    assert np.mean(np.array(largest) > reference.critical(0.2, 15)) == pytest.approx(0.2, abs=0.012)
+    assert np.mean(np.array(first) > reference.critical(0.05, 1)) == pytest.approx(0.05, abs=0.0065)
+
+
+@pytest.mark.parametrize("tests", [2, 5, 14, 31])
+def test_the_largest_of_some_errs_in_no_more_than_alpha(tests: int) -> None:
+    rng = generator(4, "some")
+    z = rng.standard_normal((20_000, 31))
+    largest = np.array([np.max(np.abs(row[:tests])) / adaptive_standard_error(row) for row in z])
+    assert 0.04 <= np.mean(largest > lenth_reference(31).critical(0.05, tests)) <= 0.0536  # the 99 % bound
 
 
 @pytest.mark.parametrize("contrasts_", [7, 31, 127])
 def test_the_table_is_what_its_simulation_gives(contrasts_: int) -> None:
     fresh = simulated_reference(contrasts_, 40_000)
-    assert fresh.critical(0.05) == pytest.approx(lenth_reference(contrasts_).critical(0.05), rel=0.02)
-    assert contrasts_ in QUANTILES
+    for tests in (1, contrasts_):
+        assert fresh.critical(0.05, tests) == pytest.approx(lenth_reference(contrasts_).critical(0.05, tests), rel=0.02)
+    assert contrasts_ in LARGEST
+    assert contrasts_ in SINGLE
 
 
 @given(st.sampled_from([3, 7, 29, 31, 63]), st.floats(0.001, 0.9))
 def test_the_p_value_of_a_critical_value_is_its_alpha(count: int, alpha: float) -> None:
     reference = lenth_reference(count)
-    assert reference.p_values(np.array([reference.critical(alpha)]))[0] == pytest.approx(alpha, rel=1e-6)
+    for tests in (1, count):
+        assert reference.p_values(np.array([reference.critical(alpha, tests)]), tests)[0] == pytest.approx(
+            alpha, rel=1e-6
+        )
 
 
 def test_p_values_fall_and_stay_within_what_was_simulated() -> None:
-    p_values = lenth_reference(31).p_values(np.array([0.0, 0.5, 1.6, 3.0, 4.0, 9.0, 1e9, np.inf]))
+    p_values = lenth_reference(31).p_values(np.array([0.0, 0.5, 1.6, 3.0, 4.0, 9.0, 1e9, np.inf]), 31)
     assert p_values[0] == p_values[1] == 1.0
     assert np.all(np.diff(p_values) <= 0.0)
-    assert p_values[-1] == pytest.approx(0.0001)
+    assert p_values[-1] == pytest.approx(5e-5)
 
 
 def test_uncorrelated_contrasts_have_the_tabulated_reference() -> None:
     found = correlated_reference(np.eye(10), 5)
-    assert found.critical(0.05) == pytest.approx(lenth_reference(15).critical(0.05), rel=0.03)
+    assert found.critical(0.05, 15) == pytest.approx(lenth_reference(15).critical(0.05, 15), rel=0.03)
 
 
 def test_correlation_changes_the_reference() -> None:
     same = np.full((15, 15), 0.9) + 0.1 * np.eye(15)
-    assert correlated_reference(same, 0).critical(0.05) < 0.75 * lenth_reference(15).critical(0.05)
+    assert correlated_reference(same, 0).critical(0.05, 15) < 0.75 * lenth_reference(15).critical(0.05, 15)
 
 
 def test_contrasts_of_which_most_are_zero_have_no_error() -> None:
     assert pseudo_standard_error(np.array([0.0, 0.0, 0.0, 5.0])) == 0.0
+    assert adaptive_standard_error(np.array([0.0, 0.0, 0.0, 5.0])) == 0.0
 
 
 def test_pairs_are_contrasts_too() -> None:

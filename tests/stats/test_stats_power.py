@@ -10,12 +10,12 @@ from scipy import optimize, stats
 
 from hati.core import generator
 from hati.stats import (
+    adaptive_standard_error,
     detectable_by_lenth,
     detectable_by_pure_error,
     detectable_contrast,
     lenth_reference,
     power_of_contrast,
-    pseudo_standard_error,
     step_critical,
 )
 
@@ -47,12 +47,12 @@ def test_of_two_settings_it_is_student_s() -> None:
 
 
 def test_lenth_agrees_with_a_simulation_of_whole_studies() -> None:
-    critical = lenth_reference(31).critical(0.05)
+    critical = lenth_reference(31).critical(0.05, 31)
     effect = detectable_by_lenth(1.0, 31, critical, 0.0)
     rng = generator(11, "lenth power")
     z = rng.standard_normal((4000, 31))
     z[:, 4] += effect
-    found = np.mean([abs(row[4]) > critical * pseudo_standard_error(row) for row in z])
+    found = np.mean([abs(row[4]) > critical * adaptive_standard_error(row) for row in z])
     assert found == pytest.approx(0.8, abs=0.025)
 
 

@@ -113,7 +113,7 @@ def test_what_it_will_detect_falls_with_runs_and_rises_with_noise() -> None:
 
 
 def test_what_it_will_detect_in_standard_deviations_of_a_run() -> None:
-    assert expected_detectable_deviations(choose(14, 96)) == pytest.approx(0.86, abs=0.03)
+    assert expected_detectable_deviations(choose(14, 96)) == pytest.approx(0.80, abs=0.02)
     assert expected_detectable_deviations(choose(14, 32)) == pytest.approx(1.78, abs=0.06)
 
 

@@ -317,7 +317,7 @@ def test_what_multiplies_values_does_not_change_their_relative_variation() -> No
         return [size * math.exp(0.1 * float(z)) for z in generator_of(task).standard_normal(30)]
 
     for value, of in ((many, "log observations"), (multiplying({"a": 1.0}, noise=0.1), "log runs")):
-        found = concluded(screening(6, 320), value)
+        found = concluded(screening(6, 256), value)
         assert found.important == ("a",)
         assert found.dispersion is not None
         assert (found.dispersion.of, found.dispersion.important) == (of, ())

@@ -183,8 +183,8 @@ def judgement(conclusion: ScreeningConclusion) -> str:
     level = percent(conclusion.alpha)
     noise = {
         Noise.PURE_ERROR: "the differences between repetitions",
-        Noise.LENTH: "Lenth's pseudo standard error",
-        Noise.LACK_OF_FIT: "Lenth's pseudo standard error, larger than the differences between repetitions explain",
+        Noise.LENTH: "the adaptive standard error of all contrasts",
+        Noise.LACK_OF_FIT: "the adaptive standard error of all contrasts, larger than repetitions explain",
         Noise.RESIDUALS: "permutations of what the model leaves",
     }[conclusion.judged_by]
     return (

@@ -1,6 +1,6 @@
 """Arrays in, numbers out: the statistics that studies conclude with.
 
-Of designs: contrasts and alias sets, effects by least squares, analysis of variance, Lenth's pseudo standard error,
+Of designs: contrasts and alias sets, effects by least squares, analysis of variance, pseudo standard errors,
 models that data cannot tell apart, and what a study can detect. Of two samples: differences of run means, with
 variance borrowed or without, tests, bootstrap, clusters, and what may be looked at any time. Of a series: steadiness,
 autocorrelation, change points, outliers, trend. An effect is always the mean at the second setting (+) minus the mean
@@ -57,6 +57,7 @@ from hati.stats.half_normal import half_normal
 from hati.stats.least_squares import ALIASED, Index, LeastSquares, least_squares, pure_error, without_means
 from hati.stats.lenth import (
     LenthReference,
+    adaptive_standard_error,
     correlated_reference,
     degrees_of_freedom,
     lenth_reference,
@@ -70,6 +71,7 @@ from hati.stats.moderated import VariancePrior, variance_prior
 from hati.stats.multiple import adaptive_benjamini_hochberg, benjamini_hochberg, critical_p_value, holm, holm_factors
 from hati.stats.nested_variance import NestedVariance, nested_variance
 from hati.stats.normal_scores import normal_scores
+from hati.stats.options_first import Shares, options_first
 from hati.stats.outliers import drawn_in
 from hati.stats.pooled_variance import group_variances, pooled_variance, satterthwaite
 from hati.stats.position_steps import (
@@ -149,6 +151,7 @@ __all__ = [
     "Proportion",
     "Quantile",
     "Segments",
+    "Shares",
     "Signs",
     "StepDown",
     "StratumMean",
@@ -157,6 +160,7 @@ __all__ = [
     "TwoSampleTest",
     "VariancePrior",
     "adaptive_benjamini_hochberg",
+    "adaptive_standard_error",
     "alternation",
     "anova",
     "anytime_critical",
@@ -222,6 +226,7 @@ __all__ = [
     "normal_quantiles",
     "normal_scores",
     "normal_tails",
+    "options_first",
     "place_interval",
     "pooled_variance",
     "position_steps",

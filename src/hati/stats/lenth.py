@@ -1,13 +1,15 @@
-"""Effects without repetitions: Lenth's pseudo standard error and its simulated reference distribution.
+"""Effects without repetitions: pseudo standard errors and their simulated reference distribution.
 
-Lenth (1989), Quick and easy analysis of unreplicated factorials, Technometrics 31(4), 469-473. His margins come
-from Student's t, which is only roughly right; Ye and Hamada (2000), Critical values of the Lenth method for
-unreplicated factorial designs, Journal of Quality Technology 32(1), 57-66, simulate the distribution instead.
-Study-wise (their experiment-wise) refers to the largest of all statistics of a study.
+Lenth (1989), Quick and easy analysis of unreplicated factorials, Technometrics 31(4), 469-473, takes a median. His
+margins come from Student's t, which is only roughly right; Ye and Hamada (2000), Critical values of the Lenth method
+for unreplicated factorial designs, Journal of Quality Technology 32(1), 57-66, simulate the distribution instead.
+Dong (1993), On the identification of active contrasts in unreplicated fractional factorials, Statistica Sinica 3(1),
+209-217, takes the mean square of the contrasts that Lenth keeps, which varies less: effects are judged by that.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,10 +17,13 @@ import numpy as np
 
 from hati.core import FloatArray, generator
 from hati.stats.distributions import t_quantile
-from hati.stats.lenth_table import PROBABILITIES, QUANTILES
+from hati.stats.lenth_table import LARGEST, PROBABILITIES, SINGLE
 
 _SEED = 1989
+_KEPT = 2.5
 _ENTRIES = 4_000_000
+_POOLED = 16
+_FEWEST = 10
 
 
 def pseudo_standard_errors(contrasts: FloatArray) -> FloatArray:
@@ -28,7 +33,7 @@ def pseudo_standard_errors(contrasts: FloatArray) -> FloatArray:
     """
     sizes = np.sort(np.abs(contrasts), axis=-1)
     s0 = 1.5 * np.median(sizes, axis=-1, keepdims=True)
-    kept = np.maximum(np.sum(sizes < 2.5 * s0, axis=-1, keepdims=True), 1)
+    kept = np.maximum(np.sum(sizes < _KEPT * s0, axis=-1, keepdims=True), 1)
     middle = [np.take_along_axis(sizes, index, axis=-1) for index in ((kept - 1) // 2, kept // 2)]
     return np.where(s0 > 0, 0.75 * (middle[0] + middle[1]), 0.0)[..., 0]
 
@@ -36,6 +41,21 @@ def pseudo_standard_errors(contrasts: FloatArray) -> FloatArray:
 def pseudo_standard_error(contrasts: FloatArray) -> float:
     """Lenth's pseudo standard error of one study's contrasts, shape (m,)."""
     return float(pseudo_standard_errors(contrasts))
+
+
+def adaptive_standard_errors(contrasts: FloatArray) -> FloatArray:
+    """Dong's adaptive standard error along the last axis; zero where half of the contrasts and more are zero.
+
+    The root mean square of those |c| that are up to 2.5 s0, s0 = 1.5 median |c| (Dong 1993).
+    """
+    sizes = np.abs(contrasts)
+    kept = sizes <= _KEPT * 1.5 * np.median(sizes, axis=-1, keepdims=True)
+    return np.asarray(np.sqrt(np.sum(sizes**2 * kept, axis=-1) / np.sum(kept, axis=-1)))
+
+
+def adaptive_standard_error(contrasts: FloatArray) -> float:
+    """Dong's adaptive standard error of one study's contrasts, shape (m,)."""
+    return float(adaptive_standard_errors(contrasts))
 
 
 def degrees_of_freedom(contrasts: int) -> float:
@@ -56,29 +76,48 @@ def simultaneous_margin_of_error(contrasts: FloatArray, confidence: float = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class LenthReference:
-    """The distribution of the largest |contrast| / PSE when no effect is active.
-
-    ``values`` are the quantiles that are exceeded with ``probabilities``, which fall while values rise.
-    """
+class Tail:
+    """The upper tail of a statistic: ``values`` are exceeded with ``probabilities``, which fall while values rise."""
 
     probabilities: FloatArray
     values: FloatArray
 
-    def critical(self, alpha: float) -> float:
-        """What the largest statistic exceeds with probability ``alpha``."""
-        return float(np.interp(-np.log(alpha), -np.log(self.probabilities), self.values))
+    @classmethod
+    def of(cls, drawn: FloatArray) -> Tail:
+        """That of a sample, as far out as ten of its values reach."""
+        probabilities = np.array([p for p in PROBABILITIES if p * drawn.size >= _FEWEST])
+        return cls(probabilities, np.quantile(drawn, 1.0 - probabilities))
+
+    def critical(self, probability: float) -> float:
+        """What is exceeded with that probability; the largest value where that is smaller than was simulated."""
+        return float(np.interp(-np.log(probability), -np.log(self.probabilities), self.values))
 
     def p_values(self, statistics: FloatArray) -> FloatArray:
-        """Study-wise p-values of |contrast| / PSE; none is below the smallest probability that was simulated."""
+        """The probabilities of values as large; none is below the smallest that was simulated."""
         return np.exp(np.interp(np.abs(statistics), self.values, np.log(self.probabilities), left=0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class LenthReference:
+    """The distribution of |contrast| / standard error when no effect is active: of each, and of a study's largest."""
+
+    single: Tail
+    largest: Tail
+
+    def critical(self, alpha: float, tests: int) -> float:
+        """What the largest of that many statistics exceeds with a probability of at most ``alpha``."""
+        return min(self.single.critical(alpha / tests), self.largest.critical(alpha))
+
+    def p_values(self, statistics: FloatArray, tests: int) -> FloatArray:
+        """Probabilities that the largest of that many is as large, by Bonferroni or by the largest of all."""
+        return np.minimum(tests * self.single.p_values(statistics), self.largest.p_values(statistics))
 
 
 @lru_cache(maxsize=64)
 def lenth_reference(contrasts: int) -> LenthReference:
     """The reference for that many independent contrasts of equal variance: tabulated, or simulated once."""
-    if contrasts in QUANTILES:
-        return LenthReference(np.array(PROBABILITIES), np.array(QUANTILES[contrasts]))
+    if contrasts in LARGEST:
+        return LenthReference(_tabulated(SINGLE[contrasts]), _tabulated(LARGEST[contrasts]))
     return simulated_reference(contrasts, _draws(contrasts))
 
 
@@ -93,38 +132,43 @@ def correlated_reference(correlation: FloatArray, independent: int) -> LenthRefe
     rng = generator(_SEED, "correlated")
     z = rng.standard_normal((max(2000, _draws(total) // 2), total))
     z[:, : len(correlation)] = z[:, : len(correlation)] @ factor.T
-    return _reference(_largest(z))
+    return _reference([z])
 
 
 def simulated_reference(contrasts: int, draws: int) -> LenthReference:
     """The reference by simulation of that many studies, always with the same seed."""
     rng = generator(_SEED, "independent", str(contrasts))
     step = max(1, _ENTRIES // contrasts)
-    parts = [_largest(rng.standard_normal((min(step, draws - i), contrasts))) for i in range(0, draws, step)]
-    return _reference(np.concatenate(parts))
+    return _reference(rng.standard_normal((min(step, draws - i), contrasts)) for i in range(0, draws, step))
 
 
 @lru_cache(maxsize=16)
 def active_effect_draws(contrasts: int) -> tuple[FloatArray, FloatArray]:
-    """For power: pairs of PSE and one contrast's noise, in standard errors, where that contrast is large.
+    """For power: pairs of standard error and one contrast's noise, in true standard errors, where that one is large.
 
-    A contrast that is found with 80 % power lies beyond 2.5 s0, so that its own size does not touch the PSE.
+    A contrast that is found with 80 % power lies beyond 2.5 s0, so that its own size does not touch the error.
     """
     rng = generator(_SEED, "active", str(contrasts))
     z = rng.standard_normal((max(1000, min(10_000, _ENTRIES // 4 // contrasts)), contrasts))
     noise = z[:, 0].copy()
     z[:, 0] = 1e6
-    return pseudo_standard_errors(z), noise
+    return adaptive_standard_errors(z), noise
+
+
+def _tabulated(quantiles: tuple[float, ...]) -> Tail:
+    return Tail(np.array(PROBABILITIES[: len(quantiles)]), np.array(quantiles))
 
 
 def _draws(contrasts: int) -> int:
     return max(2000, min(40_000, _ENTRIES // contrasts))
 
 
-def _largest(z: FloatArray) -> FloatArray:
-    return np.asarray(np.max(np.abs(z), axis=-1) / pseudo_standard_errors(z))
-
-
-def _reference(largest: FloatArray) -> LenthReference:
-    probabilities = np.array([p for p in PROBABILITIES if p * len(largest) >= 10])
-    return LenthReference(probabilities, np.quantile(largest, 1.0 - probabilities))
+def _reference(drawn: Iterable[FloatArray]) -> LenthReference:
+    """Of contrasts, arrays of shape (studies, contrasts); single statistics are those of the first arrays."""
+    largest, single = list[FloatArray](), list[FloatArray]()
+    for z in drawn:
+        statistics = np.abs(z) / adaptive_standard_errors(z)[:, None]
+        largest.append(np.max(statistics, axis=-1))
+        if len(single) < _POOLED:
+            single.append(np.asarray(statistics.ravel(), dtype=np.float32))
+    return LenthReference(Tail.of(np.concatenate(single)), Tail.of(np.concatenate(largest)))

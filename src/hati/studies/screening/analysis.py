@@ -87,8 +87,8 @@ def _analysis(
     if values is decided.values:
         raw = judgement
     else:
-        judged_by, deviation, df = noise_source(fit, values, rows, blocks)
-        raw = replace(judgement, deviation=None if judged_by is Noise.NONE else deviation, df=df)
+        judged_by, deviation, _ = noise_source(fit, values, rows, blocks)
+        raw = replace(judgement, deviation=None if judged_by is Noise.NONE else deviation)
     found = _effects(fit, values, decided, judgement, raw, rows, alpha=alpha, relevant=relevant)
     named = named_by_heredity(found, matrix)
     limit = judgement.detectable

@@ -10,6 +10,7 @@ import numpy as np
 
 from hati.stats import (
     POWER,
+    Shares,
     contrasts,
     degrees_of_freedom,
     detectable_by_lenth,
@@ -36,8 +37,8 @@ class Precision:
     """How well a design knows main effects, and by what they are judged.
 
     ``error`` is the standard error of a main effect in standard deviations of a run, ``critical`` the statistic that is
-    needed; judged with ``df`` degrees of freedom, or by Lenth's method over ``contrasts`` where ``df`` is 0. An option
-    has up to ``settings``; of more than two the effect is the largest difference between any of them.
+    needed; judged with ``df`` degrees of freedom, or by the adaptive standard error of ``contrasts`` where ``df`` is 0.
+    An option has up to ``settings``; of more than two the effect is the largest difference between any of them.
     """
 
     error: float
@@ -118,14 +119,15 @@ def precision(choice: Choice | ModelChoice, *, alpha: float = ALPHA) -> Precisio
         return model_precision(
             choice.configurations, choice.repetitions, choice.parameters, error, choice.settings, alpha
         )
-    total, reported = _sizes(replace(choice, repetitions=1, reason=""))
+    total, shares = _sizes(replace(choice, repetitions=1, reason=""))
+    first = alpha * shares.main_effects(choice.factors)
     error = 2.0 / math.sqrt(choice.runs)
     df = (choice.configurations - 1) * (choice.repetitions - 1)
     if df and df >= degrees_of_freedom(total):
-        return Precision(error, step_critical(alpha, reported, df), df)
+        return Precision(error, step_critical(first, choice.factors, df), df)
     if total < FEWEST_CONTRASTS:
         return None
-    return Precision(error, lenth_reference(total).critical(alpha), 0, total)
+    return Precision(error, lenth_reference(total).critical(first, choice.factors), 0, total)
 
 
 def model_precision(
@@ -142,15 +144,14 @@ def model_precision(
         df = configurations * repetitions - parameters - (repetitions - 1)
     if df < 1:
         return None
-    tests = 2 * max(1, parameters - 1)
-    return Precision(
-        2.0 * standard_error / math.sqrt(repetitions), step_critical(alpha, tests, df), df, settings=settings
-    )
+    tests = max(1, parameters - 1)
+    critical = step_critical(alpha * Shares(tests, 1).main_effects(tests), tests, df)
+    return Precision(2.0 * standard_error / math.sqrt(repetitions), critical, df, settings=settings)
 
 
 @lru_cache(maxsize=64)
-def _sizes(choice: Choice) -> tuple[int, int]:
-    """The numbers of all contrasts, and of those that are reported."""
+def _sizes(choice: Choice) -> tuple[int, Shares]:
+    """The number of all contrasts, and how the study-wise error is shared between those that are reported."""
     names = tuple(f"x{i}" for i in range(1, choice.factors + 1))
     found = contrasts(np.asarray(choice.design(names).matrix, dtype=np.int8))
-    return len(found.terms), sum(len(term) <= 2 for term in found.terms)
+    return len(found.terms), Shares.of([(term,) for term in found.terms if len(term) <= 2])

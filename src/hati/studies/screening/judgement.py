@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hati.core import FloatArray
 from hati.stats import (
     Index,
     LeastSquares,
     LenthReference,
+    Shares,
+    Term,
+    adaptive_standard_error,
     correlated_reference,
     degrees_of_freedom,
     detectable_by_lenth,
     detectable_by_pure_error,
     f_quantile,
-    holm,
     lenth_reference,
+    options_first,
     pseudo_standard_error,
     pure_error,
     step_critical,
-    t_quantile,
     t_two_sided,
 )
 from hati.studies.screening.conclusion import Noise
@@ -38,14 +42,14 @@ _LACK_OF_FIT = 0.01
 class Judgement:
     """The noise and what stands out of it.
 
-    ``deviation`` estimates the standard deviation of a run with ``df`` degrees of freedom, None where nothing tells of
-    it. ``p_values``, study-wise, are of the reported effects. ``threshold`` is the size above which a main effect is
-    significant, ``detectable`` the size that would have been found with 80 % power.
+    ``deviation`` estimates the standard deviation of a run, None where nothing tells of it; ``margin`` standard errors
+    are the half-width of a 95 % interval. ``p_values``, study-wise, are of the reported effects. ``threshold`` is the
+    size above which a main effect is significant, ``detectable`` the size that would have been found with 80 % power.
     """
 
     judged_by: Noise
     deviation: float | None
-    df: float
+    margin: float
     p_values: FloatArray | None
     threshold: float | None
     detectable: float | None
@@ -54,17 +58,27 @@ class Judgement:
         """Of effects with those variances for runs of variance one."""
         return None if self.deviation is None else self.deviation * np.sqrt(variances)
 
-    @property
-    def margin(self) -> float:
-        """So many standard errors are the half-width of a 95 % interval."""
-        return t_quantile(0.5 + _CONFIDENCE / 2.0, self.df)
+
+@dataclass(frozen=True)
+class StudentReference:
+    """Student's t with ``df`` degrees of freedom, as `LenthReference` is for contrasts without repetitions."""
+
+    df: int
+
+    def critical(self, alpha: float, tests: int) -> float:
+        """What the largest of so many statistics exceeds with a probability of at most ``alpha``."""
+        return step_critical(alpha, tests, self.df)
+
+    def p_values(self, statistics: FloatArray, tests: int) -> FloatArray:
+        """Probabilities that the largest of so many is as large, by Bonferroni."""
+        return tests * t_two_sided(statistics, self.df)
 
 
 _NOTHING = Judgement(Noise.NONE, None, 0.0, None, None, None)
 
 
-def noise_source(fit: LeastSquares, values: FloatArray, rows: Index, blocks: Index) -> tuple[Noise, float, float]:
-    """What to judge by, the standard deviation of a run by it, and its degrees of freedom.
+def noise_source(fit: LeastSquares, values: FloatArray, rows: Index, blocks: Index) -> tuple[Noise, float, int]:
+    """What to judge by, the standard deviation of a run by it, and the degrees of freedom of pure error.
 
     Pure error where repetitions give it at least the degrees of freedom that Lenth's method would have (a third of the
     contrasts): always with two complete repetitions or more. Lenth's method where effects are aliased and most of them
@@ -75,22 +89,23 @@ def noise_source(fit: LeastSquares, values: FloatArray, rows: Index, blocks: Ind
     contrasts = len(fit.terms) + len(fit.remainder)
     repeated = bool(df) and df >= degrees_of_freedom(contrasts)
     if contrasts < FEWEST_CONTRASTS:
-        return (Noise.PURE_ERROR, float(np.sqrt(variance)), df) if repeated else (Noise.NONE, 0.0, 0.0)
-    pseudo, lenth_df = pseudo_standard_error(fit.standardised(values)), degrees_of_freedom(contrasts)
+        return (Noise.PURE_ERROR, float(np.sqrt(variance)), df) if repeated else (Noise.NONE, 0.0, 0)
+    standardised = fit.standardised(values)
     if not repeated:
-        return Noise.LENTH, pseudo, lenth_df
-    if any(fit.aliases) and pseudo**2 > variance * f_quantile(1.0 - _LACK_OF_FIT, lenth_df, df):
-        return Noise.LACK_OF_FIT, pseudo, lenth_df
+        return Noise.LENTH, adaptive_standard_error(standardised), 0
+    beyond = f_quantile(1.0 - _LACK_OF_FIT, degrees_of_freedom(contrasts), df)
+    if any(fit.aliases) and pseudo_standard_error(standardised) ** 2 > variance * beyond:
+        return Noise.LACK_OF_FIT, adaptive_standard_error(standardised), 0
     return Noise.PURE_ERROR, float(np.sqrt(variance)), df
 
 
 def judge(
     fit: LeastSquares, values: FloatArray, rows: Index, blocks: Index, *, alpha: float, relevant: float
 ) -> Judgement:
-    """Judge the main effects and two-factor interactions of a fit, all as one family.
+    """Judge the main effects and two-factor interactions of a fit, options first.
 
-    With pure error: t tests with Holm's correction over all of them. Without: Lenth's statistic over all contrasts,
-    those of higher order included, against the simulated distribution of its largest. Either way the probability that
+    By t tests against pure error, or without repetitions by the adaptive standard error of all contrasts, those of
+    higher order included, and its simulated distribution; corrected by `hati.stats.options_first`. The probability that
     any effect of a study without effects is called significant is at most ``alpha``.
 
     Args:
@@ -105,23 +120,35 @@ def judge(
     reported = fit.reported
     if judged_by is Noise.NONE or not len(reported):
         return _NOTHING
-    errors = deviation * np.sqrt(fit.variances[reported])
-    statistics = _ratio(np.abs(fit.effects(values)[reported]), errors)
+    statistics = _ratio(np.abs(fit.effects(values)[reported]), deviation * np.sqrt(fit.variances[reported]))
     typical = deviation * float(np.sqrt(np.median(fit.variances[reported])))
-    if judged_by is Noise.PURE_ERROR:
-        p_values = holm(t_two_sided(statistics, df))
-        left = max(1, int(np.sum(p_values > alpha)))
-        threshold = step_critical(alpha, left, df) * typical
-        first = step_critical(alpha, len(reported), df)
-        detectable = detectable_by_pure_error(typical, int(df), first, relevant)
-    else:
-        reference = _reference(fit)
-        p_values = np.where(statistics > 0.0, reference.p_values(statistics), 1.0)
-        critical = reference.critical(alpha)
-        threshold = critical * typical
-        contrasts = len(fit.terms) + len(fit.remainder)
-        detectable = detectable_by_lenth(typical, contrasts, critical, relevant)
-    return Judgement(judged_by, deviation, df, p_values, threshold, detectable)
+    sets = [(fit.terms[i], *fit.aliases[i]) for i in reported]
+    reference = StudentReference(df) if judged_by is Noise.PURE_ERROR else _reference(fit)
+    p_values = options_first(sets, statistics, reference.p_values)
+    threshold, detectable = _power(fit, sets, p_values <= alpha, reference, typical, alpha=alpha, relevant=relevant)
+    return Judgement(judged_by, deviation, reference.critical(1.0 - _CONFIDENCE, 1), p_values, threshold, detectable)
+
+
+def _power(
+    fit: LeastSquares,
+    sets: Sequence[Sequence[Term]],
+    significant: NDArray[np.bool_],
+    reference: StudentReference | LenthReference,
+    error: float,
+    *,
+    alpha: float,
+    relevant: float,
+) -> tuple[float | None, float | None]:
+    """The size above which main effects are significant, and the size that is found with 80 % power."""
+    shares = Shares.of(sets)
+    if not shares.options:
+        return None, None
+    left = max(1, sum(len(own[0]) == 1 and not known for own, known in zip(sets, significant, strict=True)))
+    threshold = error * reference.critical(alpha * shares.main_effects(left), left)
+    first = reference.critical(alpha * shares.main_effects(shares.options), shares.options)
+    if isinstance(reference, StudentReference):
+        return threshold, detectable_by_pure_error(error, reference.df, first, relevant)
+    return threshold, detectable_by_lenth(error, len(fit.terms) + len(fit.remainder), first, relevant)
 
 
 def _reference(fit: LeastSquares) -> LenthReference:
