@@ -7,8 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from hati.core import FloatArray
 from hati.design import Model
 from hati.stats import averaged_model, rank_by_explained
+from hati.stats.anova_kernel import _kernels, _Likelihood, _Pairs
 
 SIZES = (2, 3, 4)
 POPULATION = np.array(list(product(*map(range, SIZES))), dtype=np.int16)
@@ -73,3 +75,28 @@ def test_options_that_act_only_together_are_found_together() -> None:
     values = 2.0 * signs[:, 1] * signs[:, 3] + 1.0 * signs[:, 0]
     assert set(rank_by_explained(levels, values)[:2]) == {1, 3}
     assert set(rank_by_explained(levels, values)[:3]) == {0, 1, 3}
+
+
+@pytest.mark.parametrize("logs", [-1.0, 0.0, 1.5], ids=["weak", "one", "beyond the settings"])
+def test_the_likelihood_is_that_of_the_whole_kernel(logs: float) -> None:
+    """Of options with 1, 2 and 4 settings, some inactive, and weights that make factors zero or negative."""
+    rng = np.random.default_rng(6)
+    sizes = (2, 4, 2, 1)
+    levels = np.column_stack([rng.integers(0, size, 12) for size in sizes]).astype(np.int16)
+    levels[:5, 1] = -1
+    values, given = rng.standard_normal(12), np.ones((12, 12))
+    found = _Likelihood(_Pairs.of(levels, sizes), given, values)
+    point = np.full(7, logs) + np.array([0.0, 0.3, 0.0, 0.0, 0.0, -0.5, 0.0])
+
+    def whole(at: FloatArray) -> float:
+        weights, (main, interaction, noise) = np.exp(at[:-3]), np.exp(at[-3:])
+        additive, beyond = _kernels(weights, levels, levels, sizes)
+        covariance = main * additive + interaction * beyond + given + noise * np.eye(12)
+        fit = values @ np.linalg.solve(covariance, values) + np.linalg.slogdet(covariance)[1]
+        return float(0.5 * (fit + weights.sum() + interaction))
+
+    value, gradient = found(point)
+    assert value == pytest.approx(whole(point), rel=1e-8 if logs == 0.0 else 1e-12)
+    steps = 1e-6 * np.eye(7)
+    numeric = [(whole(point + step) - whole(point - step)) / 2e-6 for step in steps]
+    assert gradient == pytest.approx(numeric, rel=1e-5, abs=1e-6)

@@ -21,6 +21,7 @@ _RATE = 0.5
 """Of the exponential priors of the weights and of the interactions' variance."""
 _STEPS = 100
 _ROUNDING = 1e-12
+_SMALL = 1e-8
 _MOST_RUNS = 300
 """Weights are estimated from no more runs; predictions are from all."""
 
@@ -44,14 +45,8 @@ class AveragedModel:
 
     def predicted(self, population: NDArray[np.int16]) -> FloatArray:
         """The posterior mean of what the options add for those configurations, shape (configurations,)."""
-        additive = np.zeros((len(population), len(self.levels)))
-        product = np.ones_like(additive)
-        for option, weight in enumerate(self.weights):
-            kernel = weight * _alike(population[:, option], self.levels[:, option], self.sizes[option])
-            additive += kernel
-            product *= 1.0 + kernel
-        covariance = self.main * additive + self.interaction * (product - 1.0 - additive)
-        return np.asarray(covariance @ self.coefficients)
+        additive, beyond = _kernels(self.weights, population, self.levels, self.sizes)
+        return np.asarray((self.main * additive + self.interaction * beyond) @ self.coefficients)
 
 
 def averaged_model(
@@ -81,20 +76,27 @@ def averaged_model(
     spread = np.sqrt(np.mean(always**2, axis=0))
     columns = always / np.where(spread > 0.0, spread, 1.0)
     given = _ALWAYS * columns @ columns.T
-    alike = np.array([_alike(levels[:, i], levels[:, i], size) for i, size in enumerate(sizes)])
     rows = _spread_over(len(values))
-    found = _Likelihood(alike[:, rows[:, None], rows], given[np.ix_(rows, rows)], scaled[rows]).maximum()
+    pairs = _Pairs.of(levels[rows], sizes)
+    found = _Likelihood(pairs, given[np.ix_(rows, rows)], scaled[rows]).maximum()
     weights, (main, interaction, noise) = np.exp(found[:-3]), np.exp(found[-3:]).tolist()
-    additive, beyond = _kernels(weights, alike)
+    additive, beyond = _kernels(weights, levels, levels, sizes)
     covariance = main * additive + interaction * beyond + given + noise * np.eye(len(values))
     coefficients = scale * np.linalg.solve(covariance, scaled)
     return AveragedModel(tuple(sizes), weights, main, interaction, noise, levels, coefficients)
 
 
-def _kernels(weights: FloatArray, alike: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _kernels(
+    weights: FloatArray, one: NDArray[np.int16], other: NDArray[np.int16], sizes: Sequence[int]
+) -> tuple[FloatArray, FloatArray]:
     """Those of main effects and of interactions, for variances of one."""
-    additive = np.tensordot(weights, alike, axes=1)
-    return additive, np.prod(1.0 + weights[:, None, None] * alike, axis=0) - 1.0 - additive
+    additive = np.zeros((len(one), len(other)))
+    product = np.ones_like(additive)
+    for option, weight in enumerate(weights):
+        kernel = weight * _alike(one[:, option], other[:, option], sizes[option])
+        additive += kernel
+        product *= 1.0 + kernel
+    return additive, product - 1.0 - additive
 
 
 def _alike(one: NDArray[np.int16], other: NDArray[np.int16], size: int) -> FloatArray:
@@ -111,10 +113,66 @@ def _spread_over(runs: int) -> Index:
 
 
 @dataclass(frozen=True, eq=False)
+class _Pairs:
+    """What options make of each pair of runs: only settings that are equal, or not, or inactive.
+
+    ``indicators``, shape (rows, pairs), says of each option whether the settings are equal; its row ``active`` says
+    whether both are active, the last one of ones where they always are. ``unlike`` is the kernel of settings that
+    differ. Pairs are those of the upper triangle of a matrix of ``runs``.
+    """
+
+    runs: int
+    indicators: FloatArray
+    active: Index
+    unlike: FloatArray
+
+    @classmethod
+    def of(cls, levels: NDArray[np.int16], sizes: Sequence[int]) -> _Pairs:
+        """Those of these runs; an option with one setting is never active."""
+        levels = np.where(np.array(sizes)[None, :] < 2, -1, levels)
+        one, other = np.triu_indices(len(levels))
+        both = (levels[one] >= 0) & (levels[other] >= 0)
+        some = np.flatnonzero(~both.all(axis=0))
+        count = levels.shape[1]
+        active = np.full(count, count + len(some), dtype=np.intp)
+        active[some] = count + np.arange(len(some))
+        rows = [*((levels[one] == levels[other]) & both).T, *both[:, some].T, np.ones(len(one))]
+        unlike = np.array([-1.0 / max(1, size - 1) for size in sizes])
+        return cls(len(levels), np.array(rows, dtype=np.float64), active, unlike)
+
+    def matrix(self, values: FloatArray) -> FloatArray:
+        """The symmetric matrix of those values of pairs."""
+        found = np.empty((self.runs, self.runs))
+        found[np.triu_indices(self.runs)] = values
+        lower = np.tril_indices(self.runs, -1)
+        found[lower] = found.T[lower]
+        return found
+
+    def triangle(self, matrix: FloatArray) -> FloatArray:
+        """The pairs of a symmetric matrix, those off the diagonal counted twice."""
+        doubled = 2.0 * matrix
+        np.fill_diagonal(doubled, np.diag(matrix))
+        return doubled[np.triu_indices(self.runs)]
+
+    def summed(self, equal: FloatArray, unequal: FloatArray) -> FloatArray:
+        """Of each pair the sum over options of ``equal`` or ``unequal``, nothing where inactive."""
+        coefficients = np.zeros(len(self.indicators))
+        coefficients[: len(equal)] = equal - unequal
+        np.add.at(coefficients, self.active, unequal)
+        return coefficients @ self.indicators
+
+    def sums(self, of_pairs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Of each option the sums of values, shape (pairs, any), over equal and over unequal settings."""
+        sums = self.indicators @ of_pairs
+        equal = sums[: len(self.unlike)]
+        return equal, sums[self.active] - equal
+
+
+@dataclass(frozen=True, eq=False)
 class _Likelihood:
     """The marginal likelihood as a function of the logarithms of weights and of the three variances."""
 
-    alike: FloatArray
+    pairs: _Pairs
     given: FloatArray
     values: FloatArray
 
@@ -122,7 +180,7 @@ class _Likelihood:
         """Where it is largest."""
         from scipy.optimize import minimize  # slow to load
 
-        count = len(self.alike)
+        count = len(self.pairs.unlike)
         start = np.log([_FIRST[0]] * count + list(_FIRST[1:]))
         bounds = [_BOUNDS[0]] * count + list(_BOUNDS[1:])
         found = minimize(self, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _STEPS})
@@ -131,31 +189,32 @@ class _Likelihood:
     def __call__(self, logs: FloatArray) -> tuple[float, FloatArray]:
         """Minus its logarithm with the priors', and the gradient."""
         weights, (main, interaction, noise) = np.exp(logs[:-3]), np.exp(logs[-3:]).tolist()
-        additive, beyond = _kernels(weights, self.alike)
-        covariance = main * additive + interaction * beyond + self.given + noise * np.eye(len(self.values))
+        unlike = self.pairs.unlike
+        equal, unequal = 1.0 + weights, _apart_from_zero(1.0 + weights * unlike)
+        additive = self.pairs.summed(weights, weights * unlike)
+        product = np.exp(self.pairs.summed(np.log(equal), np.log(np.abs(unequal))))
+        if np.any(unequal < 0.0):
+            negative = np.asarray(unequal < 0.0, dtype=np.float64)
+            product *= 1.0 - 2.0 * (np.rint(self.pairs.summed(np.zeros_like(negative), negative)) % 2.0)
+        beyond = product - 1.0 - additive
+        covariance = self.pairs.matrix(main * additive + interaction * beyond) + self.given
+        covariance[np.diag_indices(self.pairs.runs)] += noise
         factor, inverse = np.linalg.cholesky(covariance), np.linalg.inv(covariance)
         solved = inverse @ self.values
         value = 0.5 * float(self.values @ solved) + float(np.log(np.diag(factor)).sum())
         slopes = 0.5 * (inverse - np.outer(solved, solved))
+        own = self.pairs.triangle(slopes)
+        alike, different = self.pairs.sums(np.column_stack([own, own * product]))
+        additive_slopes = alike[:, 0] + unlike * different[:, 0]
+        product_slopes = alike[:, 1] / equal + unlike * different[:, 1] / unequal
         gradient = np.empty(len(logs))
-        for option, others in enumerate(_products_of_others(1.0 + weights[:, None, None] * self.alike)):
-            own = self.alike[option] * (main + interaction * (others - 1.0))
-            gradient[option] = weights[option] * float(np.sum(slopes * own))
-        gradient[-3] = main * float(np.sum(slopes * additive))
-        gradient[-2] = interaction * float(np.sum(slopes * beyond))
+        gradient[:-3] = weights * ((main - interaction) * additive_slopes + interaction * product_slopes + _RATE)
+        gradient[-3] = main * float(own @ additive)
+        gradient[-2] = interaction * float(own @ beyond) + _RATE * interaction
         gradient[-1] = noise * float(np.trace(slopes))
-        gradient[:-3] += _RATE * weights
-        gradient[-2] += _RATE * interaction
         return value + _RATE * (float(weights.sum()) + interaction), gradient
 
 
-def _products_of_others(factors: FloatArray) -> FloatArray:
-    """For each factor the product of all others: no division, since factors may be zero."""
-    found = np.ones_like(factors)
-    for i in range(len(factors) - 1):
-        found[i + 1] = found[i] * factors[i]
-    after = np.ones_like(factors[0])
-    for i in range(len(factors) - 1, 0, -1):
-        after = after * factors[i]
-        found[i - 1] *= after
-    return found
+def _apart_from_zero(factors: FloatArray) -> FloatArray:
+    """The factors, those next to zero as far from it that a product can be divided by them."""
+    return np.where(np.abs(factors) < _SMALL, _SMALL, factors)
