@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hati.core import Configuration, FloatArray, Setting
-from hati.stats import t_quantile
+from hati.stats import f_quantile, t_quantile
 from hati.studies.screening.conclusion import Effect, Scale, ScreeningConclusion
 from hati.studies.screening.option_summary import OptionSummary
 
@@ -27,8 +27,9 @@ class ConditionalEffect:
 
     ``relative`` is the change from ``before`` to ``after`` (the first setting to the second; of more settings the one
     with the lowest mean there to the one with the highest), a fraction on the deciding scale as in `Effect`;
-    ``interval`` is that of 95 %, None where nothing tells the noise. ``found`` says that the interaction was found;
-    else it could not be excluded that the effect depends on the other option.
+    ``interval`` is that of 95 %, where settings are chosen that of all their differences at once (Scheffe 1953), None
+    where nothing tells the noise. ``found`` says that the interaction was found; else it could not be excluded that the
+    effect depends on the other option.
     """
 
     option: str
@@ -194,7 +195,7 @@ class _Model:
                 given=given,
                 setting=other.settings[j],
                 relative=self._relative(float(contrast @ fitted[-width:])),
-                interval=self._interval(contrast, fitted[-width:], covariance, variance, df),
+                interval=self._interval(contrast, fitted[-width:], covariance, variance, df, len(option.settings)),
                 found=found,
             )
             for j, low, high, contrast in estimates
@@ -230,12 +231,20 @@ class _Model:
         return True
 
     def _interval(
-        self, contrast: FloatArray, fitted: FloatArray, covariance: FloatArray, variance: float | None, df: int
+        self,
+        contrast: FloatArray,
+        fitted: FloatArray,
+        covariance: FloatArray,
+        variance: float | None,
+        df: int,
+        settings: int,
     ) -> tuple[float, float] | None:
+        """Of all differences of so many settings at once, for the lowest and the highest mean are chosen (Scheffe)."""
         if variance is None:
             return None
         middle = float(contrast @ fitted)
-        half = t_quantile(0.5 + _CONFIDENCE / 2, df) * float(np.sqrt(variance * (contrast @ covariance @ contrast)))
+        factor = np.sqrt((settings - 1) * f_quantile(_CONFIDENCE, settings - 1, df))
+        half = float(factor * np.sqrt(variance * (contrast @ covariance @ contrast)))
         return self._relative(middle - half), self._relative(middle + half)
 
     def _relative(self, contrast: float) -> float:
