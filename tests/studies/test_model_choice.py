@@ -48,7 +48,7 @@ def two_level(count: int) -> Space:
         (31, math.inf, 31, 1),
         (40, math.inf, 33, 1),  # there are no more
         (64, math.inf, 33, 1),  # and 31 of them once more
-        (96, math.inf, 32, 3),
+        (96, math.inf, 33, 2),  # 30 runs do not fit all of them once more
         (330, math.inf, 33, 10),
         (330, 1, 33, 1),
     ],
@@ -61,6 +61,14 @@ def test_the_choice(runs: int, most: float, configurations: int, repetitions: in
     found = from_levels(choice.levels, MIXED)
     assert len(set(found)) == configurations
     assert all(MIXED.valid(configuration) for configuration in found)
+
+
+@pytest.mark.parametrize("runs", [16, 17, 20, 23, 24, 31])
+def test_more_than_twice_all_configurations_are_all_of_them_repeated(runs: int) -> None:
+    """Before, 20 runs of 8 configurations were 3 times 6, and too few to tell 4 parameters."""
+    space = Space((*two_level(1).options, Option("size", (1, 2, 3, 4), default=1)))
+    choice = choose_optimal(space, runs, rng())
+    assert (choice.configurations, choice.repetitions, choice.replicated) == (8, runs // 8, 0)
 
 
 def test_a_choice_survives_its_storage() -> None:

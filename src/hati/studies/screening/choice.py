@@ -26,7 +26,7 @@ from hati.studies.screening.conclusion import DesignSummary
 from hati.studies.screening.wording import counted
 
 _FULL = 1_000_000
-_GOOD, _CLEAR = 4, 5
+_WEAKEST, _GOOD, _CLEAR = 3, 4, 5
 _ROMAN = {3: "III", 4: "IV", 5: "V", 6: "VI", 7: "VII", 8: "VIII"}
 
 
@@ -134,8 +134,15 @@ class FractionRequest:
     rows: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
-        if sum(map(bool, (self.resolution, self.runs, self.generators, self.rows))) != 1:
+        given = (self.resolution is not None, self.runs is not None, bool(self.generators), bool(self.rows))
+        if sum(given) != 1:
             raise InputError("--resolution, --runs and --design exclude each other", fix="give one of them")
+        if self.resolution is not None and self.resolution < _WEAKEST:
+            raise InputError(f"--resolution {self.resolution} is less than any fraction has", fix="write 3, 4 or more")
+        if self.runs is not None and self.runs < 1:
+            raise InputError(f"--runs {self.runs} is not a number of configurations", fix="write a power of two")
+        if len({len(row) for row in self.rows}) > 1:
+            raise InputError("the rows of the design have different widths", fix="give each option one entry in a row")
 
     @property
     def parameters(self) -> dict[str, object]:

@@ -37,7 +37,6 @@ PER_PARAMETER = 4
 _LEAST_LEFT = 3
 _STARTS = 8
 _TWO_LEVEL = 2
-_TWICE = 2
 _SPARSE = 16
 """Balanced random columns are for designs of at most a sixteenth of all configurations."""
 _RUNS_PER_REPLICATE = 24
@@ -137,7 +136,7 @@ def choose_optimal(space: Space, runs: int, rng: np.random.Generator, most: floa
             fix=f"give at least {parameters + _LEAST_LEFT}, better {PER_PARAMETER * parameters}",
         )
     distinct = _distinct(among)
-    repetitions = int(min(math.ceil(runs / distinct), most)) if runs >= _TWICE * distinct else 1
+    repetitions = max(1, int(min(runs // distinct, most)))
     configurations = min(runs // repetitions, distinct)
     once = repetitions == 1 and most > 1
     replicated = max(runs - distinct, _replicated(runs, distinct, parameters)) if once else 0
