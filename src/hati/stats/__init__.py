@@ -72,6 +72,7 @@ from hati.stats.multiple import adaptive_benjamini_hochberg, benjamini_hochberg,
 from hati.stats.nested_variance import NestedVariance, nested_variance
 from hati.stats.normal_scores import normal_scores
 from hati.stats.options_first import Shares, options_first
+from hati.stats.order_trend import beside_trend, confounded_with_order
 from hati.stats.outliers import drawn_in
 from hati.stats.pooled_variance import group_variances, pooled_variance, satterthwaite
 from hati.stats.position_steps import (
@@ -170,6 +171,7 @@ __all__ = [
     "assisted_mean",
     "averaged_model",
     "benjamini_hochberg",
+    "beside_trend",
     "block_columns",
     "bootstrap_interval",
     "box_cox",
@@ -183,6 +185,7 @@ __all__ = [
     "clustered_proportion",
     "clusters",
     "common_shift",
+    "confounded_with_order",
     "contrasts",
     "correlated_reference",
     "creep",

@@ -31,7 +31,8 @@ class LeastSquares:
     ``terms`` and ``aliases`` are those of the runs that there are; ``missing`` the planned main effects and two-factor
     interactions that these can no longer estimate. ``operator`` has shape (terms, runs);
     ``variances`` are the effects' for runs of variance one and ``correlation`` is theirs, None where they are
-    independent. ``remainder``, shape (d, runs), are orthonormal contrasts that belong to no term.
+    independent. ``remainder``, shape (d, runs), are orthonormal contrasts that belong to no term. ``trend``, shape
+    (runs,), is what configurations and blocks leave of a linear trend, where effects are estimated beside one.
     """
 
     terms: tuple[Term, ...]
@@ -41,6 +42,7 @@ class LeastSquares:
     variances: FloatArray
     correlation: FloatArray | None
     remainder: FloatArray
+    trend: FloatArray | None = None
 
     def effects(self, values: FloatArray) -> FloatArray:
         """The effects, shape (terms,); what is nothing but rounding is zero."""
@@ -164,11 +166,21 @@ def _remainder(columns: FloatArray, blocks: Index) -> FloatArray:
     return np.asarray(full[:, used:].T, dtype=np.float64)
 
 
-def pure_error(values: FloatArray, rows: Index, blocks: Index) -> tuple[float, int]:
+def pure_error(values: FloatArray, rows: Index, blocks: Index, trend: FloatArray | None = None) -> tuple[float, int]:
     """The variance of a run that repetitions of the same configuration show, and its degrees of freedom.
 
-    The residual variance of configurations plus blocks; (0.0, 0) where nothing is left for it.
+    The residual variance of configurations plus blocks, and of the ``trend`` that they leave of a linear one; (0.0, 0)
+    where nothing is left for it.
     """
+    residual, df = within_residuals(values, rows, blocks)
+    left = float(residual @ residual)
+    if trend is not None and float(trend @ trend) > _SAME * len(values):
+        left, df = max(0.0, left - float(trend @ residual) ** 2 / float(trend @ trend)), df - 1
+    return (left / df, df) if df > 0 else (0.0, 0)
+
+
+def within_residuals(values: FloatArray, rows: Index, blocks: Index) -> tuple[FloatArray, int]:
+    """What configurations plus blocks leave of the values, and its degrees of freedom."""
     _, row = np.unique(rows, return_inverse=True)
     _, block = np.unique(blocks, return_inverse=True)
     few, many = (row, block) if row.max(initial=0) <= block.max(initial=0) else (block, row)
@@ -181,12 +193,11 @@ def pure_error(values: FloatArray, rows: Index, blocks: Index) -> tuple[float, i
     real = sizes > _SAME * len(values)
     df = len(values) - len(in_many) - int(np.sum(real))
     if df <= 0:
-        return 0.0, 0
+        return np.zeros(len(values)), 0
     own = without_means(values[:, None], many)[:, 0]
     basis = vectors[:, real]
     shifts = basis @ (basis.T @ np.bincount(few, weights=own) / sizes[real])
-    residual = _exact(own - without_means(shifts[few][:, None], many)[:, 0], values)
-    return float(residual @ residual) / df, df
+    return _exact(own - without_means(shifts[few][:, None], many)[:, 0], values), df
 
 
 def _exact(results: FloatArray, values: FloatArray) -> FloatArray:

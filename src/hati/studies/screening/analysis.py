@@ -8,7 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hati.core import FloatArray
-from hati.stats import Contrasts, Index, LeastSquares, Signs, Term, half_normal, least_squares
+from hati.stats import (
+    Contrasts,
+    Index,
+    LeastSquares,
+    Signs,
+    Term,
+    beside_trend,
+    confounded_with_order,
+    half_normal,
+    least_squares,
+)
 from hati.studies.screening.conclusion import Noise, Scale
 from hati.studies.screening.estimated import Estimated
 from hati.studies.screening.heredity import named_by_heredity
@@ -22,6 +32,7 @@ class Analysis:
     """Everything that the values say; effects are sorted by the size of their contrast, largest first.
 
     ``detectable`` is a pair: in the unit, and as a fraction. ``decided`` are the values on the deciding scale.
+    ``confounded`` effects cannot be distinguished from a trend over the order of runs, and are not important.
     """
 
     scale: Scale
@@ -32,10 +43,18 @@ class Analysis:
     detectable: tuple[float, float] | None
     missing: tuple[Term, ...]
     decided: FloatArray
+    confounded: tuple[Term, ...] = ()
 
 
 def analyse(
-    contrasts: Contrasts, values: FloatArray, rows: Index, blocks: Index, *, alpha: float, relevant: float
+    contrasts: Contrasts,
+    values: FloatArray,
+    rows: Index,
+    blocks: Index,
+    *,
+    alpha: float,
+    relevant: float,
+    order: FloatArray | None = None,
 ) -> Analysis:
     """Estimate and judge the effects on the mean.
 
@@ -50,13 +69,32 @@ def analyse(
         blocks: the repetition of each run.
         alpha: the study-wise error.
         relevant: the fraction that matters.
+        order: the place of each run in time, where that is known: effects are estimated beside a linear trend then.
     """
     matrix = contrasts.main_effects
     scale, reason = choose_scale(values, matrix[rows].astype(np.float64), blocks)
     decided = np.log(values) if scale is Scale.LOG else values
     fit = least_squares(contrasts, rows, blocks)
     readable = Readable(decided, scale, float(np.mean(np.abs(values))))
-    return _analysis(fit, values, readable, reason, rows, blocks, matrix=matrix, alpha=alpha, relevant=relevant)
+    if order is not None:
+        fit = beside_trend(fit, decided, order, rows, blocks)
+    found = _analysis(fit, values, readable, reason, rows, blocks, matrix=matrix, alpha=alpha, relevant=relevant)
+    return _without_confounded(found, matrix[rows], order, blocks) if order is not None and found.effects else found
+
+
+def _without_confounded(analysis: Analysis, signs: Signs, order: FloatArray, blocks: Index) -> Analysis:
+    """The same analysis, in which no effect is important that the order of the runs may have made."""
+    columns = np.column_stack([signs[:, list(effect.term)].prod(axis=1) for effect in analysis.effects])
+    places = set(confounded_with_order(columns.astype(np.float64), order, blocks).tolist())
+    effects = [
+        replace(effect, important=effect.important and place not in places)
+        for place, effect in enumerate(analysis.effects)
+    ]
+    return replace(
+        analysis,
+        effects=tuple(effects),
+        confounded=tuple(effects[place].term for place in sorted(places)),
+    )
 
 
 def analyse_log_variance(

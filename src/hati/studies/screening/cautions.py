@@ -41,8 +41,8 @@ class Situation:
 
 def warnings(situation: Situation) -> tuple[str, ...]:
     """Every warning that holds, the gravest first."""
-    kinds = (_missing_runs, _failed_settings, _lost_effects, _weak, _noise, _drift, _coarse, _ambiguous, _mixed_signs)
-    return tuple(text for kind in kinds for text in kind(situation))
+    kinds = (_missing_runs, _failed_settings, _lost_effects, _weak, _noise, _confounded, _drift, _coarse)
+    return tuple(text for kind in (*kinds, _ambiguous, _mixed_signs) for text in kind(situation))
 
 
 def _missing_runs(s: Situation) -> Iterator[str]:
@@ -125,6 +125,19 @@ def _drift(s: Situation) -> Iterator[str]:
         yield (
             f"values {way} over the order of runs (rank correlation {correlation:.2f}, p = {p_value:.2g}); "
             f"{s.remedies.rest}"
+        )
+
+
+def _confounded(s: Situation) -> Iterator[str]:
+    yield from confounded_warning([":".join(s.names[option] for option in term) for term in s.analysis.confounded])
+
+
+def confounded_warning(effects: Sequence[str]) -> Iterator[str]:
+    """That these effects cannot be distinguished from drift."""
+    if effects:
+        yield (
+            f"{listed(effects)} {'is' if len(effects) == 1 else 'are'} confounded with the order of runs, so that "
+            "drift may look like an effect: not called important; run the plan in its random order"
         )
 
 

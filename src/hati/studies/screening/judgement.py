@@ -85,7 +85,7 @@ def noise_source(fit: LeastSquares, values: FloatArray, rows: Index, blocks: Ind
     are larger than repetitions explain: what the design does not list biases what it lists, and no
     repetition shows by how much.
     """
-    variance, df = pure_error(values, rows, blocks)
+    variance, df = pure_error(values, rows, blocks, fit.trend)
     contrasts = len(fit.terms) + len(fit.remainder)
     repeated = bool(df) and df >= degrees_of_freedom(contrasts)
     if contrasts < FEWEST_CONTRASTS:

@@ -17,19 +17,26 @@ class Measured:
     """What a design's runs yielded, in the order in which they were made.
 
     ``values``, shape (runs,): each run's mean after warm-up, in the metric's unit; the run is the unit of replication.
-    ``rows`` are the design's rows, ``blocks`` the repetitions from 0, ``order`` the places among all runs of the
-    stage. ``samples`` holds what ``values`` are the means of. ``failed`` are the runs without a value, and ``reasons``
-    why, each once with its count, the most frequent first.
+    ``rows`` are the design's rows, ``machines`` the recorded fingerprints from 0, ``blocks`` the repetitions from 0, on
+    several machines those on each of them; ``order`` are the places among all runs of the stage. ``samples`` holds what
+    ``values`` are the means of. ``failed`` are the runs without a value, and ``reasons`` why, each once with its count,
+    the most frequent first.
     """
 
     values: FloatArray
     rows: Index
     blocks: Index
+    machines: Index
     order: Index
     runs: tuple[Run, ...]
     samples: tuple[FloatArray, ...]
     failed: tuple[Run, ...]
     reasons: tuple[str, ...]
+
+    @property
+    def in_time(self) -> FloatArray | None:
+        """The places in time of the runs' starts; None where runs took none, being looked up in a table."""
+        return self.order.astype(np.float64) if any(run.seconds > 0.0 for run in self.runs) else None
 
 
 def measured(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, int]) -> Measured:
@@ -44,10 +51,15 @@ def measured(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, in
     usable = [(place, run, observations) for place, run, observations in found if observations is not None]
     failed = tuple(run for _, run, observations in found if observations is None)
     samples = tuple(_converted(observations, metric) for _, _, observations in usable)
+    repetitions = np.array([run.task.repetition for _, run, _ in usable], dtype=np.intp)
+    machines = np.unique([run.machine for _, run, _ in usable], return_inverse=True)[1].astype(np.intp)
+    several = np.any(machines > 0)
+    cells = repetitions * (machines.max(initial=0) + 1) + machines
     return Measured(
         values=np.array([sample.mean() for sample in samples], dtype=np.float64),
         rows=np.array([rows[run.task.configuration] for _, run, _ in usable], dtype=np.intp),
-        blocks=np.array([run.task.repetition for _, run, _ in usable], dtype=np.intp),
+        blocks=np.unique(cells, return_inverse=True)[1].astype(np.intp) if several else repetitions,
+        machines=machines,
         order=np.array([place for place, _, _ in usable], dtype=np.intp),
         runs=tuple(run for _, run, _ in usable),
         samples=samples,

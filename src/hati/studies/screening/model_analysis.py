@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from hati.stats import (
     SumOfSquares,
     Term,
     anova,
+    confounded_with_order,
     detectable_by_pure_error,
     detectable_contrast,
     f_quantile,
@@ -52,7 +53,8 @@ class ModelAnalysis:
 
     ``predicting`` are the terms of the model that predicts, ``prediction`` its fit on the deciding scale, ``judged``
     the fit that effects are told from, ``own`` the same of the values; they are fits of the ``units``' values.
-    ``readable`` holds the runs'. ``unsought`` interactions were not looked for, the model being large already.
+    ``readable`` holds the runs'. ``confounded`` effects may be a trend over the order of runs: they are not
+    important. ``unsought`` interactions were not looked for, the model being large already.
     """
 
     readable: Readable
@@ -68,12 +70,15 @@ class ModelAnalysis:
     judged: ModelFit
     own: ModelFit
     units: Units
+    confounded: tuple[Term, ...] = ()
 
 
-def model_terms(model: Model, levels: Levels, blocks: Index) -> ModelTerms:
-    """The model's columns for those runs; the means of blocks are in every model."""
+def model_terms(model: Model, levels: Levels, blocks: Index, order: FloatArray | None = None) -> ModelTerms:
+    """The model's columns for those runs; the means of blocks, and a linear trend over an order, are in every model."""
     matrix = model.matrix(levels)
     means = np.asarray(blocks[:, None] == np.unique(blocks)[None, :], dtype=np.float64)
+    if order is not None and np.ptp(order) > 0.0:
+        means = np.column_stack([means, (order - order.mean()) / order.std()])
     return ModelTerms(means, {term: matrix[:, model.owners == i] for i, term in enumerate(model.terms)})
 
 
@@ -86,6 +91,8 @@ def analyse_model(
     *,
     alpha: float,
     relevant: float,
+    machines: Index | None = None,
+    order: FloatArray | None = None,
 ) -> ModelAnalysis:
     """Estimate and judge the effects on the mean, from the runs of any design.
 
@@ -96,10 +103,12 @@ def analyse_model(
         model: the effects to look for.
         levels: each run's, shape (runs, options).
         values: one per run.
-        blocks: the repetition of each run.
+        blocks: the repetition of each run, on each machine.
         rng: for the permutations.
         alpha: the study-wise error.
         relevant: the fraction that matters.
+        machines: each run's, counted from 0.
+        order: the place of each run in time, where that is known: a linear trend is in every model then.
     """
     everything = model_terms(model, levels, blocks)
     mains = np.hstack([everything.columns[term] for term in everything.main_effects])
@@ -107,7 +116,14 @@ def analyse_model(
     decided = np.log(values) if scale is Scale.LOG else values
     readable = Readable(decided, scale, float(np.mean(np.abs(values))))
     return _analysis(
-        model, model_units(model, levels, blocks), values, readable, reason, rng, alpha=alpha, relevant=relevant
+        model,
+        model_units(model, levels, blocks, machines, order),
+        values,
+        readable,
+        reason,
+        rng,
+        alpha=alpha,
+        relevant=relevant,
     )
 
 
@@ -139,14 +155,18 @@ def _analysis(
     alpha: float,
     relevant: float,
 ) -> ModelAnalysis:
-    terms = model_terms(model, units.levels, units.blocks)
+    terms = model_terms(model, units.levels, units.blocks, units.order)
     decided = units.values(readable.values)
     tested = step_down(terms, decided, alpha, rng)
     predicting = tuple(dict.fromkeys([*forward_selection(terms, decided), *tested.significant]))
     told = tuple(dict.fromkeys([*tested.model, *tested.significant]))
     judged, own = (ModelFit.of(terms, told, model.sizes, of) for of in (decided, units.values(values)))
     limit = readable.difference(relevant)
-    found = _effects(terms, told, tested, judged, own, alpha, limit)
+    confounded = _confounded(terms, units)
+    found = [
+        replace(effect, important=effect.important and effect.term not in confounded)
+        for effect in _effects(terms, told, tested, judged, own, alpha, limit)
+    ]
     threshold, detectable = _power(tested, judged, limit)
     return ModelAnalysis(
         readable=readable,
@@ -162,7 +182,17 @@ def _analysis(
         judged=judged,
         own=own,
         units=units,
+        confounded=tuple(effect.term for effect in found if effect.term in confounded),
     )
+
+
+def _confounded(terms: ModelTerms, units: Units) -> set[Term]:
+    """The terms with a column that is correlated with the order of the runs."""
+    if units.order is None:
+        return set()
+    owners = [term for term in terms for _ in range(terms.columns[term].shape[1])]
+    columns = np.hstack([terms.columns[term] for term in terms])
+    return {owners[place] for place in confounded_with_order(columns, units.order, units.blocks)}
 
 
 def _effects(

@@ -8,7 +8,7 @@ import numpy as np
 
 from hati.design.identified import Ties
 from hati.stats import rank_trend
-from hati.studies.screening.cautions import COARSE, DRIFT, NOTABLE, common_settings
+from hati.studies.screening.cautions import COARSE, DRIFT, NOTABLE, common_settings, confounded_warning
 from hati.studies.screening.conclusion import DesignSummary, Noise
 from hati.studies.screening.measured import Measured
 from hati.studies.screening.model_analysis import ModelAnalysis
@@ -32,6 +32,7 @@ def model_warnings(
         *_tied(names, tied),
         *_unsized(names, analysis),
         *_full(analysis),
+        *confounded_warning([_name(names, term) for term in analysis.confounded]),
         *_drift(found, analysis, remedies),
         *_coarse(design, analysis, relevant, remedies),
         *_mixed_signs(found),
@@ -99,7 +100,9 @@ def _drift(found: Measured, analysis: ModelAnalysis, remedies: Remedies) -> Iter
     """Taken out are the configurations' means where they are the units, else what the model predicts."""
     if not remedies.rest:
         return
-    units, columns = analysis.units, analysis.prediction.columns
+    units = analysis.units
+    trend = [] if units.order is None else [len(np.unique(units.blocks))]
+    columns = np.delete(analysis.prediction.columns, trend, axis=1)
     rows = np.zeros_like(units.places) if units.are_runs else units.places
     taken = columns if units.are_runs else columns[:, :0][units.places]
     correlation, p_value = rank_trend(analysis.readable.values, found.order.astype(np.float64), taken, rows)

@@ -56,7 +56,7 @@ class ModelFit:
 
     @property
     def always(self) -> FloatArray:
-        """The columns that no term owns: the means of blocks."""
+        """The columns that no term owns: the means of blocks, and a trend."""
         return self.columns[:, : min((place.start for place in self.places.values()), default=self.columns.shape[1])]
 
     @cached_property
@@ -187,10 +187,10 @@ class ModelFit:
 
     @property
     def _mean(self) -> FloatArray:
-        """What coefficients count in the mean of the blocks, all terms' columns being zero."""
+        """What coefficients count in the mean of the runs, all terms' columns being zero."""
         told = np.zeros(self.columns.shape[1])
-        blocks = min((place.start for place in self.places.values()), default=len(told))
-        told[:blocks] = 1.0 / blocks
+        always = self.always
+        told[: always.shape[1]] = always.mean(axis=0)
         return told
 
     def _tells(self, told: FloatArray) -> bool:

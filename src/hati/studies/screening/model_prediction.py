@@ -33,7 +33,7 @@ def often_selected(analysis: ModelAnalysis, model: Model, rng: np.random.Generat
     (Meinshausen and Buhlmann 2010, Theorem 1).
     """
     units = analysis.units
-    terms = model_terms(model, units.levels, units.blocks)
+    terms = model_terms(model, units.levels, units.blocks, units.order)
     most = math.isqrt(sum(columns.shape[1] for columns in terms.columns.values()) // 2)
     found = stability(terms, units.values(analysis.readable.values), max(1, most), rng)
     return tuple(found[term] for term in analysis.predicting)

@@ -162,13 +162,21 @@ class ModelScreening:
         if not len(found.values):
             raise nothing_measured(found.reasons)
         one_block = self.choice.repetitions == 1  # replicated configurations are run among the others
-        return replace(found, blocks=np.zeros_like(found.blocks)) if one_block else found
+        return replace(found, blocks=found.machines) if one_block else found
 
     def analysis(self, found: Measured) -> ModelAnalysis:
         """The effects that runs tell."""
         rng = generator(self.id.seed, "permutations")
         return analyse_model(
-            self.model, self._levels(found), found.values, found.blocks, rng, alpha=self.alpha, relevant=self.relevant
+            self.model,
+            self._levels(found),
+            found.values,
+            found.blocks,
+            rng,
+            alpha=self.alpha,
+            relevant=self.relevant,
+            machines=found.machines,
+            order=found.in_time,
         )
 
     @cached_property

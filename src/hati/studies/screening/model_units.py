@@ -15,12 +15,16 @@ _PER_PARAMETER = 3
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """The units' ``levels`` and ``blocks``; of each run its unit, ``places``, and its block, ``run_blocks``."""
+    """The units' ``levels`` and ``blocks``; of each run its unit, ``places``, and its block, ``run_blocks``.
+
+    ``order`` are the units' places in time, in the mean over their runs.
+    """
 
     levels: Levels
     blocks: Index
     places: Index
     run_blocks: Index
+    order: FloatArray | None = None
 
     @property
     def are_runs(self) -> bool:
@@ -37,7 +41,9 @@ def configurations_are_units(configurations: int, parameters: int) -> bool:
     return configurations >= _PER_PARAMETER * parameters
 
 
-def model_units(model: Model, levels: Levels, blocks: Index) -> Units:
+def model_units(
+    model: Model, levels: Levels, blocks: Index, machines: Index | None = None, order: FloatArray | None = None
+) -> Units:
     """The configurations where they are three times as many as the main effects' parameters, else the runs.
 
     What a model leaves out belongs to configurations: repetitions would make it look like a certain effect of something
@@ -46,10 +52,16 @@ def model_units(model: Model, levels: Levels, blocks: Index) -> Units:
     Args:
         model: the effects to look for.
         levels: each run's, shape (runs, options).
-        blocks: the repetition of each run.
+        blocks: the repetition of each run, on each machine.
+        machines: each run's, from 0: a configuration on each of several is a unit.
+        order: the place of each run in time, where that is known.
     """
-    different, places = np.unique(levels, axis=0, return_inverse=True)
+    machines = np.zeros(len(levels), dtype=np.intp) if machines is None else machines
+    both = np.column_stack([levels, machines])
+    different, first, places = np.unique(both, axis=0, return_index=True, return_inverse=True)
     parameters = 1 + sum(size - 1 for size in model.sizes)
     if configurations_are_units(len(different), parameters) and len(different) < len(levels):
-        return Units(different, np.zeros(len(different), dtype=np.intp), places.reshape(-1), blocks)
-    return Units(levels, blocks, np.arange(len(levels)), blocks)
+        places = places.reshape(-1)
+        mean = None if order is None else np.bincount(places, weights=order) / np.bincount(places)
+        return Units(levels[first], machines[first], places, blocks, mean)
+    return Units(levels, blocks, np.arange(len(levels)), blocks, order)

@@ -140,7 +140,13 @@ class Screening:
         if not len(found.values):
             raise nothing_measured(found.reasons)
         analysis = analyse(
-            self._contrasts, found.values, found.rows, found.blocks, alpha=self.alpha, relevant=self.relevant
+            self._contrasts,
+            found.values,
+            found.rows,
+            found.blocks,
+            alpha=self.alpha,
+            relevant=self.relevant,
+            order=found.in_time,
         )
         return self._conclusion(found, analysis, evidence.seconds)
 

@@ -1,0 +1,90 @@
+"""Effects beside a linear trend over the order of runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hati.core import FloatArray
+from hati.stats.least_squares import Index, LeastSquares, within_residuals, without_means
+
+CONFOUNDED = 0.5
+"""A column whose correlation with the order is larger cannot be distinguished from a trend."""
+_BY_CHANCE = 3.0
+_LARGE = 3.75
+"""Contrasts are large beyond this many medians of all: Lenth's 2.5 s0."""
+_NOTHING = 1e-12
+
+
+def confounded_with_order(columns: FloatArray, order: FloatArray, blocks: Index) -> Index:
+    """The columns, shape (runs, any), that are correlated with the order of the runs beyond .5 within blocks.
+
+    Of fewer than 36 runs beyond three standard errors of a correlation by chance, which is more.
+    """
+    free, trend = without_means(columns, blocks), without_means(order[:, None], blocks)[:, 0]
+    sizes = np.sqrt(np.sum(free**2, axis=0) * float(trend @ trend))
+    correlations = np.abs(free.T @ trend) / np.where(sizes > 0.0, sizes, np.inf)
+    return np.flatnonzero(correlations > max(CONFOUNDED, _BY_CHANCE / np.sqrt(len(order))))
+
+
+def beside_trend(fit: LeastSquares, values: FloatArray, order: FloatArray, rows: Index, blocks: Index) -> LeastSquares:
+    """The same effects, each estimated beside a linear trend over the order of the runs.
+
+    The trend is estimated from repetitions and from the contrasts that are not large, the one in question left out:
+    in a design with as many contrasts as runs nothing else tells of it. Which contrasts are large is decided forward:
+    in each step the trend or the contrast that explains most of the values is taken.
+
+    Args:
+        fit: how effects are estimated from these runs.
+        values: on the deciding scale, shape (runs,).
+        order: the place of each run in time.
+        rows: the design's row of each run.
+        blocks: the block of each run.
+    """
+    centred = order - order.mean()
+    within, _ = within_residuals(centred, rows, blocks)
+    unit = np.vstack([fit.operator / np.sqrt(fit.variances)[:, None], fit.remainder])
+    along = unit @ centred
+    rest = ~_Forward(unit @ values, along, float(within @ values), float(within @ within)).large()
+    own = np.where(rest, along, 0.0)
+    informed = float(within @ within + own @ own) - own**2
+    told = informed > _NOTHING * float(centred @ centred)
+    weights = np.where(told, along / np.where(told, informed, 1.0), 0.0)
+    adjusted = unit - weights[:, None] * (within + own @ unit) + (weights * own)[:, None] * unit
+    sizes = np.sqrt(np.sum(adjusted**2, axis=1))
+    terms = len(fit.terms)
+    return replace(
+        fit,
+        operator=adjusted[:terms] * np.sqrt(fit.variances)[:, None],
+        variances=fit.variances * sizes[:terms] ** 2,
+        remainder=adjusted[terms:] / np.where(sizes[terms:] > 0.0, sizes[terms:], 1.0)[:, None],
+        trend=within,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Forward:
+    """Contrasts of the values, and ``along`` the order; ``product`` and ``square`` are what repetitions say of both."""
+
+    values: FloatArray
+    along: FloatArray
+    product: float
+    square: float
+
+    def large(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which contrasts are too large to tell of the trend."""
+        large, trend = np.zeros(len(self.values), dtype=np.bool_), False
+        for _ in range((len(self.values) + 1) // 2):
+            told = self.square + float(self.along[~large] @ self.along[~large])
+            slope = (self.product + float(self.values[~large] @ self.along[~large])) / told if told > _NOTHING else 0.0
+            left = np.where(large, 0.0, np.abs(self.values - (slope * self.along if trend else 0.0)))
+            place = int(np.argmax(left))
+            by_trend = 0.0 if trend else abs(slope) * np.sqrt(told)
+            if max(left[place], by_trend) <= _LARGE * float(np.median(left[~large])):
+                break
+            if by_trend >= left[place]:
+                trend = True
+            else:
+                large[place] = True
+        return large

@@ -1,0 +1,113 @@
+"""Runs that were not made in random order, or on several machines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from simulated_subject import BENCHMARK, LATENCY, multiplying, screening, signs, space
+
+from hati.core import Evidence, Plan, StudyId, generator
+from hati.stats import beside_trend, contrasts, least_squares, pure_error
+from hati.stats.least_squares import within_residuals
+from hati.studies.screening import ModelScreening, Screening, choose, choose_design
+from hati.studies.screening import screening as any_screening
+from hati.testing import FakeEngine, MemoryStore
+
+DRIFT = 0.002
+"""Per run, on the logarithm."""
+
+
+def by_model(options: int, runs: int, seed: int = 1) -> ModelScreening:
+    place = space(options)
+    study = StudyId.of("screening", {"model": 1}, seed, "fake")
+    made = any_screening(
+        study=study,
+        subject="simulated",
+        benchmark=BENCHMARK,
+        metric=LATENCY,
+        revision="1",
+        space=place,
+        choice=choose_design(place, runs, generator(seed, "design")),
+    )
+    assert isinstance(made, ModelScreening)
+    return made
+
+
+def sorted_runs(study: Screening | ModelScreening, sizes: dict[str, float], noise: float = 0.01) -> Evidence:
+    """The runs in the order of their settings, while every one takes .2 % longer than the one before."""
+    tasks = sorted(study.tasks, key=lambda task: tuple(signs(task).values()))
+    places = {task.id: place for place, task in enumerate(tasks)}
+    value = multiplying(sizes, noise)
+    store = MemoryStore()
+    for run in FakeEngine(lambda task: {"latency": [value(task) * math.exp(DRIFT * places[task.id])]}).run(
+        Plan(tuple(tasks))
+    ):
+        store.record(run)
+    return store.evidence(study.id)
+
+
+STUDIES = {
+    "32 x 1": lambda: screening(6, 32),
+    "32 x 3": lambda: screening(6, 96),
+    "64 x 2": lambda: screening(14, 128),
+    "model": lambda: by_model(8, 96),
+}
+EVERY = pytest.mark.parametrize("study", [pytest.param(made, id=name) for name, made in STUDIES.items()])
+Made = Callable[[], Screening | ModelScreening]
+
+
+@EVERY
+def test_of_a_sorted_plan_drift_makes_no_option_important(study: Made) -> None:
+    made = study()
+    found = made.conclude(sorted_runs(made, {"d": 0.1}))
+    assert {*found.important, *found.important_or_aliased} <= {"d"}
+    assert any("confounded with the order of runs" in warning for warning in found.warnings)
+
+
+@EVERY
+def test_a_slower_machine_does_not_hide_an_effect(study: Made) -> None:
+    """Every other run is on a machine that takes 30 % longer."""
+    made = study()
+    value = multiplying({"d": 0.05}, 0.005)
+    store = MemoryStore()
+    for place, task in enumerate(made.tasks):
+        slower = 1.3 if place % 2 else 1.0
+        engine = FakeEngine(lambda task, slower=slower: {"latency": [slower * value(task)]}, machine=f"m{place % 2}")
+        for run in engine.run(Plan((task,))):
+            store.record(replace(run, started=run.started + timedelta(seconds=place)))
+    found = made.conclude(store.evidence(made.id))
+    assert {*found.important, *found.important_or_aliased} == {"d"}
+    effect = next(effect for effect in found.effects if effect.options == ("d",))
+    assert effect.contrast == pytest.approx(0.05, abs=0.012)
+
+
+def test_effects_beside_a_trend_are_least_squares() -> None:
+    """With repetitions: of the contrast in question, of the large one, and of the trend."""
+    columns = contrasts(choose(4, 32).design("abcd").matrix)
+    rows, blocks = np.tile(np.arange(16), 2), np.repeat([0, 1], 16)
+    rng = np.random.default_rng(3)
+    order = rng.permutation(32).astype(np.float64)
+    values = columns.columns[rows, 1] + 0.05 * order + 0.1 * rng.standard_normal(32)
+    found = beside_trend(least_squares(columns, rows, blocks), values, order, rows, blocks)
+    means = np.column_stack([blocks == 0, blocks == 1])
+    for place in (0, 1, 2):
+        design = np.column_stack([means, columns.columns[rows][:, sorted({1, place})], order])
+        coefficients = np.linalg.lstsq(design, values, rcond=None)[0]
+        own = 2 + sorted({1, place}).index(place)
+        assert found.effects(values)[place] == pytest.approx(2.0 * coefficients[own])
+        assert found.variances[place] == pytest.approx(4.0 * np.linalg.inv(design.T @ design)[own, own])
+
+
+def test_pure_error_beside_a_trend_is_least_squares() -> None:
+    rows, blocks = np.tile(np.arange(16), 3), np.repeat([0, 1, 2], 16)
+    rng = np.random.default_rng(4)
+    order, values = rng.permutation(48).astype(np.float64), rng.standard_normal(48)
+    trend, _ = within_residuals(order - order.mean(), rows, blocks)
+    design = np.column_stack([rows[:, None] == np.arange(16), blocks[:, None] == np.arange(3), order])
+    _, left, rank, _ = np.linalg.lstsq(design[:, np.r_[0:18, 19]], values, rcond=None)
+    assert pure_error(values, rows, blocks, trend) == (pytest.approx(float(left[0]) / (48 - rank)), 48 - rank)
