@@ -277,7 +277,7 @@ class ModelScreening:
         made = Evidence(tuple(run for run in evidence.runs if run.task.stage == STAGE or is_flip(run.task)))
         rows = {run.task.configuration: 0 for run in made.runs}
         found = measured(made, self.metric, {configuration: row for row, configuration in enumerate(rows)})
-        return replace(found, blocks=np.zeros_like(found.blocks))
+        return replace(found, blocks=found.machines)
 
     def _followed(self, evidence: Evidence) -> FollowUpSummary | None:
         if not self.choice.follow_up:
