@@ -144,9 +144,10 @@ def model_precision(
         df = configurations * repetitions - parameters - (repetitions - 1)
     if df < 1:
         return None
-    tests = max(1, parameters - 1)
-    critical = step_critical(alpha * Shares(tests, 1).main_effects(tests), tests, df)
-    return Precision(2.0 * standard_error / math.sqrt(repetitions), critical, df, settings=settings)
+    tests = 2 * max(1, parameters - 1)
+    return Precision(
+        2.0 * standard_error / math.sqrt(repetitions), step_critical(alpha, tests, df), df, settings=settings
+    )
 
 
 @lru_cache(maxsize=64)
