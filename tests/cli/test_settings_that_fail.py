@@ -119,7 +119,7 @@ def test_a_failure_by_chance_excludes_nothing(project: Path, hati: Hati) -> None
 
 def test_pilots_cover_every_setting(project: Path, hati: Hati) -> None:
     failing(project, "settings['event'] == 'poll'")
-    found = screened(hati, "--budget", "60", "--detect", "20%")
+    found = screened(hati, "--budget", "90", "--detect", "90%")
     assert [each["settings"] for each in found["losses"]["excluded"]] == ["event=poll"]
     assert "failed" in {run["outcome"] for run in runs(hati, "pilot")}
     assert all(run["outcome"] == "done" for run in runs(hati, "design"))
