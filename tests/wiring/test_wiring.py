@@ -111,7 +111,7 @@ def test_what_measured_nothing_is_tried_anew(project: Path) -> None:
 
 
 def test_a_time_budget_pays_for_pilots_and_keeps_its_choice(project: Path) -> None:
-    place, request = workplace(project, None), ScreeningRequest(metric="m", budget="1s", seed=1)
+    place, request = workplace(project, None), ScreeningRequest(metric="m", budget="5s", seed=1)
     said: list[str] = []
     prepared = prepare_screening(place, request, fresh=False)
     assert "pilot" in rehearse(prepared).reason
