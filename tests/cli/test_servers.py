@@ -102,14 +102,15 @@ def test_the_steps_have_an_order(project: Path) -> None:
 
 
 def test_runs_share_a_server_that_differ_in_reloadable_options(project: Path) -> None:
-    measure("fast=false", "fast=true", "size=20")
+    measure("fast=false", "fast=true", "size=10", "size=20")
     found = events(project)
     assert (found.count("prepare"), found.count("server 1"), found.count("cleanup")) == (1, 1, 1)
-    assert (found.count("setup"), found.count("reload")) == (3, 3)
+    assert (found.count("setup"), found.count("reload")) == (4, 4)
     assert found[-1] == "cleanup"
     assert sorted(line for line in found if line.startswith("command")) == [
         "command size=10",
         "command size=10",
+        "command size=20",
         "command size=20",
     ]
     assert list((project / ".hati/work").iterdir()) == []
