@@ -63,7 +63,7 @@ def no_server(name: str, project: Path) -> bool:
 class TestPostgresql:
     def test_runs_share_a_server(self, example: Callable[[str], Path], capfd: Capture) -> None:
         project = example("postgresql")
-        chosen = ["fsync=on", "fsync=off,synchronous_commit=off", "jit=on"]
+        chosen = ["fsync=on,jit=off", "fsync=off,synchronous_commit=off,jit=off", "fsync=on,jit=on"]
         words = [word for each in chosen for word in ("--set", each)]
         assert main(["run", str(project), *words, "--budget", "3", "--format", "json"]) == 0, capfd.readouterr().err
         means = [each["mean"] for each in json.loads(capfd.readouterr().out)["summaries"]]
