@@ -90,6 +90,17 @@ def test_an_option_that_hides_the_others_is_fixed_by_the_command_that_is_shown(h
     assert rest.json["dominating"] is None
 
 
+def test_an_option_hides_the_others_of_many_as_well(hati_here: Hati, server: Path) -> None:
+    """Of few runs for many options each option's columns explain a part of every other's."""
+    more = "".join(OPTION.format(name=f"more{i}", default="off") for i in range(12))
+    (server / "hati.toml").write_text((server / "hati.toml").read_text() + more)
+    done = hati_here("screen", ".", "--budget", "60", "--format", "json")
+    assert done.status == 0, done.err
+    assert done.json["dominating"]["option"] == "jit"
+    (jit,) = (effect for effect in done.json["effects"] if effect["options"] == ["jit"])
+    assert jit["share"] < done.json["dominating"]["share"]
+
+
 def test_where_effects_are_the_same_everywhere_nothing_is_reported(hati_here: Hati, fake_project: Path) -> None:
     done = hati_here("screen", ".", "--metric", "latency", "--budget", "64", "--format", "json")
     assert (done.json["conditional_effects"], done.json["dominating"]) == ([], None)

@@ -56,12 +56,13 @@ class DominatingOption:
 
 
 def dominating_option(conclusion: ScreeningConclusion) -> DominatingOption | None:
-    """The important option that explains most of the variance, its interactions included; None where none does."""
-    shares = {
-        name: sum(effect.share for effect in conclusion.effects if name in effect.options)
-        for name in _important(conclusion)
-        if _main(conclusion, name)
-    }
+    """The important option that explains most of the variance, its interactions included; None where none does.
+
+    What it explains alone counts: where columns are correlated, what the others leave of it is less.
+    """
+    names = _important(conclusion)
+    model = _Model.of(conclusion, names) if names else None
+    shares = {name: model.explained(conclusion, name) for name in names if model and _main(conclusion, name)}
     name = max(shares, key=lambda name: shares[name], default=None)
     if name is None or shares[name] < MOST or len(conclusion.options) < 2:
         return None
@@ -160,6 +161,14 @@ class _Model:
 
     def interaction(self, one: str, other: str) -> FloatArray:
         return _products(self.main(one), self.main(other))
+
+    def explained(self, conclusion: ScreeningConclusion, name: str) -> float:
+        """The share of the variance between configurations that one option and its found interactions explain."""
+        pairs = [e.options for e in conclusion.effects if e.shown and len(e.options) == 2 and name in e.options]
+        columns = np.hstack([np.ones((len(self.values), 1)), self.main(name), *(self.interaction(*p) for p in pairs)])
+        residuals = self.values - columns @ np.linalg.lstsq(columns, self.values, rcond=None)[0]
+        total = float(np.sum((self.values - self.values.mean()) ** 2))
+        return 1.0 - float(residuals @ residuals) / total if total > 0.0 else 0.0
 
     def conditional(self, name: str, given: str, *, found: bool) -> list[ConditionalEffect]:
         """The effects at each setting of the other option; none where the interaction is excluded or not estimable."""
