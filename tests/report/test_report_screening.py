@@ -134,6 +134,18 @@ def test_the_third_word_is_in_tables_and_json(whole: ScreeningConclusion) -> Non
     assert one.influential == whole.influential
 
 
+def test_options_that_matter_by_interactions_alone_are_named(whole: ScreeningConclusion) -> None:
+    """gzip of nginx: it gains at one setting of another option and loses at the other, none of it on average."""
+    (pair,) = (effect for effect in whole.effects if effect.shown and len(effect.options) == 2)
+    other = pair.options[-1]
+    clear = [replace(e, important=e is pair or (e.important and e.options != (other,))) for e in whole.effects]
+    important = tuple(name for name in whole.important if name != other)
+    found = replace(whole, important=important, effects=tuple(clear))
+    assert f"; only by interactions: {other}; also together: " in answer(found)
+    assert screening_json(found)["interacting"] == [other]
+    assert whole.interacting == ()
+
+
 def test_the_answer_counts_what_it_does_not_name(whole: ScreeningConclusion) -> None:
     many = replace(whole, important=whole.ranking[:7])
     assert answer(many).startswith("7 of 14 options")

@@ -66,6 +66,7 @@ def screening_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
         "ranking": list(conclusion.ranking),
         "important": list(conclusion.important),
         "important_or_aliased": list(conclusion.important_or_aliased),
+        "interacting": list(conclusion.interacting),
         "detectable": {
             "estimate": _finite(found.estimate) if found else None,
             "relative": _finite(found.relative) if found else None,

@@ -85,7 +85,7 @@ def _effects_answer(conclusion: ScreeningConclusion) -> str:
 
 
 def _found(conclusion: ScreeningConclusion, metric: str, total: int) -> list[str]:
-    """The options that are important, and those that are important or aliased, each with its effect."""
+    """The options that are important, or important or aliased, each with its effect, and those of interactions alone."""
     important, aliased = conclusion.important, conclusion.important_or_aliased
     found = []
     if important:
@@ -96,7 +96,14 @@ def _found(conclusion: ScreeningConclusion, metric: str, total: int) -> list[str
         many = f"{len(aliased)} more {verb} {ALIASED}"
         whole = many if important else f"{len(aliased)} of {total} options {verb} {ALIASED} for {metric}"
         found.append(f"{whole}: {_influences(conclusion, aliased)}")
+    if found and conclusion.interacting:
+        found.append(f"only by interactions: {_listed(conclusion.interacting)}")
     return found
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    rest = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _influences(conclusion: ScreeningConclusion, options: tuple[str, ...]) -> str:

@@ -287,6 +287,13 @@ class ScreeningConclusion:
         return tuple(name for name in self.ranking if name in named)
 
     @property
+    def interacting(self) -> tuple[str, ...]:
+        """The options of important interactions whose main effect was not shown, in the ranking's order."""
+        named = {name for effect in self.effects if effect.important for name in effect.options}
+        alone = {*self.important, *self.important_or_aliased}
+        return tuple(name for name in self.ranking if name in named - alone)
+
+    @property
     def by_model(self) -> bool:
         """Whether a model was fitted to the runs of an optimal design; else the contrasts of a fraction were told."""
         return self.design.d_efficiency is not None
