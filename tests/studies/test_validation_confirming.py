@@ -303,9 +303,18 @@ def test_an_effect_of_quite_another_size_is_found_but_not_confirmed(margin: floa
     other = grid_confirmed(of_grid(place, replace(start, sizes=(ToldSize(63.0 * sizes[PQ[0]], margin), *right[1:]))))
     of_p = next(a for a in other.assumptions if a.effect == ("p",))
     assert of_p.result is Result.UNDECIDED
-    assert f"found, but {63.0 * sizes[PQ[0]]:.3g} by the screening" in of_p.detail
-    assert f"against {sizes[PQ[0]]:.3g}" in of_p.detail
+    assert f"found, but {start.sized(63.0 * sizes[PQ[0]], margin)} by the screening" in of_p.detail
+    assert f"by all runs {start.sized(sizes[PQ[0]], None)} (" in of_p.detail
     assert ("no standard error" in of_p.detail) is unsure
+
+
+def test_effects_are_changes_in_percent_with_their_interval() -> None:
+    start = screened("nested", 40, 0.0, np.random.default_rng(1))
+    log, raw = (replace(start, scale=scale, typical=50.0) for scale in (ValueScale.LOG, ValueScale.RAW))
+    assert log.sized(math.log(0.5), math.log(1.25)) == "-50.0 % (-60.0 to -37.5)"
+    assert raw.sized(-10.0, 5.0) == "-20.0 % (-30.0 to -10.0)"
+    assert raw.sized(1000.0, None) == "+2,000.0 %"
+    assert raw.missed(600.0).startswith("one of 1,200 % would")
 
 
 def test_runs_that_the_screening_has_not_are_warned_of() -> None:

@@ -85,7 +85,7 @@ def _effects_answer(conclusion: ScreeningConclusion) -> str:
 
 
 def _found(conclusion: ScreeningConclusion, metric: str, total: int) -> list[str]:
-    """The options that are important, or important or aliased, each with its effect, and those of interactions alone."""
+    """The options that are important, or important or aliased, with their effects; and those of interactions alone."""
     important, aliased = conclusion.important, conclusion.important_or_aliased
     found = []
     if important:

@@ -204,8 +204,8 @@ class Augmenting(ValidationBase):
         found = next((e for e in effects if frozenset(e.options) == frozenset(options)), None)
         if found is None:
             return Assumption(statement, *self._unseen(options, effects), options)
-        error = "" if found.standard_error is None else f" with a standard error of {found.standard_error:.3g}"
-        estimated = f"estimated as {found.contrast:.3g}{error} on the scale that decides"
+        contrast = tests[self.term(options)].contrast
+        estimated = f"estimated as {self.screened.sized(contrast.estimate, contrast.margin)}"
         if found.important:
             return Assumption(statement, Result.CONFIRMED, estimated, options)
         active = [self.term(e.options) for e in effects if e.important]
@@ -215,7 +215,7 @@ class Augmenting(ValidationBase):
             instead = ", ".join(":".join(self.named(other)) for other in meant)
             told = f"{estimated}; what looked like it is that of {instead}"
             return Assumption(statement, Result.REFUTED, told, options)
-        if within(tests[term].contrast, self.screened.relevant):
+        if within(contrast, self.screened.relevant):
             return Assumption(statement, Result.REFUTED, f"{estimated}: smaller than what matters", options)
         told = f"{estimated}: neither shown nor smaller than what matters"
         return Assumption(statement, Result.UNDECIDED, told, options)

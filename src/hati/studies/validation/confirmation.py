@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 
 from hati.design.identified import Identified
 from hati.stats import Term
-from hati.studies.screening.model_fit import Contrast
 from hati.studies.validation.assumptions import ONE_SHIFT, listed
 from hati.studies.validation.conclusion import Assumption, PredictionCheck, Result, of_share
 from hati.studies.validation.confirmed import Claim, ConfirmedEffect, Doubt
 from hati.studies.validation.prediction import ALPHA
-from hati.studies.validation.screened import Screened, ValueScale
+from hati.studies.validation.screened import Screened, ValueScale, percent
 
 _Word = Callable[[Term], str]
 
@@ -42,7 +41,7 @@ def confirmation_assumptions(
         return ":".join(names[option] for option in term)
 
     order = max((len(term) for term in known.model.terms), default=1)
-    own = tuple(_of_important(term, known, found, names, word) for term in important)
+    own = tuple(_of_important(term, known, found, names, word, screened) for term in important)
     stood_for = {sub for term in important if term in known.dropped for sub in _within(term, known)}
     new = [effect for effect in found if effect.important and effect.term not in {*important, *stood_for}]
     scale = "logarithmic scale" if screened.scale is ValueScale.LOG else "scale of the values"
@@ -68,22 +67,27 @@ def _predicted(found: PredictionCheck) -> Assumption:
         few = f"{found.runs} of {found.random} could be predicted: too few" if found.random else "there is no such run"
         return Assumption(statement, Result.UNDECIDED, few)
     errors = (
-        f"{found.runs} of {found.random} predicted with a median error of {_percent(found.median)}, "
-        f"the largest {_percent(found.largest)}; mean square {found.ratio:.2g} times what is expected "
+        f"{found.runs} of {found.random} predicted with a median error of {percent(found.median)}, "
+        f"the largest {percent(found.largest)}; mean square {found.ratio:.2g} times what is expected "
         f"(p = {found.p_value:.2g})"
     )
     if found.p_value <= ALPHA:
         return Assumption(statement, Result.REFUTED, f"{errors}: something else is active, or the model bends")
     seen = (
-        f"what the model leaves of the screening's runs, {_percent(found.deviation or 0.0)}, is noise or not modelled"
+        f"what the model leaves of the screening's runs, {percent(found.deviation or 0.0)}, is noise or not modelled"
         if found.unseen is None
-        else f"what is not modelled and has a standard deviation of {_percent(found.unseen)} is seen with 80 % power"
+        else f"what is not modelled and has a standard deviation of {percent(found.unseen)} is seen with 80 % power"
     )
     return Assumption(statement, Result.NOT_REFUTED, f"{errors}; {seen}")
 
 
 def _of_important(
-    term: Term, known: Identified, found: Sequence[ConfirmedEffect], names: Sequence[str], word: _Word
+    term: Term,
+    known: Identified,
+    found: Sequence[ConfirmedEffect],
+    names: Sequence[str],
+    word: _Word,
+    screened: Screened,
 ) -> Assumption:
     statement = f"the effect of {word(term)} is important"
     options = tuple(names[option] for option in term)
@@ -93,14 +97,14 @@ def _of_important(
         detail = f"the space itself cannot tell it from effects of fewer of these options{also}"
         return Assumption(statement, Result.ASSUMED if same else Result.UNDECIDED, detail, options)
     effect = next(effect for effect in found if effect.term == term)
-    about = "" if effect.contrast.margin is None else f" +- {effect.contrast.margin:.3g}"
-    seen = f"by all runs {effect.contrast.estimate:.3g}{about} on the scale that decides, p = {effect.p_value:.2g}"
+    changed = screened.sized(effect.contrast.estimate, effect.contrast.margin)
+    seen = f"by all runs {changed}, p = {effect.p_value:.2g}"
     result = effect.result or Result.UNDECIDED
-    why = "" if effect.claim is None else _why(effect.contrast, effect.claim)
+    why = "" if effect.claim is None else _why(effect.claim, screened)
     return Assumption(statement, result, seen + why, options)
 
 
-def _why(contrast: Contrast, claim: Claim) -> str:
+def _why(claim: Claim, screened: Screened) -> str:
     """Why a claim is confirmed, refuted or in doubt."""
     size, anew = claim.size, claim.anew
     unsure = ", which had no standard error for it" if size.margin is None else ""
@@ -109,10 +113,10 @@ def _why(contrast: Contrast, claim: Claim) -> str:
     if Doubt.NOT_SHOWN in claim.doubts:
         return ": neither shown nor smaller than what matters"
     if not claim.doubts:
-        told = f"; {size.estimate:.3g} by the screening{unsure}" if unsure else ""
+        told = f"; {screened.sized(size.estimate, None)} by the screening{unsure}" if unsure else ""
         return told + (f"; the new runs show {anew.df} of its {anew.of} degrees of freedom" if anew.of > 1 else "")
     reasons = {
-        Doubt.SIZE: f"{size.estimate:.3g} by the screening{unsure}, against {contrast.estimate:.3g}",
+        Doubt.SIZE: f"{screened.sized(size.estimate, size.margin)} by the screening{unsure}",
         Doubt.FEW_COLUMNS: f"the new runs hold only {anew.df} of its {anew.of} degrees of freedom",
         Doubt.NOT_ANEW: "the new runs alone do not show it",
     }
@@ -154,7 +158,3 @@ def _unidentified(known: Identified, word: _Word) -> tuple[Assumption, ...]:
 def _within(term: Term, known: Identified) -> tuple[Term, ...]:
     """The effects of fewer of a term's options, which the space cannot tell it from."""
     return tuple(other for other in known.terms if set(other) < set(term))
-
-
-def _percent(fraction: float) -> str:
-    return f"{100.0 * fraction:.2g} %"

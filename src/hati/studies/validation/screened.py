@@ -14,6 +14,11 @@ from hati.stats import Index
 from hati.studies.screening.model_units import model_units
 
 
+def percent(fraction: float) -> str:
+    """A fraction in percent with two digits that count, whole ones never dropped: ``1.9 %``, ``2,800 %``."""
+    return f"{float(f'{100.0 * fraction:.2g}'):,.10g} %"
+
+
 class ValueScale(StrEnum):
     """The scale on which effects add up: that of the screening."""
 
@@ -124,6 +129,12 @@ class Screened:
             return float(np.expm1(min(difference, 700.0)))
         return difference / self.typical if self.typical > 0.0 else 0.0
 
+    def sized(self, estimate: float, margin: float | None) -> str:
+        """An effect on the deciding scale as a change, with the interval that is ``margin`` wide to either side."""
+        ends = () if margin is None else (estimate - margin, estimate + margin)
+        middle, *interval = (f"{100.0 * self.relative(size):+,.1f}" for size in (estimate, *ends))
+        return f"{middle} % ({' to '.join(interval)})" if interval else f"{middle} %"
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is to be said of planned runs that have no value."""
@@ -133,7 +144,7 @@ class Screened:
 
     def missed(self, size: float) -> str:
         """In words, which effects are found with 80 % power: those of a size on the deciding scale."""
-        return f"one of {100.0 * self.relative(size):.2g} % would have been found with 80 % power"
+        return f"one of {percent(self.relative(size))} would have been found with 80 % power"
 
 
 def screened_runs(

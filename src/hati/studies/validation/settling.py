@@ -20,7 +20,7 @@ from hati.space import Space
 from hati.stats import ModelTerms, Term, holm
 from hati.studies.screening.model_fit import Contrast, ModelFit
 from hati.studies.validation.conclusion import Result
-from hati.studies.validation.screened import Runs
+from hati.studies.validation.screened import Runs, Screened
 from hati.studies.validation.term_tests import ALPHA, wald_p_value, within
 
 _STARTS = 4
@@ -71,7 +71,7 @@ def settled(
     new: NDArray[np.bool_],
     model: Sequence[Term],
     doubtful: Sequence[Term],
-    relevant: float,
+    screened: Screened,
 ) -> Mapping[Term, Settled]:
     """What the ``new`` runs, shape (runs,), say of each effect in doubt beside the model; before any, what they would.
 
@@ -87,7 +87,7 @@ def settled(
     if made and fit.variance:
         p_values = holm(np.array([wald_p_value(fit, fit.columns[:, fit.places[term]], term) for term in doubtful]))
     return {
-        term: _judged(contrasts[term], float(p_value), fit, made, relevant)
+        term: _judged(contrasts[term], float(p_value), fit, made, screened)
         for term, p_value in zip(doubtful, p_values, strict=True)
     }
 
@@ -108,12 +108,12 @@ def _fit(
     return ModelFit.of(ModelTerms(np.hstack(always), columns), terms, sizes, runs.values)
 
 
-def _judged(contrast: Contrast, p_value: float, fit: ModelFit, made: int, relevant: float) -> Settled:
+def _judged(contrast: Contrast, p_value: float, fit: ModelFit, made: int, screened: Screened) -> Settled:
+    relevant = screened.relevant
     needed = runs_to_settle(contrast.estimate, fit.variance, relevant)
     if not made:
         return Settled(Result.UNDECIDED, f"no run that could tell was made; {_would_decide(needed)}", needed)
-    margin = "" if contrast.margin is None else f" +- {contrast.margin:.3g}"
-    seen = f"{contrast.estimate:.3g}{margin} on the scale that decides by {made} new runs"
+    seen = f"{screened.sized(contrast.estimate, contrast.margin)} by {made} new runs"
     if p_value <= ALPHA and abs(contrast.estimate) > relevant:
         return Settled(Result.CONFIRMED, f"{seen}, p = {p_value:.2g}", None)
     if within(contrast, relevant):

@@ -186,7 +186,7 @@ class Validation(ValidationBase):
         """What the follow-ups' runs say of the important effects in doubt."""
         new = np.arange(len(runs)) >= len(self.screened.runs)
         model = terms_of(models.models[0], self.question)
-        return settled(self.question.sizes, runs, new, model, self._in_doubt(models), self.screened.relevant)
+        return settled(self.question.sizes, runs, new, model, self._in_doubt(models), self.screened)
 
     def _needed(
         self,
