@@ -203,6 +203,9 @@ def test_repeated_runs_distinguish_noise_from_effects_that_the_model_lacks() -> 
     assert lacking.lack_of_fit.noise < 0.06 < 0.3 < lacking.lack_of_fit.left
     said = noise_summary(lacking)
     assert said.endswith(": effects that it lacks")
+    (hidden,) = (warning for warning in lacking.warnings if " below " in warning)
+    assert hidden.startswith("effects that the model lacks hide others below ")
+    assert hidden.endswith("four times as many runs halve that, longer ones do not")
     assert f"({lacking.lack_of_fit.repeated} repeated)" in said
     assert noise_summary(replace(plain, lack_of_fit=None)) == ""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from hati.design.identified import Ties
 from hati.stats import rank_trend
 from hati.studies.screening.cautions import COARSE, DRIFT, NOTABLE, common_settings, confounded_warning
-from hati.studies.screening.conclusion import DesignSummary, Noise
+from hati.studies.screening.conclusion import DesignSummary, LackOfFit, Noise
 from hati.studies.screening.measured import Measured
 from hati.studies.screening.model_analysis import ModelAnalysis
 from hati.studies.screening.remedies import Remedies, advised
@@ -24,6 +25,7 @@ def model_warnings(
     relevant: float,
     tied: Ties,
     remedies: Remedies,
+    lacking: LackOfFit | None,
 ) -> tuple[str, ...]:
     """Every warning that holds, the gravest first."""
     return (
@@ -34,7 +36,7 @@ def model_warnings(
         *_full(analysis),
         *confounded_warning([_name(names, term) for term in analysis.confounded]),
         *_drift(found, analysis, remedies),
-        *_coarse(design, analysis, relevant, remedies),
+        *_coarse(design, analysis, relevant, remedies, lacking),
         *_mixed_signs(found),
     )
 
@@ -114,13 +116,19 @@ def _drift(found: Measured, analysis: ModelAnalysis, remedies: Remedies) -> Iter
         )
 
 
-def _coarse(design: DesignSummary, analysis: ModelAnalysis, relevant: float, remedies: Remedies) -> Iterator[str]:
+def _coarse(
+    design: DesignSummary, analysis: ModelAnalysis, relevant: float, remedies: Remedies, lacking: LackOfFit | None
+) -> Iterator[str]:
     found = analysis.detectable
-    if found is not None and found[1] > max(COARSE * relevant, NOTABLE):
-        yield advised(
-            f"the noise hides effects below {100 * found[1]:.2g} %, the smallest that is found with 80 % power",
-            remedies.against_noise(design.runs),
-        )
+    if found is None or found[1] <= max(COARSE * relevant, NOTABLE):
+        return
+    lost = lacking is not None and lacking.found
+    hidden = "effects that the model lacks hide others" if lost else "the noise hides effects"
+    more = replace(remedies, more=remedies.unmodelled) if lost else remedies
+    yield advised(
+        f"{hidden} below {100 * found[1]:.2g} %, the smallest that is found with 80 % power",
+        more.against_noise(design.runs),
+    )
 
 
 def _mixed_signs(found: Measured) -> Iterator[str]:

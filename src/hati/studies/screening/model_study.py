@@ -201,7 +201,7 @@ class ModelScreening:
     def _conclusion(self, found: Measured, analysis: ModelAnalysis, seconds: float) -> ScreeningConclusion:
         from hati.space import count
 
-        design = self._design
+        design, lacking = self._design, lack_of_fit(found, analysis)
         return ScreeningConclusion(
             study=self.id.key,
             subject=self.subject,
@@ -231,13 +231,15 @@ class ModelScreening:
             failed=len(found.failed),
             failures=found.reasons,
             seconds=seconds,
-            warnings=model_warnings(self.space.names, design, found, analysis, self.relevant, self.ties, self.remedies),
+            warnings=model_warnings(
+                self.space.names, design, found, analysis, self.relevant, self.ties, self.remedies, lacking
+            ),
             model=ModelSummary(
                 tuple(map(self._named, analysis.predicting)),
                 analysis.prediction.r_squared,
                 often_selected(analysis, self.model, generator(self.id.seed, "stability")),
             ),
-            lack_of_fit=lack_of_fit(found, analysis),
+            lack_of_fit=lacking,
         )
 
     @property

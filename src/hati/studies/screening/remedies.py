@@ -15,7 +15,8 @@ class Remedies:
     ``repeated_from`` is the budget from which on every configuration is run twice, None where none is; ``available``
     how many runs there are to be had. ``failures`` says where failed runs are seen, ``mend`` what to do about a setting
     with which all fail, ``lost`` what estimates an effect that was lost, ``more`` what four times the runs do against
-    noise, and ``rest`` what keeps values from drifting: where it is empty, runs have no order in time.
+    noise, ``unmodelled`` what they do against effects that a model lacks, and ``rest`` what keeps values from drifting:
+    where it is empty, runs have no order in time.
     """
 
     repeated_from: int | None = None
@@ -24,6 +25,7 @@ class Remedies:
     mend: str = "mend or drop that setting, or forbid it by a constraint, then start afresh with --fresh"
     lost: str = "more of the planned runs are needed"
     more: str = "four times as many runs, or longer ones, halve that"
+    unmodelled: str = "four times as many runs halve that, longer ones do not"
     rest: str = "let the machine come to rest, or do less besides"
 
     def against_noise(self, runs: int) -> str:
@@ -38,6 +40,7 @@ OF_TABLES = Remedies(
     mend="drop that setting from the space, or forbid it by a constraint",
     lost="if what the table does not have is not valid, say so by a constraint of the space",
     more="four times as many runs halve that",
+    unmodelled="four times as many runs halve that",
     rest="",
 )
 
