@@ -86,6 +86,19 @@ def test_an_important_effect_that_is_not_estimated_leaves_it_undecided_and_is_na
     assert validation_json(found)["not_estimated"] == [["a", "b"]]
 
 
+@pytest.mark.parametrize(("mode", "budget"), [(Mode.DEALIAS, 24), (Mode.CHECK, 24), (Mode.CHECK, 96)])
+def test_what_is_undecided_names_the_runs_that_would_decide(mode: Mode, budget: int) -> None:
+    """The screening called an effect of 2 % important; noise is 5 %."""
+    effects = {"a": 0.3, "b": 0.2, "c": 0.01}
+    start = screened(effects, (*MAINS, ("a", "b")))
+    study = augmenting(start, mode, order=2, budget=budget)
+    found = campaign(study, FakeEngine(measure(effects, deviation=0.05)), MemoryStore(), Budget(runs=study.budget))
+    assert ("c",) in found.in_doubt
+    assert found.runs_needed is not None
+    assert found.runs_needed > study.budget
+    assert f"about {found.runs_needed:,} runs would decide: --budget {found.runs_needed}" in validation_answer(found)
+
+
 def test_what_needs_no_run_gets_none() -> None:
     study = augmenting(screened(EFFECTS, MAINS), Mode.DEALIAS, order=2, budget=16)
     assert not study.plan(Evidence())

@@ -68,9 +68,9 @@ def validation(start: Screened, **others: object) -> Validation:
     return Validation(study, "simulated", BENCHMARK, LATENCY, "1", PLACE, start, **others)  # type: ignore[arg-type]  # keywords of several types
 
 
-def measure(effects: dict[str, float], shift: float = 0.2):
+def measure(effects: dict[str, float], shift: float = 0.2, deviation: float = NOISE):
     def value(task: Task) -> dict[str, list[float]]:
-        noise = NOISE * float(generator(3, task.id).standard_normal())
+        noise = deviation * float(generator(3, task.id).standard_normal())
         return {"latency": [0.002 * math.exp(log_latency(signs(task), effects) + shift + noise)]}
 
     return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,6 +29,7 @@ from hati.studies.validation.conclusion import (
     ValidationConclusion,
 )
 from hati.studies.validation.screened import Runs
+from hati.studies.validation.settling import runs_needed
 from hati.studies.validation.term_tests import TermTest, term_tests, within
 from hati.studies.validation.terms import Terms, terms_within
 from hati.studies.validation.values import metric_values
@@ -129,7 +130,18 @@ class Augmenting(ValidationBase):
             assumptions=told,
             done=done,
             warnings=self._warnings(),
+            runs_needed=None if settled else self._needed(told, runs),
         )
+
+    def _needed(self, told: Sequence[Assumption], runs: Runs) -> int | None:
+        """About how many runs to add would decide on every effect that is undecided; None where that is unknown."""
+        tests = term_tests(self.terms.known, runs)
+        doubtful = [self.term(each.effect) for each in told if each.effect and each.result is Result.UNDECIDED]
+        if not all(term in tests for term in doubtful):
+            return self.terms.wanted_needed if self.terms.order < self.terms.wanted else None
+        contrasts = [tests[term].contrast for term in doubtful]
+        needed = runs_needed(contrasts, len(runs), self.screened.relevant, len(tests))
+        return None if needed is None else max(self.budget + 1, needed - len(self.screened.runs))
 
     def _rounds(self, done: int) -> tuple[Round, ...]:
         configurations = tuple(task.configuration for task in self.tasks)

@@ -31,7 +31,7 @@ from hati.studies.validation.confirmed import ConfirmedEffect, confirmed_effects
 from hati.studies.validation.new_runs import FEWEST, NewRuns, new_runs
 from hati.studies.validation.prediction import NO_RUNS, check_predictions, predictable
 from hati.studies.validation.screened import ToldSize
-from hati.studies.validation.settling import runs_to_settle
+from hati.studies.validation.settling import runs_needed
 from hati.studies.validation.term_tests import model_columns
 from hati.studies.validation.values import metric_values
 
@@ -150,13 +150,8 @@ class Confirming(ValidationBase):
     def _needed(self, found: Sequence[ConfirmedEffect], runs: int) -> int | None:
         """About how many new runs would decide on every claim that is undecided; None where that cannot be said."""
         claims = [effect.contrast for effect in found if effect.result is Result.UNDECIDED]
-        needed = [
-            runs_to_settle(each.estimate, runs * each.standard_error**2 / 4.0, self.screened.relevant)
-            for each in claims
-            if each.standard_error is not None
-        ]
-        several = [number for number in needed if number is not None]
-        return max(self.budget + 1, *several) if several and len(several) == len(claims) else None
+        needed = runs_needed(claims, runs, self.screened.relevant, len(self.known.terms))
+        return None if needed is None else max(self.budget + 1, needed)
 
     def _prediction(self, added: Levels, values: FloatArray) -> PredictionCheck:
         """Of the random configurations among those that were run."""

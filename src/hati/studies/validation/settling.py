@@ -17,15 +17,14 @@ from hati.design.augmentation import augment
 from hati.design.coding import Levels, Model
 from hati.design.exchanging import Replication
 from hati.space import Space
-from hati.stats import ModelTerms, Term, holm
+from hati.stats import ModelTerms, Term, holm, normal_quantile
 from hati.studies.screening.model_fit import Contrast, ModelFit
 from hati.studies.validation.conclusion import Result
 from hati.studies.validation.screened import Runs, Screened
 from hati.studies.validation.term_tests import ALPHA, wald_p_value, within
 
 _STARTS = 4
-_POWERFUL = 2.8
-"""Standard errors of an effect that is significant at 5 % with 80 % power: 1.96 + .84."""
+_POWER = 0.8
 _MOST = 100_000
 _SEARCHED = 64
 """Of more runs the first so many are chosen, and repeated in turn."""
@@ -87,7 +86,7 @@ def settled(
     if made and fit.variance:
         p_values = holm(np.array([wald_p_value(fit, fit.columns[:, fit.places[term]], term) for term in doubtful]))
     return {
-        term: _judged(contrasts[term], float(p_value), fit, made, screened)
+        term: _judged(contrasts[term], float(p_value), fit, made, screened, len(doubtful))
         for term, p_value in zip(doubtful, p_values, strict=True)
     }
 
@@ -108,9 +107,9 @@ def _fit(
     return ModelFit.of(ModelTerms(np.hstack(always), columns), terms, sizes, runs.values)
 
 
-def _judged(contrast: Contrast, p_value: float, fit: ModelFit, made: int, screened: Screened) -> Settled:
+def _judged(contrast: Contrast, p_value: float, fit: ModelFit, made: int, screened: Screened, family: int) -> Settled:
     relevant = screened.relevant
-    needed = runs_to_settle(contrast.estimate, fit.variance, relevant)
+    needed = runs_to_settle(contrast.estimate, fit.variance, relevant, family)
     if not made:
         return Settled(Result.UNDECIDED, f"no run that could tell was made; {_would_decide(needed)}", needed)
     seen = f"{screened.sized(contrast.estimate, contrast.margin)} by {made} new runs"
@@ -129,14 +128,31 @@ def _would_decide(needed: int | None) -> str:
     return "no affordable number of runs would decide" if needed is None else f"about {needed:,} would decide"
 
 
-def runs_to_settle(estimate: float, variance: float | None, relevant: float) -> int | None:
+def runs_needed(contrasts: Sequence[Contrast], runs: int, relevant: float, family: int) -> int | None:
+    """About how many runs settle each of the contrasts that ``runs`` like them told; None where that is unknown.
+
+    They are judged among a ``family`` of effects.
+    """
+    needed = [
+        runs_to_settle(each.estimate, runs * each.standard_error**2 / 4.0, relevant, family)
+        for each in contrasts
+        if each.standard_error is not None
+    ]
+    known = [number for number in needed if number is not None]
+    return max(known) if known and len(known) == len(contrasts) else None
+
+
+def runs_to_settle(estimate: float, variance: float | None, relevant: float, family: int) -> int | None:
     """New runs that show with 80 % power an effect of that size, or that it is smaller than what matters.
 
     By the standard error of a two-setting effect in balanced runs, twice the deviation over the root of their number.
+    To be shown it has to be significant among a ``family`` of effects (Bonferroni); its interval is for itself.
     """
     size = abs(estimate)
-    distance = size if size > relevant else relevant - size
+    shown = size > relevant
+    distance = size if shown else relevant - size
     if not variance or distance <= 0.0:
         return None
-    runs = math.ceil(4.0 * variance * (_POWERFUL / distance) ** 2)
+    errors = normal_quantile(1.0 - ALPHA / 2.0 / (family if shown else 1)) + normal_quantile(_POWER)
+    runs = math.ceil(4.0 * variance * (errors / distance) ** 2)
     return runs if runs <= _MOST else None
