@@ -50,6 +50,18 @@ def test_a_comparison_is_told(hati: Hati, files: Path) -> None:
     assert done.err.splitlines() == ["only in a.json: gone time", "only in b.json: new time"]
 
 
+def test_the_p_of_a_row_is_corrected_as_its_verdict_is(hati: Hati, tmp_path: Path) -> None:
+    """One of eight benchmarks changed by a little: significant by itself, among all it is not."""
+    write_samples(tmp_path / "a.json", {f"b{i}": 1.0 for i in range(8)})
+    write_samples(tmp_path / "b.json", {f"b{i}": 1.02 if i == 0 else 1.0 for i in range(8)})
+    words = ("compare", "a.json", "b.json", "--alpha", "5%")
+    (row,) = (each for each in hati(*words, "--format", "json").json if each["benchmark"] == "b0")
+    assert row["p_value"] < row["q_value"]
+    (line,) = (line for line in hati(*words).out.splitlines() if line.startswith("b0 "))
+    shown = line.split()
+    assert f"{row['q_value']:.2f}" in shown or f"{row['q_value']:.4f}" in shown
+
+
 def test_earlier_samples_tell_of_the_noise(hati: Hati, tmp_path: Path) -> None:
     write_samples(tmp_path / "a.json", {"x": 1.0}, runs=2)
     write_samples(tmp_path / "b.json", {"x": 1.08}, runs=2)

@@ -37,7 +37,7 @@ def cluster_rows(row: Comparison) -> list[tuple[Cell, ...]]:
             _centre(part.after, row),
             None,
             change_text(part.change),
-            None if part.change.p_value is None else Shown(p_text(part.change.p_value), part.change.p_value),
+            None if part.change.q_value is None else Shown(p_text(part.change.q_value), part.change.q_value),
             str(part.before.runs) if part.before.runs == part.after.runs else f"{part.before.runs}+{part.after.runs}",
             f"{part.change.verdict.value}, share" if part.share_moved else part.change.verdict.value,
         )

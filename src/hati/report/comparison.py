@@ -89,7 +89,7 @@ def _row(row: Comparison, name: str, found: Comparisons) -> tuple[Cell, ...]:
         quantity(row.after.mean, row.metric.unit),
         _spread(row) if found.intervals is IntervalMethod.T else _interval(row),
         change_text(row.change),
-        None if row.change.p_value is None else Shown(p_text(row.change.p_value), row.change.p_value),
+        None if row.change.q_value is None else Shown(p_text(row.change.q_value), row.change.q_value),
         _runs(row),
         _verdict(row),
     )
@@ -168,7 +168,7 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
         f"{', '.join(counts)}. Each run counts as {statistics_text(found)}; {_noise_note(found)}; "
         f"n: the runs of each sample, of those that would decide {WITH_POWER}.",
         f"A change is told where it is significant at {percent(found.alpha)} over all comparisons (false discovery "
-        f"rate) and not shown to be within {percent(found.margin)}; the same where it is shown to be within.",
+        f"rate; p is corrected for it) and not shown to be within {percent(found.margin)}; the same where it is shown to be within.",
     ]
     notes += statistic_notes(found.rows)
     if 0.0 < found.borrowed < float("inf"):

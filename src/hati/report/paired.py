@@ -81,7 +81,7 @@ def _row(row: Comparison, weighed: Weighed) -> tuple[Cell, ...]:
         Shown(quantity(row.after.mean, row.metric.unit), row.after.mean),
         None if found.ratio is None else Shown(change(found.ratio - 1.0), found.ratio),
         interval,
-        None if found.p_value is None else Shown(p_text(found.p_value), found.p_value),
+        None if found.q_value is None else Shown(p_text(found.q_value), found.q_value),
         pairs,
         verdict_text(found),
     )
