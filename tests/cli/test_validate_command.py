@@ -55,6 +55,25 @@ def test_a_screening_by_a_model_is_confirmed(hati: Hati, tmp_path: Path) -> None
     assert hati("screen", *table, "--budget", "20", "--format", "json").json["validation"] == done.json
 
 
+def test_a_budget_in_time_is_as_many_runs_as_the_screening_made_in_it(hati: Hati, fake_project: Path) -> None:
+    words = (".", "--metric", "latency")
+    screened = hati("screen", *words, "--budget", "16", "--format", "json")
+    assert screened.status == 0, screened.err
+    each = screened.json["seconds"] / 16
+    planned = hati("validate", *words, "--budget", f"{5.5 * each:.6f}s", "--dry-run", "--format", "json")
+    assert planned.status == 0, planned.err
+    assert len(planned.json) == 5
+    short = hati("validate", *words, "--budget", f"{0.5 * each:.6f}s")
+    assert (short.status, "longer than the budget" in short.err) == (2, True)
+
+
+def test_lookups_have_no_budget_in_time(hati: Hati, tmp_path: Path) -> None:
+    table = write_table(tmp_path, "abc", 4)
+    assert hati("screen", *table, "--budget", "20").status == 0
+    done = hati("validate", *table, "--budget", "1m")
+    assert (done.status, "takes no time" in done.err) == (2, True)
+
+
 def test_what_changed_since_the_screening_is_named_and_is_not_what_was_asked_for(
     hati: Hati, fake_project: Path
 ) -> None:

@@ -63,7 +63,7 @@ _Order = Annotated[
     int | None, typer.Option("--order", min=1, help="Effects up to that order [default: 3; discriminate: 2].")
 ]
 _Budget = Annotated[
-    str | None, typer.Option("--budget", metavar="RUNS", help="How many runs may be made [default: 16].")
+    str | None, typer.Option("--budget", metavar="RUNS|TIME", help="What the runs may cost [default: 16].")
 ]
 
 

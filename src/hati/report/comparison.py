@@ -168,7 +168,8 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
         f"{', '.join(counts)}. Each run counts as {statistics_text(found)}; {_noise_note(found)}; "
         f"n: the runs of each sample, of those that would decide {WITH_POWER}.",
         f"A change is told where it is significant at {percent(found.alpha)} over all comparisons (false discovery "
-        f"rate; p is corrected for it) and not shown to be within {percent(found.margin)}; the same where it is shown to be within.",
+        f"rate; p is corrected for it) and not shown to be within {percent(found.margin)}; the same where it is shown "
+        "to be within.",
     ]
     notes += statistic_notes(found.rows)
     if 0.0 < found.borrowed < float("inf"):

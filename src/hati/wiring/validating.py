@@ -97,10 +97,9 @@ def prepare_validation(place: Workplace, request: ValidationRequest, *, fresh: b
 
     Raises:
         InputError: where there is no such screening, it is unfinished, the subject has changed since, or the budget is
-            not in runs.
+            a time in which no run can be made.
         MeasurementError: where the screening measured nothing.
     """
-    budget = runs_of(request.budget)
     screening, source = _to_validate(place, request)
     if screening.revision != place.revision:
         raise InputError(
@@ -110,6 +109,7 @@ def prepare_validation(place: Workplace, request: ValidationRequest, *, fresh: b
         )
     _refuse_unfinished(screening, place.store.evidence(screening.id))
     found = screening.conclude(place.store.evidence(screening.id))
+    budget = runs_of(request.budget, found)
     mode = request.mode or (Mode.CONFIRM if found.by_model else Mode.DISCRIMINATE)
     order = request.order or (2 if mode is Mode.DISCRIMINATE else 3)
     first = validation_id(
@@ -235,16 +235,21 @@ def rehearse_validation(prepared: PreparedValidation) -> Rehearsal:
     return Rehearsal(prepared.study.described, plan, expected, prepared.place.project.space.names)
 
 
-def runs_of(budget: str) -> int:
-    """A budget as a number of runs.
+def runs_of(budget: str, screened: ScreeningConclusion) -> int:
+    """A budget as a number of runs; of a time, as many as the screening made in it on average.
 
     Raises:
-        InputError: for a budget in time.
+        InputError: for a time in which the screening made no run, or where its runs took none.
     """
     limit = Budget.parse(budget)
-    if math.isinf(limit.runs):
-        raise InputError("the budget of a validation is a number of runs", fix="give for instance --budget 16")
-    return int(limit.runs)
+    if math.isfinite(limit.runs):
+        return int(limit.runs)
+    each = screened.seconds / max(1, screened.done + screened.failed)
+    if each <= 0.0:
+        raise InputError("the screening's runs took no time", fix="give a number of runs, for instance --budget 16")
+    if limit.seconds < each:
+        raise InputError(f"a run takes {each:.3g} s, longer than the budget of {budget}", fix="give more time")
+    return int(limit.seconds / each)
 
 
 def _refuse_unfinished(screening: AnyScreening, evidence: Evidence) -> None:
