@@ -13,6 +13,7 @@ import statsmodels.api as sm
 from hati.core import FloatArray
 from hati.design import Levels, Model
 from hati.stats import ModelTerms, step_down
+from hati.stats.step_down import _weights
 
 ALPHA = 0.05
 SIZES = (2, 2, 2, 2, 3, 3)
@@ -176,3 +177,15 @@ def test_beside_a_model_of_more_than_half_of_the_runs_no_interaction_is_looked_f
     sparse = step_down(terms, values - 30.0 * large, ALPHA, rng)
     assert sparse.unsought == ()
     assert (2, 3) in sparse.significant
+
+
+def test_main_effects_keep_most_of_the_error_once_some_are_found() -> None:
+    """An option that is found hands on half of its share, and its interactions take no more."""
+    sizes = (2,) * 14
+    terms = terms_of(sizes, drawn(sizes, 64, np.random.default_rng(1)))
+    weights = _weights(terms, [(0,), (3,)])
+    parts = {term: 1.0 / weight for term, weight in weights.items()}
+    mains = sum(part for term, part in parts.items() if len(term) == 1)
+    orphans = sum(part for term, part in parts.items() if len(term) > 1 and not {0, 3} & set(term))
+    assert mains / sum(parts.values()) == pytest.approx(0.95 * 13 / 14)
+    assert orphans / sum(parts.values()) == pytest.approx(0.05)

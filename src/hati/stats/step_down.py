@@ -11,7 +11,8 @@ import numpy as np
 from hati.core import FloatArray
 from hati.stats.contrasts import Term
 from hati.stats.distributions import f_above
-from hati.stats.model_terms import ModelTerms, parents
+from hati.stats.model_terms import ModelTerms
+from hati.stats.options_first import Shares
 from hati.stats.projection import added_basis
 
 PERMUTATIONS = 999
@@ -58,8 +59,8 @@ def step_down(terms: ModelTerms, values: FloatArray, alpha: float, rng: np.rando
     Interactions are looked for until one is found with which the model has more parameters than half of the runs: what
     such a model leaves is no longer like the noise.
 
-    Interactions without a parent among the terms found share the weight of the main effects: their p-values are
-    multiplied by how many more they are (effect sparsity and heredity, as prior weights).
+    The study-wise error is shared as in `options_first`: p-values of interactions are multiplied so that their family
+    has its share (effect sparsity and heredity, as prior weights).
 
     Args:
         terms: the candidates.
@@ -112,8 +113,7 @@ def _tests(
     terms: ModelTerms, model: Sequence[Term], basis: FloatArray, found: Sequence[Term], unsought: Sequence[Term]
 ) -> list[_Test]:
     tests = list[_Test]()
-    orphans = [t for t in terms.interactions if t not in found and not any(p in found for p in parents(t))]
-    weight = max(1.0, len(orphans) / max(1, len(terms.main_effects)))
+    weights = _weights(terms, found)
     for term in terms:
         if term in found or term in unsought:
             continue
@@ -121,8 +121,21 @@ def _tests(
         added = _beside_others(terms, term, model) if inside else added_basis(terms.columns[term], basis)
         left = terms.runs - basis.shape[1] - (0 if inside else added.shape[1])
         if added.shape[1] and left >= _LEAST_LEFT:
-            tests.append(_Test(term, added, inside, weight if term in orphans else 1.0))
+            tests.append(_Test(term, added, inside, weights[term]))
     return tests
+
+
+def _weights(terms: ModelTerms, found: Sequence[Term]) -> dict[Term, float]:
+    """What the p-values of the terms that are left are multiplied by: 1 for main effects."""
+    left = [term for term in terms if term not in found]
+    mains = [term for term in left if len(term) == 1]
+    heirs = [term for term in left if len(term) > 1 and any((option,) in found for option in term)]
+    orphans = [term for term in left if term not in {*mains, *heirs}]
+    shares = Shares(len(terms.main_effects), len(terms.interactions))
+    own = shares.main_effects(len(mains))
+    families = ((mains, own), (heirs, 1.0 - shares.orphans - own), (orphans, shares.orphans))
+    each = [len(family) / part for family, part in families if family and part > 0.0]
+    return {term: len(family) / part / each[0] for family, part in families if part > 0.0 for term in family}
 
 
 def _beside_others(terms: ModelTerms, term: Term, model: Sequence[Term]) -> FloatArray:

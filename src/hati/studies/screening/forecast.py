@@ -135,8 +135,8 @@ def model_precision(
 ) -> Precision | None:
     """That of an optimal design: of the main effect with the largest error, supposing no interactions.
 
-    Half of ``alpha`` goes to main effects. ``standard_error`` is the largest of their coefficients', were every
-    configuration run once; ``settings`` the most that an option has.
+    ``standard_error`` is the largest of their coefficients', were every configuration run once; ``settings`` the most
+    that an option has.
     """
     if configurations_are_units(configurations, parameters):
         df = configurations - parameters
@@ -144,10 +144,9 @@ def model_precision(
         df = configurations * repetitions - parameters - (repetitions - 1)
     if df < 1:
         return None
-    tests = 2 * max(1, parameters - 1)
-    return Precision(
-        2.0 * standard_error / math.sqrt(repetitions), step_critical(alpha, tests, df), df, settings=settings
-    )
+    tests = max(1, parameters - 1)
+    critical = step_critical(alpha * Shares(tests, 1).main_effects(tests), tests, df)
+    return Precision(2.0 * standard_error / math.sqrt(repetitions), critical, df, settings=settings)
 
 
 @lru_cache(maxsize=64)
