@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from benchmarks.many_settings import ManySettings
 
 
-def test_the_first_three_explain_nearly_as_much_as_the_best_three() -> None:
-    system = ManySettings(1)
+@pytest.mark.parametrize("number", [1, 10])
+def test_the_first_three_explain_nearly_as_much_as_the_best_three(number: int) -> None:
+    system = ManySettings(number)
     assert system.captured(system.screened(1).ranking) >= 0.95

@@ -18,7 +18,7 @@ from hati.stats.agreement import (
 )
 from hati.stats.alternation import REGAINED, Alternation, alternation
 from hati.stats.anova import Anova, AnovaRow, SumOfSquares, anova
-from hati.stats.anova_kernel import AveragedModel, averaged_model
+from hati.stats.anova_kernel import AveragedModel, averaged_model, ordered_settings, unordered_settings
 from hati.stats.anytime_skewed import fewest_of_a_share, skewed_e_value, skewed_e_values
 from hati.stats.anytime_t import anytime_critical, anytime_e_value, anytime_e_values, fewest_signs
 from hati.stats.autocorrelation import Dependence, lag_one
@@ -230,6 +230,7 @@ __all__ = [
     "normal_scores",
     "normal_tails",
     "options_first",
+    "ordered_settings",
     "place_interval",
     "pooled_variance",
     "position_steps",
@@ -273,6 +274,7 @@ __all__ = [
     "two_kinds_t_critical",
     "two_sample_tests",
     "unit_means",
+    "unordered_settings",
     "variance_prior",
     "without_means",
 ]

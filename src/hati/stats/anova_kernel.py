@@ -31,11 +31,11 @@ class AveragedModel:
     """A fitted average over models.
 
     ``weights``, shape (options,), say how much of the variation an option takes part in; ``main`` and ``interaction``
-    are the variances of effects of weight one, ``noise`` that of a run, all of the values' variance. ``levels`` and
-    ``coefficients`` are the runs'.
+    are the variances of effects of weight one, ``noise`` that of a run, all of the values' variance. ``alike`` holds
+    each option's covariances between settings, ``levels`` and ``coefficients`` are the runs'.
     """
 
-    sizes: tuple[int, ...]
+    alike: tuple[FloatArray, ...]
     weights: FloatArray
     main: float
     interaction: float
@@ -45,12 +45,34 @@ class AveragedModel:
 
     def predicted(self, population: NDArray[np.int16]) -> FloatArray:
         """The posterior mean of what the options add for those configurations, shape (configurations,)."""
-        additive, beyond = _kernels(self.weights, population, self.levels, self.sizes)
+        additive, beyond = _kernels(self.weights, population, self.levels, self.alike)
         return np.asarray((self.main * additive + self.interaction * beyond) @ self.coefficients)
 
 
+def unordered_settings(settings: int) -> FloatArray:
+    """How alike settings are that only differ: 1 with themselves, -1 / (settings - 1) with others.
+
+    The covariance of independent effects less their mean.
+    """
+    if settings < 2:
+        return np.zeros((settings, settings))
+    return (settings * np.eye(settings) - 1.0) / (settings - 1.0)
+
+
+def ordered_settings(ranks: Sequence[int]) -> FloatArray:
+    """How alike settings are that have an order, by their places in it from 0: neighbours more than others.
+
+    The covariance of a random walk less its mean, with a mean variance of 1: any profile is possible, steady ones are
+    likelier. For two settings that of unordered ones.
+    """
+    walk = np.minimum.outer(np.array(ranks), np.array(ranks)).astype(np.float64)
+    centred = walk - walk.mean(axis=0) - walk.mean(axis=1)[:, None] + walk.mean()
+    total = float(np.trace(centred))
+    return np.asarray(centred * len(walk) / total if total > 0.0 else centred, dtype=np.float64)
+
+
 def averaged_model(
-    levels: NDArray[np.int16], sizes: Sequence[int], always: FloatArray, values: FloatArray
+    levels: NDArray[np.int16], alike: Sequence[FloatArray], always: FloatArray, values: FloatArray
 ) -> AveragedModel:
     """Fit the average over all models of main effects and interactions of every order.
 
@@ -65,46 +87,44 @@ def averaged_model(
 
     Args:
         levels: each run's settings, shape (runs, options), -1 where inactive.
-        sizes: the number of settings of each option.
+        alike: of each option the covariances between its settings, of mean zero: `unordered_settings` or
+            `ordered_settings`.
         always: columns that are in every model, such as the means of blocks, shape (runs, any).
         values: one per run.
     """
     scale = float(np.std(values))
     if len(values) < 2 or scale <= _ROUNDING * float(np.max(np.abs(values), initial=0.0)):
-        return AveragedModel(tuple(sizes), np.zeros(len(sizes)), 0.0, 0.0, 1.0, levels, np.zeros(len(values)))
+        return AveragedModel(tuple(alike), np.zeros(len(alike)), 0.0, 0.0, 1.0, levels, np.zeros(len(values)))
     scaled = (values - values.mean()) / scale
     spread = np.sqrt(np.mean(always**2, axis=0))
     columns = always / np.where(spread > 0.0, spread, 1.0)
     given = _ALWAYS * columns @ columns.T
     rows = _spread_over(len(values))
-    pairs = _Pairs.of(levels[rows], sizes)
+    pairs = _Pairs.of(levels[rows], alike)
     found = _Likelihood(pairs, given[np.ix_(rows, rows)], scaled[rows]).maximum()
     weights, (main, interaction, noise) = np.exp(found[:-3]), np.exp(found[-3:]).tolist()
-    additive, beyond = _kernels(weights, levels, levels, sizes)
+    additive, beyond = _kernels(weights, levels, levels, alike)
     covariance = main * additive + interaction * beyond + given + noise * np.eye(len(values))
     coefficients = scale * np.linalg.solve(covariance, scaled)
-    return AveragedModel(tuple(sizes), weights, main, interaction, noise, levels, coefficients)
+    return AveragedModel(tuple(alike), weights, main, interaction, noise, levels, coefficients)
 
 
 def _kernels(
-    weights: FloatArray, one: NDArray[np.int16], other: NDArray[np.int16], sizes: Sequence[int]
+    weights: FloatArray, one: NDArray[np.int16], other: NDArray[np.int16], alike: Sequence[FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
     """Those of main effects and of interactions, for variances of one."""
     additive = np.zeros((len(one), len(other)))
     product = np.ones_like(additive)
     for option, weight in enumerate(weights):
-        kernel = weight * _alike(one[:, option], other[:, option], sizes[option])
+        kernel = weight * _with_inactive(alike[option])[np.ix_(one[:, option], other[:, option])]
         additive += kernel
         product *= 1.0 + kernel
     return additive, product - 1.0 - additive
 
 
-def _alike(one: NDArray[np.int16], other: NDArray[np.int16], size: int) -> FloatArray:
-    """How alike settings are: 1 where equal, -1 / (settings - 1) where not, 0 where the option is inactive."""
-    if size < 2:
-        return np.zeros((len(one), len(other)))
-    equal = (size * (one[:, None] == other[None, :]) - 1.0) / (size - 1.0)
-    return np.asarray(np.where((one[:, None] < 0) | (other[None, :] < 0), 0.0, equal), dtype=np.float64)
+def _with_inactive(alike: FloatArray) -> FloatArray:
+    """The covariances with zeros in the last row and column, where -1 finds them."""
+    return np.pad(alike, (0, 1))
 
 
 def _spread_over(runs: int) -> Index:
@@ -114,31 +134,20 @@ def _spread_over(runs: int) -> Index:
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """What options make of each pair of runs: only settings that are equal, or not, or inactive.
+    """How alike each pair of runs is in each option, shape (options, pairs).
 
-    ``indicators``, shape (rows, pairs), says of each option whether the settings are equal; its row ``active`` says
-    whether both are active, the last one of ones where they always are. ``unlike`` is the kernel of settings that
-    differ. Pairs are those of the upper triangle of a matrix of ``runs``.
+    Pairs are those of the upper triangle of a matrix of ``runs``.
     """
 
     runs: int
-    indicators: FloatArray
-    active: Index
-    unlike: FloatArray
+    alike: FloatArray
 
     @classmethod
-    def of(cls, levels: NDArray[np.int16], sizes: Sequence[int]) -> _Pairs:
-        """Those of these runs; an option with one setting is never active."""
-        levels = np.where(np.array(sizes)[None, :] < 2, -1, levels)
+    def of(cls, levels: NDArray[np.int16], alike: Sequence[FloatArray]) -> _Pairs:
+        """Those of these runs."""
         one, other = np.triu_indices(len(levels))
-        both = (levels[one] >= 0) & (levels[other] >= 0)
-        some = np.flatnonzero(~both.all(axis=0))
-        count = levels.shape[1]
-        active = np.full(count, count + len(some), dtype=np.intp)
-        active[some] = count + np.arange(len(some))
-        rows = [*((levels[one] == levels[other]) & both).T, *both[:, some].T, np.ones(len(one))]
-        unlike = np.array([-1.0 / max(1, size - 1) for size in sizes])
-        return cls(len(levels), np.array(rows, dtype=np.float64), active, unlike)
+        rows = [_with_inactive(own)[of[one], of[other]] for own, of in zip(alike, levels.T, strict=True)]
+        return cls(len(levels), np.array(rows, dtype=np.float64).reshape(len(rows), len(one)))
 
     def matrix(self, values: FloatArray) -> FloatArray:
         """The symmetric matrix of those values of pairs."""
@@ -154,18 +163,9 @@ class _Pairs:
         np.fill_diagonal(doubled, np.diag(matrix))
         return doubled[np.triu_indices(self.runs)]
 
-    def summed(self, equal: FloatArray, unequal: FloatArray) -> FloatArray:
-        """Of each pair the sum over options of ``equal`` or ``unequal``, nothing where inactive."""
-        coefficients = np.zeros(len(self.indicators))
-        coefficients[: len(equal)] = equal - unequal
-        np.add.at(coefficients, self.active, unequal)
-        return coefficients @ self.indicators
-
-    def sums(self, of_pairs: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Of each option the sums of values, shape (pairs, any), over equal and over unequal settings."""
-        sums = self.indicators @ of_pairs
-        equal = sums[: len(self.unlike)]
-        return equal, sums[self.active] - equal
+    def factors(self, weights: FloatArray) -> list[FloatArray]:
+        """Of each option 1 + weight x alike."""
+        return [_apart_from_zero(1.0 + weight * alike) for weight, alike in zip(weights, self.alike, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +180,7 @@ class _Likelihood:
         """Where it is largest."""
         from scipy.optimize import minimize  # slow to load
 
-        count = len(self.pairs.unlike)
+        count = len(self.pairs.alike)
         start = np.log([_FIRST[0]] * count + list(_FIRST[1:]))
         bounds = [_BOUNDS[0]] * count + list(_BOUNDS[1:])
         found = minimize(self, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _STEPS})
@@ -189,24 +189,21 @@ class _Likelihood:
     def __call__(self, logs: FloatArray) -> tuple[float, FloatArray]:
         """Minus its logarithm with the priors', and the gradient."""
         weights, (main, interaction, noise) = np.exp(logs[:-3]), np.exp(logs[-3:]).tolist()
-        unlike = self.pairs.unlike
-        equal, unequal = 1.0 + weights, _apart_from_zero(1.0 + weights * unlike)
-        additive = self.pairs.summed(weights, weights * unlike)
-        product = np.exp(self.pairs.summed(np.log(equal), np.log(np.abs(unequal))))
-        if np.any(unequal < 0.0):
-            negative = np.asarray(unequal < 0.0, dtype=np.float64)
-            product *= 1.0 - 2.0 * (np.rint(self.pairs.summed(np.zeros_like(negative), negative)) % 2.0)
+        alike, factors = self.pairs.alike, self.pairs.factors(weights)
+        additive, product = weights @ alike, np.ones(alike.shape[1])
+        for factor in factors:
+            product *= factor
         beyond = product - 1.0 - additive
         covariance = self.pairs.matrix(main * additive + interaction * beyond) + self.given
         covariance[np.diag_indices(self.pairs.runs)] += noise
-        factor, inverse = np.linalg.cholesky(covariance), np.linalg.inv(covariance)
+        root, inverse = np.linalg.cholesky(covariance), np.linalg.inv(covariance)
         solved = inverse @ self.values
-        value = 0.5 * float(self.values @ solved) + float(np.log(np.diag(factor)).sum())
+        value = 0.5 * float(self.values @ solved) + float(np.log(np.diag(root)).sum())
         slopes = 0.5 * (inverse - np.outer(solved, solved))
         own = self.pairs.triangle(slopes)
-        alike, different = self.pairs.sums(np.column_stack([own, own * product]))
-        additive_slopes = alike[:, 0] + unlike * different[:, 0]
-        product_slopes = alike[:, 1] / equal + unlike * different[:, 1] / unequal
+        products = own * product
+        additive_slopes = alike @ own
+        product_slopes = np.array([products @ (one / factor) for one, factor in zip(alike, factors, strict=True)])
         gradient = np.empty(len(logs))
         gradient[:-3] = weights * ((main - interaction) * additive_slopes + interaction * product_slopes + _RATE)
         gradient[-3] = main * float(own @ additive)
@@ -217,4 +214,5 @@ class _Likelihood:
 
 def _apart_from_zero(factors: FloatArray) -> FloatArray:
     """The factors, those next to zero as far from it that a product can be divided by them."""
-    return np.where(np.abs(factors) < _SMALL, _SMALL, factors)
+    factors[np.abs(factors) < _SMALL] = _SMALL
+    return factors

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hati.core import FloatArray
 from hati.design import Levels, Model
-from hati.stats import averaged_model, rank_by_explained, stability
+from hati.stats import averaged_model, ordered_settings, rank_by_explained, stability, unordered_settings
 from hati.studies.screening.model_analysis import ModelAnalysis, model_terms
 
+if TYPE_CHECKING:
+    from hati.space import Option
 
-def ranking(analysis: ModelAnalysis, population: Levels) -> tuple[int, ...]:
+
+def ranking(analysis: ModelAnalysis, population: Levels, options: Sequence[Option]) -> tuple[int, ...]:
     """All options, ranked by what they explain of the predictions of an average over models.
 
     A single chosen model is certain of what it has and blind for what it lacks: where options have several settings, an
@@ -20,10 +26,19 @@ def ranking(analysis: ModelAnalysis, population: Levels) -> tuple[int, ...]:
     Args:
         analysis: that of the runs.
         population: valid configurations, all or a uniform sample.
+        options: the space's.
     """
     fit = analysis.prediction
-    model = averaged_model(analysis.units.levels, fit.sizes, fit.always, fit.values)
+    model = averaged_model(analysis.units.levels, [_alike(option) for option in options], fit.always, fit.values)
     return rank_by_explained(population, model.predicted(population))
+
+
+def _alike(option: Option) -> FloatArray:
+    """How alike the settings of an option are: numbers have an order."""
+    if not option.kind.numeric:
+        return unordered_settings(len(option.settings))
+    numbers = np.array(option.settings, dtype=np.float64)
+    return ordered_settings(np.argsort(np.argsort(numbers)).tolist())
 
 
 def often_selected(analysis: ModelAnalysis, model: Model, rng: np.random.Generator) -> tuple[float, ...]:

@@ -217,7 +217,9 @@ class ModelScreening:
             configurations=count(self.space),
             design=design,
             effects=tuple(self._effect(effect, analysis) for effect in analysis.effects),
-            ranking=tuple(self.space.names[option] for option in ranking(analysis, self.population)),
+            ranking=tuple(
+                self.space.names[option] for option in ranking(analysis, self.population, self.space.options)
+            ),
             important=self._important(analysis),
             threshold=analysis.threshold,
             detectable=None if analysis.detectable is None else Detectable(*analysis.detectable),
