@@ -37,11 +37,11 @@ def forward_selection(terms: ModelTerms, values: FloatArray) -> tuple[Term, ...]
     if left <= smallest:
         return ()
     every = tuple(terms)
-    candidates = _alike(terms, basis)
+    candidates = alike(terms, basis)
     chosen = list[Term]()
     best = _criterion(left, terms.runs, basis.shape[1])
     while left > smallest:
-        explained, added = _explained(candidates, residual, len(every))
+        explained, added = explained_by_each(candidates, residual, len(every))
         sizes = basis.shape[1] + added
         open_ = [_eligible(term, chosen) for term in every] & (added > 0) & (sizes <= _MOST * terms.runs)
         criteria = np.where(open_, _criteria(np.maximum(left - explained, smallest), terms.runs, sizes), math.inf)
@@ -60,7 +60,7 @@ def forward_selection(terms: ModelTerms, values: FloatArray) -> tuple[Term, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class _Alike:
+class Alike:
     """Terms with equally many columns: their places among all, what the model leaves of each, and their whole sizes.
 
     ``columns`` has shape (terms, runs, columns of a term), and changes as the model grows.
@@ -76,19 +76,22 @@ class _Alike:
             self.columns[:] -= basis @ (basis.T @ self.columns)
 
 
-def _alike(terms: ModelTerms, basis: FloatArray) -> list[_Alike]:
+def alike(terms: ModelTerms, basis: FloatArray) -> list[Alike]:
+    """The terms by their number of columns, as a basis leaves them."""
     every = list(terms.columns.values())
     found = []
     for width in sorted({columns.shape[1] for columns in every} - {0}):
         places = np.array([i for i, columns in enumerate(every) if columns.shape[1] == width], dtype=np.intp)
         stacked = np.array([every[place] for place in places], dtype=np.float64)
-        group = _Alike(places, stacked, np.sum(stacked**2, axis=1).max(axis=1))
+        group = Alike(places, stacked, np.sum(stacked**2, axis=1).max(axis=1))
         group.remove(basis)
         found.append(group)
     return found
 
 
-def _explained(candidates: Sequence[_Alike], residual: FloatArray, terms: int) -> tuple[FloatArray, NDArray[np.intp]]:
+def explained_by_each(
+    candidates: Sequence[Alike], residual: FloatArray, terms: int
+) -> tuple[FloatArray, NDArray[np.intp]]:
     """How much of the sum of squares each term explains beside the model, and how many parameters it adds.
 
     By principal axes of what the model leaves of a term's columns; those of next to no length are rounding.

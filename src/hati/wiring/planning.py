@@ -22,6 +22,7 @@ from hati.studies.screening import (
     plan_design,
     run_noise,
     runs_aside,
+    with_reruns,
 )
 from hati.studies.screening.follow_up import PAIRS
 
@@ -79,7 +80,7 @@ def planned(
     )
     if isinstance(found, Shortfall):
         raise _refusal(found, goal, runs, told, budget, (noise.deviation, math.sqrt(left)))
-    return _followed(found, runs) if math.isinf(most) else found
+    return with_reruns(_followed(found, runs), runs) if math.isinf(most) else found
 
 
 def _followed(choice: AnyChoice, runs: int) -> AnyChoice:

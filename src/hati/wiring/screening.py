@@ -34,6 +34,7 @@ from hati.studies.screening import (
     screening,
     stored_choice,
     study_id,
+    with_reruns,
 )
 from hati.studies.screening.pilot import RUNS
 from hati.wiring.advising import remedies
@@ -156,7 +157,8 @@ class PreparedScreening:
             return choose_design(space, runs, rng, self.place.repetitions)
         check_two_level(space)
         asked = asked_fraction(self.request.fraction, len(space.options), runs, rng, self.place.repetitions)
-        return self._assigned(asked)
+        fraction = self._assigned(asked)
+        return fraction if self.place.table is not None else with_reruns(fraction, runs)
 
     def planned(self, goal: Goal) -> AnyChoice:
         """The cheapest design that finds what the goal says, from the pilot runs that there are."""

@@ -17,6 +17,7 @@ from hati.studies.screening.choosing import (
     read_choice,
     repeated_from,
     screening,
+    with_reruns,
 )
 from hati.studies.screening.conclusion import (
     DesignSummary,
@@ -31,9 +32,11 @@ from hati.studies.screening.conclusion import (
     Noise,
     Options,
     Point,
+    RobustFit,
     Scale,
     ScreeningConclusion,
     SettingEstimate,
+    SuspectRun,
     Verdict,
 )
 from hati.studies.screening.conditional import (
@@ -106,12 +109,14 @@ __all__ = [
     "PilotResult",
     "Point",
     "Remedies",
+    "RobustFit",
     "RunNoise",
     "Scale",
     "Screening",
     "ScreeningConclusion",
     "SettingEstimate",
     "Shortfall",
+    "SuspectRun",
     "Verdict",
     "affordable_runs",
     "asked_fraction",
@@ -144,4 +149,5 @@ __all__ = [
     "screening",
     "stored_choice",
     "study_id",
+    "with_reruns",
 ]

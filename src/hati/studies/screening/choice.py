@@ -35,6 +35,7 @@ class Choice:
     """A design and its repetitions, by all that makes it again: stored, so that a resumed campaign repeats it.
 
     ``generators`` speak of factors by position: ``x3`` is the third. ``resolution`` is None for a full factorial.
+    Up to ``again`` runs more make suspect ones again.
     """
 
     factors: int
@@ -43,10 +44,13 @@ class Choice:
     resolution: int | None
     generators: tuple[str, ...]
     reason: str
+    again: int = 0
 
     def __post_init__(self) -> None:
         if min(self.factors, self.configurations, self.repetitions) < 1:
             raise InputError("a design has at least one factor, one configuration and one repetition")
+        if self.again < 0:
+            raise InputError(f"{self.again} runs cannot make others again")
 
     @property
     def runs(self) -> int:

@@ -18,6 +18,7 @@ from hati.studies.screening.model_choice import ModelChoice, choose_optimal
 from hati.studies.screening.model_study import ModelScreening
 from hati.studies.screening.remedies import OF_PROGRAMS, Remedies
 from hati.studies.screening.study import Screening
+from hati.studies.screening.suspects import runs_again
 
 if TYPE_CHECKING:
     from hati.space import Space
@@ -53,10 +54,17 @@ def choose_followed(space: Space, runs: int, rng: np.random.Generator) -> AnyCho
     """
     aside = runs_aside(runs, 1 + sum(len(option.settings) - 1 for option in space.options))
     if not aside or _drawable(space) <= runs:
-        return choose_design(space, runs, rng)
+        return with_reruns(choose_design(space, runs, rng), runs)
     choice = choose_design(space, runs - aside, rng)
     assert isinstance(choice, ModelChoice)
-    return followed(choice, aside)
+    return with_reruns(followed(choice, aside), runs)
+
+
+def with_reruns(choice: AnyChoice, runs: int) -> AnyChoice:
+    """The choice with what suspect runs may take of so many: what the design leaves, and half of a follow-up's."""
+    spare = runs - choice.runs
+    again = runs_again(choice.runs, spare // 2 if isinstance(choice, ModelChoice) and choice.follow_up else spare)
+    return replace(choice, again=again)
 
 
 def followed(choice: ModelChoice, aside: int) -> ModelChoice:

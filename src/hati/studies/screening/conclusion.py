@@ -194,6 +194,38 @@ class FollowUpSummary:
 
 
 @dataclass(frozen=True)
+class SuspectRun:
+    """A run far from what the others say of its configuration; ``order`` is its place among them, from 0.
+
+    ``value`` is its own, ``fresh`` those of the runs that repeat it, and ``used`` what the analysis has: the median
+    where all of these yielded a value, else its own. ``used`` is None where it was not made again.
+    """
+
+    order: int
+    configuration: Configuration
+    value: float
+    fresh: tuple[float, ...]
+    used: float | None
+
+
+@dataclass(frozen=True)
+class RobustFit:
+    """The options that the same analysis shows where suspect runs that were not made again have predicted values.
+
+    ``added`` are those that the analysis of all runs does not show, ``lost`` those that only that one shows.
+    """
+
+    shown: tuple[str, ...]
+    added: tuple[str, ...]
+    lost: tuple[str, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two show different options."""
+        return bool(self.added or self.lost)
+
+
+@dataclass(frozen=True)
 class Point:
     """One run's value of the metric: mean after warm-up, in its unit; ``order`` counts from 0 as they were made."""
 
@@ -241,7 +273,8 @@ class ScreeningConclusion:
     most influential first; ``important`` those whose main effect is; ``threshold`` is the size of contrast on
     the deciding scale above which an effect is significant; ``missing`` names effects that can no longer be
     estimated; ``done`` and ``failed`` count the runs of the design and of its follow-up, ``follow_up`` how many of them
-    are flips; ``seconds`` is what all runs cost, pilots included.
+    are flips; ``seconds`` is what all runs cost, pilots included. ``suspects`` are the runs that were
+    made again, and those that look as if they should be: without these is the ``robust`` fit, None where there are none.
     """
 
     study: str
@@ -274,6 +307,8 @@ class ScreeningConclusion:
     losses: Losses | None = None
     follow_up: FollowUpSummary | None = None
     lack_of_fit: LackOfFit | None = None
+    suspects: tuple[SuspectRun, ...] = ()
+    robust: RobustFit | None = None
 
     @property
     def important_or_aliased(self) -> tuple[str, ...]:

@@ -76,10 +76,17 @@ class ModelAnalysis:
 def model_terms(model: Model, levels: Levels, blocks: Index, order: FloatArray | None = None) -> ModelTerms:
     """The model's columns for those runs; the means of blocks, and a linear trend over an order, are in every model."""
     matrix = model.matrix(levels)
+    return ModelTerms(
+        always_there(blocks, order), {term: matrix[:, model.owners == i] for i, term in enumerate(model.terms)}
+    )
+
+
+def always_there(blocks: Index, order: FloatArray | None) -> FloatArray:
+    """The columns that are in every model: the means of blocks, and a linear trend over an order."""
     means = np.asarray(blocks[:, None] == np.unique(blocks)[None, :], dtype=np.float64)
     if order is not None and np.ptp(order) > 0.0:
         means = np.column_stack([means, (order - order.mean()) / order.std()])
-    return ModelTerms(means, {term: matrix[:, model.owners == i] for i, term in enumerate(model.terms)})
+    return means
 
 
 def analyse_model(

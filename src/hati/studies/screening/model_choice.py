@@ -54,6 +54,7 @@ class ModelChoice:
     ``order`` are looked for. ``standard_error`` is the largest of a main effect's coefficients, in standard deviations
     of a run, were every configuration run once. The first ``replicated`` configurations have one run more, to
     distinguish noise from lack of fit. Up to ``follow_up`` runs more are there to refute what the design finds.
+    Up to ``again``, of these where there are any, make suspect runs again.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -66,14 +67,15 @@ class ModelChoice:
     kind: str = KIND
     replicated: int = 0
     follow_up: int = 0
+    again: int = 0
 
     def __post_init__(self) -> None:
         if not self.rows or self.repetitions < 1:
             raise InputError("a design has at least one configuration and one repetition")
         if not 0 <= self.replicated <= len(self.rows):
             raise InputError(f"{self.replicated} of {len(self.rows)} configurations cannot be replicated")
-        if self.follow_up < 0:
-            raise InputError(f"{self.follow_up} runs cannot follow up")
+        if min(self.follow_up, self.again) < 0:
+            raise InputError(f"{min(self.follow_up, self.again)} runs cannot follow up")
 
     @property
     def configurations(self) -> int:

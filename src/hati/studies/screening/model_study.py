@@ -9,10 +9,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hati.core import Benchmark, Configuration, Evidence, InputError, Metric, Plan, StudyId, Task, generator
+from hati.core import (
+    Benchmark,
+    Configuration,
+    Evidence,
+    FloatArray,
+    InputError,
+    Metric,
+    Plan,
+    Run,
+    StudyId,
+    Task,
+    generator,
+)
 from hati.design import Levels, Model, candidates, from_levels, levels
 from hati.design.identified import Ties, ties
-from hati.stats import log_variances
+from hati.stats import Index, log_variances
 from hati.studies.failures import nothing_measured
 from hati.studies.screening.conclusion import (
     DesignSummary,
@@ -38,12 +50,13 @@ from hati.studies.screening.flips import Flip
 from hati.studies.screening.follow_up import Claim, FollowUp, fewest_followed, is_flip
 from hati.studies.screening.forecast import ALPHA, RELEVANT
 from hati.studies.screening.lack_of_fit import lack_of_fit
-from hati.studies.screening.measured import Measured, measured
+from hati.studies.screening.measured import Measured
 from hati.studies.screening.model_analysis import (
     ModelAnalysis,
     ModelEffect,
     analyse_model,
     analyse_model_variance,
+    model_terms,
 )
 from hati.studies.screening.model_cautions import model_warnings
 from hati.studies.screening.model_choice import ModelChoice
@@ -51,6 +64,17 @@ from hati.studies.screening.model_fit import Contrast
 from hati.studies.screening.model_prediction import often_selected, ranking
 from hati.studies.screening.option_summary import option_summaries
 from hati.studies.screening.remedies import OF_PROGRAMS, Remedies
+from hati.studies.screening.scale import choose_scale
+from hati.studies.screening.suspects import (
+    Reruns,
+    is_rerun,
+    reruns_made,
+    robust_fit,
+    settled,
+    suspected,
+    tried,
+    unsettled,
+)
 from hati.studies.screening.tasks import STAGE, design_tasks, tasks_left
 
 if TYPE_CHECKING:
@@ -112,7 +136,8 @@ class ModelScreening:
         left = tasks_left(self.tasks, evidence)
         if left or not evidence.stage(STAGE).done:
             return left
-        return self._follow_up.plan(evidence, self._claims)
+        again = self._reruns.plan(evidence, self._suspects)
+        return again or self._follow_up(evidence).plan(evidence, self._claims)
 
     def conclude(self, evidence: Evidence) -> ScreeningConclusion:
         """What the runs say, complete or not.
@@ -122,7 +147,7 @@ class ModelScreening:
         """
         judged = self.judged(evidence)
         rows = self._conclusion(judged.found, judged.analysis, evidence.seconds)
-        conclusion = with_flips(rows, judged.flips)
+        conclusion = self._with_suspects(with_flips(rows, judged.flips), judged, evidence)
         warned = (*conclusion.warnings, *self._not_followed(conclusion))
         return replace(conclusion, follow_up=self._followed(evidence), warnings=warned)
 
@@ -152,13 +177,13 @@ class ModelScreening:
         return Judged(everything, self.analysis(everything), tuple(each for each in told if each is not None))
 
     def measured(self, evidence: Evidence) -> Measured:
-        """The design's runs that yielded a value.
+        """The design's runs that yielded a value; in place of those that were made again the median runs.
 
         Raises:
             MeasurementError: where there is none.
         """
-        rows = {configuration: row for row, configuration in enumerate(self.configurations)}
-        found = measured(evidence.stage(STAGE), self.metric, rows)
+        made = Evidence(tuple(run for run in evidence.runs if run.task.stage == STAGE or is_rerun(run.task)))
+        found = settled(made, self.metric, self._rows)
         if not len(found.values):
             raise nothing_measured(found.reasons)
         one_block = self.choice.repetitions == 1  # replicated configurations are run among the others
@@ -244,12 +269,41 @@ class ModelScreening:
             lack_of_fit=lacking,
         )
 
+    @cached_property
+    def _rows(self) -> dict[Configuration, int]:
+        return {configuration: row for row, configuration in enumerate(self.configurations)}
+
     @property
-    def _follow_up(self) -> FollowUp:
-        return FollowUp(self.id, self.benchmark, self.metric, self.revision, self.space, self.choice.follow_up)
+    def _reruns(self) -> Reruns:
+        return Reruns(self.id, self.benchmark, self.revision, self.choice.again)
+
+    def _suspects(self, evidence: Evidence) -> tuple[Run, ...]:
+        found = self.measured(evidence)
+        return tuple(found.runs[place] for place in self._suspected(found)[0])
+
+    def _suspected(self, found: Measured) -> tuple[Index, FloatArray]:
+        terms = model_terms(self.model, self._levels(found), found.blocks, found.in_time)
+        mains = np.hstack([terms.columns[term] for term in terms.main_effects])
+        return suspected(terms, found.values, choose_scale(found.values, mains, found.blocks)[0])
+
+    def _with_suspects(
+        self, conclusion: ScreeningConclusion, judged: Judged, evidence: Evidence
+    ) -> ScreeningConclusion:
+        """With the runs that were made again, and the robust fit where others should be."""
+        again = reruns_made(evidence, self.metric, self._rows)
+        left, predicted = unsettled(judged.found, self._suspected(judged.found), tried(evidence))
+        if not left:
+            return replace(conclusion, suspects=again)
+        refuted = {each.option for each in judged.flips if each.refuted}
+        shown = tuple(name for name in self._important(self.analysis(predicted)) if name not in refuted)
+        return replace(conclusion, suspects=(*again, *left), robust=robust_fit(conclusion.important, shown))
+
+    def _follow_up(self, evidence: Evidence) -> FollowUp:
+        runs = max(0, self.choice.follow_up - sum(is_rerun(run.task) for run in evidence.runs))
+        return FollowUp(self.id, self.benchmark, self.metric, self.revision, self.space, runs)
 
     def _flips(self, evidence: Evidence, option: str) -> tuple[Flip, ...]:
-        return self._follow_up.flips(evidence, option) if self.choice.follow_up else ()
+        return self._follow_up(evidence).flips(evidence, option) if self.choice.follow_up else ()
 
     def _claims(self, evidence: Evidence) -> tuple[Claim, ...]:
         """Of the options that the design's rows show to be important."""
@@ -277,10 +331,11 @@ class ModelScreening:
         return judge_flips(claim, flips, analysis.readable, expected, noise, self.relevant)
 
     def _with_flips(self, evidence: Evidence) -> Measured:
-        """The runs of the design and of the follow-up that yielded a value."""
-        made = Evidence(tuple(run for run in evidence.runs if run.task.stage == STAGE or is_flip(run.task)))
-        rows = {run.task.configuration: 0 for run in made.runs}
-        found = measured(made, self.metric, {configuration: row for row, configuration in enumerate(rows)})
+        """The runs of the design and of the follow-up that yielded a value, those that were made again settled."""
+        made = dict.fromkeys(
+            run.task.configuration for run in evidence.runs if run.task.stage == STAGE or is_flip(run.task)
+        )
+        found = settled(evidence, self.metric, {configuration: row for row, configuration in enumerate(made)})
         return replace(found, blocks=found.machines)
 
     def _followed(self, evidence: Evidence) -> FollowUpSummary | None:

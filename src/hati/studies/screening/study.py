@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from hati.core import (
     Benchmark,
     Configuration,
     Evidence,
+    FloatArray,
     InputError,
     Metric,
     Plan,
+    Run,
     StudyId,
     Task,
 )
 from hati.design import Design, configurations
-from hati.stats import Contrasts, Term, contrasts
+from hati.stats import Contrasts, Index, ModelTerms, Term, contrasts
 from hati.studies.failures import nothing_measured
 from hati.studies.screening.analysis import Analysis, analyse, explained_by
 from hati.studies.screening.cautions import Situation, warnings
@@ -34,11 +38,23 @@ from hati.studies.screening.conclusion import (
 )
 from hati.studies.screening.estimated import Estimated
 from hati.studies.screening.forecast import ALPHA, RELEVANT
-from hati.studies.screening.measured import Measured, measured
+from hati.studies.screening.measured import Measured
+from hati.studies.screening.model_analysis import always_there
 from hati.studies.screening.option_summary import OptionSummary, option_summaries
 from hati.studies.screening.ranking import rank
 from hati.studies.screening.remedies import OF_PROGRAMS, Remedies
+from hati.studies.screening.scale import choose_scale
 from hati.studies.screening.spread import analyse_spread
+from hati.studies.screening.suspects import (
+    Reruns,
+    is_rerun,
+    reruns_made,
+    robust_fit,
+    settled,
+    suspected,
+    tried,
+    unsettled,
+)
 from hati.studies.screening.tasks import STAGE, design_tasks, tasks_left
 
 if TYPE_CHECKING:
@@ -127,8 +143,11 @@ class Screening:
         return design_tasks(self.id, self.benchmark, self.revision, self.configurations, self.choice.repetitions)
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The tasks that are left."""
-        return tasks_left(self.tasks, evidence)
+        """The tasks that are left: those of the design, then those that make suspect runs again."""
+        left = tasks_left(self.tasks, evidence)
+        if left or not evidence.stage(STAGE).done:
+            return left
+        return Reruns(self.id, self.benchmark, self.revision, self.choice.again).plan(evidence, self._suspects)
 
     def conclude(self, evidence: Evidence) -> ScreeningConclusion:
         """What the runs say, complete or not.
@@ -136,10 +155,30 @@ class Screening:
         Raises:
             MeasurementError: where not one run yielded a value, with the reason of the failures.
         """
-        found = measured(evidence.stage(STAGE), self.metric, self._rows)
+        found = self._measured(evidence)
+        conclusion = self._conclusion(found, self._analysis(found), evidence.seconds)
+        again = reruns_made(evidence, self.metric, self._rows)
+        left, predicted = unsettled(found, self._suspected(found), tried(evidence))
+        if not left:
+            return replace(conclusion, suspects=again)
+        shown = tuple(
+            self._names[effect.term[0]]
+            for effect in self._analysis(predicted).effects
+            if effect.important and len(effect.term) == 1
+        )
+        before = (*conclusion.important, *conclusion.important_or_aliased)
+        return replace(conclusion, suspects=(*again, *left), robust=robust_fit(before, shown))
+
+    def _measured(self, evidence: Evidence) -> Measured:
+        """The design's runs that yielded a value; in place of those that were made again the median runs."""
+        made = Evidence(tuple(run for run in evidence.runs if run.task.stage == STAGE or is_rerun(run.task)))
+        found = settled(made, self.metric, self._rows)
         if not len(found.values):
             raise nothing_measured(found.reasons)
-        analysis = analyse(
+        return found
+
+    def _analysis(self, found: Measured) -> Analysis:
+        return analyse(
             self._contrasts,
             found.values,
             found.rows,
@@ -148,7 +187,19 @@ class Screening:
             relevant=self.relevant,
             order=found.in_time,
         )
-        return self._conclusion(found, analysis, evidence.seconds)
+
+    def _suspects(self, evidence: Evidence) -> tuple[Run, ...]:
+        found = self._measured(evidence)
+        return tuple(found.runs[place] for place in self._suspected(found)[0])
+
+    def _suspected(self, found: Measured) -> tuple[Index, FloatArray]:
+        """Any contrast may be active: an alias set has one column, whichever of its effects it is."""
+        columns = self._contrasts.columns[found.rows].astype(np.float64)
+        terms = ModelTerms(
+            always_there(found.blocks, found.in_time), {(i,): column[:, None] for i, column in enumerate(columns.T)}
+        )
+        scale, _ = choose_scale(found.values, self.design.matrix[found.rows].astype(np.float64), found.blocks)
+        return suspected(terms, found.values, scale)
 
     def _conclusion(self, found: Measured, analysis: Analysis, seconds: float) -> ScreeningConclusion:
         summary = design_summary(self.choice, self.design)

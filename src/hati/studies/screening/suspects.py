@@ -1,0 +1,191 @@
+"""Suspect runs of a design: each is made again twice, and the median used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hati.core import Benchmark, Configuration, Evidence, FloatArray, Metric, Plan, Run, StudyId, Task
+from hati.stats import Index, ModelTerms, suspect_runs
+from hati.studies.screening.conclusion import RobustFit, Scale, SuspectRun
+from hati.studies.screening.follow_up import is_flip
+from hati.studies.screening.measured import Measured, measured
+from hati.studies.screening.tasks import STAGE as DESIGN
+
+STAGE = "again"
+FRESH = 2
+"""So many fresh runs has a suspect one: the median of three is near the two that agree."""
+PART = 0.08
+"""No more than this part of a design's runs is made again, but one may be."""
+
+RunKey = tuple[Configuration, int]
+"""A run of a design: its configuration and its repetition."""
+
+
+def runs_again(runs: int, spare: int) -> int:
+    """How many of the spare runs are for suspect ones among so many; a whole number of pairs."""
+    return FRESH * min(max(1, int(PART * runs)), spare // FRESH)
+
+
+@dataclass(frozen=True)
+class Reruns:
+    """Fresh runs of the suspect runs of a design, one after the other, the most suspect first, ``runs`` in all.
+
+    They share their id, and so their evidence and their budget, with the screening study.
+    """
+
+    id: StudyId
+    benchmark: Benchmark
+    revision: str
+    runs: int
+
+    def plan(self, evidence: Evidence, suspects: Callable[[Evidence], tuple[Run, ...]]) -> Plan:
+        """The fresh runs of the most suspect run that has none yet; ``suspects`` of the design's rows if needed.
+
+        One at a time, since its median may clear the others; so it does not matter where a campaign is interrupted.
+        """
+        left = self.runs - sum(is_rerun(run.task) for run in evidence.runs)
+        if left < 1:
+            return Plan()
+        for run in suspects(evidence):
+            tasks = tuple(task for task in self._tasks(run.task) if task.id not in evidence.known)
+            if tasks:
+                return Plan(tasks).at_most(left)
+        return Plan()
+
+    def _tasks(self, task: Task) -> tuple[Task, ...]:
+        return tuple(
+            Task(
+                study=self.id.key,
+                stage=STAGE,
+                benchmark=self.benchmark.name,
+                configuration=task.configuration,
+                revision=self.revision,
+                workload=self.benchmark.workload,
+                repetition=FRESH * task.repetition + number,
+            )
+            for number in range(FRESH)
+        )
+
+
+def is_rerun(task: Task) -> bool:
+    """Whether a task makes a suspect run again."""
+    return task.stage == STAGE
+
+
+def settled(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, int]) -> Measured:
+    """The runs of a design, and of its follow-up, as ``measured``; in place of each that was made again the median run.
+
+    A run of which only one fresh one has a value stays as it is.
+    """
+    kept = Evidence(tuple(run for run in evidence.runs if _stays(run.task) or is_rerun(run.task)))
+    found = measured(kept, metric, rows)
+    groups = _groups(found)
+    stay = np.array([place for place, run in enumerate(found.runs) if not is_rerun(run.task)], dtype=np.intp)
+    used = np.array([_median(found, int(place), groups) for place in stay], dtype=np.intp)
+    failed = tuple(run for run in found.failed if not is_rerun(run.task))
+    if len(stay) == len(found.runs) and len(failed) == len(found.failed):
+        return found
+    own = measured(Evidence(tuple(run for run in kept.runs if not is_rerun(run.task))), metric, rows)
+    return replace(
+        own,
+        values=found.values[used],
+        machines=found.machines[used],
+        order=found.order[used],
+        runs=tuple(found.runs[place] for place in used),
+        samples=tuple(found.samples[place] for place in used),
+    )
+
+
+def reruns_made(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, int]) -> tuple[SuspectRun, ...]:
+    """The runs that were made again, each with its fresh values, in the order in which they were suspected."""
+    again = Evidence(tuple(run for run in evidence.runs if run.task.stage in (DESIGN, STAGE)))
+    found = measured(again, metric, rows)
+    first = {_key(run.task): place for place, run in enumerate(found.runs) if not is_rerun(run.task)}
+    return tuple(
+        SuspectRun(
+            int(found.order[first[key]]),
+            key[0],
+            float(found.values[first[key]]),
+            tuple(float(found.values[place]) for place in places),
+            float(found.values[_median(found, first[key], {key: places})]),
+        )
+        for key, places in _groups(found).items()
+        if key in first
+    )
+
+
+def tried(evidence: Evidence) -> frozenset[RunKey]:
+    """The runs that have all their fresh runs, whether these worked or not."""
+    keys = [_original(run.task) for run in evidence.runs if is_rerun(run.task)]
+    return frozenset(key for key in keys if keys.count(key) == FRESH)
+
+
+def suspected(terms: ModelTerms, values: FloatArray, scale: Scale) -> tuple[Index, FloatArray]:
+    """The places of suspect runs, the most suspect first, and the values with what the others predict in their place.
+
+    Args:
+        terms: what may explain the values, beside runs of their own.
+        values: one per run, in the metric's unit.
+        scale: the one that decides.
+    """
+    decided = np.log(values) if scale is Scale.LOG else values
+    found = suspect_runs(terms, decided)
+    without = found.without(decided)
+    return found.places, np.exp(without) if scale is Scale.LOG else without
+
+
+def unsettled(
+    found: Measured, suspects: tuple[Index, FloatArray], known: frozenset[RunKey]
+) -> tuple[tuple[SuspectRun, ...], Measured]:
+    """The suspect runs that were not made again, and the runs with predicted values in their place."""
+    places, predicted = suspects
+    left = [int(place) for place in places if _key(found.runs[place].task) not in known]
+    values = found.values.copy()
+    values[left] = predicted[left]
+    runs = tuple(
+        SuspectRun(int(found.order[place]), found.runs[place].task.configuration, float(found.values[place]), (), None)
+        for place in left
+    )
+    return runs, replace(found, values=values)
+
+
+def robust_fit(shown: tuple[str, ...], robust: tuple[str, ...] | None) -> RobustFit | None:
+    """How the analysis without suspect runs differs from that of all; None where there are none."""
+    return (
+        None
+        if robust is None
+        else RobustFit(robust, tuple(n for n in robust if n not in shown), tuple(n for n in shown if n not in robust))
+    )
+
+
+def _stays(task: Task) -> bool:
+    return task.stage == DESIGN or is_flip(task)
+
+
+def _key(task: Task) -> RunKey:
+    return _original(task) if is_rerun(task) else (task.configuration, task.repetition)
+
+
+def _original(task: Task) -> RunKey:
+    return task.configuration, task.repetition // FRESH
+
+
+def _groups(found: Measured) -> dict[RunKey, list[int]]:
+    """The places of the fresh runs that yielded a value, by the run that they repeat."""
+    groups: dict[RunKey, list[int]] = {}
+    for place, run in enumerate(found.runs):
+        if is_rerun(run.task):
+            groups.setdefault(_original(run.task), []).append(place)
+    return groups
+
+
+def _median(found: Measured, place: int, groups: Mapping[RunKey, list[int]]) -> int:
+    """The place of the median run of a run and its fresh ones; its own where these are not complete."""
+    task = found.runs[place].task
+    fresh = groups.get(_key(task), []) if task.stage == DESIGN else []
+    if len(fresh) < FRESH:
+        return place
+    return sorted([place, *fresh], key=lambda each: float(found.values[each]))[FRESH // 2]
