@@ -33,6 +33,7 @@ from hati.report import (
     scale_sentence,
     screening_tables,
     space_size,
+    suspects_table,
 )
 from hati.studies.recalibration import EffectChanges
 from hati.studies.recommendation import RecommendationConclusion
@@ -82,6 +83,7 @@ def screening_html(
         ),
         detection=detection(conclusion),
         follow_up=follow_up_table(conclusion),
+        suspects=suspects_table(conclusion),
         conditional=conditional_table(conclusion),
         dominating=dominating_sentence(conclusion),
         advice=advice and recommendation_answer(advice),

@@ -19,6 +19,7 @@ from hati.report import (
     scale_sentence,
     screening_tables,
     space_size,
+    suspects_table,
 )
 from hati.studies.screening import ScreeningConclusion
 
@@ -55,7 +56,8 @@ def screening_markdown(conclusion: ScreeningConclusion) -> str:
     if conclusion.effects:
         parts.append(table_markdown(tables.effects))
     conditional, dominating = conditional_table(conclusion), dominating_sentence(conclusion)
-    parts += [table_markdown(each) for each in (follow_up_table(conclusion), conditional) if each is not None]
+    beside = follow_up_table(conclusion), suspects_table(conclusion), conditional
+    parts += [table_markdown(each) for each in beside if each is not None]
     if dominating is not None:
         parts.append(f"{escaped(dominating)}\n")
     if tables.dispersion is not None and conclusion.dispersion and conclusion.dispersion.shown:

@@ -23,6 +23,7 @@ from hati.report import (
     screening_tables,
     settings_summary,
     space_size,
+    suspects_table,
 )
 from hati.studies.screening import ScreeningConclusion
 
@@ -68,7 +69,8 @@ def print_screening(conclusion: ScreeningConclusion, console: Console) -> None:
     if conclusion.effects:
         parts.append(lay_out(tables.effects, console))
     conditional, dominating = conditional_table(conclusion), dominating_sentence(conclusion)
-    parts += [lay_out(each, console) for each in (follow_up_table(conclusion), conditional) if each is not None]
+    beside = follow_up_table(conclusion), suspects_table(conclusion), conditional
+    parts += [lay_out(each, console) for each in beside if each is not None]
     parts += _aside(conclusion, tables, console)
     for sentence in filter(None, (answer(conclusion), dominating)):
         parts.append(Layout(Text(printable(sentence, console), style="bold"), console.width))

@@ -131,6 +131,10 @@ from .suite_tables import suite_answer as suite_answer
 from .suite_tables import suite_facts as suite_facts
 from .suite_tables import suite_tables as suite_tables
 from .suite_values import suite_json as suite_json
+from .suspects import robust_json as robust_json
+from .suspects import suspects_json as suspects_json
+from .suspects import suspects_sentence as suspects_sentence
+from .suspects import suspects_table as suspects_table
 from .table import Align as Align
 from .table import Cell as Cell
 from .table import Column as Column

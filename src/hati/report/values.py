@@ -7,6 +7,7 @@ import math
 from hati.report.conditional import conditional_json
 from hati.report.follow_up import evidence_json, follow_up_json
 from hati.report.plain import Plain
+from hati.report.suspects import robust_json, suspects_json
 from hati.report.words import estimated_by, verdict
 from hati.studies.screening import (
     Dispersion,
@@ -77,6 +78,8 @@ def screening_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
         "dispersion": _dispersion(conclusion.dispersion) if conclusion.dispersion else None,
         "runs": {"done": conclusion.done, "failed": conclusion.failed},
         "follow_up": follow_up_json(conclusion),
+        "suspects": suspects_json(conclusion),
+        "robust": robust_json(conclusion),
         "lack_of_fit": _lack_of_fit(conclusion.lack_of_fit),
         "failures": list(conclusion.failures),
         "losses": _losses(conclusion.losses),

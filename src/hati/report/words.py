@@ -6,6 +6,7 @@ from hati.core import Better, setting_text
 from hati.report.counts import counted
 from hati.report.follow_up import refuted_sentence
 from hati.report.quantities import change, duration, percent, quantity
+from hati.report.suspects import suspects_sentence
 from hati.studies.screening import Effect, Losses, Noise, Options, OptionSummary, Scale, ScreeningConclusion, Verdict
 
 IMPORTANT = Verdict.IMPORTANT.value
@@ -53,8 +54,9 @@ def step(option: OptionSummary) -> str:
 
 
 def answer(conclusion: ScreeningConclusion) -> str:
-    """The study's question answered in a sentence or two, with what flips refute and the runs that were lost."""
-    return " ".join(filter(None, (_effects_answer(conclusion), refuted_sentence(conclusion), losses(conclusion))))
+    """The study's question answered in a sentence or two, with what flips refute, and suspect and lost runs."""
+    told = _effects_answer, refuted_sentence, suspects_sentence, losses
+    return " ".join(filter(None, (each(conclusion) for each in told)))
 
 
 def losses(conclusion: ScreeningConclusion) -> str:

@@ -20,7 +20,7 @@ LEVEL = 0.01
 """The probability, over all runs of a study together, of suspecting one of them."""
 PART = 0.08
 """No more than this part of the runs is suspect, and at least one may be: more would be what the model lacks."""
-FEWEST, MOST = 12, 512
+FEWEST_SUSPECTED, _MOST_RUNS = 12, 512
 """So many runs are looked at: of fewer nothing is left to compare one with, of more one says little."""
 _MOST_SUSPECT = 12
 _MOST_TERMS = 40
@@ -73,7 +73,7 @@ def suspect_runs(terms: ModelTerms, values: FloatArray) -> Suspects:
     """
     count = terms.runs
     total = float(np.sum((values - values.mean()) ** 2))
-    if not FEWEST <= count <= MOST or total <= 0.0:
+    if not FEWEST_SUSPECTED <= count <= _MOST_RUNS or total <= 0.0:
         return NO_SUSPECTS
     most = min(_MOST_SUSPECT, max(1, int(PART * count)))
     proposed = _forward(terms, values, (), own=True).runs[:most]

@@ -11,6 +11,7 @@ import numpy as np
 
 from hati.core import Benchmark, InputError, Metric, StudyId, canonical_json
 from hati.design import check_two_level
+from hati.stats import FEWEST_SUSPECTED
 from hati.studies.screening.choice import Choice, full_factorial_of
 from hati.studies.screening.follow_up import runs_aside
 from hati.studies.screening.forecast import ALPHA, RELEVANT
@@ -18,7 +19,7 @@ from hati.studies.screening.model_choice import ModelChoice, choose_optimal
 from hati.studies.screening.model_study import ModelScreening
 from hati.studies.screening.remedies import OF_PROGRAMS, Remedies
 from hati.studies.screening.study import Screening
-from hati.studies.screening.suspects import runs_again
+from hati.studies.screening.suspects import FRESH, runs_again
 
 if TYPE_CHECKING:
     from hati.space import Space
@@ -61,9 +62,17 @@ def choose_followed(space: Space, runs: int, rng: np.random.Generator) -> AnyCho
 
 
 def with_reruns(choice: AnyChoice, runs: int) -> AnyChoice:
-    """The choice with what suspect runs may take of so many: what the design leaves, and half of a follow-up's."""
+    """The choice with what suspect runs may take of so many: what the design leaves, and half of a follow-up's.
+
+    Where nothing is left, the last runs of a design that is judged by a model are held back for one suspect run: on
+    clean data they are made after all, and nothing is lost.
+    """
     spare = runs - choice.runs
-    again = runs_again(choice.runs, spare // 2 if isinstance(choice, ModelChoice) and choice.follow_up else spare)
+    if isinstance(choice, Choice):
+        return replace(choice, again=runs_again(choice.runs, spare))
+    again = runs_again(choice.runs, spare // 2 if choice.follow_up else spare)
+    if not again and choice.repetitions == 1 and choice.runs >= FEWEST_SUSPECTED + FRESH:
+        return replace(choice, again=FRESH, held_back=FRESH)
     return replace(choice, again=again)
 
 

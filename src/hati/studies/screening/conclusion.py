@@ -273,8 +273,8 @@ class ScreeningConclusion:
     most influential first; ``important`` those whose main effect is; ``threshold`` is the size of contrast on
     the deciding scale above which an effect is significant; ``missing`` names effects that can no longer be
     estimated; ``done`` and ``failed`` count the runs of the design and of its follow-up, ``follow_up`` how many of them
-    are flips; ``seconds`` is what all runs cost, pilots included. ``suspects`` are the runs that were
-    made again, and those that look as if they should be: without these is the ``robust`` fit, None where there are none.
+    are flips; ``seconds`` is what all runs cost, pilots included. ``suspects`` are the runs that were made again, and
+    those that look as if they should be: without these is the ``robust`` fit, None where there are none.
     """
 
     study: str

@@ -54,7 +54,8 @@ class ModelChoice:
     ``order`` are looked for. ``standard_error`` is the largest of a main effect's coefficients, in standard deviations
     of a run, were every configuration run once. The first ``replicated`` configurations have one run more, to
     distinguish noise from lack of fit. Up to ``follow_up`` runs more are there to refute what the design finds.
-    Up to ``again``, of these where there are any, make suspect runs again.
+    Up to ``again``, of these where there are any, make suspect runs again. The last ``held_back`` of the
+    design's own runs are made only as far as these do not take their place.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -68,12 +69,15 @@ class ModelChoice:
     replicated: int = 0
     follow_up: int = 0
     again: int = 0
+    held_back: int = 0
 
     def __post_init__(self) -> None:
         if not self.rows or self.repetitions < 1:
             raise InputError("a design has at least one configuration and one repetition")
         if not 0 <= self.replicated <= len(self.rows):
             raise InputError(f"{self.replicated} of {len(self.rows)} configurations cannot be replicated")
+        if not 0 <= self.held_back < self.runs:
+            raise InputError(f"{self.held_back} of {self.runs} runs cannot be held back")
         if min(self.follow_up, self.again) < 0:
             raise InputError(f"{min(self.follow_up, self.again)} runs cannot follow up")
 

@@ -67,6 +67,7 @@ from hati.studies.screening.remedies import OF_PROGRAMS, Remedies
 from hati.studies.screening.scale import choose_scale
 from hati.studies.screening.suspects import (
     Reruns,
+    again_warning,
     is_rerun,
     reruns_made,
     robust_fit,
@@ -133,11 +134,12 @@ class ModelScreening:
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left: those of the design, then those that may refute what it shows."""
-        left = tasks_left(self.tasks, evidence)
+        left = tasks_left(self._first, evidence)
         if left or not evidence.stage(STAGE).done:
             return left
         again = self._reruns.plan(evidence, self._suspects)
-        return again or self._follow_up(evidence).plan(evidence, self._claims)
+        held_back = tasks_left(self._last(evidence), evidence)
+        return again or held_back or self._follow_up(evidence).plan(evidence, self._claims)
 
     def conclude(self, evidence: Evidence) -> ScreeningConclusion:
         """What the runs say, complete or not.
@@ -146,7 +148,8 @@ class ModelScreening:
             MeasurementError: where not one run yielded a value, with the reason of the failures.
         """
         judged = self.judged(evidence)
-        rows = self._conclusion(judged.found, judged.analysis, evidence.seconds)
+        given_up = len(self.tasks) - len(self._first) - len(self._last(evidence))
+        rows = self._conclusion(judged.found, judged.analysis, evidence.seconds, given_up)
         conclusion = self._with_suspects(with_flips(rows, judged.flips), judged, evidence)
         warned = (*conclusion.warnings, *self._not_followed(conclusion))
         return replace(conclusion, follow_up=self._followed(evidence), warnings=warned)
@@ -223,7 +226,10 @@ class ModelScreening:
         among = candidates(self.space, rng)
         return among.levels if len(among.levels) else among.draw(_POPULATION, rng)
 
-    def _conclusion(self, found: Measured, analysis: ModelAnalysis, seconds: float) -> ScreeningConclusion:
+    def _conclusion(
+        self, found: Measured, analysis: ModelAnalysis, seconds: float, given_up: int
+    ) -> ScreeningConclusion:
+        """``given_up`` of the design's runs gave their place to suspect ones."""
         from hati.space import count
 
         design, lacking = self._design, lack_of_fit(found, analysis)
@@ -259,7 +265,14 @@ class ModelScreening:
             failures=found.reasons,
             seconds=seconds,
             warnings=model_warnings(
-                self.space.names, design, found, analysis, self.relevant, self.ties, self.remedies, lacking
+                self.space.names,
+                replace(design, runs=design.runs - given_up),
+                found,
+                analysis,
+                self.relevant,
+                self.ties,
+                self.remedies,
+                lacking,
             ),
             model=ModelSummary(
                 tuple(map(self._named, analysis.predicting)),
@@ -277,8 +290,21 @@ class ModelScreening:
     def _reruns(self) -> Reruns:
         return Reruns(self.id, self.benchmark, self.revision, self.choice.again)
 
+    @cached_property
+    def _first(self) -> tuple[Task, ...]:
+        """The design's runs that are made in any case."""
+        return self.tasks[: len(self.tasks) - self.choice.held_back]
+
+    def _last(self, evidence: Evidence) -> tuple[Task, ...]:
+        """Those of the others whose place no suspect run takes."""
+        taken = min(self.choice.held_back, sum(is_rerun(run.task) for run in evidence.runs))
+        return self.tasks[len(self._first) : len(self.tasks) - taken]
+
     def _suspects(self, evidence: Evidence) -> tuple[Run, ...]:
-        found = self.measured(evidence)
+        """By the runs that are made in any case, so that it does not matter which others there are."""
+        first = {task.id for task in self._first}
+        known = tuple(run for run in evidence.runs if run.task.id in first or is_rerun(run.task))
+        found = self.measured(Evidence(known))
         return tuple(found.runs[place] for place in self._suspected(found)[0])
 
     def _suspected(self, found: Measured) -> tuple[Index, FloatArray]:
@@ -291,12 +317,18 @@ class ModelScreening:
     ) -> ScreeningConclusion:
         """With the runs that were made again, and the robust fit where others should be."""
         again = reruns_made(evidence, self.metric, self._rows)
-        left, predicted = unsettled(judged.found, self._suspected(judged.found), tried(evidence))
-        if not left:
+        design = self.measured(evidence)
+        left = unsettled(design, self._suspected(design), tried(evidence))
+        if not left.runs:
             return replace(conclusion, suspects=again)
         refuted = {each.option for each in judged.flips if each.refuted}
-        shown = tuple(name for name in self._important(self.analysis(predicted)) if name not in refuted)
-        return replace(conclusion, suspects=(*again, *left), robust=robust_fit(conclusion.important, shown))
+        robust = self._important(self.analysis(left.without(judged.found)))
+        return replace(
+            conclusion,
+            suspects=(*again, *left.runs),
+            robust=robust_fit(conclusion.important, tuple(name for name in robust if name not in refuted)),
+            warnings=(*conclusion.warnings, *again_warning(left.runs, self.remedies)),
+        )
 
     def _follow_up(self, evidence: Evidence) -> FollowUp:
         runs = max(0, self.choice.follow_up - sum(is_rerun(run.task) for run in evidence.runs))

@@ -47,6 +47,7 @@ from hati.studies.screening.scale import choose_scale
 from hati.studies.screening.spread import analyse_spread
 from hati.studies.screening.suspects import (
     Reruns,
+    again_warning,
     is_rerun,
     reruns_made,
     robust_fit,
@@ -158,16 +159,21 @@ class Screening:
         found = self._measured(evidence)
         conclusion = self._conclusion(found, self._analysis(found), evidence.seconds)
         again = reruns_made(evidence, self.metric, self._rows)
-        left, predicted = unsettled(found, self._suspected(found), tried(evidence))
-        if not left:
+        left = unsettled(found, self._suspected(found), tried(evidence))
+        if not left.runs:
             return replace(conclusion, suspects=again)
         shown = tuple(
             self._names[effect.term[0]]
-            for effect in self._analysis(predicted).effects
+            for effect in self._analysis(left.without(found)).effects
             if effect.important and len(effect.term) == 1
         )
         before = (*conclusion.important, *conclusion.important_or_aliased)
-        return replace(conclusion, suspects=(*again, *left), robust=robust_fit(before, shown))
+        return replace(
+            conclusion,
+            suspects=(*again, *left.runs),
+            robust=robust_fit(before, shown),
+            warnings=(*conclusion.warnings, *again_warning(left.runs, self.remedies)),
+        )
 
     def _measured(self, evidence: Evidence) -> Measured:
         """The design's runs that yielded a value; in place of those that were made again the median runs."""

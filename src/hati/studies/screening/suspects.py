@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +12,7 @@ from hati.stats import Index, ModelTerms, suspect_runs
 from hati.studies.screening.conclusion import RobustFit, Scale, SuspectRun
 from hati.studies.screening.follow_up import is_flip
 from hati.studies.screening.measured import Measured, measured
+from hati.studies.screening.remedies import Remedies
 from hati.studies.screening.tasks import STAGE as DESIGN
 
 STAGE = "again"
@@ -137,28 +138,46 @@ def suspected(terms: ModelTerms, values: FloatArray, scale: Scale) -> tuple[Inde
     return found.places, np.exp(without) if scale is Scale.LOG else without
 
 
-def unsettled(
-    found: Measured, suspects: tuple[Index, FloatArray], known: frozenset[RunKey]
-) -> tuple[tuple[SuspectRun, ...], Measured]:
-    """The suspect runs that were not made again, and the runs with predicted values in their place."""
+@dataclass(frozen=True, eq=False)
+class Unsettled:
+    """The suspect ``runs`` that were not made again, and what the others predict for each, by its task's id."""
+
+    runs: tuple[SuspectRun, ...]
+    predicted: Mapping[str, float]
+
+    def without(self, found: Measured) -> Measured:
+        """The runs, with predicted values in place of the suspect ones."""
+        values = [self.predicted.get(run.task.id, value) for run, value in zip(found.runs, found.values, strict=True)]
+        return replace(found, values=np.array(values, dtype=np.float64))
+
+
+def unsettled(found: Measured, suspects: tuple[Index, FloatArray], known: frozenset[RunKey]) -> Unsettled:
+    """What is left of the suspects of a design without those that were made again."""
     places, predicted = suspects
     left = [int(place) for place in places if _key(found.runs[place].task) not in known]
-    values = found.values.copy()
-    values[left] = predicted[left]
-    runs = tuple(
-        SuspectRun(int(found.order[place]), found.runs[place].task.configuration, float(found.values[place]), (), None)
-        for place in left
+    return Unsettled(
+        tuple(
+            SuspectRun(int(found.order[i]), found.runs[i].task.configuration, float(found.values[i]), (), None)
+            for i in left
+        ),
+        {found.runs[i].task.id: float(predicted[i]) for i in left},
     )
-    return runs, replace(found, values=values)
 
 
-def robust_fit(shown: tuple[str, ...], robust: tuple[str, ...] | None) -> RobustFit | None:
-    """How the analysis without suspect runs differs from that of all; None where there are none."""
-    return (
-        None
-        if robust is None
-        else RobustFit(robust, tuple(n for n in robust if n not in shown), tuple(n for n in shown if n not in robust))
-    )
+def robust_fit(shown: tuple[str, ...], robust: tuple[str, ...]) -> RobustFit:
+    """How what the analysis shows with predicted values for suspect runs differs from what that of all runs shows."""
+    added = tuple(name for name in robust if name not in shown)
+    return RobustFit(robust, added, tuple(name for name in shown if name not in robust))
+
+
+def again_warning(suspects: tuple[SuspectRun, ...], remedies: Remedies) -> Iterator[str]:
+    """That suspect runs were not made again, where that was possible."""
+    left = sum(each.used is None for each in suspects)
+    if left and remedies.rest:
+        yield (
+            f"{left} suspect {'run was' if left == 1 else 'runs were'} not made again, for want of runs; "
+            f"--fresh with a budget of {FRESH * left} runs more sets some aside"
+        )
 
 
 def _stays(task: Task) -> bool:
