@@ -103,6 +103,14 @@ def test_fresh_values_that_agree_stand() -> None:
     assert len(evidence.stage("again").runs) == 2
 
 
+def test_values_that_stand_end_the_search() -> None:
+    made = study(choose_followed(space(8), 96, generator(1, "design")))
+    far = {made.tasks[place].configuration for place in (3, 10, 20)}
+    evidence = run(made, lambda task: math.log(8.0) if task.configuration in far else 0.0)
+    again = evidence.stage("again").runs
+    assert (len(again), len({each.task.configuration for each in again})) == (2, 1)
+
+
 @pytest.mark.parametrize("at_once", [1, 5])
 def test_a_campaign_that_is_interrupted_makes_the_same_runs(at_once: int) -> None:
     made, off = eightfold(3)

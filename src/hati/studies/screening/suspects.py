@@ -46,26 +46,26 @@ class Reruns:
         """The fresh runs of the most suspect run that has none yet; ``suspects`` of the design's rows if needed.
 
         One at a time, since its median may clear the others; so it does not matter where a campaign is interrupted.
+        None where a median is suspect still: the value was true, and the model lacks something.
         """
         left = self.runs - sum(is_rerun(run.task) for run in evidence.runs)
         if left < 1:
             return Plan()
-        for run in suspects(evidence):
-            tasks = tuple(task for task in self._tasks(run.task) if task.id not in evidence.known)
-            if tasks:
-                return Plan(tasks).at_most(left)
-        return Plan()
+        found, known = [_key(run.task) for run in suspects(evidence)], tried(evidence)
+        if not found or any(key in known for key in found):
+            return Plan()
+        return Plan(tuple(task for task in self._tasks(*found[0]) if task.id not in evidence.known)).at_most(left)
 
-    def _tasks(self, task: Task) -> tuple[Task, ...]:
+    def _tasks(self, configuration: Configuration, repetition: int) -> tuple[Task, ...]:
         return tuple(
             Task(
                 study=self.id.key,
                 stage=STAGE,
                 benchmark=self.benchmark.name,
-                configuration=task.configuration,
+                configuration=configuration,
                 revision=self.revision,
                 workload=self.benchmark.workload,
-                repetition=FRESH * task.repetition + number,
+                repetition=FRESH * repetition + number,
             )
             for number in range(FRESH)
         )
