@@ -7,6 +7,7 @@ import pytest
 
 from hati.core import FloatArray
 from hati.design import Levels, Model
+from hati.space import Option
 from hati.stats import Index
 from hati.studies.screening import Noise, Scale
 from hati.studies.screening.model_analysis import ModelAnalysis, analyse_model, analyse_model_variance
@@ -44,7 +45,8 @@ def test_a_few_runs_conclude_nothing(runs: int) -> None:
     found = analysed((2, 2, 3), levels, 1.0 + np.arange(runs))
     assert important(found) == set()
     assert found.judged_by is Noise.NONE
-    assert sorted(ranking(found, levels)) == [0, 1, 2]
+    options = [Option(name, tuple(range(size)), default=0) for name, size in zip("abc", (2, 2, 3), strict=True)]
+    assert sorted(ranking(found, levels, options)) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 5e6, -3.0])
