@@ -201,6 +201,7 @@ def test_repeated_runs_distinguish_noise_from_effects_that_the_model_lacks() -> 
     assert plain.lack_of_fit is not None
     assert (lacking.lack_of_fit.found, plain.lack_of_fit.found) == (True, False)
     assert lacking.lack_of_fit.noise < 0.06 < 0.3 < lacking.lack_of_fit.left
+    assert noise_summary(plain).endswith(": not shown to be more than noise")
     said = noise_summary(lacking)
     assert said.endswith(": effects that it lacks")
     (hidden,) = (warning for warning in lacking.warnings if " below " in warning)

@@ -30,4 +30,6 @@ def promise_in_deviations(choice: AnyChoice) -> str:
     found = expected_detectable_deviations(choice)
     if found is None:
         return "so few runs cannot tell effects from noise: none will be called important"
-    return f"it will find effects of {found:.2g} standard deviations of a run with 80 % power"
+    size = f"{found:.2g}"
+    unit = "standard deviation" if size == "1" else "standard deviations"
+    return f"it will find effects of {size} {unit} of a run with 80 % power"

@@ -271,7 +271,7 @@ def noise_summary(conclusion: ScreeningConclusion) -> str:
     found = conclusion.lack_of_fit
     if found is None:
         return ""
-    why = "effects that it lacks" if found.found else "no more than noise explains"
+    why = "effects that it lacks" if found.found else "not shown to be more than noise"
     return (
         f"runs vary by {percent(found.noise, 2)} ({found.repeated} repeated), "
         f"what the model leaves by {percent(found.left, 2)}: {why}"
