@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hati.report.counts import counted
+from hati.report.counts import counted, first_named
 from hati.report.plain import Plain
 from hati.report.quantities import quantity
 from hati.report.table import Align, Column, Shown, Table
 from hati.studies.screening import ScreeningConclusion, SuspectRun
-
-_NAMED = 4
 
 
 def suspects_table(conclusion: ScreeningConclusion) -> Table | None:
@@ -82,15 +80,10 @@ def _differences(conclusion: ScreeningConclusion) -> str:
         return "a robust fit shows the same options"
     parts = []
     if found.added:
-        parts.append(f"a robust fit also shows {_listed(found.added)}")
+        parts.append(f"a robust fit also shows {first_named(found.added)}")
     if found.lost:
-        parts.append(f"{'it' if found.added else 'a robust fit'} does not show {_listed(found.lost)}")
+        parts.append(f"{'it' if found.added else 'a robust fit'} does not show {first_named(found.lost)}")
     return ", and ".join(parts)
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    rest = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _suspect(found: SuspectRun) -> dict[str, Plain]:

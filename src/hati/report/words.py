@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hati.core import Better, setting_text
-from hati.report.counts import counted
+from hati.report.counts import NAMED, counted, first_named
 from hati.report.follow_up import refuted_sentence
 from hati.report.quantities import change, duration, percent, quantity
 from hati.report.suspects import suspects_sentence
@@ -15,8 +15,6 @@ NOT_SHOWN = Verdict.NOT_SHOWN.value
 DIFFERENCE_OF_MEANS = "difference of means"
 LEAST_SQUARES = "least squares"
 
-_NAMED = 4
-"""How many important options a sentence names before it counts the rest."""
 _TOGETHER = 2
 """How many important interactions it names beside them."""
 _PAIR = 2
@@ -80,7 +78,7 @@ def _effects_answer(conclusion: ScreeningConclusion) -> str:
         together = _together(conclusion, _TOGETHER)
         also = f"; also together: {together}" if together else ""
         return f"{'; '.join(found)}{also}.{_confirming(conclusion)}"
-    together = _together(conclusion, _NAMED)
+    together = _together(conclusion, NAMED)
     if together:
         return f"No option alone was shown to matter for {metric}, but combinations were: {together}."
     return f"None of the {total} options was shown to matter for {metric}."
@@ -99,18 +97,13 @@ def _found(conclusion: ScreeningConclusion, metric: str, total: int) -> list[str
         whole = many if important else f"{len(aliased)} of {total} options {verb} {ALIASED} for {metric}"
         found.append(f"{whole}: {_influences(conclusion, aliased)}")
     if found and conclusion.interacting:
-        found.append(f"only by interactions: {_listed(conclusion.interacting)}")
+        found.append(f"only by interactions: {first_named(conclusion.interacting)}")
     return found
 
 
-def _listed(names: tuple[str, ...]) -> str:
-    rest = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
-
-
 def _influences(conclusion: ScreeningConclusion, options: tuple[str, ...]) -> str:
-    rest = len(options) - _NAMED
-    named = "; ".join(_influence(conclusion, option) for option in options[:_NAMED])
+    rest = len(options) - NAMED
+    named = "; ".join(_influence(conclusion, option) for option in options[:NAMED])
     return f"{named}; and {rest} more" if rest > 0 else named
 
 
