@@ -1,4 +1,4 @@
-"""``hati screen`` of a subject that is far off once: the run is made again, named, and replaced by the median."""
+"""``hati screen`` of a subject that is far off once: the run is repeated, named, and replaced by the median."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def written(folder: Path, far_off: int) -> Path:
     [("--budget", "48"), ("--budget", "34", "--runs", "32"), ("--budget", "32")],
     ids=["default", "asked", "small"],
 )
-def test_a_run_that_is_far_off_is_made_again_and_named(
+def test_a_run_that_is_far_off_is_repeated_and_named(
     hati_here: Hati, tmp_path: Path, design: tuple[str, ...]
 ) -> None:
     folder = written(tmp_path, far_off=9)
@@ -73,12 +73,21 @@ def test_a_run_that_is_far_off_is_made_again_and_named(
     assert done.json["robust"] is None
     assert len((tmp_path / "calls").read_text()) <= int(design[1])
     text = hati_here("report", ".", folder=folder).out
-    assert "1 suspect run was made again, 1 replaced by the median." in " ".join(text.split())
+    assert "1 suspect run was repeated, and the median used in its place." in " ".join(text.split())
     again = hati_here("screen", ".", *design, "--seed", "1", "--format", "json", folder=folder)
     assert again.json == done.json
 
 
-def test_without_a_suspect_run_none_is_made_again(hati_here: Hati, tmp_path: Path) -> None:
+def test_a_validation_misses_no_run_that_gave_its_place_to_a_suspect_one(hati_here: Hati, tmp_path: Path) -> None:
+    folder = written(tmp_path, far_off=9)
+    done = hati_here("screen", ".", "--budget", "32", "--seed", "1", "--format", "json", folder=folder)
+    assert len(done.json["suspects"]) == 1
+    followed = hati_here("validate", ".", "--budget", "4", "--format", "json", folder=folder)
+    assert followed.status == 0, followed.err
+    assert not any("never made" in warning for warning in followed.json["warnings"])
+
+
+def test_without_a_suspect_run_none_is_repeated(hati_here: Hati, tmp_path: Path) -> None:
     folder = written(tmp_path, far_off=0)
     done = hati_here("screen", ".", "--budget", "32", "--seed", "1", "--format", "json", folder=folder)
     assert (done.json["suspects"], done.json["runs"]["done"]) == ([], 32)
@@ -90,7 +99,7 @@ def test_where_no_budget_is_left_a_robust_fit_is_shown_beside(hati_here: Hati, t
     done = hati_here("screen", ".", "--budget", "32", "--runs", "32", "--seed", "1", folder=folder)
     said = " ".join(done.out.split())
     assert "1 run is suspect: a robust fit also shows a, b." in said
-    assert "--fresh with a budget of 2 runs more" in said
+    assert "--fresh with 2 runs more in the budget" in said
 
 
 def test_on_a_table_the_verdict_says_where_a_robust_fit_differs(hati_here: Hati, tmp_path: Path) -> None:

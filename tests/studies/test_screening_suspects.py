@@ -1,19 +1,22 @@
-"""Suspect runs of a screening: how many may be made again, in which order, and what the analysis has of them."""
+"""Suspect runs of a screening: how many may be repeated, in which order, and what the analysis has of them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from simulated_subject import BENCHMARK, LATENCY, space
 
 from hati.core import Evidence, StudyId, Task, generator
+from hati.space import Option, Space
 from hati.studies.screening import (
     AnyScreening,
     FractionRequest,
+    ModelChoice,
     asked_fraction,
     choose_design,
     choose_followed,
@@ -54,8 +57,12 @@ def measured_as(off: Off) -> Callable[[Task], dict[str, list[float]]]:
 
 
 def run(made: AnyScreening, off: Off, at_once: int = 10_000) -> Evidence:
+    return run_by(made, measured_as(off), at_once)
+
+
+def run_by(made: AnyScreening, measure: Callable[[Task], Any], at_once: int = 10_000) -> Evidence:
     store = MemoryStore()
-    engine = FakeEngine(measured_as(off))
+    engine = FakeEngine(measure)
     while ahead := made.plan(store.evidence(made.id)).at_most(at_once):
         for each in engine.run(ahead):
             store.record(each)
@@ -119,17 +126,54 @@ def test_a_campaign_that_is_interrupted_makes_the_same_runs(at_once: int) -> Non
     assert made.conclude(parts) == made.conclude(whole)
 
 
-def test_a_fresh_run_that_fails_leaves_the_value_as_it_is() -> None:
+@pytest.mark.parametrize("broken", [{1}, {0, 1}])
+def test_where_a_fresh_run_fails_the_run_stays_suspect_beside_a_robust_fit(broken: set[int]) -> None:
     made, off = eightfold(3)
-    store = MemoryStore()
     plain = measured_as(off)
-    engine = FakeEngine(lambda task: "broken" if (task.stage, task.repetition) == ("again", 1) else plain(task))
-    while ahead := made.plan(store.evidence(made.id)):
-        for each in engine.run(ahead):
-            store.record(each)
-    (suspect,) = made.conclude(store.evidence(made.id)).suspects
-    assert suspect.used == suspect.value
-    assert len(suspect.fresh) == 1
+    evidence = run_by(made, lambda task: "x" if task.stage == "again" and task.repetition in broken else plain(task))
+    found = made.conclude(evidence)
+    (suspect,) = found.suspects
+    assert (suspect.order, suspect.fresh, suspect.used) == (3, (), None)
+    assert found.robust is not None
+    assert found.robust.added == ("a",)
+
+
+def test_a_fresh_run_that_fails_ends_no_search_for_others() -> None:
+    made = study(choose_followed(space(8), 96, generator(1, "design")))
+    far = {made.tasks[place].id for place in (3, 10)}
+    plain = measured_as(lambda task: math.log(8.0) if task.id in far else 0.0)
+    failing = list[str]()
+
+    def measure(task: Task) -> dict[str, list[float]] | str:
+        if task.stage == "again" and not failing:
+            failing.append(task.id)
+        return "broken" if task.id in failing else plain(task)
+
+    evidence = run_by(made, measure)
+    assert len({each.task.configuration for each in evidence.stage("again").runs}) == 2
+    assert sorted(each.used is None for each in made.conclude(evidence).suspects) == [False, True]
+
+
+def test_a_repeated_run_keeps_its_place_among_the_runs() -> None:
+    made, off = eightfold(3)
+    evidence = run(made, off)
+    assert [point.order for point in made.conclude(evidence).points] == list(range(30))
+    assert len(made.due(evidence)) == 30
+    assert len(made.due(run(made, lambda task: 0.0))) == 32
+
+
+def test_values_that_stand_need_no_larger_budget() -> None:
+    made = study(choose_followed(space(8), 96, generator(1, "design")))
+    far = {made.tasks[place].configuration for place in (3, 10, 20)}
+    found = made.conclude(run(made, lambda task: math.log(8.0) if task.configuration in far else 0.0))
+    assert any(each.used is None for each in found.suspects)
+    assert not any("to repeat" in warning for warning in found.warnings)
+
+
+def test_no_run_is_held_back_that_main_effects_need() -> None:
+    place = Space(tuple(Option(name, tuple(range(8)), default=0) for name in "ab"))
+    chosen = [choose_followed(place, runs, generator(1, "design")) for runs in (18, 19, 20, 21)]
+    assert [each.held_back for each in chosen if isinstance(each, ModelChoice)] == [0, 0, 2, 2]
 
 
 def test_a_stored_choice_without_such_runs_makes_none_and_shows_a_robust_fit_beside() -> None:

@@ -1,4 +1,4 @@
-"""Suspect runs of a screening: which were made again, and what the analysis says without the others."""
+"""Suspect runs of a screening: which were repeated, and what the analysis says without the others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def suspects_table(conclusion: ScreeningConclusion) -> Table | None:
         notes.append("Fresh: runs of the same configuration. Used: the median of the three.")
     if conclusion.robust is not None:
         notes.append(
-            "Not made again: a robust fit, the same analysis with what the other runs predict instead, is shown beside."
+            "Not repeated: beside the analysis of all runs stands a robust fit, with what the others predict instead."
         )
     right = Align.RIGHT
     return Table(
@@ -38,7 +38,7 @@ def suspects_table(conclusion: ScreeningConclusion) -> Table | None:
                 each.order + 1,
                 _shown([each.value], unit),
                 _shown(each.fresh, unit) if each.fresh else None,
-                Shown("not made again", None) if each.used is None else _shown([each.used], unit),
+                Shown("not repeated", None) if each.used is None else _shown([each.used], unit),
                 str(each.configuration),
             )
             for each in conclusion.suspects
@@ -53,21 +53,20 @@ def suspects_sentence(conclusion: ScreeningConclusion) -> str:
     left = len(conclusion.suspects) - len(again)
     parts = []
     if again:
-        replaced = sum(each.used != each.value for each in again)
-        verb = "was" if len(again) == 1 else "were"
-        parts.append(f"{counted(len(again), 'suspect run')} {verb} made again, {replaced} replaced by the median.")
+        verb, its = ("was", "its") if len(again) == 1 else ("were", "their")
+        parts.append(f"{counted(len(again), 'suspect run')} {verb} repeated, and the median used in {its} place.")
     if left:
         parts.append(f"{counted(left, 'run')} {'is' if left == 1 else 'are'} suspect: {_differences(conclusion)}.")
     return " ".join(parts)
 
 
 def suspects_json(conclusion: ScreeningConclusion) -> list[Plain]:
-    """The suspect runs; ``used`` is null where a run was not made again."""
+    """The suspect runs; ``used`` is null where a run was not repeated."""
     return [_suspect(each) for each in conclusion.suspects]
 
 
 def robust_json(conclusion: ScreeningConclusion) -> dict[str, Plain] | None:
-    """What the robust fit shows; null where no run is suspect that was not made again."""
+    """What the robust fit shows; null where no run is suspect that was not repeated."""
     found = conclusion.robust
     if found is None:
         return None

@@ -106,7 +106,7 @@ from hati.stats.stability import stability
 from hati.stats.step_down import StepDown, step_down
 from hati.stats.stratified import MeanEstimate, StratumMean, assisted_mean, stratified_mean, stratum_means
 from hati.stats.student import t_margin
-from hati.stats.suspect_runs import FEWEST_SUSPECTED, NO_SUSPECTS, Suspects, suspect_runs
+from hati.stats.suspect_runs import FEWEST_SUSPECTED, NO_SUSPECTS, Suspects, most_suspect, suspect_runs
 from hati.stats.trend import rank_trend
 from hati.stats.two_kinds_t import two_kinds_t_above, two_kinds_t_critical
 from hati.stats.two_sample_tests import TwoSampleTest, shapiro_wilk, two_sample_tests
@@ -227,6 +227,7 @@ __all__ = [
     "margin_of_error",
     "matched_clusters",
     "moments",
+    "most_suspect",
     "nested_variance",
     "noncentrality_of_t",
     "normal_quantile",

@@ -43,7 +43,7 @@ def forward_selection(terms: ModelTerms, values: FloatArray) -> tuple[Term, ...]
     while left > smallest:
         explained, added = explained_by_each(candidates, residual, len(every))
         sizes = basis.shape[1] + added
-        open_ = [_eligible(term, chosen) for term in every] & (added > 0) & (sizes <= _MOST * terms.runs)
+        open_ = [eligible(term, chosen) for term in every] & (added > 0) & (sizes <= _MOST * terms.runs)
         criteria = np.where(open_, _criteria(np.maximum(left - explained, smallest), terms.runs, sizes), math.inf)
         place = int(np.argmin(criteria)) if every else 0
         if not open_.any() or criteria[place] >= best:
@@ -106,7 +106,8 @@ def explained_by_each(
     return explained, added
 
 
-def _eligible(term: Term, chosen: list[Term]) -> bool:
+def eligible(term: Term, chosen: Sequence[object]) -> bool:
+    """Whether a term may be chosen next: a main effect, or an interaction with a parent that was (weak heredity)."""
     return term not in chosen and (len(term) == 1 or any(parent in chosen for parent in parents(term)))
 
 

@@ -11,17 +11,17 @@ import numpy as np
 from hati.core import FloatArray
 from hati.stats.contrasts import Term
 from hati.stats.distributions import f_above
-from hati.stats.forward import alike, explained_by_each
+from hati.stats.forward import alike, eligible, explained_by_each
 from hati.stats.least_squares import Index
-from hati.stats.model_terms import ModelTerms, parents
+from hati.stats.model_terms import ModelTerms
 from hati.stats.projection import NOTHING, added_basis, spanned
 
 LEVEL = 0.01
 """The probability, over all runs of a study together, of suspecting one of them."""
-PART = 0.08
-"""No more than this part of the runs is suspect, and at least one may be: more would be what the model lacks."""
+_PART = 0.08
 FEWEST_SUSPECTED, _MOST_RUNS = 12, 512
-"""So many runs are looked at: of fewer nothing is left to compare one with, of more one says little."""
+"""The smallest and the largest study that is looked at: of fewer runs nothing is left to compare one with, of more one
+says little."""
 _MOST_SUSPECT = 12
 _MOST_TERMS = 40
 _LEAST_LEFT = 3
@@ -55,6 +55,11 @@ class _Fit:
     parameters: int
 
 
+def most_suspect(runs: int) -> int:
+    """How many of a study's runs may be suspect, one at least: more would be what the model lacks."""
+    return max(1, int(_PART * runs))
+
+
 def suspect_runs(terms: ModelTerms, values: FloatArray) -> Suspects:
     """The runs that a model with few terms fits only if they have means of their own.
 
@@ -75,7 +80,7 @@ def suspect_runs(terms: ModelTerms, values: FloatArray) -> Suspects:
     total = float(np.sum((values - values.mean()) ** 2))
     if not FEWEST_SUSPECTED <= count <= _MOST_RUNS or total <= 0.0:
         return NO_SUSPECTS
-    most = min(_MOST_SUSPECT, max(1, int(PART * count)))
+    most = min(_MOST_SUSPECT, most_suspect(count))
     proposed = _forward(terms, values, (), own=True).runs[:most]
     fits = [_forward(terms, values, proposed[:number], own=False) for number in range(len(proposed) + 1)]
     best = min(fits, key=lambda fit: _criterion(fit, count, len(terms.columns), _EXACT * total))
@@ -95,7 +100,7 @@ def _forward(terms: ModelTerms, values: FloatArray, given: Sequence[int], *, own
     smallest = _EXACT * float(np.sum((values - values.mean()) ** 2))
     while left > smallest and len(chosen) < _MOST_TERMS and 2 * (parameters + 1) <= count:
         explained, added = explained_by_each(candidates, residual, len(every))
-        open_ = np.array([_eligible(term, chosen) for term in every], dtype=np.bool_) & (added > 0)
+        open_ = np.array([eligible(term, chosen) for term in every], dtype=np.bool_) & (added > 0)
         squares = np.where(open_, explained / np.maximum(added, 1), 0.0)
         free = 1.0 - leverage > NOTHING if own else np.zeros(count, dtype=np.bool_)
         squares = np.concatenate([squares, np.where(free, residual**2 / np.where(free, 1.0 - leverage, 1.0), 0.0)])
@@ -121,10 +126,6 @@ def _forward(terms: ModelTerms, values: FloatArray, given: Sequence[int], *, own
             runs = (*given, *(run for run in chosen if isinstance(run, int)))
             reached = _Fit(kept, runs, left, parameters)
     return reached
-
-
-def _eligible(term: Term, chosen: Sequence[Term | int]) -> bool:
-    return term not in chosen and (len(term) == 1 or any(parent in chosen for parent in parents(term)))
 
 
 def _criterion(fit: _Fit, count: int, terms: int, smallest: float) -> float:

@@ -260,16 +260,17 @@ def _refuse_unfinished(screening: AnyScreening, evidence: Evidence) -> None:
     """
     budget = Budget.parse(json.loads(screening.id.parameters)["budget"])
     if screening.plan(evidence).within(budget.left(evidence)):
-        unmade = _unmade(screening, evidence)
+        unmade, planned = _unmade(screening, evidence), len(screening.due(evidence))
+        what = f"{unmade} of its {planned} planned runs were" if unmade else "runs that follow up what it found were"
         raise InputError(
-            f"{screening.id.key} is unfinished: {unmade} of its {len(screening.tasks)} planned runs were not made",
+            f"{screening.id.key} is unfinished: {what} not made",
             fix="run the same `hati screen` command again to finish it",
         )
 
 
 def _unmade(screening: AnyScreening, evidence: Evidence) -> int:
     made = evidence.stage(_DESIGN).known
-    return sum(task.id not in made for task in screening.tasks)
+    return sum(task.id not in made for task in screening.due(evidence))
 
 
 def _screened(screening: AnyScreening, found: ScreeningConclusion, evidence: Evidence, space: Space) -> Screened:
@@ -300,7 +301,7 @@ def _screened(screening: AnyScreening, found: ScreeningConclusion, evidence: Evi
         typical=typical,
         predicting=found.model.terms if found.by_model else (),
         sizes=tuple(_told(effect, scale, typical) for effect in important),
-        planned=len(screening.tasks),
+        planned=len(screening.due(evidence)),
         failed=found.failed,
         unmade=_unmade(screening, evidence),
     )

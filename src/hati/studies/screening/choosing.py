@@ -45,6 +45,10 @@ def choose_design(space: Space, runs: int, rng: np.random.Generator, most: float
     return choose_optimal(space, runs, rng, most)
 
 
+_SPARE = 3
+"""The runs beside one for each parameter without which no main effect is tested."""
+
+
 def choose_followed(space: Space, runs: int, rng: np.random.Generator) -> AnyChoice:
     """The default design with the runs that are set aside to follow it up.
 
@@ -71,7 +75,8 @@ def with_reruns(choice: AnyChoice, runs: int) -> AnyChoice:
     if isinstance(choice, Choice):
         return replace(choice, again=runs_again(choice.runs, spare))
     again = runs_again(choice.runs, spare // 2 if choice.follow_up else spare)
-    if not again and choice.repetitions == 1 and choice.runs >= FEWEST_SUSPECTED + FRESH:
+    enough = max(FEWEST_SUSPECTED, choice.parameters + _SPARE) + FRESH
+    if not again and choice.repetitions == 1 and choice.runs >= enough:
         return replace(choice, again=FRESH, held_back=FRESH)
     return replace(choice, again=again)
 

@@ -198,7 +198,7 @@ class SuspectRun:
     """A run far from what the others say of its configuration; ``order`` is its place among them, from 0.
 
     ``value`` is its own, ``fresh`` those of the runs that repeat it, and ``used`` what the analysis has: the median
-    where all of these yielded a value, else its own. ``used`` is None where it was not made again.
+    where all of these yielded a value, else its own. ``used`` is None where it was not repeated.
     """
 
     order: int
@@ -210,7 +210,7 @@ class SuspectRun:
 
 @dataclass(frozen=True)
 class RobustFit:
-    """The options that the same analysis shows where suspect runs that were not made again have predicted values.
+    """The options that the same analysis shows where suspect runs that were not repeated have predicted values.
 
     ``added`` are those that the analysis of all runs does not show, ``lost`` those that only that one shows.
     """
@@ -273,7 +273,7 @@ class ScreeningConclusion:
     most influential first; ``important`` those whose main effect is; ``threshold`` is the size of contrast on
     the deciding scale above which an effect is significant; ``missing`` names effects that can no longer be
     estimated; ``done`` and ``failed`` count the runs of the design and of its follow-up, ``follow_up`` how many of them
-    are flips; ``seconds`` is what all runs cost, pilots included. ``suspects`` are the runs that were made again, and
+    are flips; ``seconds`` is what all runs cost, pilots included. ``suspects`` are the runs that were repeated, and
     those that look as if they should be: without these is the ``robust`` fit, None where there are none.
     """
 

@@ -163,12 +163,18 @@ class _Model:
         return _products(self.main(one), self.main(other))
 
     def explained(self, conclusion: ScreeningConclusion, name: str) -> float:
-        """The share of the variance between configurations that one option and its found interactions explain."""
+        """The share of the variance between configurations that one option and its found interactions explain.
+
+        The adjusted coefficient of determination: many columns explain much by chance.
+        """
         pairs = [e.options for e in conclusion.effects if e.shown and len(e.options) == 2 and name in e.options]
         columns = np.hstack([np.ones((len(self.values), 1)), self.main(name), *(self.interaction(*p) for p in pairs)])
         residuals = self.values - columns @ np.linalg.lstsq(columns, self.values, rcond=None)[0]
         total = float(np.sum((self.values - self.values.mean()) ** 2))
-        return 1.0 - float(residuals @ residuals) / total if total > 0.0 else 0.0
+        left = len(self.values) - int(np.linalg.matrix_rank(columns))
+        if total <= 0.0 or left < 1:
+            return 0.0
+        return 1.0 - float(residuals @ residuals) / left / (total / (len(self.values) - 1))
 
     def conditional(self, name: str, given: str, *, found: bool) -> list[ConditionalEffect]:
         """The effects at each setting of the other option; none where the interaction is excluded or not estimable."""

@@ -69,11 +69,12 @@ from hati.studies.screening.suspects import (
     Reruns,
     again_warning,
     is_rerun,
+    repeated,
+    reruns,
     reruns_made,
     robust_fit,
     settled,
     suspected,
-    tried,
     unsettled,
 )
 from hati.studies.screening.tasks import STAGE, design_tasks, tasks_left
@@ -137,7 +138,7 @@ class ModelScreening:
         left = tasks_left(self._first, evidence)
         if left or not evidence.stage(STAGE).done:
             return left
-        again = self._reruns.plan(evidence, self._suspects)
+        again = self._reruns.plan(evidence, self.metric, self._suspects)
         held_back = tasks_left(self._last(evidence), evidence)
         return again or held_back or self._follow_up(evidence).plan(evidence, self._claims)
 
@@ -148,7 +149,7 @@ class ModelScreening:
             MeasurementError: where not one run yielded a value, with the reason of the failures.
         """
         judged = self.judged(evidence)
-        given_up = len(self.tasks) - len(self._first) - len(self._last(evidence))
+        given_up = len(self.tasks) - len(self.due(evidence))
         rows = self._conclusion(judged.found, judged.analysis, evidence.seconds, given_up)
         conclusion = self._with_suspects(with_flips(rows, judged.flips), judged, evidence)
         warned = (*conclusion.warnings, *self._not_followed(conclusion))
@@ -180,7 +181,7 @@ class ModelScreening:
         return Judged(everything, self.analysis(everything), tuple(each for each in told if each is not None))
 
     def measured(self, evidence: Evidence) -> Measured:
-        """The design's runs that yielded a value; in place of those that were made again the median runs.
+        """The design's runs that yielded a value; in place of those that were repeated the median runs.
 
         Raises:
             MeasurementError: where there is none.
@@ -295,9 +296,13 @@ class ModelScreening:
         """The design's runs that are made in any case."""
         return self.tasks[: len(self.tasks) - self.choice.held_back]
 
+    def due(self, evidence: Evidence) -> tuple[Task, ...]:
+        """The design's runs, without those that gave their place to suspect ones."""
+        return (*self._first, *self._last(evidence))
+
     def _last(self, evidence: Evidence) -> tuple[Task, ...]:
         """Those of the others whose place no suspect run takes."""
-        taken = min(self.choice.held_back, sum(is_rerun(run.task) for run in evidence.runs))
+        taken = min(self.choice.held_back, reruns(evidence))
         return self.tasks[len(self._first) : len(self.tasks) - taken]
 
     def _suspects(self, evidence: Evidence) -> tuple[Run, ...]:
@@ -315,10 +320,10 @@ class ModelScreening:
     def _with_suspects(
         self, conclusion: ScreeningConclusion, judged: Judged, evidence: Evidence
     ) -> ScreeningConclusion:
-        """With the runs that were made again, and the robust fit where others should be."""
+        """With the runs that were repeated, and the robust fit where others should be."""
         again = reruns_made(evidence, self.metric, self._rows)
         design = self.measured(evidence)
-        left = unsettled(design, self._suspected(design), tried(evidence))
+        left = unsettled(design, self._suspected(design), repeated(evidence, self.metric))
         if not left.runs:
             return replace(conclusion, suspects=again)
         refuted = {each.option for each in judged.flips if each.refuted}
@@ -327,11 +332,14 @@ class ModelScreening:
             conclusion,
             suspects=(*again, *left.runs),
             robust=robust_fit(conclusion.important, tuple(name for name in robust if name not in refuted)),
-            warnings=(*conclusion.warnings, *again_warning(left.runs, self.remedies)),
+            warnings=(
+                *conclusion.warnings,
+                *again_warning(len(left.runs), self.choice.again - reruns(evidence), self.remedies),
+            ),
         )
 
     def _follow_up(self, evidence: Evidence) -> FollowUp:
-        runs = max(0, self.choice.follow_up - sum(is_rerun(run.task) for run in evidence.runs))
+        runs = max(0, self.choice.follow_up - reruns(evidence))
         return FollowUp(self.id, self.benchmark, self.metric, self.revision, self.space, runs)
 
     def _flips(self, evidence: Evidence, option: str) -> tuple[Flip, ...]:
@@ -363,7 +371,7 @@ class ModelScreening:
         return judge_flips(claim, flips, analysis.readable, expected, noise, self.relevant)
 
     def _with_flips(self, evidence: Evidence) -> Measured:
-        """The runs of the design and of the follow-up that yielded a value, those that were made again settled."""
+        """The runs of the design and of the follow-up that yielded a value, those that were repeated settled."""
         made = dict.fromkeys(
             run.task.configuration for run in evidence.runs if run.task.stage == STAGE or is_flip(run.task)
         )

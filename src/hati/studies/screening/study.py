@@ -49,11 +49,12 @@ from hati.studies.screening.suspects import (
     Reruns,
     again_warning,
     is_rerun,
+    repeated,
+    reruns,
     reruns_made,
     robust_fit,
     settled,
     suspected,
-    tried,
     unsettled,
 )
 from hati.studies.screening.tasks import STAGE, design_tasks, tasks_left
@@ -79,7 +80,7 @@ def study_id(
     """The identity of a screening study, with all that decides its tasks; ``budget`` as it was written.
 
     The metric is not part of it: the same runs measure all metrics of the benchmark. ``planned_for`` is what has to be
-    found, where the design was planned for that; ``recalibrates`` the key of the screening that is made again;
+    found, where the design was planned for that; ``recalibrates`` the key of the screening that is repeated;
     ``fraction`` the regular fraction that was asked for; ``alpha`` the study-wise error.
     """
     parameters = {
@@ -143,12 +144,18 @@ class Screening:
         """All runs of the study in order."""
         return design_tasks(self.id, self.benchmark, self.revision, self.configurations, self.choice.repetitions)
 
+    def due(self, _: Evidence) -> tuple[Task, ...]:
+        """The design's runs: none gives its place to a suspect one."""
+        return self.tasks
+
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left: those of the design, then those that make suspect runs again."""
         left = tasks_left(self.tasks, evidence)
         if left or not evidence.stage(STAGE).done:
             return left
-        return Reruns(self.id, self.benchmark, self.revision, self.choice.again).plan(evidence, self._suspects)
+        return Reruns(self.id, self.benchmark, self.revision, self.choice.again).plan(
+            evidence, self.metric, self._suspects
+        )
 
     def conclude(self, evidence: Evidence) -> ScreeningConclusion:
         """What the runs say, complete or not.
@@ -159,7 +166,7 @@ class Screening:
         found = self._measured(evidence)
         conclusion = self._conclusion(found, self._analysis(found), evidence.seconds)
         again = reruns_made(evidence, self.metric, self._rows)
-        left = unsettled(found, self._suspected(found), tried(evidence))
+        left = unsettled(found, self._suspected(found), repeated(evidence, self.metric))
         if not left.runs:
             return replace(conclusion, suspects=again)
         shown = tuple(
@@ -172,11 +179,14 @@ class Screening:
             conclusion,
             suspects=(*again, *left.runs),
             robust=robust_fit(before, shown),
-            warnings=(*conclusion.warnings, *again_warning(left.runs, self.remedies)),
+            warnings=(
+                *conclusion.warnings,
+                *again_warning(len(left.runs), self.choice.again - reruns(evidence), self.remedies),
+            ),
         )
 
     def _measured(self, evidence: Evidence) -> Measured:
-        """The design's runs that yielded a value; in place of those that were made again the median runs."""
+        """The design's runs that yielded a value; in place of those that were repeated the median runs."""
         made = Evidence(tuple(run for run in evidence.runs if run.task.stage == STAGE or is_rerun(run.task)))
         found = settled(made, self.metric, self._rows)
         if not len(found.values):

@@ -1,14 +1,15 @@
-"""Suspect runs of a design: each is made again twice, and the median used."""
+"""Suspect runs of a design: each is repeated twice, and the median used."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hati.core import Benchmark, Configuration, Evidence, FloatArray, Metric, Plan, Run, StudyId, Task
-from hati.stats import Index, ModelTerms, suspect_runs
+from hati.stats import Index, ModelTerms, most_suspect, suspect_runs
 from hati.studies.screening.conclusion import RobustFit, Scale, SuspectRun
 from hati.studies.screening.follow_up import is_flip
 from hati.studies.screening.measured import Measured, measured
@@ -17,9 +18,7 @@ from hati.studies.screening.tasks import STAGE as DESIGN
 
 STAGE = "again"
 FRESH = 2
-"""So many fresh runs has a suspect one: the median of three is near the two that agree."""
-PART = 0.08
-"""No more than this part of a design's runs is made again, but one may be."""
+"""The fresh runs of a suspect one: the median of three is near the two that agree."""
 
 RunKey = tuple[Configuration, int]
 """A run of a design: its configuration and its repetition."""
@@ -27,7 +26,7 @@ RunKey = tuple[Configuration, int]
 
 def runs_again(runs: int, spare: int) -> int:
     """How many of the spare runs are for suspect ones among so many; a whole number of pairs."""
-    return FRESH * min(max(1, int(PART * runs)), spare // FRESH)
+    return FRESH * min(most_suspect(runs), spare // FRESH)
 
 
 @dataclass(frozen=True)
@@ -42,19 +41,20 @@ class Reruns:
     revision: str
     runs: int
 
-    def plan(self, evidence: Evidence, suspects: Callable[[Evidence], tuple[Run, ...]]) -> Plan:
+    def plan(self, evidence: Evidence, metric: Metric, suspects: Callable[[Evidence], tuple[Run, ...]]) -> Plan:
         """The fresh runs of the most suspect run that has none yet; ``suspects`` of the design's rows if needed.
 
         One at a time, since its median may clear the others; so it does not matter where a campaign is interrupted.
         None where a median is suspect still: the value was true, and the model lacks something.
         """
-        left = self.runs - sum(is_rerun(run.task) for run in evidence.runs)
+        left = self.runs - reruns(evidence)
         if left < 1:
             return Plan()
-        found, known = [_key(run.task) for run in suspects(evidence)], tried(evidence)
-        if not found or any(key in known for key in found):
+        found, known = [_key(run.task) for run in suspects(evidence)], repeated(evidence, metric)
+        if any(key in known for key in found):
             return Plan()
-        return Plan(tuple(task for task in self._tasks(*found[0]) if task.id not in evidence.known)).at_most(left)
+        unmade = (tuple(task for task in self._tasks(*key) if task.id not in evidence.known) for key in found)
+        return Plan(next(filter(None, unmade), ())).at_most(left)
 
     def _tasks(self, configuration: Configuration, repetition: int) -> tuple[Task, ...]:
         return tuple(
@@ -71,13 +71,18 @@ class Reruns:
         )
 
 
+def reruns(evidence: Evidence) -> int:
+    """The number of fresh runs that were made."""
+    return sum(is_rerun(run.task) for run in evidence.runs)
+
+
 def is_rerun(task: Task) -> bool:
-    """Whether a task makes a suspect run again."""
+    """Whether a task repeats a suspect run."""
     return task.stage == STAGE
 
 
 def settled(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, int]) -> Measured:
-    """The runs of a design, and of its follow-up, as ``measured``; in place of each that was made again the median run.
+    """The runs of a design, and of its follow-up, as ``measured``; in place of each that was repeated the median run.
 
     A run of which only one fresh one has a value stays as it is.
     """
@@ -94,14 +99,13 @@ def settled(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, int
         own,
         values=found.values[used],
         machines=found.machines[used],
-        order=found.order[used],
         runs=tuple(found.runs[place] for place in used),
         samples=tuple(found.samples[place] for place in used),
     )
 
 
 def reruns_made(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, int]) -> tuple[SuspectRun, ...]:
-    """The runs that were made again, each with its fresh values, in the order in which they were suspected."""
+    """The runs that were repeated, each with its fresh values, in the order in which they were suspected."""
     again = Evidence(tuple(run for run in evidence.runs if run.task.stage in (DESIGN, STAGE)))
     found = measured(again, metric, rows)
     first = {_key(run.task): place for place, run in enumerate(found.runs) if not is_rerun(run.task)}
@@ -114,14 +118,14 @@ def reruns_made(evidence: Evidence, metric: Metric, rows: Mapping[Configuration,
             float(found.values[_median(found, first[key], {key: places})]),
         )
         for key, places in _groups(found).items()
-        if key in first
+        if key in first and len(places) == FRESH
     )
 
 
-def tried(evidence: Evidence) -> frozenset[RunKey]:
-    """The runs that have all their fresh runs, whether these worked or not."""
-    keys = [_original(run.task) for run in evidence.runs if is_rerun(run.task)]
-    return frozenset(key for key in keys if keys.count(key) == FRESH)
+def repeated(evidence: Evidence, metric: Metric) -> frozenset[RunKey]:
+    """The runs all of whose fresh runs yielded a value."""
+    worked = (run.task for run in evidence.runs if is_rerun(run.task) and run.of(metric.name) is not None)
+    return frozenset(key for key, count in Counter(map(_original, worked)).items() if count == FRESH)
 
 
 def suspected(terms: ModelTerms, values: FloatArray, scale: Scale) -> tuple[Index, FloatArray]:
@@ -140,7 +144,7 @@ def suspected(terms: ModelTerms, values: FloatArray, scale: Scale) -> tuple[Inde
 
 @dataclass(frozen=True, eq=False)
 class Unsettled:
-    """The suspect ``runs`` that were not made again, and what the others predict for each, by its task's id."""
+    """The suspect ``runs`` that were not repeated, and what the others predict for each, by its task's id."""
 
     runs: tuple[SuspectRun, ...]
     predicted: Mapping[str, float]
@@ -152,7 +156,7 @@ class Unsettled:
 
 
 def unsettled(found: Measured, suspects: tuple[Index, FloatArray], known: frozenset[RunKey]) -> Unsettled:
-    """What is left of the suspects of a design without those that were made again."""
+    """What is left of the suspects of a design without those that were repeated."""
     places, predicted = suspects
     left = [int(place) for place in places if _key(found.runs[place].task) not in known]
     return Unsettled(
@@ -170,13 +174,12 @@ def robust_fit(shown: tuple[str, ...], robust: tuple[str, ...]) -> RobustFit:
     return RobustFit(robust, added, tuple(name for name in shown if name not in robust))
 
 
-def again_warning(suspects: tuple[SuspectRun, ...], remedies: Remedies) -> Iterator[str]:
-    """That suspect runs were not made again, where that was possible."""
-    left = sum(each.used is None for each in suspects)
-    if left and remedies.rest:
+def again_warning(left: int, spare: int, remedies: Remedies) -> Iterator[str]:
+    """That suspect runs were not repeated, where more runs than the spare ones would have served."""
+    if left and spare < FRESH and remedies.rest:
         yield (
-            f"{left} suspect {'run was' if left == 1 else 'runs were'} not made again, for want of runs; "
-            f"--fresh with a budget of {FRESH * left} runs more sets some aside"
+            f"the budget left no runs to repeat {left} suspect {'run' if left == 1 else 'runs'}; "
+            f"--fresh with {FRESH * left} runs more in the budget keeps some for that"
         )
 
 
