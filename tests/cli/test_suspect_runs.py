@@ -57,9 +57,7 @@ def written(folder: Path, far_off: int) -> Path:
     [("--budget", "48"), ("--budget", "34", "--runs", "32"), ("--budget", "32")],
     ids=["default", "asked", "small"],
 )
-def test_a_run_that_is_far_off_is_repeated_and_named(
-    hati_here: Hati, tmp_path: Path, design: tuple[str, ...]
-) -> None:
+def test_a_run_that_is_far_off_is_repeated_and_named(hati_here: Hati, tmp_path: Path, design: tuple[str, ...]) -> None:
     folder = written(tmp_path, far_off=9)
     done = hati_here("screen", ".", *design, "--seed", "1", "--format", "json", folder=folder)
     assert done.status == 0, done.err
