@@ -85,6 +85,13 @@ def test_the_title_says_what_is_known(name: str, verdict: str) -> None:
     assert gate_tables(GATES[name]())[0].title.partition(": ")[2] == verdict
 
 
+def test_what_looks_changed_at_the_end_is_in_the_answer_with_its_size() -> None:
+    found = replace(gate(row(Verdict.INCONCLUSIVE)), suspected=("latency of main",), confirmed=2)
+    assert gate_answer(Ruling(found)).startswith("not decided: latency of main; looks changed: latency of main ")
+    notes = " ".join(note for table in gate_tables(Ruling(found)) for note in table.notes)
+    assert "Looks changed, which 2 rounds of fresh runs could not confirm before the end: latency of main." in notes
+
+
 def test_one_round_is_no_plural() -> None:
     found = replace(gate(row(Verdict.INCONCLUSIVE)), explored=1)
     assert any(note.startswith("1 round explored") for note in gate_tables(Ruling(found))[0].notes)

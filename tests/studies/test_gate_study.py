@@ -25,7 +25,7 @@ from hati.core import (
     Task,
 )
 from hati.studies.comparison import AUTO, MEDIAN, Basis, Question, StatisticChoice, StatisticChoices, Verdict
-from hati.studies.gate import Cell, Gate, GateConclusion, gate_id
+from hati.studies.gate import Cell, Gate, GateConclusion, gate_id, runs_to_decide
 from hati.studies.gate.rounds import Stage
 from hati.testing import FakeEngine, MemoryStore
 
@@ -227,7 +227,22 @@ def test_a_suspicion_without_fresh_rounds_has_no_p_value() -> None:
     exploring = Evidence(tuple(run for run in evidence.runs if run.task.stage in sides))
     early = study.conclude(exploring).rows[0].change
     assert (early.verdict, early.p_value, early.q_value) == (Verdict.INCONCLUSIVE, None, None)
+    assert (study.conclude(exploring).suspected, study.conclude(exploring).unconfirmed) == (("time of main",), ())
+    assert (found.suspected, found.unconfirmed) == ((), ())
     late = found.rows[0].change
     assert late.verdict is Verdict.SLOWER
     assert late.q_value is not None
     assert late.q_value <= found.question.alpha
+
+
+def test_a_change_among_more_questions_takes_more_runs_to_decide() -> None:
+    asked = Question()
+    several = Benchmark("main", ("true",), Reader(ReaderKind.HATI), tuple(Metric(f"m{i}", "s") for i in range(4)))
+    needed = runs_to_decide(asked, 4)
+    cells = (Cell(several, Configuration()),)
+
+    def slower(task: Task) -> dict[str, list[float]]:
+        return {metric.name: [2.0 if task.revision == "new" else 1.0] for metric in several.metrics}
+
+    assert made(gate(cells, needed), slower)[0].verdict is Verdict.SLOWER
+    assert made(gate(cells, runs_to_decide(asked, 1)), slower)[0].verdict is Verdict.INCONCLUSIVE

@@ -36,6 +36,7 @@ def gate_json(ruling: Ruling) -> dict[str, Plain]:
         "findings": [report_json(one) for one in ruling.reports],
         "broken": [_broken_json(each) for each in found.broken],
         "unconfirmed": list(found.unconfirmed),
+        "suspected": list(found.suspected),
         "rounds": {"explored": found.explored, "confirmed": found.confirmed},
         "runs": {"done": found.done, "failed": found.failed},
         "seconds": found.seconds,
@@ -218,6 +219,9 @@ def _notes(found: GateConclusion) -> list[str]:
     notes += [_undecided(row) for row in undecided[:_MOST]]
     if found.unconfirmed:
         notes.append(f"Looked changed, and was not confirmed by fresh runs: {', '.join(found.unconfirmed)}.")
+    if found.suspected:
+        fresh = f"{counted(found.confirmed, 'round')} of fresh runs" if found.confirmed else "no fresh runs"
+        notes.append(f"Looks changed, which {fresh} could not confirm before the end: {', '.join(found.suspected)}.")
     if found.failed:
         notes.append(f"{found.failed} of {found.done + found.failed} runs failed.")
     return notes

@@ -46,7 +46,9 @@ def _worst(ruling: Ruling) -> str:
         return f"slower: {_largest(found, ruling.slower)}"
     if ruling.verdict is Verdict.INCONCLUSIVE:
         left = [row for row in found.rows if row.change.verdict is Verdict.INCONCLUSIVE]
-        return f"not decided: {_named(left[0]) if len(left) == 1 else f'{len(left)} of {len(found.rows)} comparisons'}"
+        which = _named(left[0]) if len(left) == 1 else f"{len(left)} of {len(found.rows)} comparisons"
+        looking = [row for row in _all_rows(found) if _named(row) in found.suspected]
+        return f"not decided: {which}{f'; looks changed: {_largest(found, looking)}' if looking else ''}"
     if ruling.verdict is Verdict.FASTER:
         return f"faster: {_largest(found, [row for row in _all_rows(found) if row.change.verdict is Verdict.FASTER])}"
     return "nothing else changed" if ruling.known_slower else f"the same, within {percent(found.question.margin)}"

@@ -52,6 +52,11 @@ def affordable(place: Workplace, benchmark: str | None, budget: Budget, rounds: 
     return int(min(REPRESENTATIVES, most))
 
 
+def questions(place: Workplace, benchmark: str | None) -> int:
+    """How many comparisons there are of as many strata as there may be: each metric in each, and over all of them."""
+    return sum(len(each.metrics) for each in _benchmarks(place, benchmark)) * (1 + REPRESENTATIVES // 2)
+
+
 def _benchmarks(place: Workplace, name: str | None) -> tuple[Benchmark, ...]:
     project = place.project
     if name is None and project.benchmarks:
@@ -97,7 +102,7 @@ def _known(place: Workplace, space: Space, benchmark: Benchmark, most: int, now:
         derived = _derived_suite(space, known, most)
         if derived is None:
             return None
-        suite, source = derived, _sources(known)
+        suite, source = derived, _sources(known) + _within(known, derived.options)
     cells = [
         Cell(benchmark, configuration, suite.strata[owner].setting, float(weight))
         for configuration, owner, weight in zip(suite.configurations, suite.owners, suite.weights, strict=True)
@@ -108,7 +113,15 @@ def _known(place: Workplace, space: Space, benchmark: Benchmark, most: int, now:
 def _sources(known: list[Entry[ImportantOptions]]) -> str:
     studies = dict.fromkeys(one.source for one in known)
     which = "important options" if any(one.value.options for one in known) else "the leading option, not important,"
-    return f"{which} from {'; '.join(studies)}"
+    metrics = f" for {', '.join(one.value.metric for one in known)}" if len(known) > 1 else ""
+    return f"{which}{metrics} from {'; '.join(studies)}"
+
+
+def _within(known: list[Entry[ImportantOptions]], options: tuple[str, ...]) -> str:
+    """The important options for which there are too few configurations, in words."""
+    others = dict.fromkeys(name for one in known for name in one.value.options if name not in options)
+    verb = "varies" if len(others) == 1 else "vary"
+    return f"; {', '.join(others)} {verb} within these" if others else ""
 
 
 def _derived_suite(space: Space, known: list[Entry[ImportantOptions]], most: int) -> Suite | None:

@@ -13,7 +13,7 @@ from hati.studies.gate import Cell, Gate, GateConclusion, gate_id, runs_to_decid
 from hati.studies.screening.wording import counted
 from hati.subject import Revisions
 from hati.wiring.campaigns import campaign_of
-from hati.wiring.cells import affordable, representatives
+from hati.wiring.cells import affordable, questions, representatives
 from hati.wiring.references import reference_of
 from hati.wiring.rehearsal import Rehearsal, estimate_all
 from hati.wiring.statistics import keep_statistics, statistics_of
@@ -82,9 +82,8 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Prep
     revision = revisions.find(request.revision)
     reference = _reference(place, revisions, revision, request.reference)
     given = request.budget or place.project.check.budget
-    most = affordable(
-        place, request.benchmark, Budget.parse(given) if given else Budget(), runs_to_decide(request.question)
-    )
+    runs = runs_to_decide(request.question, questions(place, request.benchmark))
+    most = affordable(place, request.benchmark, Budget.parse(given) if given else Budget(), runs)
     chosen = representatives(place, request.benchmark, most)
     cells = chosen.cells
     budget = Budget.parse(given or str(ROUNDS * 2 * len(cells)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from hati.core import Configuration, MeasurementError, Revision, Run, usage
 from hati.harness import disturbances
-from hati.studies.comparison import Change, Comparison, Side, ratio_of
+from hati.studies.comparison import Change, Comparison, Side, Verdict, ratio_of
 from hati.studies.failures import nothing_measured
 from hati.studies.gate.carriers import Carrier, carriers
 from hati.studies.gate.cells import Cell, Group
@@ -32,6 +32,7 @@ def conclude(found: Judgement, study: str, reference: Revision, revision: Revisi
     told = [(group, row) for group in found.groups if (row := _row(found, group, reference, revision)) is not None]
     if not told and not any(each.alone and each.revision == revision for each in broken):
         raise _nothing_to_compare(broken, reference)
+    suspected = [(group, row) for group, row in told if group in found.suspected]
     return GateConclusion(
         study=study,
         reference=reference,
@@ -43,7 +44,8 @@ def conclude(found: Judgement, study: str, reference: Revision, revision: Revisi
         broken=broken,
         explored=_rounds(found, Stage.EXPLORING),
         confirmed=_rounds(found, Stage.CONFIRMING),
-        unconfirmed=tuple(_name(group) for group, row in told if group in found.suspected and not row.change.told),
+        unconfirmed=tuple(_name(group) for group, row in suspected if row.change.verdict is Verdict.SAME),
+        suspected=tuple(_name(group) for group, row in suspected if row.change.verdict is Verdict.INCONCLUSIVE),
         done=len(evidence.done),
         failed=len(evidence.failed),
         seconds=evidence.seconds,

@@ -34,7 +34,8 @@ class GateConclusion:
     """The comparison of each benchmark and metric over all configurations, and of each stratum where there are several.
 
     ``carriers`` are the options on whose settings changes depend; ``explored`` and ``confirmed`` count rounds;
-    ``unconfirmed`` names what looked changed and was not so on fresh runs. ``coverage`` says of each benchmark what was
+    ``unconfirmed`` names what looked changed and was not so on fresh runs, ``suspected`` what looks changed and is not
+    decided yet. ``coverage`` says of each benchmark what was
     measured of its space.
     """
 
@@ -54,6 +55,7 @@ class GateConclusion:
     seconds: float
     warnings: tuple[str, ...]
     coverage: tuple[Coverage, ...] = ()
+    suspected: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

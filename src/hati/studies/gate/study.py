@@ -39,9 +39,13 @@ def gate_id(
     return StudyId.of("gate", parameters, seed, machine)
 
 
-def runs_to_decide(question: Question) -> int:
-    """The runs of a configuration after which a change can be found and confirmed at the earliest."""
-    return 2 * _SIDES * RULE.fewest(math.sqrt(question.alpha))
+def runs_to_decide(question: Question, questions: int) -> int:
+    """The runs of a configuration after which a change is found among the questions, and confirmed, at the earliest.
+
+    What is suspected is asked again alone.
+    """
+    level = math.sqrt(question.alpha)
+    return _SIDES * (RULE.fewest(level / questions) + RULE.fewest(level))
 
 
 @dataclass(frozen=True)
