@@ -100,6 +100,15 @@ def test_the_known_screening_is_continued_and_every_setting_has_a_confirmed_gain
     )
 
 
+def test_a_screening_of_another_revision_is_named_beside_what_was_measured_now(hati_here: Hati, server: Path) -> None:
+    assert hati_here("screen", ".", "--metric", "tps", "--budget", "64").status == 0
+    (server / "server.py").write_text(SERVER + "# another revision\n")
+    done = hati_here(*RECOMMEND)
+    assert done.status == 0, done.err
+    (said,) = (text for text in done.json["recommendation"]["warnings"] if "another revision" in text)
+    assert said.startswith("the screening is of another revision (")
+
+
 def test_what_is_ruled_out_is_not_recommended(hati_here: Hati, server: Path) -> None:
     restrict(server, "fsync", "recommend = false")
     restrict(server, "buffers", 'recommend = ["off"]')

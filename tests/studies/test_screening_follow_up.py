@@ -134,6 +134,9 @@ def test_the_most_doubtful_are_flipped_where_there_are_more_than_the_runs_suffic
     made = study(space(8))
     runs = measure(made, value(lambda c, _: 1.0 * on(c, "a") + 0.1 * on(c, "b") + 0.6 * on(c, "c"))).runs
     assert {run.task.stage for run in runs if is_flip(run.task)} == {"follow-up b"}
+    table = follow_up_table(made.conclude(Evidence(runs)))
+    assert table is not None
+    assert table.notes[-1] == "Not flipped, as the runs kept for this did not suffice: a, c."
 
 
 def test_an_option_that_acts_with_another_alone_is_not_refuted() -> None:

@@ -71,6 +71,10 @@ class TestOutcomes:
         assert run.resources is not None
         assert run.observations == ()
 
+    def test_a_hint_at_the_usage_is_no_reason(self, measure: Measure) -> None:
+        run = measure(*sh("echo \"xz: unrecognized option '--riscv'\" >&2; echo \"xz: Try 'xz --help'.\" >&2; exit 1"))
+        assert run.detail == "the command ended with exit status 1: xz: unrecognized option '--riscv'"
+
     def test_a_signal_is_named(self, measure: Measure) -> None:
         run = measure(*sh("kill -ABRT $$"))
         assert (run.outcome, run.exit, run.detail) == (Outcome.FAILED, -6, "the command ended with signal SIGABRT")

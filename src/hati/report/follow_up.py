@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hati.core import setting_text
-from hati.report.counts import counted
+from hati.report.counts import counted, first_named
 from hati.report.plain import Plain
 from hati.report.quantities import change_number
 from hati.report.table import Align, Column, Shown, Table
@@ -28,6 +28,10 @@ def follow_up_table(conclusion: ScreeningConclusion) -> Table | None:
         for each in found
         if each.depends_on
     ]
+    flipped = {each.option for each in found}
+    others = [name for name in conclusion.important if name not in flipped]
+    if others:
+        notes.append(f"Not flipped, as the runs kept for this did not suffice: {first_named(others)}.")
     right = Align.RIGHT
     return Table(
         f"Follow-up of effects on {conclusion.metric.name}",

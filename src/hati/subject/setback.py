@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import signal
 
 from hati.core import Outcome
 from hati.subject.programs import Ending, Program
 
 _ENOUGH = 200
+_HINT = re.compile(r"^usage:|--help\b|for more information", re.IGNORECASE)
 
 
 class Setback(Exception):  # noqa: N818 - it ends a run, not the program: the run is recorded with it
@@ -35,9 +37,10 @@ def failure(what: str, program: Program, ending: Ending, why: str = "") -> str:
 
 
 def last_line(ending: Ending) -> str:
-    """The last line of what a program printed, to be put behind a message."""
+    """The last line of what a program printed that is no hint at its usage, to be put behind a message."""
     lines = [line.strip() for line in ending.output.splitlines() if line.strip()]
-    return f": {lines[-1][:_ENOUGH]}" if lines else ""
+    said = [line for line in lines if not _HINT.search(line)] or lines
+    return f": {said[-1][:_ENOUGH]}" if said else ""
 
 
 def _status(status: int | None) -> str:

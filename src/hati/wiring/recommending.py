@@ -262,6 +262,7 @@ def _study(
         looked_up=math.isfinite(place.repetitions),
         relevant=request.relevant,
         keep=request.keep,
+        screened_revision=known.study.revision,
     )
 
 

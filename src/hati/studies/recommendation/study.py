@@ -54,6 +54,7 @@ _FOLLOW_UP_BLOCKS = (4, 10)
 _CLEARLY = 0.98
 _SHORTFALL = 0.5
 _NO_ERROR_LEFT = 1e-9
+_SHORT = 12
 _SELECTED = 0.9
 """A candidate is selected by its gain in the follow-up at this one-sided confidence; the selected are confirmed."""
 
@@ -101,6 +102,7 @@ class Recommendation:
 
     ``metrics`` has the one that was asked for first. ``looked_up`` says that runs come from a table that has them once.
     ``relevant`` is the fraction below which a gain does not matter; ``keep`` are rules that have to be shown too.
+    ``screened_revision`` is that of the screening.
     """
 
     id: StudyId
@@ -114,6 +116,7 @@ class Recommendation:
     looked_up: bool
     relevant: float = 0.0
     keep: tuple[KeepRule, ...] = ()
+    screened_revision: str = ""
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks left of the first round that is not complete; no more than five before a run has worked."""
@@ -439,6 +442,11 @@ class Recommendation:
 
     def _warnings(self, last: list[Round]) -> tuple[str, ...]:
         told = []
+        if self.screened_revision not in {"", self.revision}:
+            told.append(
+                f"the screening is of another revision ({self.screened_revision[:_SHORT]}), and its effects may have "
+                f"changed since; what is compared with the default was measured at this one ({self.revision[:_SHORT]})"
+            )
         if self.wanted.baseline != self.space.default:
             told.append(
                 "the default configuration cannot be run: the comparison is with the one that differs least from it"
