@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import median_filter
 
 from hati.core import FloatArray
 from hati.stats.resolution import resolution
+from hati.stats.running_median import running_median
 
 REGAINED = 3
 """A level that was left and regained so often recurs: more of the same is to be expected."""
@@ -49,7 +49,7 @@ def alternation(values: FloatArray) -> Alternation | None:
     Args:
         values: shape (n,), in the order of time.
     """
-    smooth = median_filter(values, 5, mode="nearest")
+    smooth = running_median(values, 5)
     least = 0.5 * resolution(values)
     if least == 0.0:
         return None

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import median_filter
 
 from hati.core import FloatArray
 from hati.stats.distributions import normal_quantile, t_quantile, t_two_sided
 from hati.stats.least_squares import Index
 from hati.stats.power import POWER
 from hati.stats.resolution import spread_over_ticks
+from hati.stats.running_median import running_median
 
 UNCONFIRMED = 3
 """Positions that a level has at least where they have a single run each: fewer are outliers."""
@@ -101,7 +101,7 @@ def spread_freedom(differences: int) -> float:
 
 def clipped_around_neighbours(values: FloatArray, deviation: float) -> FloatArray:
     """The values, shape (n,), clipped to 2.5 of these deviations around the medians of five successive ones."""
-    middle = median_filter(values, 5, mode="nearest")
+    middle = running_median(values, 5)
     reach = 2.5 * deviation
     return np.asarray(middle + np.clip(values - middle, -reach, reach))
 

@@ -8,9 +8,9 @@ from functools import lru_cache
 from itertools import product
 
 import numpy as np
-from scipy.ndimage import median_filter
 
 from hati.core import FloatArray
+from hati.stats.running_median import running_median
 
 WANDERING = (
     (0.0, 0.0),
@@ -55,7 +55,7 @@ def without_bursts(values: FloatArray) -> FloatArray:
     A step stays as it is; a burst of outliers, up to seven values of which return, goes like a single one
     (Hampel's identifier).
     """
-    middle = median_filter(values, _WINDOW, mode="nearest")
+    middle = running_median(values, _WINDOW)
     apart = np.abs(values - middle)
     reach = _REACH * _MAD * float(np.median(apart))
     return np.where(apart <= reach, values, middle) if reach > 0.0 else values
