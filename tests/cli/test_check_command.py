@@ -112,6 +112,24 @@ def test_a_check_that_was_killed_before_its_findings_were_told_is_only_concluded
         assert [one["news"] for one in again.json["findings"]] == [False] * status
 
 
+def test_a_check_whose_budget_is_spent_says_that_a_larger_one_goes_on(
+    tmp_path: Path, hati_here: Hati, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_anything: object) -> None:
+        raise KeyboardInterrupt
+
+    made = evolving(tmp_path)
+    made.commit()
+    made.commit()
+    words = ("check", "HEAD", "--reference", "HEAD~1", "--budget", "12")
+    with monkeypatch.context() as patch:
+        patch.setattr("hati.wiring.finding.events_of", killed)
+        assert hati_here(*words).status == 130
+    spent = hati_here(*words)
+    assert spent.status == 3
+    assert "the budget is spent, and a larger one goes on; nothing is measured" in spent.err
+
+
 @pytest.mark.parametrize(("base", "verdict", "status"), [(1_300_000, "slower", 1), (1_000_000, "the same", 2)])
 def test_a_report_that_cannot_be_written_hides_nothing(
     tmp_path: Path, hati_here: Hati, base: int, verdict: str, status: int

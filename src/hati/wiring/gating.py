@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, MeasurementError, Plan, Revision, StudyId
@@ -105,7 +105,10 @@ def gate(prepared: PreparedGate, announce: Announce = mute, observe: Observer = 
     """
     place, study = prepared.place, prepared.study
     if prepared.finished:
-        announce(f"all runs of {study.revision} against {study.reference} are there: nothing is measured")
+        evidence = prepared.evidence()
+        spent = bool(replace(study, budget=Budget()).plan(evidence))
+        why = "the budget is spent, and a larger one goes on" if spent else "all runs are there"
+        announce(f"{study.revision} against {study.reference}: {why}; nothing is measured")
         return study.conclude(prepared.evidence())
     benchmarks = _benchmarks(study.cells)
     metrics = tuple({metric.name: metric for benchmark in benchmarks for metric in benchmark.metrics}.values())

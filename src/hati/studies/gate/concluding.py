@@ -171,8 +171,8 @@ def _made(found: Judgement, cell: Cell, revision: Revision) -> list[Run]:
 
 
 def _rounds(found: Judgement, stage: Stage) -> int:
-    pairs = pairs_of(found.evidence, found.cells, stage)
-    return len({number for number, _ in pairs})
+    """Those that are complete for any group."""
+    return max((len(found.series(group, stage)) for group in found.groups), default=0)
 
 
 def _name(group: Group) -> str:

@@ -158,4 +158,5 @@ def _unused(repetitions: Set[int]) -> Iterator[int]:
 def _reason(failed: Sequence[Run]) -> str:
     if not failed:
         return "the budget was spent before the first run"
-    return f"all {len(failed)} runs failed, the last because: {failed[-1].detail}"
+    which = "the only run failed" if len(failed) == 1 else f"all {len(failed)} runs failed, the last"
+    return f"{which} because: {failed[-1].detail}"
