@@ -86,12 +86,13 @@ def test_nobody_reading_on_changes_neither_the_status_nor_the_reports(tmp_path: 
     assert (found["state"], found["news"]) == ("new", True)
 
 
+def killed(*_anything: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_a_check_that_was_killed_before_its_findings_were_told_is_only_concluded(
     tmp_path: Path, hati_here: Hati, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(*_anything: object) -> None:
-        raise KeyboardInterrupt
-
     made = evolving(tmp_path)
     made.commit()
     made.commit(base=1_300_000)
@@ -115,9 +116,6 @@ def test_a_check_that_was_killed_before_its_findings_were_told_is_only_concluded
 def test_a_check_whose_budget_is_spent_says_that_a_larger_one_goes_on(
     tmp_path: Path, hati_here: Hati, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(*_anything: object) -> None:
-        raise KeyboardInterrupt
-
     made = evolving(tmp_path)
     made.commit()
     made.commit()

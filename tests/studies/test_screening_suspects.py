@@ -14,6 +14,7 @@ from simulated_subject import BENCHMARK, LATENCY, space
 from hati.core import Evidence, StudyId, Task, generator
 from hati.space import Option, Space
 from hati.studies.screening import (
+    AnyChoice,
     AnyScreening,
     FractionRequest,
     ModelChoice,
@@ -34,7 +35,7 @@ def small(again: int = 2) -> AnyScreening:
     return study(replace(choose_followed(space(8), 32, generator(1, "design")), again=again, held_back=again))
 
 
-def study(choice: object) -> AnyScreening:
+def study(choice: AnyChoice) -> AnyScreening:
     return screening(
         study=StudyId.of("screening", {}, 1, "fake"),
         subject="s",
@@ -42,7 +43,7 @@ def study(choice: object) -> AnyScreening:
         metric=LATENCY,
         revision="1",
         space=space(8),
-        choice=choice,  # type: ignore[arg-type]
+        choice=choice,
     )
 
 

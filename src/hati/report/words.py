@@ -53,8 +53,8 @@ def step(option: OptionSummary) -> str:
 
 def answer(conclusion: ScreeningConclusion) -> str:
     """The study's question answered in a sentence or two, with what flips refute, and suspect and lost runs."""
-    told = _effects_answer, refuted_sentence, suspects_sentence, losses
-    return " ".join(filter(None, (each(conclusion) for each in told)))
+    sentences = _effects_answer, refuted_sentence, suspects_sentence, losses
+    return " ".join(filter(None, (sentence(conclusion) for sentence in sentences)))
 
 
 def losses(conclusion: ScreeningConclusion) -> str:

@@ -37,7 +37,7 @@ def failure(what: str, program: Program, ending: Ending, why: str = "") -> str:
 
 
 def last_line(ending: Ending) -> str:
-    """The last line of what a program printed that is no hint at its usage, to be put behind a message."""
+    """The last line that a program printed, other than hints at its usage, to be put behind a message."""
     lines = [line.strip() for line in ending.output.splitlines() if line.strip()]
     said = [line for line in lines if not _HINT.search(line)] or lines
     return f": {said[-1][:_ENOUGH]}" if said else ""

@@ -66,7 +66,7 @@ def choose_followed(space: Space, runs: int, rng: np.random.Generator) -> AnyCho
 
 
 def with_reruns(choice: AnyChoice, runs: int) -> AnyChoice:
-    """The choice with what suspect runs may take of so many: what the design leaves, and half of a follow-up's.
+    """The choice with the part of ``runs`` for suspect ones: what the design leaves, and half of a follow-up's.
 
     Where nothing is left, the last runs of a design that is judged by a model are held back for one suspect run: on
     clean data they are made after all, and nothing is lost.

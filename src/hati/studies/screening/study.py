@@ -149,7 +149,7 @@ class Screening:
         return self.tasks
 
     def plan(self, evidence: Evidence) -> Plan:
-        """The tasks that are left: those of the design, then those that make suspect runs again."""
+        """The tasks that are left: those of the design, then those that repeat suspect runs."""
         left = tasks_left(self.tasks, evidence)
         if left or not evidence.stage(STAGE).done:
             return left

@@ -25,7 +25,7 @@ RunKey = tuple[Configuration, int]
 
 
 def runs_again(runs: int, spare: int) -> int:
-    """How many of the spare runs are for suspect ones among so many; a whole number of pairs."""
+    """The number of spare runs that are for the suspect ones of a design; a whole number of pairs."""
     return FRESH * min(most_suspect(runs), spare // FRESH)
 
 

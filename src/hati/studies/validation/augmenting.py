@@ -133,10 +133,10 @@ class Augmenting(ValidationBase):
             runs_needed=None if settled else self._needed(told, runs),
         )
 
-    def _needed(self, told: Sequence[Assumption], runs: Runs) -> int | None:
+    def _needed(self, assumptions: Sequence[Assumption], runs: Runs) -> int | None:
         """About how many runs to add would decide on every effect that is undecided; None where that is unknown."""
         tests = term_tests(self.terms.known, runs)
-        doubtful = [self.term(each.effect) for each in told if each.effect and each.result is Result.UNDECIDED]
+        doubtful = [self.term(each.effect) for each in assumptions if each.effect and each.result is Result.UNDECIDED]
         if not all(term in tests for term in doubtful):
             return self.terms.wanted_needed if self.terms.order < self.terms.wanted else None
         contrasts = [tests[term].contrast for term in doubtful]

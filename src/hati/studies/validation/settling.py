@@ -129,7 +129,7 @@ def _would_decide(needed: int | None) -> str:
 
 
 def runs_needed(contrasts: Sequence[Contrast], runs: int, relevant: float, family: int) -> int | None:
-    """About how many runs settle each of the contrasts that ``runs`` like them told; None where that is unknown.
+    """The number of runs that settle all contrasts estimated from ``runs`` like them; None where that is unknown.
 
     They are judged among a ``family`` of effects.
     """
