@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -62,7 +63,11 @@ def test_two_benchmarks_are_measured_until_it_is_decided(hati: Hati, tiny: Path)
     assert "10 runs done, 0 failed" in done.out
     again = hati("compare", "old", "new", "--alpha", "0.1", "--format", "junit", "--output", "found.xml")
     assert "was measured before; --fresh measures again" in again.err
-    assert '<failure message="slower: ' in (tiny / "found.xml").read_text()
+    written = (tiny / "found.xml").read_text()
+    assert '<failure message="slower: ' in written
+    suite = ET.fromstring(written)
+    taken = sum(run["took"] for run in hati("runs", "--format", "json").json)
+    assert float(suite.get("time", "0")) == pytest.approx(taken, abs=0.002)
 
 
 def test_json_has_what_a_comparison_of_files_has_and_how_it_was_measured(hati: Hati, tiny: Path) -> None:

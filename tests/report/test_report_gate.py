@@ -8,9 +8,11 @@ import pytest
 from example_gates import GATES, gate, report, row
 
 from hati.cli.check import _status
+from hati.core import Configuration
 from hati.report import gate_answer, gate_cases, gate_json, gate_table, gate_tables
-from hati.studies.comparison import Verdict
+from hati.studies.comparison import Comparison, Verdict
 from hati.studies.findings import Ruling
+from hati.studies.gate.conclusion import StratumChange
 
 STATUS = {
     "same": 0,
@@ -116,3 +118,17 @@ def test_the_short_table_has_what_is_not_the_same_and_the_worst_first() -> None:
     assert short is not None
     assert [cells[-1] for cells in short.rows[:3]] == ["slower", "slower", "inconclusive"]
     assert (len(short.rows), short.notes) == (20, ("13 more below.",))
+
+
+def test_metrics_of_the_same_runs_share_their_time() -> None:
+    """Booked on the benchmark alone: a stratum's runs are among its own."""
+
+    def timed(metric: str, benchmark: str = "main") -> Comparison:
+        made = row(Verdict.SLOWER, benchmark, metric)
+        return replace(made, before=replace(made.before, seconds=3.0), after=replace(made.after, seconds=5.0))
+
+    stratum = StratumChange({"cache": "on"}, row(Verdict.SLOWER, where=Configuration({"cache": "on"})))
+    found = gate(timed("latency"), timed("memory"), timed("latency", "other"), strata=(stratum,))
+    cases = gate_cases(Ruling(found, (), frozenset()))
+    assert [case.seconds for case in cases] == [4.0, 4.0, 8.0, None]
+    assert all(case.seconds is None for case in gate_cases(GATES["slower"]()))

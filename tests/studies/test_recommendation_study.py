@@ -136,6 +136,24 @@ def test_of_settings_that_do_the_same_thing_one_is_left() -> None:
     assert (len(one.set), one.confirmed) == (1, True)
 
 
+@pytest.mark.parametrize("runs", [32, 80])
+def test_where_the_budget_ends_before_that_one_of_two_is_confirmed_alone(runs: int) -> None:
+    """b saves a little more than a, and both together no more than b: the pair is shown beside what is recommended."""
+
+    def redundant(task: Task) -> Measured:
+        on = {name for name, setting in task.configuration.items() if setting == "on"}
+        noise = 0.01 * float(generator(7, task.id).standard_normal())
+        return {"time": [(0.6 if "b" in on else 0.64 if "a" in on else 1.0) * math.exp(noise)], "size": [80.0]}
+
+    conclusion, _ = concluded(study("ab", runs), redundant)
+    (one,) = conclusion.recommended
+    assert (one.set, one.gains, one.confirmed) == ((("b", "on"),), (), True)
+    assert [dict(each.set) for each in conclusion.instead_of] == ([{"a": "on", "b": "on"}] if runs == 32 else [])
+    assert not any(each.confirmed for each in conclusion.instead_of)
+    assert one.leading.interval is not None
+    assert one.leading.interval[0] < -0.4 < one.leading.interval[1]
+
+
 def test_a_prediction_that_is_better_together_than_its_settings_alone_is_confirmed() -> None:
     def together(task: Task) -> Measured:
         noise = 0.01 * float(generator(7, task.id).standard_normal())

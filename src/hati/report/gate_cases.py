@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hati.core import Finding
-from hati.report.cases import Case
+from hati.report.cases import Case, booked
 from hati.report.comparison import comparison_sentence
 from hati.studies.comparison import Comparison, Verdict
 from hati.studies.findings import Ruling
@@ -16,12 +16,17 @@ def gate_cases(ruling: Ruling) -> Sequence[Case]:
     """A case for each benchmark and metric, each stratum that changed, and each configuration that was not measured.
 
     What is slower fails, unless it is known or does not stop a change; what is not decided is skipped; what works at
-    the reference alone is an error.
+    the reference alone is an error. Time is booked on the benchmark; a stratum's runs are among those.
     """
     found = ruling.gate
-    rows = [*found.rows, *(each.comparison for each in found.strata if each.comparison.change.told)]
+    whole = zip(_cases(found.rows, ruling), booked(found.rows), strict=True)
+    strata = [each.comparison for each in found.strata if each.comparison.change.told]
     broken = [_broken_case(each, ruling) for each in found.broken]
-    return [*(_case(row, ruling) for row in rows), *broken]
+    return [*(case._replace(seconds=taken) for case, taken in whole), *_cases(strata, ruling), *broken]
+
+
+def _cases(rows: Sequence[Comparison], ruling: Ruling) -> Sequence[Case]:
+    return [_case(row, ruling) for row in rows]
 
 
 def _case(row: Comparison, ruling: Ruling) -> Case:

@@ -22,7 +22,7 @@ def recommendation_table(conclusion: RecommendationConclusion) -> Table:
     )
     rows = tuple(
         row
-        for one in conclusion.recommended
+        for one in (*conclusion.recommended, *conclusion.instead_of)
         for row in (
             *(
                 _row(one, change, looked_up=conclusion.looked_up)
@@ -57,6 +57,7 @@ def recommendation_json(conclusion: RecommendationConclusion) -> dict[str, Plain
         "metric": conclusion.metric.name,
         "baseline": dict(conclusion.baseline),
         "configurations": [_recommended(one, looked_up=conclusion.looked_up) for one in conclusion.recommended],
+        "instead_of": [_recommended(one, looked_up=conclusion.looked_up) for one in conclusion.instead_of],
         "pairs": conclusion.pairs,
         "looked_up": conclusion.looked_up,
         "runs": {"planned": conclusion.planned, "done": conclusion.done, "failed": conclusion.failed},

@@ -49,7 +49,7 @@ class Side:
     """One sample: the mean of its runs, in the metric's unit, the half-width of its interval as a fraction of it.
 
     ``spread`` is None where nothing is known of the noise; ``disturbed`` is how many of the runs were; all
-    of them count.
+    of them count. ``seconds`` are what the runs took together, None where that is not known.
     """
 
     mean: float
@@ -59,6 +59,7 @@ class Side:
     machine: str
     disturbed: int = 0
     warm_up: WarmUp = NO_WARM_UP
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)

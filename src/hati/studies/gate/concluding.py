@@ -121,7 +121,8 @@ def _side(found: Judgement, group: Group, judged: AnyJudged, side: int, revision
     ]
     disturbed = sum(map(bool, disturbances([usage(run) for run in runs])))
     machine = runs[0].machine if runs else ""
-    return Side(float(np.mean(means)), None, judged.pairs, revision.id, machine, disturbed)
+    seconds = sum(run.seconds for run in runs)
+    return Side(float(np.mean(means)), None, judged.pairs, revision.id, machine, disturbed, seconds=seconds)
 
 
 def _has(found: Judgement, group: Group, stage: Stage) -> bool:

@@ -178,5 +178,13 @@ def _side(contest: Contest, found: _Found, side: int) -> Side:
     values = (shown.before, shown.after)[side]
     alone = Judged(shown.sides[side], judged.rule, judged.alpha, judged.limit)
     spread = spread_of(alone.half_width, float(values.mean()), shown.scale)
-    disturbed = sum(map(bool, disturbances([usage(pair[side]) for pair in found.pairs])))
-    return Side(float(values.mean()), spread, len(values), contest.revision, contest.machine, disturbed)
+    runs = [pair[side] for pair in found.pairs]
+    return Side(
+        float(values.mean()),
+        spread,
+        len(values),
+        contest.revision,
+        contest.machine,
+        sum(map(bool, disturbances([usage(run) for run in runs]))),
+        seconds=sum(run.seconds for run in runs),
+    )

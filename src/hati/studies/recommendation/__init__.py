@@ -21,7 +21,8 @@ from hati.studies.recommendation.planned import (
     recommendation_id,
 )
 from hati.studies.recommendation.prediction import Prediction, predict
-from hati.studies.recommendation.study import FOLLOW_UP, STAGE, Recommendation
+from hati.studies.recommendation.rounds import FOLLOW_UP, STAGE
+from hati.studies.recommendation.study import Recommendation
 
 __all__ = [
     "CONFIDENCE",

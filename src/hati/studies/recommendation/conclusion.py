@@ -131,7 +131,8 @@ class RecommendationConclusion:
 
     ``baseline`` is the default configuration where that is valid. ``looked_up`` tells that the runs are those of a
     table, perhaps the same ones that the screening had. ``planned``, ``done`` and ``failed`` count runs;
-    ``pairs`` those of the last confirmation.
+    ``pairs`` those of the last confirmation. ``instead_of`` is the configuration of several settings that it was about
+    where one of them is recommended alone.
     """
 
     study: str
@@ -149,6 +150,7 @@ class RecommendationConclusion:
     seconds: float
     warnings: tuple[str, ...]
     followed_up: tuple[FollowedUp, ...] = ()
+    instead_of: tuple[Recommended, ...] = ()
 
 
 def _good(metric: Metric, interval: tuple[float, float] | None) -> bool:

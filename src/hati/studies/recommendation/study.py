@@ -6,43 +6,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from hati.core import (
     Benchmark,
-    Better,
     Configuration,
     Evidence,
-    FloatArray,
     Metric,
     Plan,
-    Run,
     Setting,
     StudyId,
     Task,
-    conversion,
     generator,
 )
-from hati.design import levels
 from hati.space import Space
-from hati.stats import t_quantile
 from hati.studies.failures import failure_reasons, hopeful
 from hati.studies.recommendation.candidates import reached
-from hati.studies.recommendation.comparison import CONFIDENCE, PairedChange, paired_change
-from hati.studies.recommendation.conclusion import (
-    FollowedUp,
-    KeptMetric,
-    MetricChange,
-    RecommendationConclusion,
-    Recommended,
-    SettingGain,
-)
+from hati.studies.recommendation.comparison import CONFIDENCE
+from hati.studies.recommendation.conclusion import FollowedUp, RecommendationConclusion
+from hati.studies.recommendation.judging import Judgement
 from hati.studies.recommendation.keeping import KeepRule
 from hati.studies.recommendation.planned import FEWEST_PAIRS, RecommendationPlan
-from hati.studies.recommendation.search import to_set
+from hati.studies.recommendation.rounds import FOLLOW_UP, STAGE, Arm, Round, Settings
 
-STAGE = "confirmation"
-FOLLOW_UP = "follow-up"
 MOST_ROUNDS = 4
 """Rounds of confirmation: in each after the first one setting less."""
 
@@ -55,39 +39,6 @@ _CLEARLY = 0.98
 _SHORTFALL = 0.5
 _NO_ERROR_LEFT = 1e-9
 _SHORT = 12
-_SELECTED = 0.9
-"""A candidate is selected by its gain in the follow-up at this one-sided confidence; the selected are confirmed."""
-
-Settings = tuple[tuple[str, Setting], ...]
-
-
-@dataclass(frozen=True)
-class Round:
-    """Blocks in which each configuration runs once; the baseline is the first, what is confirmed the second.
-
-    ``settings`` are those that are confirmed, ``without`` the configurations with each of them left out (the baseline
-    for a single one); in a follow-up both are those of the candidates. ``alpha`` is the error of all verdicts together.
-    """
-
-    stage: str
-    configurations: tuple[Configuration, ...]
-    blocks: int
-    settings: Settings = ()
-    without: tuple[Configuration, ...] = ()
-    alpha: float = 0.0
-
-    @property
-    def runs(self) -> int:
-        """The number of runs."""
-        return len(self.configurations) * self.blocks
-
-
-@dataclass(frozen=True)
-class Arm:
-    """Settings that are tried together in the follow-up."""
-
-    settings: Settings
-    configuration: Configuration
 
 
 @dataclass(frozen=True)
@@ -97,8 +48,8 @@ class Recommendation:
     First single settings that may be better than the baseline's, and the predicted best configuration, run against the
     baseline. The settings that are better there are confirmed by fresh runs: the configuration against the baseline,
     and against itself without each setting. A setting without a confirmed gain is left out, and what is left is
-    confirmed by fresh runs again. The rounds share the error: each after which settings may be dropped spends half of
-    what is left.
+    confirmed by fresh runs again; where the budget ends before that, one of two settings may be confirmed alone. The
+    rounds share the error: each after which settings may be dropped spends half of what is left.
 
     ``metrics`` has the one that was asked for first. ``looked_up`` says that runs come from a table that has them once.
     ``relevant`` is the fraction below which a gain does not matter; ``keep`` are rules that have to be shown too.
@@ -162,11 +113,12 @@ class Recommendation:
         Raises:
             InputError: where a run's unit cannot be converted to the metric's.
         """
-        rounds = list(self.rounds(evidence))
+        found, rounds = self._judgement(evidence), list(self.rounds(evidence))
         confirming = [each for each in rounds if each.stage != FOLLOW_UP]
         begun = [each for each in confirming if any(run.task.stage == each.stage for run in evidence.runs)]
         last = (begun or confirming)[-1:]
-        recommended = tuple(self._recommended(each, evidence) for each in last)
+        recommended = tuple(found.recommended(each) for each in last)
+        whole = tuple(found.whole(each) for each in last)
         return RecommendationConclusion(
             study=self.id.key,
             screening=self.screening,
@@ -183,13 +135,15 @@ class Recommendation:
             seconds=evidence.seconds,
             warnings=self._warnings(last),
             followed_up=self._followed_up(rounds, evidence),
+            instead_of=tuple(one for one in whole if one not in recommended),
         )
 
     @cached_property
     def _arms(self) -> tuple[Arm, ...]:
         """The predicted configuration where it has several settings, then the candidates."""
         tried = tuple(Arm(((one.option, one.setting),), one.configuration) for one in self.wanted.candidates)
-        best = [Arm(self._set(one.configuration), one.configuration) for one in self.wanted.recommended]
+        settings = self._judgement(Evidence()).settings
+        best = [Arm(settings(one.configuration), one.configuration) for one in self.wanted.recommended]
         known = {arm.configuration for arm in tried}
         return (*(arm for arm in best if arm.configuration not in known), *tried)
 
@@ -209,12 +163,13 @@ class Recommendation:
 
         Those of the prediction, too, where it is better by half than what is expected of its settings alone.
         """
+        judged = self._judgement(evidence)
         gains: dict[Settings, float] = {}
         for arm in self._tried(each):
-            found = self._compared(arm.configuration, self.wanted.baseline, self.metrics[0], each.stage, evidence)
-            convincing = found is not None and self._convincing(found)
-            if found is not None and convincing and self._may_keep(arm.configuration, each.stage, evidence):
-                gains[arm.settings] = self._sign * found.middle
+            found = judged.against_baseline(arm.configuration, each.stage)
+            convincing = found is not None and judged.convincing(found)
+            if found is not None and convincing and judged.may_keep(arm.configuration, each.stage):
+                gains[arm.settings] = judged.sign * found.middle
         alone: dict[str, tuple[float, Setting]] = {}
         for settings, gain in gains.items():
             (name, setting), *others = settings
@@ -226,22 +181,6 @@ class Recommendation:
             if gains[together] > (1.0 + _SHORTFALL) * expected:
                 chosen |= dict(together)
         return tuple(sorted(chosen.items(), key=lambda pair: (-alone.get(pair[0], (0.0, None))[0], pair[0])))
-
-    def _convincing(self, found: PairedChange) -> bool:
-        """Whether a gain is relevant and could hardly be noise."""
-        if self._gain(found.change) <= self.relevant:
-            return False
-        if not found.deviation:
-            return True
-        return abs(found.middle) >= t_quantile(_SELECTED, found.pairs - 1) * found.deviation
-
-    def _may_keep(self, configuration: Configuration, stage: str, evidence: Evidence) -> bool:
-        """Whether no rule is broken by the mean."""
-        for rule in self.keep:
-            found = self._values(configuration, self.wanted.baseline, self._metric(rule.metric), stage, evidence)
-            if found is None or not rule.holds(*(float(each.mean()) for each in found)):
-                return False
-        return True
 
     def _confirmation(self, number: int, settings: Settings, left: int, alpha: float) -> Round | None:
         """A round for the first of the settings that the runs left allow; None where there is nothing to confirm.
@@ -277,117 +216,46 @@ class Recommendation:
         given each other. Else the setting that does most harm to a rule that the means break goes; else all stay, and
         more runs decide.
         """
-        found = self._recommended(each, evidence)
+        judged = self._judgement(evidence)
+        found = judged.whole(each)
         if len(each.settings) < 2 or found.confirmed:
             return ()
-        gains = {name: self._gain_of(each, place, evidence) for place, (name, _) in enumerate(each.settings)}
+        gains = {name: judged.gain_of(each, place) for place, (name, _) in enumerate(each.settings)}
         doubted = {name for name, (_, convincing) in gains.items() if not convincing}
         broken = [kept.rule for kept in found.kept if not kept.held]
         if doubted:
-            doubted -= self._missed_without(doubted, each, evidence)
+            doubted -= self._missed_without(doubted, each, judged)
         elif broken:
-            doubted = {self._worst_for(broken[0], each, evidence)}
+            doubted = {judged.worst_for(broken[0], each)}
         else:
             return () if self.wanted.pairs == 1 else each.settings
         return tuple(pair for pair in each.settings if pair[0] not in doubted)
 
-    def _missed_without(self, doubted: set[str], each: Round, evidence: Evidence) -> set[str]:
+    def _missed_without(self, doubted: set[str], each: Round, judged: Judgement) -> set[str]:
         """The doubted option that was clearly best alone, if the gain of all settings falls short without it."""
         alone: dict[str, float] = {}
         left: dict[str, float] = {}
         for one in self.wanted.candidates:
-            found = self._compared(
-                one.configuration, self.wanted.baseline, self.metrics[0], FOLLOW_UP, evidence, _CLEARLY
-            )
+            found = judged.against_baseline(one.configuration, FOLLOW_UP, _CLEARLY)
             if found is not None and (one.option, one.setting) in each.settings:
-                alone[one.option] = self._sign * found.middle
+                alone[one.option] = judged.sign * found.middle
                 if one.option in doubted and (found.interval is None or _excludes_zero(found.interval)):
                     left[one.option] = alone[one.option]
-        whole = self._compared(each.configurations[1], self.wanted.baseline, self.metrics[0], each.stage, evidence)
+        whole = judged.against_baseline(each.target, each.stage)
         if not left or whole is None:
             return set()
         best = max(left, key=lambda name: left[name])
-        short = self._sign * whole.middle - sum(gain for name, gain in alone.items() if name not in doubted)
+        short = judged.sign * whole.middle - sum(gain for name, gain in alone.items() if name not in doubted)
         return {best} if short > _SHORTFALL * left[best] else set()
-
-    def _gain_of(self, each: Round, place: int, evidence: Evidence) -> tuple[float, bool]:
-        """The gain of a setting given the others, and whether it is convincing."""
-        found = self._compared(each.configurations[1], each.without[place], self.metrics[0], each.stage, evidence)
-        if found is None:
-            return -1.0, False
-        return self._gain(found.change), self._convincing(found)
-
-    def _worst_for(self, rule: KeepRule, each: Round, evidence: Evidence) -> str:
-        """The option whose setting moves a metric most towards the limit."""
-        metric, sign = self._metric(rule.metric), -1.0 if rule.lower else 1.0
-        target = each.configurations[1]
-
-        def harm(place: int) -> float:
-            found = self._values(target, each.without[place], metric, each.stage, evidence)
-            return sign * float(np.mean(found[0] - found[1])) if found is not None else 0.0
-
-        return each.settings[max(range(len(each.settings)), key=harm)][0]
-
-    def _recommended(self, each: Round, evidence: Evidence) -> Recommended:
-        target, several = each.configurations[1], len(each.settings) > 1
-        verdicts = 1 + len(self.keep) + (len(each.settings) if several else 0)
-        error = each.alpha / verdicts
-        gains = zip(each.settings, each.without, strict=True) if several else ()
-        return Recommended(
-            configuration=target,
-            set=self._set(target),
-            metric=self.metrics[0].name,
-            changes=tuple(self._change(target, metric, each.stage, evidence, 1.0 - error) for metric in self.metrics),
-            gains=tuple(self._setting_gain(pair, target, less, each.stage, evidence, error) for pair, less in gains),
-            kept=tuple(self._kept(rule, target, each.stage, evidence, error) for rule in self.keep),
-        )
-
-    def _change(
-        self, target: Configuration, metric: Metric, stage: str, evidence: Evidence, confidence: float
-    ) -> MetricChange:
-        found = self._compared(target, self.wanted.baseline, metric, stage, evidence, confidence)
-        told = next((one for one in self.wanted.recommended if one.configuration == target), None)
-        return MetricChange(
-            metric=metric,
-            predicted=told.values.get(metric.name) if told else None,
-            predicted_change=told.changes.get(metric.name) if told else None,
-            measured=None if found is None else found.value,
-            baseline=None if found is None else found.baseline,
-            change=None if found is None else found.change,
-            interval=None if found is None else found.interval,
-            pairs=0 if found is None else found.pairs,
-        )
-
-    def _setting_gain(
-        self,
-        pair: tuple[str, Setting],
-        target: Configuration,
-        less: Configuration,
-        stage: str,
-        evidence: Evidence,
-        error: float,
-    ) -> SettingGain:
-        found = self._compared(target, less, self.metrics[0], stage, evidence, 1.0 - error)
-        if found is None:
-            return SettingGain(*pair, self.metrics[0], None, None, 0)
-        return SettingGain(*pair, self.metrics[0], found.change, found.interval, found.pairs)
-
-    def _kept(self, rule: KeepRule, target: Configuration, stage: str, evidence: Evidence, error: float) -> KeptMetric:
-        metric = self._metric(rule.metric)
-        found = self._values(target, self.wanted.baseline, metric, stage, evidence)
-        if found is None:
-            return KeptMetric(rule, metric.unit)
-        value, baseline = (float(each.mean()) for each in found)
-        return KeptMetric(rule, metric.unit, value, baseline, rule.margin(*found, error))
 
     def _followed_up(self, rounds: list[Round], evidence: Evidence) -> tuple[FollowedUp, ...]:
         if not rounds or rounds[0].stage != FOLLOW_UP:
             return ()
         first = rounds[0]
         taken = set(self._selected(first, evidence)) if self._complete(first, evidence) else set()
-        told = []
+        judged, told = self._judgement(evidence), []
         for arm in self._tried(first):
-            found = self._compared(arm.configuration, self.wanted.baseline, self.metrics[0], FOLLOW_UP, evidence)
+            found = judged.against_baseline(arm.configuration, FOLLOW_UP)
             change, pairs = (None, 0) if found is None else (found.change, found.pairs)
             told.append(FollowedUp(arm.settings, change, pairs, set(arm.settings) <= taken))
         return tuple(told)
@@ -395,44 +263,8 @@ class Recommendation:
     def _tried(self, each: Round) -> list[Arm]:
         return [arm for arm in self._arms if arm.configuration in each.configurations]
 
-    def _compared(
-        self,
-        one: Configuration,
-        other: Configuration,
-        metric: Metric,
-        stage: str,
-        evidence: Evidence,
-        confidence: float = CONFIDENCE,
-    ) -> PairedChange | None:
-        """The change in the blocks in which both have a value; None without any."""
-        found = self._values(one, other, metric, stage, evidence)
-        return None if found is None else paired_change(*found, confidence)
-
-    def _values(
-        self, one: Configuration, other: Configuration, metric: Metric, stage: str, evidence: Evidence
-    ) -> tuple[FloatArray, FloatArray] | None:
-        """Those of the blocks in which both have one; None without any."""
-        runs = evidence.stage(stage).runs
-        values, others = (_by_block(runs, each, metric) for each in (one, other))
-        blocks = sorted(values.keys() & others.keys())
-        return (_listed(values, blocks), _listed(others, blocks)) if blocks else None
-
-    def _gain(self, change: float) -> float:
-        """A change of the metric as a gain: what is saved, or what is more, as a fraction of the worse value."""
-        if self.metrics[0].better is Better.LOWER:
-            return -change if change >= 0.0 else -change / max(1.0 + change, 1e-9)
-        return change
-
-    @property
-    def _sign(self) -> float:
-        return -1.0 if self.metrics[0].better is Better.LOWER else 1.0
-
-    def _metric(self, name: str) -> Metric:
-        return next(metric for metric in self.metrics if metric.name == name)
-
-    def _set(self, configuration: Configuration) -> Settings:
-        rows = levels([configuration, self.wanted.baseline], self.space)
-        return tuple((name, configuration[name]) for name in to_set(rows[0], rows[1:], self.space))
+    def _judgement(self, evidence: Evidence) -> Judgement:
+        return Judgement(evidence, self.metrics, self.wanted, self.space, self.relevant, self.keep)
 
     def _with(self, settings: Settings) -> Configuration | None:
         return reached(self.space, self.wanted.baseline, dict(settings)) if settings else self.wanted.baseline
@@ -467,19 +299,6 @@ class Recommendation:
             workload=self.benchmark.workload,
             repetition=repetition,
         )
-
-
-def _by_block(runs: tuple[Run, ...], configuration: Configuration, metric: Metric) -> dict[int, float]:
-    found = ((run, run.of(metric.name)) for run in runs if run.task.configuration == configuration)
-    return {
-        run.task.repetition: observations.mean * conversion(observations.unit, metric.unit)
-        for run, observations in found
-        if observations is not None
-    }
-
-
-def _listed(values: dict[int, float], blocks: list[int]) -> FloatArray:
-    return np.array([values[block] for block in blocks])
 
 
 def _excludes_zero(interval: tuple[float, float]) -> bool:

@@ -1,0 +1,196 @@
+"""What runs say of configurations against others in the same blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hati.core import Better, Configuration, Evidence, FloatArray, Metric, Run, Setting, conversion
+from hati.design import levels
+from hati.space import Space
+from hati.stats import t_quantile
+from hati.studies.recommendation.comparison import CONFIDENCE, PairedChange, paired_change
+from hati.studies.recommendation.conclusion import KeptMetric, MetricChange, Recommended, SettingGain
+from hati.studies.recommendation.keeping import KeepRule
+from hati.studies.recommendation.planned import RecommendationPlan
+from hati.studies.recommendation.rounds import FOLLOW_UP, Round, Settings
+from hati.studies.recommendation.search import to_set
+
+_SELECTED = 0.9
+"""A candidate is selected by its gain in the follow-up at this one-sided confidence; the selected are confirmed."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Gains of configurations by the runs of ``evidence``, and what is shown of them.
+
+    ``metrics`` has the one that was asked for first. ``relevant`` is the fraction below which a gain does not matter;
+    ``keep`` are rules that have to be shown too.
+    """
+
+    evidence: Evidence
+    metrics: tuple[Metric, ...]
+    wanted: RecommendationPlan
+    space: Space
+    relevant: float
+    keep: tuple[KeepRule, ...]
+
+    def recommended(self, each: Round) -> Recommended:
+        """What a round confirms: its target, else the better one of the settings alone that are confirmed.
+
+        The target where nothing is. Which one is better is seen in the follow-up, too: that takes no error.
+        """
+        whole = self.whole(each)
+        if whole.confirmed:
+            return whole
+        alone = [self._offered(each, configuration, ()) for configuration in each.alone]
+        confirmed = [one for one in alone if one.confirmed]
+        stages = (FOLLOW_UP, each.stage)
+        return max(confirmed, key=lambda one: self._mean_gain(one.configuration, stages), default=whole)
+
+    def whole(self, each: Round) -> Recommended:
+        """What a round says of its target: of all its settings together, and of each given the others."""
+        error = each.alpha / each.verdicts(len(self.keep))
+        gains = (self._setting_gain(pair, each.target, less, each.stage, error) for pair, less in each.compared)
+        return self._offered(each, each.target, tuple(gains))
+
+    def gain_of(self, each: Round, place: int) -> tuple[float, bool]:
+        """The gain of a round's setting given the others, and whether it is convincing."""
+        found = self.compared(each.target, each.without[place], each.stage)
+        if found is None:
+            return -1.0, False
+        return self._gain(found.change), self.convincing(found)
+
+    def worst_for(self, rule: KeepRule, each: Round) -> str:
+        """The option whose setting moves a metric most towards the limit."""
+        metric, sign = self._metric(rule.metric), -1.0 if rule.lower else 1.0
+
+        def harm(place: int) -> float:
+            found = self._values(each.target, each.without[place], metric, each.stage)
+            return sign * float(np.mean(found[0] - found[1])) if found is not None else 0.0
+
+        return each.settings[max(range(len(each.settings)), key=harm)][0]
+
+    def convincing(self, found: PairedChange) -> bool:
+        """Whether a gain is relevant and could hardly be noise."""
+        if self._gain(found.change) <= self.relevant:
+            return False
+        if not found.deviation:
+            return True
+        return abs(found.middle) >= t_quantile(_SELECTED, found.pairs - 1) * found.deviation
+
+    def may_keep(self, configuration: Configuration, stage: str) -> bool:
+        """Whether no rule is broken by the mean."""
+        for rule in self.keep:
+            found = self._values(configuration, self.wanted.baseline, self._metric(rule.metric), stage)
+            if found is None or not rule.holds(*(float(each.mean()) for each in found)):
+                return False
+        return True
+
+    def compared(
+        self, one: Configuration, other: Configuration, stage: str, confidence: float = CONFIDENCE
+    ) -> PairedChange | None:
+        """The change of the metric in the blocks in which both have a value; None without any."""
+        return self._change_of(one, other, self.metrics[0], stage, confidence)
+
+    def against_baseline(
+        self, configuration: Configuration, stage: str, confidence: float = CONFIDENCE
+    ) -> PairedChange | None:
+        """The same against the baseline."""
+        return self.compared(configuration, self.wanted.baseline, stage, confidence)
+
+    @property
+    def sign(self) -> float:
+        """-1 where lower is better."""
+        return -1.0 if self.metrics[0].better is Better.LOWER else 1.0
+
+    def settings(self, configuration: Configuration) -> Settings:
+        """What has to be set to get it from the baseline."""
+        rows = levels([configuration, self.wanted.baseline], self.space)
+        return tuple((name, configuration[name]) for name in to_set(rows[0], rows[1:], self.space))
+
+    def _offered(self, each: Round, target: Configuration, gains: tuple[SettingGain, ...]) -> Recommended:
+        error = each.alpha / each.verdicts(len(self.keep))
+        return Recommended(
+            configuration=target,
+            set=self.settings(target),
+            metric=self.metrics[0].name,
+            changes=tuple(self._change(target, metric, each.stage, 1.0 - error) for metric in self.metrics),
+            gains=gains,
+            kept=tuple(self._kept(rule, target, each.stage, error) for rule in self.keep),
+        )
+
+    def _change(self, target: Configuration, metric: Metric, stage: str, confidence: float) -> MetricChange:
+        found = self._change_of(target, self.wanted.baseline, metric, stage, confidence)
+        foreseen = next((one for one in self.wanted.recommended if one.configuration == target), None)
+        return MetricChange(
+            metric=metric,
+            predicted=foreseen.values.get(metric.name) if foreseen else None,
+            predicted_change=foreseen.changes.get(metric.name) if foreseen else None,
+            measured=None if found is None else found.value,
+            baseline=None if found is None else found.baseline,
+            change=None if found is None else found.change,
+            interval=None if found is None else found.interval,
+            pairs=0 if found is None else found.pairs,
+        )
+
+    def _setting_gain(
+        self, pair: tuple[str, Setting], target: Configuration, less: Configuration, stage: str, error: float
+    ) -> SettingGain:
+        found = self.compared(target, less, stage, 1.0 - error)
+        if found is None:
+            return SettingGain(*pair, self.metrics[0], None, None, 0)
+        return SettingGain(*pair, self.metrics[0], found.change, found.interval, found.pairs)
+
+    def _kept(self, rule: KeepRule, target: Configuration, stage: str, error: float) -> KeptMetric:
+        metric = self._metric(rule.metric)
+        found = self._values(target, self.wanted.baseline, metric, stage)
+        if found is None:
+            return KeptMetric(rule, metric.unit)
+        value, baseline = (float(each.mean()) for each in found)
+        return KeptMetric(rule, metric.unit, value, baseline, rule.margin(*found, error))
+
+    def _mean_gain(self, configuration: Configuration, stages: Sequence[str]) -> float:
+        """Over all blocks of some stages, on the scale of the differences."""
+        found = [each for stage in stages if (each := self.against_baseline(configuration, stage)) is not None]
+        weights = [each.pairs for each in found]
+        return self.sign * float(np.average([each.middle for each in found], weights=weights))
+
+    def _change_of(
+        self, one: Configuration, other: Configuration, metric: Metric, stage: str, confidence: float
+    ) -> PairedChange | None:
+        found = self._values(one, other, metric, stage)
+        return None if found is None else paired_change(*found, confidence)
+
+    def _values(
+        self, one: Configuration, other: Configuration, metric: Metric, stage: str
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Those of the blocks in which both have one; None without any."""
+        runs = self.evidence.stage(stage).runs
+        values, others = (_by_block(runs, each, metric) for each in (one, other))
+        blocks = sorted(values.keys() & others.keys())
+        return (_listed(values, blocks), _listed(others, blocks)) if blocks else None
+
+    def _gain(self, change: float) -> float:
+        """A change of the metric as a gain: what is saved, or what is more, as a fraction of the worse value."""
+        if self.metrics[0].better is Better.LOWER:
+            return -change if change >= 0.0 else -change / max(1.0 + change, 1e-9)
+        return change
+
+    def _metric(self, name: str) -> Metric:
+        return next(metric for metric in self.metrics if metric.name == name)
+
+
+def _by_block(runs: tuple[Run, ...], configuration: Configuration, metric: Metric) -> dict[int, float]:
+    found = ((run, run.of(metric.name)) for run in runs if run.task.configuration == configuration)
+    return {
+        run.task.repetition: observations.mean * conversion(observations.unit, metric.unit)
+        for run, observations in found
+        if observations is not None
+    }
+
+
+def _listed(values: dict[int, float], blocks: list[int]) -> FloatArray:
+    return np.array([values[block] for block in blocks])

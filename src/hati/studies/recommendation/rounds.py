@@ -1,0 +1,60 @@
+"""What is run together, in blocks in which each configuration runs once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hati.core import Configuration, Setting
+
+STAGE = "confirmation"
+FOLLOW_UP = "follow-up"
+
+Settings = tuple[tuple[str, Setting], ...]
+
+
+@dataclass(frozen=True)
+class Round:
+    """Blocks in which each configuration runs once; the baseline is the first, what is confirmed the second.
+
+    ``settings`` are those that are confirmed, ``without`` the configurations with each of them left out (the baseline
+    for a single one); in a follow-up both are those of the candidates. ``alpha`` is the error of all verdicts together.
+    """
+
+    stage: str
+    configurations: tuple[Configuration, ...]
+    blocks: int
+    settings: Settings = ()
+    without: tuple[Configuration, ...] = ()
+    alpha: float = 0.0
+
+    @property
+    def runs(self) -> int:
+        """The number of runs."""
+        return len(self.configurations) * self.blocks
+
+    @property
+    def target(self) -> Configuration:
+        """What is confirmed."""
+        return self.configurations[1]
+
+    @property
+    def alone(self) -> tuple[Configuration, ...]:
+        """What could be recommended instead: of two settings each one alone, which is run for the other's gain."""
+        return self.without if len(self.settings) == 2 else ()
+
+    @property
+    def compared(self) -> tuple[tuple[tuple[str, Setting], Configuration], ...]:
+        """The settings whose gain given the others is judged, each with the configuration without it; none of one."""
+        return tuple(zip(self.settings, self.without, strict=True)) if len(self.settings) > 1 else ()
+
+    def verdicts(self, rules: int) -> int:
+        """How many verdicts share the error where every recommended configuration has to keep that many rules."""
+        return (1 + rules) * (1 + len(self.alone)) + len(self.compared)
+
+
+@dataclass(frozen=True)
+class Arm:
+    """Settings that are tried together in the follow-up."""
+
+    settings: Settings
+    configuration: Configuration
