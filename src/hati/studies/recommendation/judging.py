@@ -124,11 +124,11 @@ class Judgement:
 
     def _change(self, target: Configuration, metric: Metric, stage: str, confidence: float) -> MetricChange:
         found = self._change_of(target, self.wanted.baseline, metric, stage, confidence)
-        foreseen = next((one for one in self.wanted.recommended if one.configuration == target), None)
+        predicted = next((one for one in self.wanted.recommended if one.configuration == target), None)
         return MetricChange(
             metric=metric,
-            predicted=foreseen.values.get(metric.name) if foreseen else None,
-            predicted_change=foreseen.changes.get(metric.name) if foreseen else None,
+            predicted=predicted.values.get(metric.name) if predicted else None,
+            predicted_change=predicted.changes.get(metric.name) if predicted else None,
             measured=None if found is None else found.value,
             baseline=None if found is None else found.baseline,
             change=None if found is None else found.change,

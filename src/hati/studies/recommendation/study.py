@@ -253,12 +253,12 @@ class Recommendation:
             return ()
         first = rounds[0]
         taken = set(self._selected(first, evidence)) if self._complete(first, evidence) else set()
-        judged, told = self._judgement(evidence), []
+        judged, followed = self._judgement(evidence), []
         for arm in self._tried(first):
             found = judged.against_baseline(arm.configuration, FOLLOW_UP)
             change, pairs = (None, 0) if found is None else (found.change, found.pairs)
-            told.append(FollowedUp(arm.settings, change, pairs, set(arm.settings) <= taken))
-        return tuple(told)
+            followed.append(FollowedUp(arm.settings, change, pairs, set(arm.settings) <= taken))
+        return tuple(followed)
 
     def _tried(self, each: Round) -> list[Arm]:
         return [arm for arm in self._arms if arm.configuration in each.configurations]
