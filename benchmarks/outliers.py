@@ -15,22 +15,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
+from benchmarks import simulated
 from benchmarks.markdown import table
-from hati.core import Benchmark, Evidence, Metric, Reader, ReaderKind, StudyId, Task
+from hati.core import Evidence, Task
 from hati.space import Option, Space
 from hati.studies.screening import (
     ALPHA,
     AnyChoice,
     AnyScreening,
+    FlipEvidence,
     FractionRequest,
     ModelChoice,
     ModelScreening,
     asked_fraction,
     choose_followed,
-    screening,
+    is_flip,
     with_reruns,
 )
-from hati.testing import FakeEngine, MemoryStore
+from hati.studies.screening.reruns import is_rerun, run_key
 
 STUDIES = 400
 OPTIONS = 16
@@ -40,8 +42,6 @@ SPREAD = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 """Effects, as differences of logarithms."""
 ONE, EIGHTFOLD = 30.0 * NOISE, math.log(8.0)
 _SPACE = Space(tuple(Option(f"x{i}", (0, 1), 0) for i in range(OPTIONS)))
-_METRIC = Metric("latency", "s")
-_BENCHMARK = Benchmark("simulated", ("true",), Reader(ReaderKind.HATI), (_METRIC,))
 _POINTS = 0.02
 
 
@@ -50,8 +50,9 @@ class World:
     """Programs whose options have those ``effects``, and what is off in their studies.
 
     A design's ``runs`` are ``budget`` by default, or the rows of a ``fraction``. ``one`` run of it is 30 standard
-    deviations too high, or ``part`` of its runs are eightfold. ``least`` is the power that is the goal, None for that
-    of the study as it was, to two points.
+    deviations too high, or ``part`` of its runs are eightfold; one flip is too high by ``flip``, a difference of
+    logarithms. ``least`` is the power that is the goal, None for that of the study as it was, to two points.
+    ``confirmed`` is the part of the flipped important options that flips have to confirm.
     """
 
     name: str
@@ -60,7 +61,9 @@ class World:
     fraction: int | None = None
     one: bool = False
     part: float = 0.0
+    flip: float = 0.0
     least: float | None = None
+    confirmed: float | None = None
 
 
 WORLDS = (
@@ -76,6 +79,9 @@ WORLDS = (
     World("no effects, 32 x 1 of 34 runs", 34, (), fraction=32),
     World("no effects, one outlier, 32 x 1 of 34 runs", 34, (), fraction=32, one=True),
     World("no effects, 4 % x 8, default, 96 runs", 96, (), part=0.04),
+    World("clean, default, 96 runs, large effects", 96, (0.15,) * 6, confirmed=0.9),
+    World("one flip off, default, 96 runs", 96, (0.03,) * 6, flip=ONE, least=0.85),
+    World("one flip x 8, default, 96 runs", 96, (0.15,) * 6, flip=EIGHTFOLD, least=0.85, confirmed=0.85),
 )
 
 
@@ -83,7 +89,8 @@ WORLDS = (
 class Outcome:
     """Of one study: the important options found, whether an inert one is important, and how many runs were suspect.
 
-    Of the runs that are ``off`` so many were made ``again``, of the others ``needlessly``.
+    Of the runs that are ``off`` so many were repeated (``again``), of the others ``needlessly``. Of the important
+    options so many were ``flipped``, and ``confirmed`` by it.
     """
 
     found: int
@@ -91,6 +98,8 @@ class Outcome:
     off: int
     again: int
     needlessly: int
+    flipped: int = 0
+    confirmed: int = 0
 
 
 def choice(world: World, rng: np.random.Generator) -> AnyChoice:
@@ -103,58 +112,57 @@ def choice(world: World, rng: np.random.Generator) -> AnyChoice:
 def choice_before(world: World, rng: np.random.Generator) -> AnyChoice:
     """The same without runs for suspect ones."""
     made = choice(world, rng)
-    return replace(made, again=0, held_back=0) if isinstance(made, ModelChoice) else replace(made, again=0)
+    if isinstance(made, ModelChoice):
+        return replace(made, again=0, held_back=0, flips_held_back=0)
+    return replace(made, again=0)
 
 
 def study(world: World, seed: int, chosen: Callable[[World, np.random.Generator], AnyChoice] = choice) -> Outcome:
     """One program, screened by a chosen design."""
-    rng = np.random.default_rng([seed, 16])
-    plan = screening(
-        study=StudyId.of("screening", {}, seed, "simulated"),
-        subject="simulated",
-        benchmark=_BENCHMARK,
-        metric=_METRIC,
-        revision="1",
-        space=_SPACE,
-        choice=chosen(world, rng),
-    )
+    plan = simulated.planned(_SPACE, chosen(world, np.random.default_rng([seed, 16])), seed)
     drawn = np.random.default_rng([seed, 61])
     active = [_SPACE.names[place] for place in drawn.permutation(OPTIONS)[: len(world.effects)]]
-    coefficients = dict(zip(active, np.array(world.effects) * drawn.choice([-0.5, 0.5], len(active)), strict=True))
+    coefficients = np.array(world.effects) * drawn.choice([-0.5, 0.5], len(active))
+    value = simulated.program(
+        _SPACE, {(name,): float(c) for name, c in zip(active, coefficients, strict=True)}, NOISE, drawn
+    )
     number = 1 if world.one else round(world.part * len(plan.tasks))
     off = {plan.tasks[int(place)].id for place in drawn.choice(len(plan.tasks), number, replace=False)}
+    flip = int(drawn.integers(plan.choice.follow_up)) if world.flip and isinstance(plan.choice, ModelChoice) else None
+    flips = list[Task]()
+
+    def shift(task: Task) -> float:
+        if is_flip(task):
+            flips.append(task)
+            return world.flip if len(flips) - 1 == flip else 0.0
+        return (ONE if world.one else EIGHTFOLD) if task.id in off else 0.0
 
     def measure(task: Task) -> Mapping[str, Sequence[float]]:
-        log = sum(size if task.configuration[name] else -size for name, size in coefficients.items())
-        shift = (ONE if world.one else EIGHTFOLD) if task.id in off else 0.0
-        return {"latency": [math.exp(log + shift + NOISE * drawn.standard_normal())]}
+        return {name: [math.exp(shift(task)) * each for each in values] for name, values in value(task).items()}
 
-    evidence = _run(plan, measure)
-    important = _important(plan, evidence)
-    again = {(run.task.configuration, run.task.repetition // 2) for run in evidence.stage("again").runs}
-    marked = {(task.configuration, task.repetition) for task in plan.tasks if task.id in off}
+    evidence = simulated.made(plan, measure)
+    important, flipped = _verdicts(plan, evidence)
+    again = {run_key(run.task) for run in evidence.runs if is_rerun(run.task)}
+    marked = {run_key(task) for task in plan.tasks if task.id in off}
+    marked |= {run_key(task) for place, task in enumerate(flips) if place == flip}
     return Outcome(
         len(important & set(active)),
         bool(important - set(active)),
         len(marked),
         len(again & marked),
         len(again - marked),
+        sum(each.option in active for each in flipped),
+        sum(each.option in active and each.confirmed for each in flipped),
     )
 
 
-def _important(plan: AnyScreening, evidence: Evidence) -> set[str]:
+def _verdicts(plan: AnyScreening, evidence: Evidence) -> tuple[set[str], tuple[FlipEvidence, ...]]:
+    """The important options, and what flips say."""
     if isinstance(plan, ModelScreening):  # the verdicts alone: a conclusion predicts the whole space as well
-        return set(plan.important(plan.judged(evidence)))
+        judged = plan.judged(evidence)
+        return set(plan.important(judged)), judged.flips
     found = plan.conclude(evidence)
-    return {*found.important, *found.important_or_aliased}
-
-
-def _run(plan: AnyScreening, measure: Callable[[Task], Mapping[str, Sequence[float]]]) -> Evidence:
-    store = MemoryStore()
-    while ahead := plan.plan(store.evidence(plan.id)):
-        for run in FakeEngine(measure).run(ahead):
-            store.record(run)
-    return store.evidence(plan.id)
+    return {*found.important, *found.important_or_aliased}, ()
 
 
 def share(world: World, outcomes: Sequence[Outcome]) -> float:
@@ -169,7 +177,13 @@ def row(world: World, studies: int) -> tuple[list[str], bool]:
     false = sum(one.inert_important for one in outcomes)
     low = float(stats.beta.ppf(0.05, false, studies - false + 1)) if false else 0.0
     power, earlier = share(world, outcomes), share(world, before)
-    good = low <= ALPHA and power >= (earlier - _POINTS if world.least is None else world.least)
+    flipped = sum(one.flipped for one in outcomes)
+    confirmed = sum(one.confirmed for one in outcomes)
+    good = (
+        low <= ALPHA
+        and power >= (earlier - _POINTS if world.least is None else world.least)
+        and confirmed >= (world.confirmed or 0.0) * flipped
+    )
     count = len(world.effects)
     return [
         world.name,
@@ -177,6 +191,8 @@ def row(world: World, studies: int) -> tuple[list[str], bool]:
         "-" if not count else f"{earlier:.3f} ({count * earlier:.2f} of {count})",
         f"{false / studies:.3f}",
         f"{sum(one.inert_important for one in before) / studies:.3f}",
+        f"{confirmed} of {flipped}",
+        f"{sum(one.confirmed for one in before)} of {sum(one.flipped for one in before)}",
         f"{sum(one.again for one in outcomes)} of {sum(one.off for one in outcomes)}",
         f"{sum(one.needlessly for one in outcomes) / studies:.3f}",
         "yes" if good else "NO",
@@ -192,14 +208,17 @@ def result(studies: int = STUDIES, worlds: Sequence[World] = WORLDS) -> tuple[st
         "(before)",
         "inert important",
         "(before)",
-        "outliers made again",
+        "flips confirm",
+        "(before)",
+        "outliers repeated",
         "others, a study",
         "goals",
     ]
     note = (
         f"{studies} studies a row, seeds from 1; before: the same design without runs for suspect ones. Goals: on "
         f"clean data no less than before, to {100 * _POINTS:.0f} points; with one outlier of 30 standard deviations "
-        "at least .75 of the important options, with 4 % of the design's runs eightfold at least 5 of 6; an inert "
+        "at least .75 of the important options, with 4 % of the design's runs eightfold at least 5 of 6; with one flip "
+        "off at least .85, and flips confirm as large a part of the large effects that they are of; an inert "
         f"option is important in at most {ALPHA:.0%} of studies (lower 95 % limit)."
     )
     return table("Single runs that are far off", head, [cells for cells, _ in rows], note), all(

@@ -1,4 +1,4 @@
-"""How often the number of runs that would decide does: ``python -m benchmarks.runs_needed``, some ten minutes.
+"""How often the number of runs that would decide does: ``python -m benchmarks.runs_needed``, some 13 minutes.
 
 A first sample has exactly the estimate and the standard deviation of a case, and is undecided; ``runs_needed`` is read
 from its conclusion. Then new samples of that many runs are drawn with the same mean and deviation, and judged by the
@@ -18,6 +18,7 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.markdown import table
+from benchmarks.undecided_validation import UndecidedValidation
 from hati.campaign import campaign
 from hati.core import (
     Benchmark,
@@ -41,6 +42,7 @@ from hati.logic.interpret import Verdict as Answer
 from hati.studies.comparison import Question, Verdict, compare, pairs
 from hati.studies.gate import Cell, Gate, gate_id
 from hati.studies.paired.judging import Judged
+from hati.studies.validation import Mode
 from hati.testing import FakeEngine, MemoryStore
 
 SEED = 20261123
@@ -203,10 +205,21 @@ def checked(case: Case) -> tuple[int | None, Decides]:
     return needed, lambda rounds, draw: concluded(rounds, draw)[0] is not Verdict.INCONCLUSIVE
 
 
+def validated(mode: Mode) -> Study:
+    """``hati validate``: an important effect of a screening that the first validation leaves undecided."""
+
+    def study(case: Case) -> tuple[int | None, Decides]:
+        first = UndecidedValidation(mode, math.log1p(case.change), case.deviation, case.runs)
+        return first.needed, lambda runs, draw: first.decided(draw((1, runs))[0])
+
+    return study
+
+
 CASES = (Case(0.02, 0.02, 5), Case(0.08, 0.05, 5), Case(0.0, 0.05, 5), Case(0.1, 0.2, 8), Case(0.03, 0.01, 3))
 PAIRED = (Case(0.02, 0.03, 10), Case(0.08, 0.1, 8), Case(0.0, 0.05, 10), Case(0.03, 0.1, 20))
 EQUAL = (Case(0.0, 0.02, 14), Case(0.01, 0.02, 14))
 ASSERTED = (Case(0.0, 0.03, 14), Case(0.06, 0.05, 14), Case(0.03, 0.02, 14))
+VALIDATED = (Case(0.03, 0.08, 32), Case(0.0, 0.03, 32))
 STUDIES: dict[str, tuple[Study, tuple[Case, ...], int]] = {
     "compare, two files": (compared, CASES, CAMPAIGNS),
     "pairs, fixed number": (paired(FixedSize()), PAIRED, REPLICATES),
@@ -220,6 +233,10 @@ STUDIES: dict[str, tuple[Study, tuple[Case, ...], int]] = {
     "assert a <= limit": (asserted(Beside.LIMIT, Stopping.FIXED), ASSERTED, REPLICATES),
     "assert a <= b, anytime-valid": (asserted(Beside.SIDE, Stopping.ANYTIME), ASSERTED, REPLICATES),
     "assert a <= limit, anytime-valid": (asserted(Beside.LIMIT, Stopping.ANYTIME), ASSERTED, CAMPAIGNS),
+    "validate, confirm": (validated(Mode.CONFIRM), VALIDATED, CAMPAIGNS),
+    "validate, discriminate": (validated(Mode.DISCRIMINATE), VALIDATED, CAMPAIGNS),
+    "validate, dealias": (validated(Mode.DEALIAS), VALIDATED, CAMPAIGNS),
+    "validate, check": (validated(Mode.CHECK), VALIDATED, CAMPAIGNS),
     "check": (checked, (Case(0.1, 0.05, 9), Case(0.0, 0.05, 9), Case(0.05, 0.02, 9)), CAMPAIGNS),
 }
 

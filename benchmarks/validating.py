@@ -101,7 +101,12 @@ def validated(
     screened = Screened(
         study="screening-1",
         runs=screened_runs(
-            settings * repetitions, values, np.repeat(np.arange(repetitions), design.runs), _space(), ValueScale.RAW
+            settings * repetitions,
+            values,
+            np.repeat(np.arange(repetitions), design.runs),
+            _space(),
+            ValueScale.RAW,
+            order=generator(len(values), "order").permutation(len(values)).astype(np.float64),
         ),
         scale=ValueScale.RAW,
         important=important,

@@ -147,7 +147,7 @@ CASES = [
     Broken(
         "missing program", 4, ("no-such-program", "install it"), ('"python3", "-S", "subject.py"', '"no-such-program"')
     ),
-    Broken("prints nothing", 4, ("no observation of 'latency'",), subject="pass"),
+    Broken("prints nothing", 4, ("no metric 'latency'", "correct `name` at hati.toml:"), subject="pass"),
     Broken("prints NaN", 4, ("NaN",), subject=printing('{"metric": "latency", "values": [NaN]}')),
     Broken("negative time", 4, ("negative",), subject=printing('{"metric": "latency", "values": [-0.1]}')),
     Broken(
@@ -157,7 +157,12 @@ CASES = [
         subject=printing('{"metric": "latency", "unit": "B", "values": [1.0]}'),
     ),
     Broken("text for a number", 4, ("no number",), subject=printing('{"metric": "latency", "values": ["fast"]}')),
-    Broken("another metric", 4, ("only 'latenzy'",), subject=printing('{"metric": "latenzy", "values": [0.1]}')),
+    Broken(
+        "another metric",
+        4,
+        ("only 'latenzy'", "correct `name` at hati.toml:"),
+        subject=printing('{"metric": "latenzy", "values": [0.1]}'),
+    ),
     Broken("much output", 4, ("printed more than",), subject="for _ in range(40): print('x' * 1_000_000)"),
     Broken("exits with 3", 4, ("exit status 3",), subject="import sys; sys.exit(3)"),
     Broken("ends by a signal", 4, ("SIGSEGV",), subject="import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"),

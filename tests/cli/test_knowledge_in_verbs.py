@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -114,6 +115,89 @@ def test_a_screening_says_by_its_own_runs_what_it_will_find(fake_project: Path, 
     [said] = [line for line in done.err.splitlines() if "it will find effects of about" in line and "after" in line]
     assert said.startswith("after 16 of 3")
     assert "configurations vary by" in said
+
+
+def test_a_report_ends_with_what_is_known_now(made: Evolving, hati_here: Hati) -> None:
+    best = screened(hati_here, made)
+    assert hati_here("screen", "--budget", "4", "--seed", "2").status == 0
+    weaker = hati_here("report", "--format", "json").json
+    known = weaker["known"]
+    assert weaker["study"] != best
+    assert (known["important_options"]["study"], known["important_options"]["options"]) == (best, ["a"])
+    assert (known["run_cost"]["study"], known["statistic"]["study"], known["variation"]) == (
+        best,
+        "stored samples",
+        None,
+    )
+    assert 0.0 < known["run_cost"]["age_seconds"] < 3600.0
+    text = " ".join(hati_here("report").out.split())
+    assert f"Known now important options a ({best}: 32 runs, " in text
+    assert f"### Known now - important options: a ({best}: 32 runs, " in " ".join(
+        hati_here("report", "--format", "markdown").out.split()
+    )
+
+
+def test_a_report_has_the_statistic_that_a_check_takes(made: Evolving, hati_here: Hati) -> None:
+    assert hati_here("run", "--budget", "20").status == 0
+    screened(hati_here, made)
+    known = hati_here("report", "--format", "json").json["known"]["statistic"]
+    assert (known["statistic"], known["basis"], known["study"]) == ("mean", "history", "stored samples")
+    checked = hati_here("check", "HEAD", "--reference", "HEAD~1", "--fail-on", "none", "--format", "json")
+    assert checked.status == 0, checked.err
+    kept = hati_here("report", "--format", "json").json["known"]["statistic"]
+    assert (kept["statistic"], kept["study"]) == ("mean", checked.json["study"])
+
+
+def test_an_audit_compares_by_the_statistic_that_is_known(made: Evolving, hati_here: Hati) -> None:
+    words = ("audit", ".", "--budget", "8", "--splits", "2", "--format", "json")
+    assert hati_here(*words, "--seed", "2").json["known_statistics"] == [], "its own runs have no part in it"
+    assert hati_here("run", "--budget", "20").status == 0
+    [known] = hati_here(*words, "--seed", "3").json["known_statistics"]
+    assert (known["metric"], known["statistic"], known["basis"]) == ("latency", "mean", "history")
+    assert known["source"].startswith("stored samples: 28 runs, ")
+    text = " ".join(hati_here(*words[:-2], "--seed", "4").out.split())
+    assert "as a check here compares: latency by its mean (stored samples: 36 runs, " in text
+    asked = hati_here(*words, "--statistic", "median")
+    assert (asked.json["known_statistics"], asked.json["statistic"]) == ([], "median")
+
+
+WARMING = """
+import json, sys
+from random import Random
+draw = Random(sys.argv[1] + open("tuning").read())
+cold = [4.0 * draw.lognormvariate(0.0, 0.5) for _ in range(20)]
+print(json.dumps({"metric": "latency", "values": cold + [draw.gauss(1.0, 0.01) for _ in range(80)]}))
+"""
+
+
+@pytest.fixture
+def warming(tmp_path: Path) -> Evolving:
+    """A repository whose runs are steady from their 21st observation on, with ten measured runs."""
+    made = evolving(tmp_path)
+    (made.project / "program.py").write_text(WARMING)
+    file = made.project / "hati.toml"
+    command = f'command = ["{sys.executable}", "-S", "program.py", "{{repetition}}"]'
+    file.write_text("\n".join([command if "command" in line else line for line in file.read_text().splitlines()]))
+    made.commit()
+    made.commit()
+    return made
+
+
+def test_a_check_leaves_out_the_known_warm_up_where_none_is_stated(warming: Evolving, hati_here: Hati) -> None:
+    check = ("check", "HEAD", "--reference", "HEAD~1", "--fail-on", "none", "--budget", "24", "--format", "json")
+    assert hati_here(*check).json["warm_up"] == [], "nothing is known yet"
+    done = hati_here("run", "--budget", "10")
+    assert "warning: main: the first 2" in done.err
+    assert 'leave them out by warmup = "auto" in hati.toml' in " ".join(done.err.split())
+    [cut] = hati_here(*check, "--fresh").json["warm_up"]
+    assert (cut["benchmark"], cut["metric"]) == ("main", "latency")
+    assert 18 <= cut["observations"] <= 30
+    text = " ".join(hati_here(*check[:-2], "--fresh").out.split())
+    assert f"the first {cut['observations']} observations of each run of main (latency); after these" in text
+    file = warming.project / "hati.toml"
+    file.write_text(file.read_text().replace("command =", "warmup = 0\ncommand ="))
+    warming.commit()
+    assert hati_here(*check).json["warm_up"] == []
 
 
 def test_a_dry_run_says_from_which_runs_it_knows_what_a_run_takes(made: Evolving, hati_here: Hati) -> None:

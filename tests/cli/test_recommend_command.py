@@ -191,3 +191,18 @@ def test_a_dry_run_tells_what_the_design_cannot_tell_apart(hati: Hati, fake_proj
     command = ("screen", ".", "--metric", "latency", "--budget", "8", "--resolution", "3", "--dry-run")
     weak = " ".join(hati(*command).out.split())
     assert re.search(r"share their estimates with interactions of two options: a = \w x \w", weak)
+
+
+def test_a_dry_run_says_how_many_flips_and_repeats_of_suspect_runs_there_may_be(hati: Hati, fake_project: Path) -> None:
+    command = ("screen", ".", "--metric", "latency", "--dry-run", "--budget")
+    plain = " ".join(hati(*command, "16").out.split())
+    assert "The last 2 runs of the design are replaced by repeats where a run is suspect." in plain
+    asked = " ".join(hati(*command, "20", "--runs", "16").out.split())
+    assert "After the design: up to 2 repeats of suspect runs." in asked
+    followed = " ".join(hati(*command, "40").out.split())
+    assert (
+        "After the design: up to 10 runs of flips, of which up to 4 for repeats of suspect runs and up to 2 for "
+        "repeats of suspect flips." in followed
+    )
+    full = hati(*command, "64").out
+    assert "After the design" not in full

@@ -116,6 +116,10 @@ def test_what_is_ruled_out_is_not_recommended(hati_here: Hati, server: Path) -> 
     assert done.status == 0, done.err
     (one,) = done.json["recommendation"]["configurations"]
     assert (one["set"], one["confirmed"]) == ({"commit": "off"}, True)
+    reasons = {option: each["reason"] for each in done.json["recommendation"]["left_out"] for option in each["set"]}
+    assert (reasons["fsync"], reasons["buffers"]) == ("ruled out", "ruled out")
+    text = " ".join(hati_here(*RECOMMEND[:-2]).out.split())
+    assert "fsync=off `recommend` in hati.toml rules it out" in text
 
 
 def test_a_rule_has_to_be_shown(hati_here: Hati, server: Path) -> None:
@@ -127,6 +131,9 @@ def test_a_rule_has_to_be_shown(hati_here: Hati, server: Path) -> None:
     ((rule,)) = one["keep"]
     assert (rule["rule"], rule["shown"]) == ("memory <= 1.1 * default", True)
     assert rule["change"] < rule["bound"] <= 0.1
+    [buffers] = [each for each in done.json["recommendation"]["left_out"] if "buffers" in each["set"]]
+    assert buffers["reason"] == "rule broken"
+    assert buffers["broken"][0]["change"] == pytest.approx(0.5, abs=0.05)
     strict = hati_here(*RECOMMEND, "--keep", "memory <= 0.999 * default")
     assert not any(one["confirmed"] for one in strict.json["recommendation"]["configurations"])
 

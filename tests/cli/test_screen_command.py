@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -114,9 +116,56 @@ def test_the_report_stands_alone_and_can_be_made_again(hati: Hati, fake_project:
     assert again.status == 0, again.err
     assert (fake_project / "again.html").read_text() == page
     assert len(list((fake_project / "charts").glob("*.png"))) >= 4
-    assert hati("report", ".").status == 2
     told = hati(*named, "--format", "json").json
     assert set(told["important"]) == {"a", "b"}
+
+
+def test_a_report_is_of_the_metric_that_was_last_screened(hati: Hati, fake_project: Path) -> None:
+    screen = ("screen", ".", "--budget", "32", "--format", "json", "--metric")
+    first = hati(*screen, "latency").json
+    assert without_known(hati("report", ".", "--format", "json").json) == first
+    second = hati(*screen, "throughput").json
+    assert (second["study"], second["metric"]) == (first["study"], "throughput")
+    assert without_known(hati("report", ".", "--format", "json").json) == second
+    assert without_known(hati("report", ".", "--metric", "latency", "--format", "json").json) == first
+    assert hati("validate", ".", "--format", "json").json["metric"] == "throughput"
+
+
+def test_a_report_of_a_store_without_the_metric_asks_for_it(hati: Hati, fake_project: Path) -> None:
+    assert hati("screen", ".", "--metric", "latency", "--budget", "32").status == 0
+    forget_metrics(fake_project)
+    done = hati("report", ".")
+    assert done.status == 2
+    assert "choose one by --metric: latency, throughput" in done.err
+
+
+def test_a_design_that_was_planned_for_a_metric_names_it(hati: Hati, fake_project: Path) -> None:
+    done = hati("screen", ".", "--metric", "latency", "--budget", "96", "--detect", "3%", "--format", "json")
+    assert done.status == 0, done.err
+    forget_metrics(fake_project)
+    assert without_known(hati("report", ".", "--format", "json").json) == done.json
+
+
+def test_a_report_says_how_the_metric_varies(hati: Hati, fake_project: Path) -> None:
+    study = hati("screen", ".", "--metric", "latency", "--budget", "32", "--format", "json").json["study"]
+    known = hati("report", ".", "--format", "json").json["known"]["variation"]
+    assert known["study"] == study
+    assert 0.0 < known["interactions"] ** 0.5 < 0.01
+    assert "configurations vary by" in " ".join(hati("report", ".").out.split())
+
+
+def without_known(report: dict[str, Any]) -> dict[str, Any]:
+    """What a report has that a screening has too."""
+    return {key: value for key, value in report.items() if key != "known"}
+
+
+def forget_metrics(project: Path) -> None:
+    """Make the choices of designs in a store those of a Hati that did not keep the metric."""
+    with closing(sqlite3.connect(project / ".hati" / "store.sqlite")) as store, store:
+        for key, choice in store.execute("SELECT key, choice FROM study WHERE choice IS NOT NULL").fetchall():
+            fields = json.loads(choice)
+            fields.pop("metric", None)
+            store.execute("UPDATE study SET choice = ? WHERE key = ?", (json.dumps(fields), key))
 
 
 def test_failures_are_said_and_the_study_goes_on(hati: Hati, fake_project: Path) -> None:

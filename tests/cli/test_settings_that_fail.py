@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hati.wiring import screening
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+
     from conftest import Hati
+    from hati.core import Configuration
+    from hati.space import Space
+    from hati.studies.screening import AnyChoice
 
 SUBJECT = """
 import json, sys
@@ -71,7 +80,7 @@ def test_a_setting_that_cannot_work_is_left_out(project: Path, hati: Hati) -> No
     assert event["settings"] == ["epoll", "select", "kqueue"]
     assert found["losses"]["failed"] <= 6
     design = [run for run in runs(hati, "design") if run["outcome"] == "done"]
-    assert found["runs"] == {"done": len(design), "failed": 0}, "usable runs are kept"
+    assert (found["runs"]["done"], found["runs"]["failed"]) == (len(design), 0), "usable runs are kept"
     again = hati("screen", ".", "--budget", "40")
     assert "measured before" in again.err
 
@@ -83,7 +92,7 @@ def test_it_is_in_the_answer_and_listed_once(project: Path, hati: Hati) -> None:
     assert re.search(r"\. \d of \d\d runs failed; left out because it does not work: event=poll\.", said), said
     assert done.out.count("cannot use it") == 1
     assert "event=poll does not work and is left out: the command ended with exit status 1: fatal" in done.err
-    assert hati("report", ".").out == done.out
+    assert hati("report", ".").out.startswith(done.out)
 
 
 def test_a_combination_that_cannot_work_is_left_out(project: Path, hati: Hati) -> None:
@@ -110,6 +119,39 @@ def test_without_a_default_that_works_it_ends_with_its_message(project: Path, ha
     assert len(runs(hati)) <= 8
 
 
+WITHOUT_LATENCY = """
+if settings["a"] == "off":
+    print(json.dumps({{"metric": "latenzy", "values": [1]}}))
+    sys.exit()
+value ="""
+
+
+@pytest.mark.parametrize(
+    ("keys", "place", "says"),
+    [
+        ("", "`name` at hati.toml:11:8", "the output has no metric 'latency', only 'latenzy'"),
+        ('path = "value"', "`path` at hati.toml:13:8", "the output has no metric 'latency': path 'value': no 'value'"),
+        (
+            """pattern = 'value": ([0-9.]+)' """,
+            "`pattern` at hati.toml:13:11",
+            "the output has no metric 'latency': its pattern",
+        ),
+    ],
+)
+def test_a_default_that_does_not_print_a_metric_works(
+    project: Path, hati: Hati, keys: str, place: str, says: str
+) -> None:
+    subject, file = project / "subject.py", project / "hati.toml"
+    subject.write_text(SUBJECT.replace("\nvalue =", WITHOUT_LATENCY).format(fails=False))
+    reader = {"path": "json", "patt": "regex"}.get(keys[:4], "hati")
+    text = PROJECT.replace('timeout = "20s"', f'reader = "{reader}"').replace('unit = "s"', f'unit = "s"\n{keys}')
+    file.write_text(text)
+    done = hati("screen", ".", "--budget", "40")
+    assert done.status == 4
+    assert f"the default configuration works, but its output cannot be read: standard output: {says}" in done.err
+    assert f"correct {place}" in done.err
+
+
 def test_a_failure_by_chance_excludes_nothing(project: Path, hati: Hati) -> None:
     failing(project, "__import__('os').path.exists('fail') and not __import__('os').remove('fail')")
     (project / "fail").touch()
@@ -121,7 +163,10 @@ def test_pilots_cover_every_setting(project: Path, hati: Hati) -> None:
     failing(project, "settings['event'] == 'poll'")
     found = screened(hati, "--budget", "90", "--detect", "90%")
     assert [each["settings"] for each in found["losses"]["excluded"]] == ["event=poll"]
+    outcomes = [run["outcome"] for run in runs(hati)]
     assert "failed" in {run["outcome"] for run in runs(hati, "pilot")}
+    assert found["runs"]["all"] == {name: outcomes.count(name) for name in ("done", "failed")}
+    assert found["losses"]["failed"] == found["runs"]["all"]["failed"] > found["runs"]["failed"] == 0
     assert all(run["outcome"] == "done" for run in runs(hati, "design"))
 
 
@@ -176,3 +221,28 @@ def test_a_validation_names_what_is_left_out(hati: Hati, excluded: str) -> None:
     assert failed(hati) == before > 0
     assert f"validation of {excluded}: " in done.err
     assert "left out because it does not work: event=poll" in done.err
+
+
+def test_what_was_traced_before_an_interruption_is_left_out(
+    project: Path, hati_here: Hati, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(project, "settings['event'] == 'poll'")
+    choose, asked = screening.choose_followed, list[int]()
+
+    def interrupted(
+        space: Space, runs: int, rng: np.random.Generator, known: Sequence[Configuration] = ()
+    ) -> AnyChoice:
+        asked.append(runs)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return choose(space, runs, rng, known)
+
+    monkeypatch.setattr(screening, "choose_followed", interrupted)
+    assert hati_here("screen", ".", "--budget", "40").status == 130
+    assert len(asked) == 2, "the design without event=poll was being looked for"
+    made = len(runs(hati_here))
+    found = screened(hati_here, "--budget", "40")
+    assert [each["settings"] for each in found["losses"]["excluded"]] == ["event=poll"]
+    assert found["runs"]["failed"] == 0
+    assert asked[2] == asked[1]
+    assert len(runs(hati_here)) > made

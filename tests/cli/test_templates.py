@@ -37,6 +37,20 @@ def test_a_fixed_option_is_not_screened_and_stays_at_its_setting(hati_here: Hati
     assert hati_here(*report).json["study"] == found["study"]
 
 
+@pytest.mark.parametrize("design", [(), ("--resolution", "3")], ids=["default", "fraction"])
+def test_the_report_says_by_what_the_space_was_narrowed(
+    hati_here: Hati, fake_project: Path, design: tuple[str, ...]
+) -> None:
+    done = hati_here(*SCREEN, *design, "--set", "a=on")
+    assert done.json["template"] == ["a == 'on'"]
+    assert hati_here(*SCREEN, *design).json["template"] == []
+    report = ("report", ".", "--study", done.json["study"], "--metric", "latency", "--format")
+    sentence = "5 options, 32 configurations, where a == 'on'"
+    for text in ("text", "markdown"):
+        assert sentence in hati_here(*report, text).out
+    assert sentence.replace("'", "&#39;") in hati_here(*report, "html").out
+
+
 def test_a_constraint_narrows_a_screening_by_a_model(hati_here: Hati, fake_project: Path) -> None:
     done = hati_here(*SCREEN, "--set", "a == 'off' or b == 'off'", "--set", "c=off")
     assert done.status == 0, done.err

@@ -34,7 +34,7 @@ from hati.report import (
     screening_tables,
     space_size,
 )
-from hati.studies.screening import DesignSummary, Noise, ScreeningConclusion, SettingEstimate
+from hati.studies.screening import DesignSummary, Noise, RunCounts, ScreeningConclusion, SettingEstimate
 
 ALL = (sqlite_screening, raw_screening, incomplete_screening, empty_screening, hostile_screening)
 
@@ -195,6 +195,8 @@ def test_a_design_in_a_line(whole: ScreeningConclusion, design: DesignSummary, t
 def test_space_and_runs_in_a_line(whole: ScreeningConclusion) -> None:
     assert space_size(whole) == "14 options, 16,384 configurations"
     assert run_summary(whole) == "96 done, 0 failed, 2 min 5 s in all"
+    with_pilots = replace(whole, campaign=RunCounts(98, 7))
+    assert run_summary(with_pilots) == "96 done, 0 failed of the design; 98 done, 7 failed, 2 min 5 s in all"
 
 
 def test_important_effects_come_first_and_the_rest_is_counted(whole: ScreeningConclusion) -> None:
@@ -257,7 +259,7 @@ def test_json_has_the_keys_that_programs_rely_on(whole: ScreeningConclusion) -> 
         *("important", "detectable", "runs", "seconds", "warnings"),
     } <= set(said)
     assert said["space"] == {"options": 14, "configurations": 16384}
-    assert said["runs"] == {"done": 96, "failed": 0}
+    assert said["runs"] == {"done": 96, "failed": 0, "all": {"done": 96, "failed": 0}}
     design = said["design"]
     assert isinstance(design, dict)
     assert set(design) == {"kind", "runs", "configurations", "repetitions", "resolution", "generators"}

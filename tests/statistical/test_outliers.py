@@ -11,10 +11,11 @@ from scipy import stats
 
 from hati.studies.screening import ALPHA
 
-STUDIES = 20
+STUDIES, FEW = 20, 6
 BY_NAME = {world.name: world for world in WORLDS}
 ONE = BY_NAME["one outlier, 32 x 1 of 34 runs"]
 EIGHTFOLD = BY_NAME["4 % x 8, 64 x 1 of 72 runs"]
+FLIP = BY_NAME["one flip x 8, default, 96 runs"]
 NOTHING = BY_NAME["no effects, one outlier, 32 x 1 of 34 runs"]
 
 
@@ -38,3 +39,11 @@ def test_what_matters_is_found_though_runs_are_far_off(world: World) -> None:
 def test_an_outlier_makes_nothing_important() -> None:
     outcomes = [study(NOTHING, seed) for seed in range(1, STUDIES + 1)]
     assert lower(sum(one.inert_important for one in outcomes), STUDIES) <= ALPHA
+
+
+def test_flips_confirm_what_matters_though_one_is_far_off() -> None:
+    outcomes = [study(FLIP, seed) for seed in range(1, FEW + 1)]
+    flipped = sum(one.flipped for one in outcomes)
+    assert FLIP.confirmed is not None
+    assert upper(sum(one.confirmed for one in outcomes), flipped) >= FLIP.confirmed
+    assert sum(one.again for one in outcomes) >= FEW - 2

@@ -9,11 +9,25 @@ import numpy as np
 import pytest
 
 from hati.core import Better, InputError, Metric, Observations, Sample, SampledRun, generator
+from hati.knowledge import Entry, Provenance
 from hati.studies.audit import AuditRequest, audit
 from hati.studies.audit.outcomes import random_outcomes
 from hati.studies.audit.sensitivity import smallest_changes
 from hati.studies.audit.splitting import Whole, correlation, halves, order_in_time
-from hati.studies.comparison import Pair, Question, Sides, Verdict, compare, decide, sides_of
+from hati.studies.comparison import (
+    AUTO,
+    MEAN,
+    MEDIAN,
+    Basis,
+    Pair,
+    Question,
+    Sides,
+    StatisticChoice,
+    Verdict,
+    compare,
+    decide,
+    sides_of,
+)
 
 TIME = Metric("time", "s")
 BEGIN = datetime(2026, 11, 20, tzinfo=UTC)
@@ -164,6 +178,23 @@ def test_earlier_samples_make_more_be_found() -> None:
     assert helped.detectable is not None
     assert helped.detectable < 0.7 * alone.detectable
     assert audit(samples, AuditRequest(), samples) == alone
+
+
+def test_a_statistic_that_is_known_is_compared_where_one_is_to_be_chosen() -> None:
+    """The known one of runs in which a slow observation now and then moves the mean and the trimmed mean."""
+    rng = generator(1, "slow")
+    values = np.exp(0.002 * rng.standard_normal((16, 7)))
+    values[rng.random((16, 7)) < 0.25] = 2.0
+    runs = [sample(values)]
+    origin = Entry(StatisticChoice(MEDIAN, Basis.HISTORY, 4, 0.1), Provenance("gate-1", 64, BEGIN), timedelta(1), "")
+    chosen = AuditRequest(Question(statistic=AUTO))
+    auto, known = audit(runs, chosen), audit(runs, replace(chosen, known={"time": origin}))
+    assert (auto.known, known.known) == ({}, {"time": origin})
+    assert auto.detectable is not None
+    assert known.detectable is not None
+    assert known.detectable < auto.detectable / 2.0
+    asked = AuditRequest(Question(statistic=MEAN), known={"time": origin})
+    assert audit(runs, asked) == audit(runs, replace(asked, known={}))
 
 
 def test_too_few_runs_are_left_out_or_refused() -> None:

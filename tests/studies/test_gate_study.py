@@ -24,8 +24,8 @@ from hati.core import (
     RevisionKind,
     Task,
 )
-from hati.studies.comparison import AUTO, MEDIAN, Basis, Question, StatisticChoice, StatisticChoices, Verdict
-from hati.studies.gate import Cell, Gate, GateConclusion, gate_id, runs_to_decide
+from hati.studies.comparison import AUTO, MEDIAN, Basis, Change, Question, StatisticChoice, StatisticChoices, Verdict
+from hati.studies.gate import Cell, Gate, GateConclusion, WarmUpCut, gate_id, runs_to_decide
 from hati.studies.gate.rounds import Stage
 from hati.testing import FakeEngine, MemoryStore
 
@@ -46,6 +46,30 @@ def gate(cells: tuple[Cell, ...], budget: int, question: Question | None = None,
     asked = question or Question()
     study = gate_id(cells, OLD, NEW, asked, seed, "m")
     return Gate(study, OLD, NEW, cells, asked, Budget(runs=budget))
+
+
+def test_what_is_known_to_be_warm_up_does_not_count() -> None:
+    """A change of 10 % of what follows a warm-up that takes half of the time and varies."""
+
+    def warming(task: Task) -> dict[str, list[float]]:
+        rng = np.random.default_rng(int(task.id[:12], 16))
+        steady = 1.0 * np.exp(0.01 * rng.standard_normal(80)) * (1.1 if task.revision == "new" else 1.0)
+        return {"time": [*(4.0 * np.exp(0.5 * rng.standard_normal(20))).tolist(), *steady.tolist()]}
+
+    def concluded(made: Gate) -> Change:
+        found = campaign(made, FakeEngine(warming), MemoryStore(), made.budget)
+        (row,) = found.rows
+        return row.change
+
+    whole = gate(ONE, 48)
+    cut = replace(whole, warm_ups=(WarmUpCut("main", "time", 20, "as is known"),))
+    assert concluded(whole).verdict is Verdict.INCONCLUSIVE
+    assert concluded(cut).verdict is Verdict.SLOWER
+    assert concluded(cut).ratio == pytest.approx(1.1, abs=0.02)
+    others = replace(whole, warm_ups=(WarmUpCut("main", "size", 20, "as is known"),))
+    assert concluded(others) == concluded(whole)
+    most = replace(whole, warm_ups=(WarmUpCut("main", "time", 1000, "as is known"),))
+    assert concluded(most).ratio == pytest.approx(1.1, abs=0.02)
 
 
 def measured(change: Callable[[Configuration], float], deviation: float = 0.02, seed: int = 1) -> Measured:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -125,6 +126,71 @@ def test_candidates_are_followed_up_and_each_setting_is_confirmed_given_the_othe
         (("c", "on"),): False,
     }
     assert conclusion.done <= 60
+
+
+def left_out(conclusion: RecommendationConclusion) -> dict[str, str]:
+    return {name: one.reason.value for one in conclusion.left_out for name, _ in one.set}
+
+
+def test_every_candidate_without_a_recommendation_has_its_reason() -> None:
+    def with_rules(task: Task) -> Measured:
+        return {**times(task), "size": [120.0 if task.configuration["b"] == "on" else 80.0]}
+
+    conclusion, _ = concluded(study("abc", keep=(parse_keep("size <= 1.1 * default"),)), with_rules)
+    assert left_out(conclusion) == {"b": "rule broken", "c": "no gain"}
+    rule, none = conclusion.left_out
+    assert rule.change == pytest.approx(-0.1, abs=0.02)
+    assert [(str(kept.rule), kept.relative(kept.value)) for kept in rule.broken] == [
+        ("size <= 1.1 * default", pytest.approx(0.5))
+    ]
+    assert none.change == pytest.approx(0.0, abs=0.02)
+    assert (none.pairs, none.broken) == (6, ())
+
+
+def test_what_the_budget_has_no_runs_for_is_left_out_for_that() -> None:
+    small, _ = concluded(study("abc", 14), times)
+    assert left_out(small) == {"b": "not tried", "c": "not tried"}
+    larger, _ = concluded(study("abc", 30), times)
+    assert left_out(larger) == {"b": "not confirmed", "c": "not tried"}
+    stopped, _ = concluded(study("abc"), times, runs=8)
+    assert left_out(stopped) == dict.fromkeys("abc", "follow-up unfinished")
+    assert left_out(study("abc").conclude(Evidence())) == dict.fromkeys("abc", "follow-up unfinished")
+    failed, _ = concluded(study("abc"), lambda _: "broken")
+    assert left_out(failed) == dict.fromkeys("abc", "not measured")
+
+
+def test_a_combination_is_not_left_out_beside_its_settings() -> None:
+    conclusion, _ = concluded(study("abc", best=configured("a", "c")), times)
+    assert [(one.set, one.reason.value) for one in conclusion.left_out] == [((("c", "on"),), "no gain")]
+
+
+def test_of_two_settings_of_an_option_the_one_that_gains_less_is_left_out_for_that() -> None:
+    level = Space((Option("a", ("off", "on", "more"), default="off"),))
+    tried = tuple(Candidate("a", setting, level.canonical({"a": setting}), 0.1) for setting in ("on", "more"))
+    made = replace(study("", space=level), wanted=RecommendationPlan(level.default, (), 30, tried, 60))
+    saved = {"off": 1.0, "on": 0.9, "more": 0.8}
+
+    def measured(task: Task) -> Measured:
+        noise = 0.01 * float(generator(7, task.id).standard_normal())
+        return {"time": [saved[str(task.configuration["a"])] * math.exp(noise)], "size": [80.0]}
+
+    conclusion, _ = concluded(made, measured)
+    assert [one.set for one in conclusion.recommended] == [(("a", "more"),)]
+    assert [(one.set, one.reason.value) for one in conclusion.left_out] == [
+        ((("a", "on"),), "another setting gains more")
+    ]
+
+
+def test_a_setting_that_another_makes_useless_is_left_out_for_that() -> None:
+    def same(task: Task) -> Measured:
+        saved = 0.8 if {task.configuration["a"], task.configuration["b"]} & {"on"} else 1.0
+        return {"time": [saved * times(task)["time"][0] / 0.9 ** sum(task.configuration[n] == "on" for n in "ab")]}
+
+    conclusion, _ = concluded(study("ab", 80), same)
+    ((only,)) = conclusion.left_out
+    assert only.reason.value == "no gain given the others"
+    assert only.change == pytest.approx(0.0, abs=0.02)
+    assert set(only.set) == {("a", "on"), ("b", "on")} - set(conclusion.recommended[0].set)
 
 
 def test_of_settings_that_do_the_same_thing_one_is_left() -> None:

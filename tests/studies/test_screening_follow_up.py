@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from simulated_subject import BENCHMARK, LATENCY, measure, space
 
@@ -78,8 +80,8 @@ def test_a_choice_keeps_what_is_set_aside_and_one_from_before_has_nothing() -> N
     assert (choice.runs, choice.follow_up) == (54, 10)
     assert read_choice(choice.to_json()) == choice
     before = json.loads(choice.to_json())
-    del before["follow_up"]
-    assert read_choice(json.dumps(before)) == replace(choice, follow_up=0)
+    del before["follow_up"], before["flips_held_back"]
+    assert read_choice(json.dumps(before)) == replace(choice, follow_up=0, flips_held_back=0)
     with pytest.raises(InputError, match="-1 runs cannot follow up"):
         replace(choice, follow_up=-1)
 
@@ -97,7 +99,7 @@ def test_what_flips_contradict_is_not_shown_and_what_they_show_is_confirmed() ->
     assert (refuted.refuted, refuted.flips, refuted.ends, effects["b"].important) == (True, 5, (False, True), False)
     assert refuted.claimed == pytest.approx(math.expm1(0.4), abs=0.1)
     assert (found.follow_up and found.follow_up.planned, found.follow_up and found.follow_up.done) == (20, 20)
-    assert (found.done, found.failed) == (96, 0)
+    assert (found.done, found.failed, found.suspects) == (96, 0, ())
     assert answer(found).endswith("Flips refute 1 effect of the design's rows: b.")
     table = follow_up_table(found)
     assert table is not None
@@ -118,6 +120,18 @@ def test_the_flips_are_pairs_that_differ_in_one_option_and_follow_the_design() -
         (name,) = (n for n in made.space.names if one.configuration[n] != other.configuration[n])
         assert one.stage == other.stage == f"follow-up {name}"
     assert {task.stage for task in tasks[:4]} == {"follow-up a", "follow-up b"}
+
+
+def test_what_both_runs_of_a_flip_share_is_not_evidence_for_other_options() -> None:
+    made = study(space(10), 96)
+    rows = made.judged(measure(made, value(strong_and_aliased))).found
+    pairs = [f"{run.task.stage} {run.task.repetition}" if is_flip(run.task) else "" for run in rows.runs]
+    shared = np.array([0.3 * float(generator(3, pair).standard_normal()) if pair else 0.0 for pair in pairs])
+    shifted = replace(rows, values=rows.values * np.exp(shared))
+    for one, other in zip(made.analysis(rows).effects, made.analysis(shifted).effects, strict=True):
+        assert one.term == other.term
+        assert one.decided.estimate == pytest.approx(other.decided.estimate)
+        assert one.p_value == pytest.approx(other.p_value)
 
 
 def test_a_follow_up_that_was_killed_goes_on_with_the_same_flips() -> None:
@@ -180,17 +194,100 @@ def test_an_interval_needs_two_flips() -> None:
     assert high == pytest.approx(0.2 + 12.706 * 0.1, abs=1e-3)
 
 
-def test_a_failed_flip_is_lost_and_traces_no_setting() -> None:
+def failing(flips: Callable[[Task], bool], truth: Truth = strong_and_aliased) -> Callable[[Task], float | str]:
+    def latency(task: Task) -> float | str:
+        return "it crashed" if is_flip(task) and flips(task) else value(truth)(task)
+
+    return latency
+
+
+def a_alone(configuration: Mapping[str, Setting], _: str) -> float:
+    return 0.5 * on(configuration, "a")
+
+
+def a_most_and_b(configuration: Mapping[str, Setting], _: str) -> float:
+    return 0.2 * on(configuration, "a") + 0.8 * on(configuration, "b")
+
+
+def flips_of(found: ScreeningConclusion) -> dict[str, int]:
+    return {each.flips.option: each.flips.flips for each in found.effects if each.flips is not None}
+
+
+def test_failed_flips_are_counted_and_trace_no_setting() -> None:
     made = study(space(10), 96)
-
-    def failing(task: Task) -> float | str:
-        return "it crashed" if is_flip(task) and task.repetition == 1 else value(strong_and_aliased)(task)
-
-    evidence = measure(made, failing)
+    evidence = measure(made, failing(lambda task: task.repetition == 1))
     found = made.conclude(evidence)
-    assert (found.failed, found.done) == (4, 92)
-    assert {each.flips.flips for each in found.effects if each.flips is not None} == {4}
+    assert (found.failed, found.done) == (2, 94)
+    assert flips_of(found) == {"a": 5, "b": 4}
     assert not Isolation(made.id, BENCHMARK, "1", made.space).plan(evidence)
+
+
+def test_a_pair_whose_first_run_fails_is_not_completed_and_another_takes_its_place() -> None:
+    made = study(space(8))
+    found = made.conclude(measure(made, failing(lambda task: task.repetition in (1, 2), a_alone)))
+    assert (flips_of(found), found.failed) == ({"a": 4}, 2)
+    assert found.follow_up is not None
+    assert (found.follow_up.done, found.follow_up.given_up) == (8, ())
+
+
+def test_an_option_whose_flips_keep_failing_is_given_up_for_the_next() -> None:
+    made = study(space(8))
+    found = made.conclude(measure(made, failing(lambda task: task.stage == "follow-up a", a_most_and_b)))
+    assert (flips_of(found), found.failed) == ({"b": 3}, 3)
+    assert found.follow_up is not None
+    assert found.follow_up.given_up == ("a",)
+    (warning,) = (text for text in found.warnings if "ended early" in text)
+    assert warning.startswith("the flips of a ended early: 3 pairs in a row failed")
+    table = follow_up_table(found)
+    assert table is not None
+    assert not any("Not flipped" in note for note in table.notes)
+
+
+def test_where_all_flips_fail_the_follow_up_ends_and_their_failures_are_counted() -> None:
+    made = study(space(8))
+    evidence = measure(made, failing(lambda task: True, a_most_and_b))
+    found = made.conclude(evidence)
+    assert (found.failed, found.done, found.failures) == (6, 54, ("it crashed (6 runs)",))
+    assert found.follow_up is not None
+    assert (found.follow_up.done, sorted(found.follow_up.given_up)) == (0, ["a", "b"])
+    assert any("6 of 60 runs failed" in text for text in found.warnings)
+
+
+def test_a_run_of_a_flip_without_its_partner_is_in_the_analysis_and_no_flip() -> None:
+    made = study(space(8))
+    first = set[str]()
+
+    def latency(task: Task) -> float | str:
+        key = f"{task.stage} {task.repetition}"
+        if is_flip(task) and key in first:
+            return "it crashed"
+        first.add(key)
+        return value(a_alone)(task)
+
+    evidence = measure(made, latency)
+    found = made.conclude(evidence)
+    assert (found.done, found.failed, flips_of(found)) == (54 + 3, 3, {})
+    said = screening_json(found)
+    assert said["effects"][0]["evidence"]["design_rows"] == 54
+    assert said["follow_up"] == {"planned": 10, "done": 3, "given_up": ["a"]}
+
+
+def test_an_option_without_a_valid_pair_is_passed_over() -> None:
+    level = Option("level", (1, 2, 3), default=2)
+    formulas = "level != 1 or a", "level != 3 or not a"
+    place = Space((level, *space(8).options), tuple(map(parse_formula, formulas)))
+    made = study(place)
+    evidence = measure(made, value(lambda c, _: 0.3 * float(c["level"]) + 0.9 * on(c, "b")))
+    assert {run.task.stage for run in evidence.runs if is_flip(run.task)} == {"follow-up b"}
+    summary = made.conclude(evidence).follow_up
+    assert summary is not None
+    assert summary.given_up == ("level",)
+
+
+def test_flips_are_those_of_earlier_versions_where_none_fails() -> None:
+    runs = measure(study(space(10), 96), value(strong_and_aliased)).runs
+    tasks = "".join(run.task.id for run in runs if is_flip(run.task))
+    assert hashlib.sha256(tasks.encode()).hexdigest()[:16] == "9d3f8a056766afd5"
 
 
 def test_repeated_runs_distinguish_noise_from_effects_that_the_model_lacks() -> None:

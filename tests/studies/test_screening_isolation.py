@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from simulated_subject import BENCHMARK
 
 from hati.campaign import campaign
-from hati.core import Budget, Configuration, MeasurementError, Plan, Setting, StudyId, Task
+from hati.core import Budget, Configuration, Evidence, MeasurementError, Outcome, Plan, Run, Setting, StudyId, Task
 from hati.space import Option, Space, parse_formula
 from hati.studies.failures import failure_reasons, normalised
 from hati.studies.screening import Isolated, Isolation, Pilot
@@ -99,6 +100,14 @@ def test_nothing_failed() -> None:
 def test_a_default_that_does_not_work() -> None:
     with pytest.raises(MeasurementError, match="the default configuration does not work: broken"):
         traced(lambda c: c["a"] is False, SPACE.default, everything())
+
+
+def test_a_default_without_the_metric_works() -> None:
+    tasks = (Task(ID.key, "design", "orders", SPACE.default, "1", BENCHMARK.workload, number) for number in range(2))
+    start, said = datetime(2026, 1, 1, tzinfo=UTC), "no metric 'latency'"
+    runs = tuple(Run(task, "m", start, 1.0, Outcome.UNREADABLE, said) for task in tasks)
+    with pytest.raises(MeasurementError, match="works, but its output cannot be read: no metric 'latency'"):
+        Isolation(ID, BENCHMARK, "1", SPACE).plan(Evidence(runs))
 
 
 def test_constraints_are_kept_to() -> None:

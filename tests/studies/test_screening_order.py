@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from simulated_subject import BENCHMARK, LATENCY, multiplying, screening, signs, space
 
-from hati.core import Evidence, Plan, StudyId, generator
+from hati.core import Evidence, Plan, StudyId, Task, generator
 from hati.stats import beside_trend, contrasts, least_squares, pure_error
 from hati.stats.least_squares import within_residuals
-from hati.studies.screening import ModelScreening, Screening, choose, choose_design
+from hati.studies.screening import FlipEvidence, ModelScreening, Screening, choose, choose_design, choose_followed
 from hati.studies.screening import screening as any_screening
 from hati.testing import FakeEngine, MemoryStore
 
@@ -111,3 +111,49 @@ def test_pure_error_beside_a_trend_is_least_squares() -> None:
     design = np.column_stack([rows[:, None] == np.arange(16), blocks[:, None] == np.arange(3), order])
     _, left, rank, _ = np.linalg.lstsq(design[:, np.r_[0:18, 19]], values, rcond=None)
     assert pure_error(values, rows, blocks, trend) == (pytest.approx(float(left[0]) / (48 - rank)), 48 - rank)
+
+
+def followed() -> ModelScreening:
+    place = space(8)
+    made = any_screening(
+        study=StudyId.of("screening", {"followed": 1}, 1, "fake"),
+        subject="simulated",
+        benchmark=BENCHMARK,
+        metric=LATENCY,
+        revision="1",
+        space=place,
+        choice=choose_followed(place, 96, generator(1, "design")),
+    )
+    assert isinstance(made, ModelScreening)
+    return made
+
+
+def flips_of_d(factor: Callable[[Task, int], tuple[float, str]]) -> FlipEvidence:
+    """What the flips of an option that adds 5 % show; ``factor`` is what a run at a place takes longer, and where."""
+    study, value, store = followed(), multiplying({"d": 0.05}, 0.005), MemoryStore()
+    while plan := study.plan(store.evidence(study.id)):
+        for task in plan:
+            longer, machine = factor(task, len(store.kept))
+            engine = FakeEngine(lambda task, longer=longer: {"latency": [longer * value(task)]}, machine=machine)
+            store.record(next(engine.run(Plan((task,)))))
+    found = study.conclude(store.evidence(study.id))
+    assert found.important == ("d",)
+    flips = next(effect for effect in found.effects if effect.options == ("d",)).flips
+    assert flips is not None
+    return flips
+
+
+def test_flips_confirm_under_drift_since_their_two_runs_are_one_after_the_other() -> None:
+    flips = flips_of_d(lambda _, place: (math.exp(DRIFT * place), "fake"))
+    assert flips.confirmed
+    assert flips.change == pytest.approx(0.05, abs=0.01)
+
+
+def test_flips_are_compared_within_machines() -> None:
+    def factor(task: Task, _: int) -> tuple[float, str]:
+        second = generator(13, task.id).integers(2)
+        return (1.3, "m1") if second else (1.0, "m0")
+
+    flips = flips_of_d(factor)
+    assert flips.confirmed
+    assert flips.change == pytest.approx(0.05, abs=0.01)

@@ -59,24 +59,44 @@ def test_an_outlook_after_half_of_the_runs_is_near_that_after_all(choice: AnyCho
     ratios = []
     for seed in range(1, 11):
         every = runs(choice, 0.02, 0.01, seed)
-        half, whole = (outlook(choice, every[:size], LATENCY) for size in (32, len(every)))
+        half, whole = (outlook(study(choice), every[:size]) for size in (32, len(every)))
         assert half is not None
         assert whole is not None
         ratios.append(half.detectable / whole.detectable)
     assert np.median(ratios) == pytest.approx(1.0, abs=0.3)
-    assert outlook(choice, every[:8], LATENCY) is None
+    assert outlook(study(choice), every[:8]) is None
 
 
 def test_the_promise_of_noise_alone_is_missed_and_that_is_said_early(choice: AnyChoice) -> None:
     every = runs(choice, 0.04, 0.005, 3)
     before = promised(choice, Variation(0.0, 0.005**2))
-    found = outlook(choice, every[:32], LATENCY)
+    found = outlook(study(choice), every[:32])
     assert before is not None
     assert found is not None
     assert found.misses(before)
     assert "after 32 of " in corrected_promise(found, before)
-    assert "it will miss effects of" in corrected_promise(found, before)
+    assert "it may miss effects of" in corrected_promise(found, before)
     assert corrected_promise(found, found.detectable) == ""
+
+
+def test_that_more_is_found_than_promised_is_said_too() -> None:
+    found = Outlook(32, 64, 0.05, 0.02)
+    assert corrected_promise(found, 0.4).startswith("after 32 of 64 runs: it will find effects of about 5 %")
+    assert corrected_promise(found, 0.4).endswith("not only of 40 %")
+    assert corrected_promise(found, 0.06) == ""
+
+
+def test_a_promise_counts_the_interactions_that_the_runs_show_as_found(choice: AnyChoice) -> None:
+    def one_pair(task: Task) -> dict[str, list[float]]:
+        both = task.configuration["a"] and task.configuration["b"]
+        noise = 0.01 * float(generator(3, task.id).standard_normal())
+        return {"latency": [math.exp((0.5 if both else 0.0) + noise)]}
+
+    every = tuple(FakeEngine(one_pair).run(Plan(study(choice).tasks)))
+    found = outlook(study(choice), every[:48])
+    assert found is not None
+    assert found.deviation == pytest.approx(0.01, rel=0.5)
+    assert found.detectable < 0.03
 
 
 def test_a_pilot_promises_by_the_variation_between_configurations() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from hati.studies.validation import (
     ValueScale,
     screened_runs,
 )
+from hati.studies.validation.screened import Runs
 from hati.testing import FakeEngine, MemoryStore
 
 
@@ -72,6 +74,16 @@ def test_what_a_budget_does_not_suffice_for_is_said_with_its_cost() -> None:
     assert study.terms.needed <= 40
 
 
+@pytest.mark.parametrize(("order", "more"), [(1, 0), (2, 1), (3, 2)])
+def test_a_run_more_is_needed_for_each_trend_that_the_screening_does_not_tell(order: int, more: int) -> None:
+    """That of the new runs; that of the screening where effects of three options leave none of its runs."""
+    start = screened(EFFECTS, MAINS)
+    runs, places = start.runs, np.random.default_rng(1).permutation(len(start.runs)).astype(np.float64)
+    timed = replace(start, runs=Runs.together(runs.levels, runs.values, runs.blocks, order=places))
+    plain, beside = (augmenting(each, Mode.CHECK, order=order, budget=600).terms for each in (start, timed))
+    assert beside.needed == plain.needed + more
+
+
 def test_an_important_effect_that_is_not_estimated_leaves_it_undecided_and_is_named() -> None:
     """The budget suffices for main effects only, which the screening's own runs tell apart."""
     study = augmenting(screened(EFFECTS, (*MAINS, ("a", "b"))), Mode.CHECK, order=4, budget=4)
@@ -88,15 +100,36 @@ def test_an_important_effect_that_is_not_estimated_leaves_it_undecided_and_is_na
 
 @pytest.mark.parametrize(("mode", "budget"), [(Mode.DEALIAS, 24), (Mode.CHECK, 24), (Mode.CHECK, 96)])
 def test_what_is_undecided_names_the_runs_that_would_decide(mode: Mode, budget: int) -> None:
-    """The screening called an effect of 2 % important; noise is 5 %."""
+    """The screening called an effect of 2 % important; noise is 5 %.
+
+    No number is named where the estimate lies close to what matters: no number of runs would decide it.
+    """
     effects = {"a": 0.3, "b": 0.2, "c": 0.01}
     start = screened(effects, (*MAINS, ("a", "b")))
     study = augmenting(start, mode, order=2, budget=budget)
-    found = campaign(study, FakeEngine(measure(effects, deviation=0.05)), MemoryStore(), Budget(runs=study.budget))
-    assert ("c",) in found.in_doubt
+    allowed = Budget(runs=study.budget)
+    found = [
+        campaign(study, FakeEngine(measure(effects, deviation=0.05, seed=seed)), MemoryStore(), allowed)
+        for seed in range(1, 9)
+    ]
+    named = [each for each in found if each.runs_needed is not None]
+    assert len(named) >= 3
+    for each in named:
+        assert each.in_doubt
+        assert each.runs_needed is not None
+        assert each.runs_needed > study.budget
+        assert f"about {each.runs_needed:,} runs would decide: --budget {each.runs_needed}" in validation_answer(each)
+
+
+@pytest.mark.parametrize("mode", [Mode.DEALIAS, Mode.CHECK])
+def test_an_important_effect_that_the_screening_estimates_and_leaves_undecided_gets_the_budget(mode: Mode) -> None:
+    effects = {"a": 0.3, "b": 0.2, "c": 0.02}
+    study = augmenting(screened(effects, MAINS), mode, order=1 if mode is Mode.CHECK else 2, budget=8)
+    assert study.conclude(Evidence()).in_doubt == (("c",),)
+    found = concluded(study, effects)
+    assert (found.done, found.in_doubt) == (8, (("c",),))
     assert found.runs_needed is not None
-    assert found.runs_needed > study.budget
-    assert f"about {found.runs_needed:,} runs would decide: --budget {found.runs_needed}" in validation_answer(found)
+    assert found.runs_needed > 8
 
 
 def test_what_needs_no_run_gets_none() -> None:

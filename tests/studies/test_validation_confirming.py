@@ -30,11 +30,13 @@ from hati.studies.validation import (
     Outcome,
     Result,
     Screened,
-    ToldSize,
+    ScreenedSize,
     ValidationConclusion,
     ValueScale,
     screened_runs,
 )
+from hati.studies.validation.confirmed_effects import confirmed_effects
+from hati.studies.validation.screened import Runs
 from hati.testing import FakeEngine, MemoryStore
 
 NOISE = 0.02
@@ -199,6 +201,36 @@ def test_an_effect_that_is_nothing_is_refuted_and_one_in_doubt_is_not() -> None:
         assert next(effect for effect in found.effects if effect.options == ("d",)).result is result
 
 
+def test_runs_that_would_decide_are_no_more_than_there_are_new_configurations() -> None:
+    rng = np.random.default_rng(2)
+    start = screened("multi-level", 44, 0.0, rng, 0.05)
+    claimed = replace(start, important=(("d",),), aliases=((),), sizes=())
+    for relevant, possible in ((0.036, True), (0.012, False)):
+        study = confirming("multi-level", replace(claimed, relevant=relevant))
+        found = concluded(study, 0.0, np.random.default_rng(3), 0.05)
+        assert found.in_doubt == (("d",),)
+        assert (found.runs_needed is not None) is possible
+
+
+def test_repetitions_of_configurations_that_count_once_change_nothing_about_the_runs_that_would_decide() -> None:
+    once = screened("multi-level", 44, 0.0, np.random.default_rng(2), 0.05)
+    claimed = replace(once, important=(("d",),), aliases=((),), sizes=(), relevant=0.036)
+    levels, values = np.tile(once.runs.levels, (2, 1)), np.tile(once.runs.values, 2)
+    twice = replace(claimed, runs=Runs.together(levels, values, np.repeat([0, 1], 44)))
+    needed, again = (confirming("multi-level", each).conclude(Evidence()).runs_needed for each in (claimed, twice))
+    assert needed is not None
+    assert again == needed
+
+
+def test_an_interaction_has_to_be_more_significant_than_an_option() -> None:
+    start = screened("multi-level", 44, 0.0, np.random.default_rng(2), 0.05)
+    study = confirming("multi-level", start)
+    runs, claims = start.runs.by_configuration(), {(3,): None, (2, 3): None}
+    found = confirmed_effects(study.known, runs, runs, claims, start.relevant, np.random.default_rng(1))
+    critical = {effect.term: effect.critical for effect in found}
+    assert 0.0 < critical[2, 3] < critical[3,] / 10.0
+
+
 def test_where_everything_was_measured_nothing_is_planned() -> None:
     place = Space(tuple(Option(name, (False, True), default=False) for name in "abc"))
     every = from_levels(np.array(list(np.ndindex(2, 2, 2)), dtype=np.int16), place)
@@ -296,11 +328,13 @@ def test_an_effect_of_quite_another_size_is_found_but_not_confirmed(margin: floa
     chosen = tuple(every[int(i)] for i in np.random.default_rng(1).permutation(len(every))[:64])
     start = grid_screening(place, chosen, PQ)
     sizes = {effect.options: effect.contrast for effect in grid_confirmed(of_grid(place, start)).effects}
-    right = tuple(ToldSize(sizes[options], margin) for options in PQ)
+    right = tuple(ScreenedSize(sizes[options], margin) for options in PQ)
     same = grid_confirmed(of_grid(place, replace(start, sizes=right)))
     assert {a.result for a in same.assumptions if a.effect} == {Result.CONFIRMED}
     assert all(("no standard error" in a.detail) is unsure for a in same.assumptions if a.effect)
-    other = grid_confirmed(of_grid(place, replace(start, sizes=(ToldSize(63.0 * sizes[PQ[0]], margin), *right[1:]))))
+    other = grid_confirmed(
+        of_grid(place, replace(start, sizes=(ScreenedSize(63.0 * sizes[PQ[0]], margin), *right[1:])))
+    )
     of_p = next(a for a in other.assumptions if a.effect == ("p",))
     assert of_p.result is Result.UNDECIDED
     assert f"found, but {start.sized(63.0 * sizes[PQ[0]], margin)} by the screening" in of_p.detail

@@ -23,6 +23,7 @@ from hati.studies.screening import choose_optimal
 from hati.studies.validation import Screened, ValueScale, screened_runs
 from hati.studies.validation.conclusion import PredictionCheck
 from hati.studies.validation.prediction import REPETITIONS, check_predictions
+from hati.studies.validation.screened import Runs
 
 SIZES = (2,) * 10
 PLACE = Space(tuple(Option(name, (False, True), default=False) for name in "abcdefghij"))
@@ -63,7 +64,8 @@ def checked(pair: float, repetitions: int, rng: np.random.Generator, lacking: Te
 
     judging = columns(MAINS.terms, before), columns(MAINS.terms, after)
     later = 100.0 + SHIFT + truth(after, pair) + rng.standard_normal(8)
-    return check_predictions(screened, chosen(runs.values), judging, later, chosen, rng)
+    followed = Runs.together(after, later, np.zeros(8, dtype=np.intp))
+    return check_predictions(screened, chosen(runs.values), judging, followed, chosen, rng)
 
 
 @pytest.mark.statistical

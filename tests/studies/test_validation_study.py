@@ -68,9 +68,9 @@ def validation(start: Screened, **others: object) -> Validation:
     return Validation(study, "simulated", BENCHMARK, LATENCY, "1", PLACE, start, **others)  # type: ignore[arg-type]  # keywords of several types
 
 
-def measure(effects: dict[str, float], shift: float = 0.2, deviation: float = NOISE):
+def measure(effects: dict[str, float], shift: float = 0.2, deviation: float = NOISE, seed: int = 3):
     def value(task: Task) -> dict[str, list[float]]:
-        noise = deviation * float(generator(3, task.id).standard_normal())
+        noise = deviation * float(generator(seed, task.id).standard_normal())
         return {"latency": [0.002 * math.exp(log_latency(signs(task), effects) + shift + noise)]}
 
     return value
@@ -130,7 +130,8 @@ def test_a_decision_leaves_no_important_effect_in_doubt() -> None:
 
 def test_the_budget_is_spent_on_what_is_in_doubt_and_undecided_names_the_runs_that_would_decide() -> None:
     effects = {"a": 3.0, "b": 2.0, "c": -3.0}
-    study = validation(screened(effects, (*MAINS, ("d",))), budget=12)
+    start = replace(screened(effects, (*MAINS, ("d",))), relevant=math.log1p(0.02))
+    study = validation(start, budget=12)
     before = study.conclude(Evidence())
     assert before.runs_needed is not None
     found = concluded(study, effects)
@@ -140,7 +141,7 @@ def test_the_budget_is_spent_on_what_is_in_doubt_and_undecided_names_the_runs_th
     assert validation_answer(found).endswith(f"runs would decide: --budget {found.runs_needed}")
     assert next(a for a in found.assumptions if a.effect == ("d",)).result is Result.UNDECIDED
     coarse = replace(study.screened, relevant=math.log1p(0.05))
-    decided = concluded(validation(coarse, budget=16), effects)
+    decided = concluded(validation(coarse, budget=24), effects)
     assert next(a for a in decided.assumptions if a.effect == ("d",)).result is Result.REFUTED
 
 
@@ -151,6 +152,24 @@ def test_a_small_effect_that_is_real_is_confirmed_by_the_new_runs() -> None:
     found = concluded(validation(start, budget=16), effects)
     of_d = next(a for a in found.assumptions if a.effect == ("d",))
     assert (found.done, of_d.result) == (16, Result.CONFIRMED)
+
+
+def test_models_that_differ_in_an_effect_in_doubt_only_are_settled_by_the_new_runs() -> None:
+    """All runs leave odds of less than 20 to 1 for the effect, which the new runs show by themselves."""
+    effects = {"a": 3.0, "b": 2.0, "c": -3.0, "d": 0.03}
+    found = concluded(validation(screened(effects, (*MAINS, ("d",))), budget=32), effects)
+    of_d = next(a for a in found.assumptions if a.effect == ("d",))
+    assert (found.outcome, of_d.result, found.in_doubt) == (Outcome.DECIDED, Result.CONFIRMED, ())
+    assert [set(model.effects) for model in found.models] == [{*MAINS, ("d",)}]
+    assert "by 32 new runs, p = " in of_d.detail
+    assert "; of d new runs decide" in found.assumptions[0].detail
+
+
+def test_an_option_that_the_new_runs_confirm_is_not_assumed_to_have_no_effect() -> None:
+    effects = {"a": 3.0, "b": 2.0, "c": -3.0, "d": 0.05}
+    found = concluded(validation(screened(effects, (*MAINS, ("d",))), budget=16), effects)
+    assert next(a for a in found.assumptions if a.effect == ("d",)).result is Result.CONFIRMED
+    assert not any("kept their default" in a.detail for a in found.assumptions), "all options were varied"
 
 
 def test_of_a_constant_metric_no_smallest_effect_is_spoken_of() -> None:

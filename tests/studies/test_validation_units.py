@@ -8,8 +8,8 @@ import pytest
 from hati.design import Model
 from hati.stats import ModelTerms, Term
 from hati.studies.screening.model_fit import Contrast, ModelFit
-from hati.studies.validation.confirmed import ShownAnew, agree, shown_anew
-from hati.studies.validation.screened import Runs, ToldSize
+from hati.studies.validation.confirmed_effects import NewRunsTest, agree, new_runs_tests
+from hati.studies.validation.screened import Runs, ScreenedSize
 
 SIZES = (2, 2, 3)
 TERMS: tuple[Term, ...] = ((0,), (1,), (2,))
@@ -19,14 +19,14 @@ def test_configurations_that_are_many_count_once() -> None:
     levels = np.unique(np.random.default_rng(1).integers(0, 2, (60, 6)), axis=0).astype(np.int16)
     values = np.arange(len(levels), dtype=np.float64)
     three = np.concatenate([values, values + 1.0, values + 5.0])
-    runs = Runs(np.tile(levels, (3, 1)), three, np.repeat([0, 1, 2], len(levels))).by_configuration()
+    runs = Runs.together(np.tile(levels, (3, 1)), three, np.repeat([0, 1, 2], len(levels))).by_configuration()
     assert len(runs) == len(levels) >= 21
     assert runs.values - runs.values.mean() == pytest.approx(values - values.mean())
 
 
 def test_few_configurations_are_the_whole_space_and_their_runs_count() -> None:
     levels = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 4, dtype=np.int16)
-    runs = Runs(levels, np.arange(16.0), np.repeat(np.arange(4), 4))
+    runs = Runs.together(levels, np.arange(16.0), np.repeat(np.arange(4), 4))
     assert runs.by_configuration() == runs
 
 
@@ -41,25 +41,25 @@ def test_new_runs_have_to_show_an_effect_themselves(effect: float, least: float,
     terms = ModelTerms(np.column_stack([~new, new]).astype(float), columns)
     values = np.where(new, effect, 6.0) * levels[:, 0] + 0.1 * rng.standard_normal(36)
     fit = ModelFit.of(terms, TERMS, SIZES, values)
-    found = shown_anew(terms, fit, ((0,), (2,)), new)
+    found = new_runs_tests(terms, fit, ((0,), (2,)), new)
     assert least <= found[0,].p_value <= most
     assert found[2,].p_value > 0.05
     assert [(found[term].df, found[term].of) for term in ((0,), (2,))] == [(1, 1), (2, 2)]
-    assert not ShownAnew(0.01, 15, 32).mostly
-    assert ShownAnew(0.01, 16, 32).mostly
+    assert not NewRunsTest(0.01, 15, 32).mostly
+    assert NewRunsTest(0.01, 16, 32).mostly
 
 
 @pytest.mark.parametrize(
     ("told", "now", "same"),
     [
-        (ToldSize(1.0, 0.2), Contrast(0.85, 0.01, 0.02), True),
-        (ToldSize(1.0, 0.1), Contrast(0.85, 0.01, 0.02), False),
-        (ToldSize(1.0, 0.001), Contrast(0.995, 0.01, 0.02), True),  # less apart than what matters
-        (ToldSize(1.0, 3.0), Contrast(-0.5, 0.01, 0.02), False),
-        (ToldSize(5.218, None), Contrast(0.0825, 0.01, 0.02), False),
-        (ToldSize(0.15, None), Contrast(0.0825, None, None), True),
-        (ToldSize(0.3, None), Contrast(0.1, 0.1, 0.25), True),
+        (ScreenedSize(1.0, 0.2), Contrast(0.85, 0.01, 0.02), True),
+        (ScreenedSize(1.0, 0.1), Contrast(0.85, 0.01, 0.02), False),
+        (ScreenedSize(1.0, 0.001), Contrast(0.995, 0.01, 0.02), True),  # less apart than what matters
+        (ScreenedSize(1.0, 3.0), Contrast(-0.5, 0.01, 0.02), False),
+        (ScreenedSize(5.218, None), Contrast(0.0825, 0.01, 0.02), False),
+        (ScreenedSize(0.15, None), Contrast(0.0825, None, None), True),
+        (ScreenedSize(0.3, None), Contrast(0.1, 0.1, 0.25), True),
     ],
 )
-def test_sizes_agree_within_what_the_screening_told_of_them(told: ToldSize, now: Contrast, same: bool) -> None:
+def test_sizes_agree_within_what_the_screening_told_of_them(told: ScreenedSize, now: Contrast, same: bool) -> None:
     assert agree(told, now, relevant=0.01) is same

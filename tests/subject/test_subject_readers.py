@@ -102,7 +102,7 @@ class TestHati:
             ('{"metric": "latency", "value": ' + "[" * 100_000, "nested too deeply"),
             ('{"metric": "latency", "value": 1' + "0" * 5000 + "}", "no JSON: Exceeds the limit"),
             ('{"metric": "latency", "value": 1' + "0" * 400 + "}", "too large"),
-            ('{"metric": "throughput", "value": 1}', "no observation of 'latency': there are only 'throughput'"),
+            ('{"metric": "throughput", "value": 1}', "the output has no metric 'latency', only 'throughput'"),
             ("fine", "no reading at all"),
             ("", "no reading at all"),
         ],
@@ -217,7 +217,7 @@ class TestRegex:
         ("output", "words"),
         [
             (b"a\ntook nan", "standard output:2.*'nan', which is no number"),
-            (b"", "no reading"),
+            (b"", "its pattern matches nothing"),
             (b"took 1_0", "no number"),
         ],
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,7 +30,9 @@ from hati.core import Budget, InputError
 
 if TYPE_CHECKING:
     from hati.core import Sample
+    from hati.knowledge import Entry
     from hati.studies.audit import Audit
+    from hati.studies.comparison import StatisticChoice
 
 _Path = Annotated[
     Path,
@@ -77,7 +81,8 @@ def audit(
         _rehearse(path, store, benchmark, budget, seed, chosen, output)
         return
     else:
-        samples = _measured(path, store, benchmark, budget, seed, fresh)
+        samples, known = _measured(path, store, benchmark, budget, seed, fresh)
+        request = replace(request, known=known)
     earlier = [sample for file in history or () for sample in read_samples(file).samples]
     chosen_samples = of_metric(samples, metric, path)
     with steps_progress("auditing") as watch:
@@ -123,10 +128,10 @@ def _rehearse(
 
 def _measured(
     path: Path, store: str | None, benchmark: str | None, budget: str, seed: int, fresh: bool
-) -> tuple[Sample, ...]:
-    """Runs of the default configuration, made now."""
+) -> tuple[tuple[Sample, ...], Mapping[str, Entry[StatisticChoice]]]:
+    """Runs of the default configuration, made now, and the statistics of metrics that other runs tell."""
     from hati.store import Selection
-    from hati.wiring import measure, workplace
+    from hati.wiring import known_statistics, measure, workplace
 
     Budget.parse(budget)
     place = workplace(path, store)
@@ -136,7 +141,7 @@ def _measured(
         found = measure(place, measured, configurations, budget, seed, fresh=fresh, announce=say, observe=observe)
     if found.failed:
         say(f"warning: {found.failed} of {found.done + found.failed} runs failed: {found.failures[-1]}")
-    return place.store.samples(Selection(found.study))
+    return place.store.samples(Selection(found.study)), known_statistics(place, measured, found.study)
 
 
 def _write(found: Audit, chosen: Format, output: str) -> None:

@@ -66,9 +66,10 @@ def _for(table: Table, chosen: Format) -> Table:
 
 
 def _table(rehearsal: Rehearsal) -> Table:
-    from hati.report import consequences, plan_table
+    from hati.report import consequences, plan_table, runs_after_design
 
     choice = rehearsal.choice
-    source = () if rehearsal.expected is None else (f"Expected: {rehearsal.expected.source}.",)
-    notes = (*source, *(() if choice is None else consequences(choice, rehearsal.options).sentences()))
+    notes = () if rehearsal.expected is None else (f"Expected: {rehearsal.expected.source}.",)
+    if choice is not None:
+        notes = (*notes, *runs_after_design(choice), *consequences(choice, rehearsal.options).sentences())
     return plan_table(rehearsal.plan, rehearsal.reason, rehearsal.seconds, rehearsal.options, notes)

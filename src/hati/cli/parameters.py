@@ -36,6 +36,9 @@ BenchmarkName = Annotated[
 MetricName = Annotated[
     str | None, typer.Option("--metric", metavar="NAME", help="Which metric, where the benchmark has several.")
 ]
+ScreenedMetricName = Annotated[
+    str | None, typer.Option("--metric", metavar="NAME", help="Which metric [default: the one that was last screened].")
+]
 RelevantShare = Annotated[
     str, typer.Option("--relevant", metavar="SHARE", help="Smaller effects are not important: 1% or 0.01.")
 ]

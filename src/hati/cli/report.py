@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.output import STDOUT, Format, say, write
-from hati.cli.parameters import HERE, MetricName, Output, ProjectPath, RelevantShare, StorePlace
+from hati.cli.parameters import HERE, Output, ProjectPath, RelevantShare, ScreenedMetricName, StorePlace
 from hati.cli.screen import parse_share, write_screening
 from hati.core import InputError
 
@@ -36,7 +36,7 @@ _Charts = Annotated[
 def report(
     path: ProjectPath = HERE,
     study: _Study = None,
-    metric: MetricName = None,
+    metric: ScreenedMetricName = None,
     relevant: RelevantShare = "1%",
     charts: _Charts = None,
     store: StorePlace = None,
@@ -47,6 +47,7 @@ def report(
     from hati import render
     from hati.wiring import (
         conclude_stored,
+        known_of,
         last_key,
         stored_changes,
         stored_recommendation,
@@ -65,7 +66,8 @@ def report(
     else:
         asked = chosen is ReportFormat.JSON
         validated = validation_of(place, conclusion.study, conclusion.metric.name) if asked else None
-        write_screening(conclusion, Format(chosen.value), output, advice, validated, changes)
+        known = known_of(place, conclusion)
+        write_screening(conclusion, Format(chosen.value), output, advice, validated, changes, known)
 
 
 def _write_charts(conclusion: ScreeningConclusion, folder: Path) -> None:

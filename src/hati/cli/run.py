@@ -44,7 +44,7 @@ def run(
     Where --set gives an option several settings, a configuration for each is measured, interleaved.
     """
     from hati.report import measurement_json, measurement_table
-    from hati.wiring import measure, rehearse_measurement, template_configurations, workplace
+    from hati.wiring import measure, rehearse_measurement, template_configurations, warm_up_hints, workplace
 
     Budget.parse(budget)
     place = workplace(path, store)
@@ -57,6 +57,8 @@ def run(
         return
     with progress(measured.name) as observe:
         conclusion = measure(place, measured, configurations, budget, seed, fresh=fresh, announce=say, observe=observe)
+    for hint in warm_up_hints(place, measured):
+        say(f"warning: {hint}")
     write_plain(measurement_json(conclusion), measurement_table(conclusion), chosen, output)
 
 

@@ -37,6 +37,7 @@ from hati.cli.table import (
 from hati.core import InputError
 
 if TYPE_CHECKING:
+    from hati.report import Known
     from hati.studies.recalibration import EffectChanges
     from hati.studies.recommendation import KeepRule, RecommendationConclusion
     from hati.studies.screening import ScreeningConclusion
@@ -251,10 +252,21 @@ def write_screening(
     advice: RecommendationConclusion | None = None,
     validated: ValidationConclusion | None = None,
     changes: EffectChanges | None = None,
+    known: Known | None = None,
 ) -> None:
-    """Write a conclusion, what a recalibration changed, and what is recommended; as JSON its validation too."""
+    """Write a conclusion, what a recalibration changed, and what is recommended; as JSON its validation too.
+
+    What is known now of the benchmark and metric comes last.
+    """
     from hati import render
-    from hati.report import changes_json, changes_table, recommendation_json, screening_json, validation_json
+    from hati.report import (
+        changes_json,
+        changes_table,
+        known_json,
+        recommendation_json,
+        screening_json,
+        validation_json,
+    )
 
     changed = [changes_table(changes)] if changes else []
 
@@ -262,21 +274,25 @@ def write_screening(
         added = {"validation": validation_json(validated) if validated else None}
         added |= {"recommendation": recommendation_json(advice)} if advice else {}
         added |= {"changes": changes_json(changes)} if changes else {}
+        added |= {"known": known_json(known)} if known else {}
         write(render.to_json({**screening_json(conclusion), **added}), output)
     elif chosen is Format.MARKDOWN:
         added_text = f"\n{render.recommendation_markdown(advice)}" if advice else ""
         told = "".join(f"\n{render.table_markdown(table)}" for table in changed)
-        write(render.screening_markdown(conclusion) + told + added_text, output)
+        now = render.known_markdown(known) if known else ""
+        write(render.screening_markdown(conclusion) + told + added_text + now, output)
     elif output == STDOUT:
         render.print_screening(conclusion, console())
         for table in changed:
             render.print_table(table, console())
         if advice:
             render.print_recommendation(advice, console())
+        if known:
+            render.print_known(known, console())
     else:
         told = "".join(map(render.table_text, changed))
-        text = render.screening_text(conclusion) + told
-        write(text + (render.recommendation_text(advice) if advice else ""), output)
+        text = render.screening_text(conclusion) + told + (render.recommendation_text(advice) if advice else "")
+        write(text + (render.known_text(known) if known else ""), output)
 
 
 def write_report(

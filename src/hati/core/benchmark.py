@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Literal
 
-from hati.core.errors import InputError
+from hati.core.errors import InputError, Place
 from hati.core.metric import Metric
 from hati.core.study import digest
 from hati.core.values import Workload, canonical_json
@@ -134,7 +134,8 @@ class Benchmark:
     warm-up, or ``AUTO`` where it is found in each run. ``output`` is a template of the file, in the run's work
     folder, that the command writes and that is read; None: its standard output is. ``programs`` are the files
     on this machine that ``{program:NAME}`` in commands stands for: their paths are not part of the definition, so what
-    they are has to be told otherwise.
+    they are has to be told otherwise. ``metric_places`` says where each metric is defined, for messages;
+    ``warmup_place`` where the warm-up is stated, None where it is not.
     """
 
     name: str
@@ -156,6 +157,8 @@ class Benchmark:
     setup: Commands = ()
     env: tuple[tuple[str, str], ...] = ()
     user: str | None = None
+    metric_places: tuple[tuple[str, Place], ...] = field(default=(), compare=False)
+    warmup_place: Place | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.command:

@@ -99,6 +99,11 @@ class Model:
             columns.append(product)
         return np.hstack(columns)
 
+    def columns(self, levels: Levels) -> dict[Term, FloatArray]:
+        """Each term's columns for those configurations."""
+        matrix = self.matrix(levels)
+        return {term: matrix[:, self.owners == place] for place, term in enumerate(self.terms)}
+
 
 def _coded(positions: NDArray[np.int16], size: int) -> FloatArray:
     table = np.vstack([setting_contrasts(size), np.zeros(size - 1)])  # the last row, -1, is that of the inactive

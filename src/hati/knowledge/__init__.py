@@ -11,6 +11,7 @@ from hati.knowledge.importance import ImportantOptions, KnownEffect
 from hati.knowledge.information import MeasuredScreening, by_information
 from hati.knowledge.representatives import REPRESENTATIVES, representative_suite
 from hati.knowledge.variation import FEWEST_LEFT, SumsOfSquares, Variation, variation
+from hati.knowledge.warm_up import KnownWarmUp, warm_up_of
 
 __all__ = [
     "FEWEST_LEFT",
@@ -19,6 +20,7 @@ __all__ = [
     "Entry",
     "ImportantOptions",
     "KnownEffect",
+    "KnownWarmUp",
     "MeasuredScreening",
     "Provenance",
     "SumsOfSquares",
@@ -29,4 +31,5 @@ __all__ = [
     "by_information",
     "representative_suite",
     "variation",
+    "warm_up_of",
 ]

@@ -22,7 +22,7 @@ from hati.core import (
 from hati.core.placeholders import names
 from hati.project.commands import check_template, read_command, read_commands
 from hati.project.document import Table, Value
-from hati.project.metrics import read_metrics
+from hati.project.metrics import metric_places, read_metrics
 from hati.project.numbers import duration
 from hati.project.spaces import RESERVED, VARIABLE
 from hati.project.templates import read_files
@@ -94,6 +94,8 @@ def _benchmark(table: Table, name: str, around: Surroundings) -> Benchmark:
         setup=read_commands(table, "setup", known),
         env=_env(table, known),
         user=user.line() if (user := table.get("user")) else None,
+        metric_places=metric_places(table, reader),
+        warmup_place=warmup.place if (warmup := table.get("warmup")) else None,
     )
 
 

@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Sequence
 
-from hati.core import TOOLS, Better, InputError, Metric, Reader, ReaderKind, conversion
+from hati.core import TOOLS, Better, InputError, Metric, Place, Reader, ReaderKind, conversion
 from hati.core.nearest import suggestion
 from hati.project.document import Table, Value
 
@@ -45,6 +45,16 @@ def read_metrics(benchmark: Table) -> tuple[Reader, tuple[Metric, ...]]:
             patterns += [(metric.name, _filter(table.need("pattern", "")))] if "pattern" in table else []
             fields += [(metric.name, table.need("field", "").line())] if "field" in table else []
     return Reader(kind, tuple(patterns), tuple(fields)), tuple(metrics.values())
+
+
+def metric_places(benchmark: Table, reader: Reader) -> tuple[tuple[str, Place], ...]:
+    """Where it is written what the reader finds each metric by."""
+    listed = benchmark.get("metric")
+    key = _WHERE.get(reader.kind, "name")
+    return tuple(
+        (table.need("name", "").text(), (table.get("field") or table.need(key, "")).place)
+        for table in (listed.tables() if listed else [])
+    )
 
 
 def _kind(benchmark: Table) -> ReaderKind:

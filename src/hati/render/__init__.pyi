@@ -17,6 +17,9 @@ from .json import table_json as table_json
 from .json import table_rows as table_rows
 from .json import to_json as to_json
 from .junit import to_junit as to_junit
+from .known import known_markdown as known_markdown
+from .known import known_text as known_text
+from .known import print_known as print_known
 from .markdown import screening_markdown as screening_markdown
 from .markdown import table_markdown as table_markdown
 from .parquet import table_parquet as table_parquet

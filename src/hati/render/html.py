@@ -26,6 +26,7 @@ from hati.report import (
     detection,
     dominating_sentence,
     follow_up_table,
+    left_out_table,
     noise_summary,
     recommendation_answer,
     recommendation_table,
@@ -88,6 +89,7 @@ def screening_html(
         dominating=dominating_sentence(conclusion),
         advice=advice and recommendation_answer(advice),
         recommendation=advice and recommendation_table(advice),
+        left_out=advice and left_out_table(advice),
         changes=changes and changes_table(changes),
     )
 

@@ -8,19 +8,23 @@ from rich.console import Console
 
 from hati.render.markdown import escaped, table_markdown
 from hati.render.terminal import print_facts, print_table
-from hati.report import recommendation_answer, recommendation_table
+from hati.report import left_out_table, recommendation_answer, recommendation_table
 from hati.studies.recommendation import RecommendationConclusion
 
 _WIDTH = 80
 
 
 def print_recommendation(conclusion: RecommendationConclusion, console: Console) -> None:
-    """Print what to set, and what confirmed it."""
+    """Print what to set, what confirmed it, and why other candidates are left out."""
     console.print()
     if conclusion.recommended:
         print_table(recommendation_table(conclusion), console)
         console.print()
     print_facts((("recommended", recommendation_answer(conclusion)),), console)
+    left_out = left_out_table(conclusion)
+    if left_out is not None:
+        console.print()
+        print_table(left_out, console)
 
 
 def recommendation_text(conclusion: RecommendationConclusion) -> str:
@@ -32,4 +36,7 @@ def recommendation_text(conclusion: RecommendationConclusion) -> str:
 
 def recommendation_markdown(conclusion: RecommendationConclusion) -> str:
     """A recommendation, for a pull request or an issue."""
-    return f"{table_markdown(recommendation_table(conclusion))}\n**{escaped(recommendation_answer(conclusion))}**\n"
+    left_out = left_out_table(conclusion)
+    others = f"\n{table_markdown(left_out)}" if left_out is not None else ""
+    answer = escaped(recommendation_answer(conclusion))
+    return f"{table_markdown(recommendation_table(conclusion))}\n**{answer}**\n{others}"

@@ -69,6 +69,10 @@ from .history import history_answer as history_answer
 from .history import history_facts as history_facts
 from .history import history_json as history_json
 from .history import history_table as history_table
+from .known import Known as Known
+from .known import known_facts as known_facts
+from .known import known_json as known_json
+from .left_out import left_out_table as left_out_table
 from .means import Interaction as Interaction
 from .means import Interactions as Interactions
 from .means import MainEffect as MainEffect
@@ -94,8 +98,10 @@ from .portability import portability_facts as portability_facts
 from .portability import portability_json as portability_json
 from .portability import portability_tables as portability_tables
 from .promises import corrected_promise as corrected_promise
+from .promises import least_promise as least_promise
 from .promises import promise as promise
 from .promises import promise_in_deviations as promise_in_deviations
+from .promises import vague_promise as vague_promise
 from .quantities import change as change
 from .quantities import duration as duration
 from .quantities import general as general
@@ -118,6 +124,7 @@ from .replay import spread_tables as spread_tables
 from .runs import disturbed_runs as disturbed_runs
 from .runs import run_table as run_table
 from .runs import runs_table as runs_table
+from .runs_after_design import runs_after_design as runs_after_design
 from .samples import FORMAT as FORMAT
 from .samples import run_head as run_head
 from .samples import sample_head as sample_head

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from hati.knowledge import Entry
 from hati.report.plain import Plain
 from hati.report.quantities import change, general, percent
 from hati.report.statistics import choice_json
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.stats import Proportion
 from hati.studies.audit import Audit, AuditedBenchmark, ClusterAlarms, Directions, InTime
-from hati.studies.comparison import AUTO
+from hati.studies.comparison import AUTO, StatisticChoice
 
 CONFIDENCE = 0.95
 _RIGHT = Align.RIGHT
@@ -51,7 +52,14 @@ def audit_facts(found: Audit) -> tuple[tuple[str, str], ...]:
 
 
 def _by(found: Audit) -> str:
+    if found.known:
+        chosen = (f"{metric} by its {known.value.statistic.title} ({known.source})" for metric, known in _known(found))
+        return f"as a check here compares: {', '.join(chosen)}"
     return "by a statistic chosen for each" if found.statistic == str(AUTO) else f"by their {found.statistic}"
+
+
+def _known(found: Audit) -> list[tuple[str, Entry[StatisticChoice]]]:
+    return sorted(found.known.items())
 
 
 def _sensitivities(found: Audit) -> str:
@@ -114,6 +122,9 @@ def audit_json(found: Audit) -> dict[str, Plain]:
         "alpha": found.alpha,
         "margin": found.margin,
         "statistic": found.statistic,
+        "known_statistics": [
+            {"metric": metric, **choice_json(known.value), "source": known.source} for metric, known in _known(found)
+        ],
         "seed": found.seed,
         "splits": found.splits,
         "comparisons": found.comparisons,

@@ -28,7 +28,8 @@ def follow_up_table(conclusion: ScreeningConclusion) -> Table | None:
         for each in found
         if each.depends_on
     ]
-    flipped = {each.option for each in found}
+    given_up = conclusion.follow_up.given_up if conclusion.follow_up else ()
+    flipped = {*(each.option for each in found), *given_up}
     others = [name for name in conclusion.important if name not in flipped]
     if others:
         notes.append(f"Not flipped, as the runs kept for this did not suffice: {first_named(others)}.")
@@ -74,9 +75,9 @@ def refuted_sentence(conclusion: ScreeningConclusion) -> str:
 
 
 def follow_up_json(conclusion: ScreeningConclusion) -> dict[str, Plain] | None:
-    """How many runs the follow-up has; None where none was set aside."""
+    """How many runs the follow-up has, and whose flips ended early; None where none was set aside."""
     made = conclusion.follow_up
-    return None if made is None else {"planned": made.planned, "done": made.done}
+    return None if made is None else {"planned": made.planned, "done": made.done, "given_up": list(made.given_up)}
 
 
 def evidence_json(conclusion: ScreeningConclusion, effect: Effect) -> dict[str, Plain]:

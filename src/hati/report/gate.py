@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from hati.core import Revision, setting_text
 from hati.report.changes import WITH_POWER, change_json, p_text, verdict_text
@@ -15,7 +16,7 @@ from hati.report.statistics import statistic_json, statistic_notes
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.comparison import Comparison, Side, Verdict
 from hati.studies.findings import Ruling
-from hati.studies.gate import Broken, Carrier, GateConclusion
+from hati.studies.gate import Broken, Carrier, GateConclusion, WarmUpCut
 from hati.studies.screening.wording import counted
 
 
@@ -43,6 +44,7 @@ def gate_json(ruling: Ruling) -> dict[str, Plain]:
         "study": found.study,
         "warnings": list(found.warnings),
         "coverage": coverage_json(found.coverage),
+        "warm_up": [asdict(cut) for cut in found.warm_ups],
     }
 
 
@@ -210,10 +212,11 @@ def _notes(found: GateConclusion) -> list[str]:
     notes = [
         f"{counted(found.explored, 'round')} explored{confirmed}; a round has a run of every configuration at both "
         f"revisions. A change is told where both stages show it; where nothing changed {alpha} of checks tell one. The "
-        f"same: within {margin}. p: of no change, corrected for all rows (Holm), by "
-        "both stages of what looks changed.",
+        f"same: within {margin}. Change: the geometric mean of the rounds' ratios, which need not be the ratio of the "
+        "means before and after. p: of no change, corrected for all rows (Holm), by both stages of what looks changed.",
         *coverage_notes(found.coverage),
         *statistic_notes(found.rows),
+        *map(_warm_up, found.warm_ups),
     ]
     undecided = [row for row in found.rows if row.change.verdict is Verdict.INCONCLUSIVE]
     notes += [_undecided(row) for row in undecided[:_MOST]]
@@ -225,6 +228,14 @@ def _notes(found: GateConclusion) -> list[str]:
     if found.failed:
         notes.append(f"{found.failed} of {found.done + found.failed} runs failed.")
     return notes
+
+
+def _warm_up(cut: WarmUpCut) -> str:
+    left_out = "observation" if cut.observations == 1 else f"{cut.observations:,} observations"
+    return (
+        f"Warm-up left out: the first {left_out} of each run of {cut.benchmark} ({cut.metric}); after these "
+        f"{cut.reason}. hati.toml states no `warmup`; `warmup = 0` counts all observations."
+    )
 
 
 def _undecided(row: Comparison) -> str:

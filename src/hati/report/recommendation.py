@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hati.core import Better, setting_text
+from hati.report.left_out import left_out_json
 from hati.report.plain import Plain
 from hati.report.quantities import change_number, general, percent, quantity, tidy
 from hati.report.table import Align, Cell, Column, Shown, Table
@@ -68,6 +69,7 @@ def recommendation_json(conclusion: RecommendationConclusion) -> dict[str, Plain
             {"set": dict(one.set), "change": one.change, "pairs": one.pairs, "selected": one.selected}
             for one in conclusion.followed_up
         ],
+        "left_out": left_out_json(conclusion),
     }
 
 
@@ -150,14 +152,15 @@ def _kept(kept: KeptMetric) -> str:
 
 
 def _followed_up(conclusion: RecommendationConclusion) -> tuple[str, ...]:
-    if not conclusion.followed_up:
+    selected = [one for one in conclusion.followed_up if one.selected]
+    if not selected:
         return ()
-    told = (
+    found = (
         f"{' '.join(f'{name}={setting_text(setting)}' for name, setting in one.set)} "
         f"{'not measured' if one.change is None else f'{change_number(one.change)} %'}"
-        for one in conclusion.followed_up
+        for one in selected
     )
-    return (f"Followed up against the default in {conclusion.followed_up[0].pairs} pairs each: {', '.join(told)}.",)
+    return (f"Better than the default in {selected[0].pairs} pairs of the follow-up: {', '.join(found)}.",)
 
 
 def _row(one: Recommended, change: MetricChange, *, looked_up: bool) -> tuple[Cell, ...]:

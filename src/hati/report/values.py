@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 
 from hati.report.conditional import conditional_json
 from hati.report.follow_up import evidence_json, follow_up_json
@@ -47,6 +48,7 @@ def screening_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
         "relevant": _finite(conclusion.relevant),
         "threshold": _finite(conclusion.threshold),
         "space": {"options": len(conclusion.options), "configurations": conclusion.configurations},
+        "template": list(conclusion.template),
         "options": [_option(option) for option in conclusion.options],
         "design": {
             "kind": design.kind,
@@ -76,7 +78,7 @@ def screening_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
         },
         "missing": [list(options) for options in conclusion.missing],
         "dispersion": _dispersion(conclusion.dispersion) if conclusion.dispersion else None,
-        "runs": {"done": conclusion.done, "failed": conclusion.failed},
+        "runs": {"done": conclusion.done, "failed": conclusion.failed, "all": asdict(conclusion.all_runs)},
         "follow_up": follow_up_json(conclusion),
         "suspects": suspects_json(conclusion),
         "robust": robust_json(conclusion),

@@ -232,9 +232,10 @@ def interval_meaning(conclusion: ScreeningConclusion) -> tuple[str, ...]:
 
 
 def space_size(conclusion: ScreeningConclusion) -> str:
-    """``14 options, 16,384 configurations``."""
+    """``13 options, 8,192 configurations, where journal_mode=WAL``."""
     options = len(conclusion.options)
-    return f"{counted(options, 'option')}, {counted(conclusion.configurations, 'configuration')}"
+    size = f"{counted(options, 'option')}, {counted(conclusion.configurations, 'configuration')}"
+    return f"{size}, where {'; '.join(conclusion.template)}" if conclusion.template else size
 
 
 def design_summary(conclusion: ScreeningConclusion) -> str:
@@ -272,8 +273,12 @@ def noise_summary(conclusion: ScreeningConclusion) -> str:
 
 
 def run_summary(conclusion: ScreeningConclusion) -> str:
-    """``96 done, 0 failed, 2 min 5 s in all``."""
-    return f"{conclusion.done:,} done, {conclusion.failed:,} failed, {duration(conclusion.seconds)} in all"
+    """``96 done, 0 failed, 2 min 5 s in all``; where other runs failed too, those of the design and all."""
+    made, time = conclusion.all_runs, duration(conclusion.seconds)
+    own = f"{conclusion.done:,} done, {conclusion.failed:,} failed"
+    if made.failed == conclusion.failed:
+        return f"{own}, {time} in all"
+    return f"{own} of the design; {made.done:,} done, {made.failed:,} failed, {time} in all"
 
 
 def settings_summary(conclusion: ScreeningConclusion, most: int = 24) -> str:

@@ -54,7 +54,15 @@ from hati.stats.effective import effective_size
 from hati.stats.explained import explained, rank_by_explained
 from hati.stats.forward import forward_selection
 from hati.stats.half_normal import half_normal
-from hati.stats.least_squares import ALIASED, Index, LeastSquares, least_squares, pure_error, without_means
+from hati.stats.least_squares import (
+    ALIASED,
+    Index,
+    LeastSquares,
+    least_squares,
+    pure_error,
+    within_residuals,
+    without_means,
+)
 from hati.stats.lenth import (
     LenthReference,
     adaptive_standard_error,
@@ -282,5 +290,6 @@ __all__ = [
     "unit_means",
     "unordered_settings",
     "variance_prior",
+    "within_residuals",
     "without_means",
 ]

@@ -12,7 +12,6 @@ from hati.core import FloatArray
 from hati.stats.contrasts import Term
 from hati.stats.distributions import f_above
 from hati.stats.model_terms import ModelTerms
-from hati.stats.projection import added_basis
 
 
 class SumOfSquares(Enum):
@@ -61,9 +60,11 @@ def anova(terms: ModelTerms, chosen: Sequence[Term], values: FloatArray, kind: S
     rest = values - whole @ (whole.T @ values)
     residual, df = float(rest @ rest), terms.runs - whole.shape[1]
     rows = []
+    beside_all = terms.added_to_others(chosen)
     for term in chosen:
-        others = [o for o in chosen if o != term and not (kind is SumOfSquares.TYPE_2 and set(term) < set(o))]
-        added = added_basis(terms.columns[term], terms.basis(others))
+        free = [other for other in chosen if other != term and not set(term) < set(other)]
+        whole_model = kind is SumOfSquares.TYPE_3 or len(free) == len(chosen) - 1
+        added = beside_all[term] if whole_model else terms.added(term, free)
         explained, own = float(np.sum((added.T @ values) ** 2)), added.shape[1]
         f = explained / own / (residual / df) if own and df and residual > 0.0 else None
         rows.append(AnovaRow(term, explained, own, f, None if f is None else float(f_above(np.array(f), own, df))))

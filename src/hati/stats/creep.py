@@ -16,7 +16,8 @@ from hati.stats.least_squares import Index
 MOST_BLOCKS = 600
 """Longer series are taken in blocks of successive values of one group, by their means."""
 
-_FEWEST = 8
+FEWEST_OF_TREND = 8
+"""Fewer values show no trend."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def creep(values: FloatArray, groups: Index, phi: float, level: float = 0.95) ->
     slopes = np.sort(np.concatenate([slopes for slopes, _ in pairs]))
     sizes = np.bincount(strata)
     freedom = int(np.sum(np.maximum(sizes - 1, 0))) - 1
-    if len(means) < _FEWEST or freedom < 3 or not slopes.size:
+    if len(means) < FEWEST_OF_TREND or freedom < 3 or not slopes.size:
         return None
     statistic = sum(signs for _, signs in pairs)
     variance = float(np.sum(sizes * (sizes - 1) * (2 * sizes + 5))) / 18.0

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from hati.core import FloatArray, InputError
 from hati.stats.contrasts import Term
-from hati.stats.projection import spanned
+from hati.stats.projection import NOTHING, added_basis, beside, largest_norm, spanned
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +49,38 @@ class ModelTerms:
         """The terms of several options."""
         return tuple(term for term in self.columns if len(term) > 1)
 
+    @cached_property
+    def _basis_of_always(self) -> FloatArray:
+        return spanned(self.always)
+
     def basis(self, terms: Iterable[Term]) -> FloatArray:
         """An orthonormal basis of what is always there and those terms, shape (runs, rank)."""
-        return spanned(np.hstack([self.always, *(self.columns[term] for term in terms)]))
+        always = self._basis_of_always
+        return np.hstack([always, added_basis(self._joined(terms), always)])
+
+    def added(self, term: Term, others: Iterable[Term]) -> FloatArray:
+        """An orthonormal basis of what a term adds to others and to what is always there, shape (runs, rank)."""
+        return added_basis(self.columns[term], self.basis(others))
+
+    def added_to_others(self, model: Sequence[Term]) -> Mapping[Term, FloatArray]:
+        """What each term of a model adds to all others of it: orthonormal bases, shape (runs, rank).
+
+        Where all columns are independent, one factorization has them all: the columns of the transposed pseudoinverse
+        that are a term's are orthogonal to the columns of all others.
+        """
+        if not model:
+            return {}
+        joined = self._joined(model)
+        left = beside(joined, self._basis_of_always)
+        vectors, sizes, rotation = np.linalg.svd(left, full_matrices=False)
+        if left.shape[1] > left.shape[0] or np.any(sizes <= NOTHING * largest_norm(joined)):
+            return {term: self.added(term, [other for other in model if other != term]) for term in model}
+        dual = (vectors / sizes) @ rotation
+        ends = np.cumsum([self.columns[term].shape[1] for term in model])
+        return {term: spanned(own) for term, own in zip(model, np.split(dual, ends[:-1], axis=1), strict=True)}
+
+    def _joined(self, terms: Iterable[Term]) -> FloatArray:
+        return np.hstack([np.empty((self.runs, 0)), *(self.columns[term] for term in terms)])
 
 
 def parents(term: Term) -> tuple[Term, ...]:

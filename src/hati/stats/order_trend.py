@@ -8,6 +8,7 @@ import numpy as np
 
 from hati.core import FloatArray
 from hati.stats.least_squares import Index, LeastSquares, within_residuals, without_means
+from hati.stats.projection import spanned
 
 CONFOUNDED = 0.5
 """A column whose correlation with the order is larger cannot be distinguished from a trend."""
@@ -17,15 +18,23 @@ _LARGE = 3.75
 _NOTHING = 1e-12
 
 
-def confounded_with_order(columns: FloatArray, order: FloatArray, blocks: Index) -> Index:
+def confounded_with_order(columns: FloatArray, trends: FloatArray, blocks: Index) -> Index:
     """The columns, shape (runs, any), that are correlated with the order of the runs beyond .5 within blocks.
 
-    Of fewer than 36 runs beyond three standard errors of a correlation by chance, which is more.
+    Of fewer than 36 runs in one order beyond three standard errors of a correlation by chance, which is more.
+
+    Args:
+        columns: of effects.
+        trends: the places in one order, shape (runs,), or in several, shape (runs, orders), each zero in the others'
+            runs; their multiple correlation counts.
+        blocks: the block of each run.
     """
-    free, trend = without_means(columns, blocks), without_means(order[:, None], blocks)[:, 0]
-    sizes = np.sqrt(np.sum(free**2, axis=0) * float(trend @ trend))
-    correlations = np.abs(free.T @ trend) / np.where(sizes > 0.0, sizes, np.inf)
-    return np.flatnonzero(correlations > max(CONFOUNDED, _BY_CHANCE / np.sqrt(len(order))))
+    orders = trends if trends.ndim == 2 else trends[:, None]
+    free, basis = without_means(columns, blocks), spanned(without_means(orders, blocks))
+    sizes = np.sqrt(np.sum(free**2, axis=0))
+    correlations = np.linalg.norm(basis.T @ free, axis=0) / np.where(sizes > 0.0, sizes, np.inf)
+    by_chance = (_BY_CHANCE + np.sqrt(basis.shape[1]) - 1.0) / np.sqrt(len(columns))  # Fisher's chi approximation
+    return np.flatnonzero(correlations > max(CONFOUNDED, by_chance))
 
 
 def beside_trend(fit: LeastSquares, values: FloatArray, order: FloatArray, rows: Index, blocks: Index) -> LeastSquares:

@@ -28,7 +28,8 @@ class StepDown:
     """Terms found significant, in the order in which they were, and every candidate's study-wise p-value.
 
     ``model`` are the terms that the residuals are of; ``critical`` is the p-value of a single test below which one more
-    main effect would have been found; ``unsought`` are the interactions that the last step did not look for.
+    main effect would have been found, and over its weight, in ``weights``, another term; ``unsought`` are the
+    interactions that the last step did not look for.
     """
 
     significant: tuple[Term, ...]
@@ -36,6 +37,7 @@ class StepDown:
     model: tuple[Term, ...]
     critical: float
     unsought: tuple[Term, ...]
+    weights: Mapping[Term, float]
 
 
 class _Test(NamedTuple):
@@ -82,7 +84,7 @@ def step_down(terms: ModelTerms, values: FloatArray, alpha: float, rng: np.rando
         residual = values - known @ (known.T @ values)
         drawn = np.column_stack([residual, residual[order].T])
         if not tests:
-            return StepDown(tuple(found), p_values, tuple(model), 0.0, unsought)
+            return StepDown(tuple(found), p_values, tuple(model), 0.0, unsought, {})
         tested = _tested(tests, drawn, basis, float(np.sum((values - values.mean()) ** 2)))
         weighted, smallest = tested.p_values, np.sort(tested.smallest)
         place = int(np.argmin(weighted))
@@ -91,7 +93,7 @@ def step_down(terms: ModelTerms, values: FloatArray, alpha: float, rng: np.rando
         if adjusted[place] > alpha:
             p_values |= {test.term: max(reached, float(p)) for test, p in zip(tests, adjusted, strict=True)}
             critical = float(smallest[max(0, int(alpha * (PERMUTATIONS + 1)) - 1)])
-            return StepDown(tuple(found), p_values, tuple(model), critical, unsought)
+            return StepDown(tuple(found), p_values, tuple(model), critical, unsought, _weights(terms, found))
         found.append(tests[place].term)
         p_values[tests[place].term] = reached
 
@@ -114,11 +116,15 @@ def _tests(
 ) -> list[_Test]:
     tests = list[_Test]()
     weights = _weights(terms, found)
+    beside_all = terms.added_to_others(model)
     for term in terms:
         if term in found or term in unsought:
             continue
         inside = term in model
-        added = _beside_others(terms, term, model) if inside else added_basis(terms.columns[term], basis)
+        if inside:
+            added = _beside_others(terms, term, model, beside_all[term])
+        else:
+            added = added_basis(terms.columns[term], basis)
         left = terms.runs - basis.shape[1] - (0 if inside else added.shape[1])
         if added.shape[1] and left >= _LEAST_LEFT:
             tests.append(_Test(term, added, inside, weights[term]))
@@ -138,17 +144,16 @@ def _weights(terms: ModelTerms, found: Sequence[Term]) -> dict[Term, float]:
     return {term: len(family) / part / each[0] for family, part in families if part > 0.0 for term in family}
 
 
-def _beside_others(terms: ModelTerms, term: Term, model: Sequence[Term]) -> FloatArray:
-    """What a term adds to all others; to those that do not contain it, where combinations that these need are missing.
+def _beside_others(terms: ModelTerms, term: Term, model: Sequence[Term], added: FloatArray) -> FloatArray:
+    """What a term adds to all others, ``added``; where combinations are missing, to those that do not contain it.
 
     These are the hypotheses of types III and II of the analysis of variance.
     """
     others = [other for other in model if other != term]
-    added = added_basis(terms.columns[term], terms.basis(others))
     free = [other for other in others if not set(term) < set(other)]
     if added.shape[1] == terms.columns[term].shape[1] or len(free) == len(others):
         return added
-    return added_basis(terms.columns[term], terms.basis(free))
+    return terms.added(term, free)
 
 
 class _Tested(NamedTuple):

@@ -36,6 +36,7 @@ from .gating import rehearse_gate as rehearse_gate
 from .importing import Imported as Imported
 from .importing import import_stores as import_stores
 from .importing import rehearse_import as rehearse_import
+from .known import known_of as known_of
 from .measuring import measure as measure
 from .measuring import rehearse_measurement as rehearse_measurement
 from .pairing import PairedRequest as PairedRequest
@@ -72,6 +73,7 @@ from .screening import rehearse as rehearse
 from .screening import screen as screen
 from .stating import Misstated as Misstated
 from .stating import stated_in as stated_in
+from .statistics import known_statistics as known_statistics
 from .stored import conclude_stored as conclude_stored
 from .stored import last_key as last_key
 from .suite import PreparedSuite as PreparedSuite
@@ -91,6 +93,7 @@ from .validating import prepare_validation as prepare_validation
 from .validating import rehearse_validation as rehearse_validation
 from .validating import validate as validate
 from .validating import validation_of as validation_of
+from .warming import warm_up_hints as warm_up_hints
 from .workplace import Announce as Announce
 from .workplace import Workplace as Workplace
 from .workplace import existing_store as existing_store

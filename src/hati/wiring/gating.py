@@ -16,7 +16,8 @@ from hati.wiring.campaigns import campaign_of
 from hati.wiring.cells import affordable, questions, representatives
 from hati.wiring.references import reference_of
 from hati.wiring.rehearsal import Rehearsal, estimate_all
-from hati.wiring.statistics import keep_statistics, statistics_of
+from hati.wiring.statistics import statistics_of
+from hati.wiring.warming import warm_up_cuts, with_cuts
 from hati.wiring.workplace import Announce, Workplace, mute
 
 ROUNDS = 24
@@ -91,7 +92,8 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Prep
 
     def prepared(study: StudyId) -> PreparedGate:
         kept = statistics_of(place, study, request.question, _benchmarks(cells))
-        made = Gate(study, reference, revision, cells, request.question, budget, chosen.coverage, kept)
+        cuts = warm_up_cuts(place, study, _benchmarks(cells))
+        made = Gate(study, reference, revision, cells, request.question, budget, chosen.coverage, kept, cuts)
         return PreparedGate(place, made, revisions)
 
     return campaign_of(place, first, prepared, lambda known: known.over, fresh=fresh)
@@ -113,7 +115,8 @@ def gate(prepared: PreparedGate, announce: Announce = mute, observe: Observer = 
     benchmarks = _benchmarks(study.cells)
     metrics = tuple({metric.name: metric for benchmark in benchmarks for metric in benchmark.metrics}.values())
     place.store.begin(study.id, metrics, place.machine)
-    keep_statistics(place, study.id, study.choices)
+    if study.choices.rows or study.warm_ups:
+        place.store.keep_choice(study.id, with_cuts(study.choices.to_json(), study.warm_ups))
     announce(f"{study.revision} against {study.reference}: {_cells_text(study)}")
     with place.engine_of_revisions(benchmarks, prepared.revisions.trees(place.project.root), announce) as engine:
         return campaign(study, engine, place.store, study.budget, observe)

@@ -11,12 +11,15 @@ import numpy as np
 
 from hati.core import Benchmark, HatiError, InputError, Metric, conversion
 from hati.knowledge import (
+    FEWEST_LEFT,
     Entry,
     ImportantOptions,
     KnownEffect,
     MeasuredScreening,
     Provenance,
+    Variation,
     by_information,
+    variation,
 )
 from hati.store import StudyRecord
 from hati.studies.screening import (
@@ -64,8 +67,7 @@ def screened(
     Of one ``revision`` only, where it is given; effects below ``relevant`` are not important.
     """
     records = {record.id.key: record for record in _compatible(place, benchmark, metric, revision)}
-    newest_first = reversed(records.values())
-    measured = [one for record in newest_first if (one := _measured(place, record, metric)) is not None]
+    measured = _all_measured(place, benchmark, metric, revision)
     for one, reason in by_information(measured, benchmark.definition):
         provenance = one.provenance
         try:
@@ -75,6 +77,18 @@ def screened(
             continue
         age = (now or datetime.now(UTC)) - provenance.measured
         return study, found, Entry(provenance.study, provenance, age, reason)
+    return None
+
+
+def known_variation(
+    place: Workplace, benchmark: Benchmark, metric: Metric, now: datetime | None = None
+) -> Entry[Variation] | None:
+    """How the metric varies, by the most informative screening whose main effects leave enough of its variance."""
+    measured = _all_measured(place, benchmark, metric, None)
+    for one, reason in by_information(measured, benchmark.definition):
+        found = variation([one.sums], FEWEST_LEFT)
+        if found is not None:
+            return Entry(found, one.provenance, (now or datetime.now(UTC)) - one.provenance.measured, reason)
     return None
 
 
@@ -122,6 +136,14 @@ def _screenings(place: Workplace, benchmark: Benchmark) -> Iterator[StudyRecord]
             then = json.loads(record.id.parameters)
             if (then["subject"], then["benchmark"], then["space"], then["options"]) == own:
                 yield record
+
+
+def _all_measured(
+    place: Workplace, benchmark: Benchmark, metric: Metric, revision: str | None
+) -> list[MeasuredScreening]:
+    """The compatible screenings with values of the metric, the newest first."""
+    records = reversed(tuple(_compatible(place, benchmark, metric, revision)))
+    return [one for record in records if (one := _measured(place, record, metric)) is not None]
 
 
 def _measured(place: Workplace, record: StudyRecord, metric: Metric) -> MeasuredScreening | None:

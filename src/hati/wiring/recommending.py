@@ -34,8 +34,9 @@ from hati.studies.recommendation import (
     plan_recommendation,
     recommendation_id,
 )
-from hati.studies.screening import AnyScreening, ScreeningConclusion
+from hati.studies.screening import AnyScreening, ScreeningConclusion, isolated_of, read_choice
 from hati.wiring.campaigns import campaign_of, never
+from hati.wiring.isolating import with_losses
 from hati.wiring.knowing import screened
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.screening import PreparedScreening, ScreeningRequest, prepare_screening
@@ -135,7 +136,9 @@ def known_screening(place: Workplace, request: ScreeningRequest) -> KnownScreeni
         return None
     study = replace(study, relevant=request.relevant)
     spent = place.store.evidence(study.id) if study.id.family == begun.id.family else None
-    conclusion = study.conclude(place.store.evidence(study.id))
+    evidence = place.store.evidence(study.id)
+    choice = next(record.choice for record in place.store.studies() if record.id == study.id)
+    conclusion = with_losses(study.conclude(evidence), evidence, study.metric, isolated_of(choice))
     return KnownScreening(study, conclusion, f"important options from {entry.source}", spent)
 
 
@@ -145,8 +148,6 @@ def made_screening(prepared: PreparedScreening, conclusion: ScreeningConclusion)
     Raises:
         MeasurementError: where it has no design yet.
     """
-    from hati.studies.screening import isolated_of, read_choice
-
     record = next(record for record in prepared.place.store.studies() if record.id == prepared.id)
     if not record.choice:
         raise MeasurementError("there is no design yet, and nothing to recommend", fix="give a larger budget")

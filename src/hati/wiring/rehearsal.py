@@ -44,8 +44,11 @@ class Rehearsal:
         return None if self.expected is None else self.expected.seconds
 
 
-def run_cost(place: Workplace, benchmark: Benchmark) -> Entry[float] | None:
-    """What a run of a benchmark costs in seconds, by the runs in the store that worked; None without any."""
+def run_cost(place: Workplace, benchmark: Benchmark, now: datetime | None = None) -> Entry[float] | None:
+    """What a run of a benchmark costs in seconds, by the runs in the store that worked; None without any.
+
+    ``now`` is the time from which its age counts [default: the clock's].
+    """
     runs: dict[str, list[Run]] = {}
     for run in place.store.runs(Selection(benchmark=benchmark.name)):
         if run.outcome is Outcome.DONE:
@@ -54,7 +57,7 @@ def run_cost(place: Workplace, benchmark: Benchmark) -> Entry[float] | None:
     if known is None:
         return None
     timed, reason = known
-    return Entry(timed.median, timed.provenance, datetime.now(UTC) - timed.provenance.measured, reason)
+    return Entry(timed.median, timed.provenance, (now or datetime.now(UTC)) - timed.provenance.measured, reason)
 
 
 def _timed(place: Workplace, study: str, runs: list[Run]) -> TimedRuns:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Engine, Evidence, InputError, Metric, Plan, StudyId, generator
+from hati.core import Benchmark, Budget, Configuration, Engine, Evidence, InputError, Metric, Plan, StudyId, generator
 from hati.design import check_two_level
 from hati.report import promise_in_deviations
 from hati.studies.recalibration import Prior
@@ -30,6 +31,7 @@ from hati.studies.screening import (
     choose_design,
     choose_followed,
     isolated_of,
+    metric_of,
     read_choice,
     screening,
     stored_choice,
@@ -148,12 +150,12 @@ class PreparedScreening:
         left = self._left(self.choice, evidence) if self.choice else self.pilot.plan(evidence)
         return bool(evidence.failed) and not evidence.done and not left
 
-    def chosen(self, runs: int) -> AnyChoice:
-        """The design that a number of runs buys, or the fraction that was asked for."""
+    def chosen(self, runs: int, known: Sequence[Configuration] = ()) -> AnyChoice:
+        """The design that a number of runs buys beside known runs, or the fraction that was asked for."""
         rng, space = generator(self.id.seed, "design"), self.space
         if self.request.fraction is None:
             if self.place.table is None:
-                return choose_followed(space, runs, rng)
+                return choose_followed(space, runs, rng, known)
             return choose_design(space, runs, rng, self.place.repetitions)
         check_two_level(space)
         asked = asked_fraction(self.request.fraction, len(space.options), runs, rng, self.place.repetitions)
@@ -231,21 +233,32 @@ def screen(prepared: PreparedScreening, announce: Announce = mute, observe: Obse
         with place.engine(prepared.benchmark, announce) as engine:
             prepared = _made(prepared, engine, announce, observe)
     assert prepared.choice is not None
+    _keep_metric(prepared, prepared.choice)
     evidence = prepared.evidence()
     conclusion = prepared.study(prepared.choice).conclude(evidence)
     return with_losses(conclusion, evidence, prepared.metric, prepared.isolated)
 
 
+def _keep_metric(prepared: PreparedScreening, choice: AnyChoice) -> None:
+    """Store which metric a campaign was last screened for: it serves all of its benchmark, and a report is of one."""
+    place, metric = prepared.place, prepared.metric.name
+    kept = next((record.choice for record in place.store.studies() if record.id == prepared.id), None)
+    if metric_of(kept) != metric:
+        place.store.keep_choice(prepared.id, stored_choice(choice, prepared.isolated, metric))
+
+
 def _made(prepared: PreparedScreening, engine: Engine, announce: Announce, observe: Observer) -> PreparedScreening:
     """Make the runs that are left; the campaign with the design that it ends with."""
     place, known, promised = prepared.place, -1, None
+    if prepared.choice is not None and place.table is None:  # perhaps interrupted before it left out what fails
+        prepared = _isolated(prepared, engine, announce, observe)
     while prepared.choice is None or known < len(prepared.evidence().runs):
         known = len(prepared.evidence().runs)
         if prepared.choice is None:
             prepared, promised = _choose(prepared, engine, announce, observe)
         assert prepared.choice is not None
-        study, relevant, runs = prepared.study(prepared.choice), prepared.request.relevant, prepared.evidence().runs
-        watching = correcting(prepared.choice, prepared.metric, relevant, runs, promised, announce, observe)
+        study = prepared.study(prepared.choice)
+        watching = correcting(study, prepared.evidence().runs, promised, announce, observe)
         if place.table is not None:  # of what it lacks nothing can be learned
             campaign(study, engine, place.store, prepared.budget, watching)
             break
@@ -319,12 +332,11 @@ def _choose(
             prepared = _isolated(prepared, engine, announce, observe)
     evidence = prepared.evidence()
     left = left_for_design(prepared.budget, evidence)
+    usable = usable_configurations(evidence, prepared.space) if prepared.isolated.formulas else ()
     if goal is not None:
-        choice = prepared.planned(goal)
+        choice = with_usable(prepared.planned(goal), usable, prepared.space)
     else:
-        choice = prepared.chosen(int(left.runs) if pilot is None else affordable_runs(left, pilot))
-    if prepared.isolated.formulas:
-        choice = with_usable(choice, usable_configurations(evidence, prepared.space), prepared.space)
+        choice = prepared.chosen(int(left.runs) if pilot is None else affordable_runs(left, pilot), usable)
     if pilot is None or goal is not None:
         announce(f"design: {choice.reason}")
     else:
@@ -336,5 +348,5 @@ def _choose(
         before = found.detectable
     elif goal is None:
         announce(promise_in_deviations(choice))
-    store.keep_choice(prepared.id, stored_choice(choice, prepared.isolated))
+    store.keep_choice(prepared.id, stored_choice(choice, prepared.isolated, prepared.metric.name))
     return replace(prepared, choice=choice), before

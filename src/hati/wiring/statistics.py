@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from hati.core import Benchmark, Sample, StudyId
-from hati.store import Selection
+from hati.knowledge import Entry, Provenance
+from hati.store import Selection, StudyRecord
 from hati.studies.comparison import (
     VERSION,
     Basis,
@@ -22,6 +24,7 @@ from hati.wiring.workplace import Workplace
 
 _KINDS = ("gate", "paired", "replay")
 """The studies that keep their choices."""
+_ON_RUNS = (Basis.HISTORY, Basis.OTHERS)
 
 
 def keep_statistics(place: Workplace, study: StudyId, choices: StatisticChoices) -> None:
@@ -44,51 +47,85 @@ def statistics_of(
     begun = next((record for record in records if record.id.key == study.key), None)
     if begun is not None:
         return StatisticChoices.from_json(begun.choice) if begun.choice else StatisticChoices()
-    kept = [
-        StatisticChoices.from_json(record.choice)
-        for record in reversed(records)
-        if record.id.kind in _KINDS and record.choice
-    ]
     rows: list[tuple[str, str, StatisticChoice]] = []
     for benchmark in benchmarks:
         names = [metric.name for metric in benchmark.metrics]
-        known = {name: _kept(kept, benchmark.name, name) for name in names}
-        fresh = _chosen(place, benchmark.name, [name for name in names if known[name] is None])
-        rows += [(benchmark.name, name, known[name] or fresh[name]) for name in names]
+        known = {name: _kept(records, benchmark.name, name) for name in names}
+        left = [name for name in names if known[name] is None]
+        samples = _samples(place) if left else ()
+        rows += [
+            (benchmark.name, name, _chosen(samples, benchmark.name, name) if found is None else found[1])
+            for name, found in known.items()
+        ]
     return StatisticChoices(tuple(rows))
 
 
-def _kept(kept: Sequence[StatisticChoices], benchmark: str, metric: str) -> StatisticChoice | None:
-    """The newest choice by the present version of the rule that rests on runs."""
+def known_statistic(
+    place: Workplace, benchmark: str, metric: str, without: str = "", now: datetime | None = None
+) -> Entry[StatisticChoice] | None:
+    """The statistic of a run that a new check would take; None where neither an earlier one nor stored runs tell.
+
+    Runs of the study whose key is ``without`` have no part in it.
+    """
+    time = now or datetime.now(UTC)
+    kept, spans = _kept(place.store.studies(), benchmark, metric), place.store.spans()
+    if kept is not None and kept[0].id.key in spans:
+        record, choice = kept
+        span = spans[record.id.key]
+        machine = "" if record.id.machine == place.machine.fingerprint else record.id.machine
+        origin = Provenance(record.id.key, span.runs, span.last, machine=machine)
+        return Entry(choice, origin, time - span.last, "the newest study that chose one")
+    samples = _samples(place, without)
+    choice = _chosen(samples, benchmark, metric)
+    own = [one for one in samples if (one.benchmark == benchmark) is (choice.basis is Basis.HISTORY)]
+    runs = [run for one in own if one.metric.name == metric for run in one.runs if run.started is not None]
+    if choice.basis not in _ON_RUNS or not runs:
+        return None
+    last = max(run.started for run in runs if run.started is not None)
+    return Entry(choice, Provenance("stored samples", len(runs), last), time - last, choice.reason)
+
+
+def known_statistics(place: Workplace, benchmark: Benchmark, without: str) -> dict[str, Entry[StatisticChoice]]:
+    """The known statistics of a benchmark's metrics, by their names; runs of a study have no part in them."""
+    found = {metric.name: known_statistic(place, benchmark.name, metric.name, without) for metric in benchmark.metrics}
+    return {name: entry for name, entry in found.items() if entry is not None}
+
+
+def _kept(records: Sequence[StudyRecord], benchmark: str, metric: str) -> tuple[StudyRecord, StatisticChoice] | None:
+    """The newest choice by the present version of the rule that rests on runs, and the study that keeps it."""
     known = (
-        choice
-        for choices in kept
-        for name, other, choice in choices.rows
+        (record, choice)
+        for record in reversed(records)
+        if record.id.kind in _KINDS and record.choice
+        for name, other, choice in StatisticChoices.from_json(record.choice).rows
         if (name, other) == (benchmark, metric) and choice.version == VERSION
     )
-    return next((choice for choice in known if choice.basis in {Basis.HISTORY, Basis.OTHERS}), None)
+    return next(((record, choice) for record, choice in known if choice.basis in _ON_RUNS), None)
 
 
-def _chosen(place: Workplace, benchmark: str, metrics: Sequence[str]) -> dict[str, StatisticChoice]:
-    """For each metric by the runs of this benchmark on this machine, else by those of the others."""
-    if not metrics:
-        return {}
-    ratios: dict[tuple[str, str], VarianceRatios] = {}
-    grouped: dict[tuple[str, str], list[Sample]] = {}
-    for sample in place.store.samples(Selection()):
-        if sample.metric.name in metrics and sample.machine == place.machine.fingerprint:
-            grouped.setdefault((sample.benchmark, sample.metric.name), []).append(sample)
-    for key, samples in grouped.items():
-        found = variance_ratios([candidate_values(sample) for sample in samples])
-        if found is not None and all(_positive(sample) for sample in samples):
-            ratios[key] = found
-    return {
-        metric: choose_statistic(
-            ratios.get((benchmark, metric)),
-            [found for (name, other), found in ratios.items() if name != benchmark and other == metric],
-        )
-        for metric in metrics
-    }
+def _samples(place: Workplace, without: str = "") -> tuple[Sample, ...]:
+    """The stored samples of this machine, without those of a study."""
+    store = place.store
+    if without:
+        keys = (record.id.key for record in store.studies() if record.id.key != without)
+        found = [sample for key in keys for sample in store.samples(Selection(study=key))]
+    else:
+        found = list(store.samples(Selection()))
+    return tuple(sample for sample in found if sample.machine == place.machine.fingerprint)
+
+
+def _chosen(samples: Sequence[Sample], benchmark: str, metric: str) -> StatisticChoice:
+    """By the runs of this benchmark, else by those of the others."""
+    ratios: dict[str, VarianceRatios] = {}
+    grouped: dict[str, list[Sample]] = {}
+    for sample in samples:
+        if sample.metric.name == metric:
+            grouped.setdefault(sample.benchmark, []).append(sample)
+    for name, own in grouped.items():
+        found = variance_ratios([candidate_values(sample) for sample in own])
+        if found is not None and all(_positive(sample) for sample in own):
+            ratios[name] = found
+    return choose_statistic(ratios.get(benchmark), [found for name, found in ratios.items() if name != benchmark])
 
 
 def _positive(sample: Sample) -> bool:

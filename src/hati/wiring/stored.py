@@ -15,6 +15,7 @@ from hati.studies.screening import (
     AnyScreening,
     ScreeningConclusion,
     isolated_of,
+    metric_of,
     read_choice,
     screening,
 )
@@ -34,7 +35,7 @@ def conclude_stored(
 ) -> ScreeningConclusion:
     """The conclusion of a screening study from what the store holds: that of a key, or the last one.
 
-    ``metric`` may be left out where the benchmark has one.
+    ``metric`` may be left out where the benchmark has one; else it is the one that was last screened.
 
     Raises:
         InputError: where there is no such study, or the project no longer fits it.
@@ -96,7 +97,13 @@ def _study_of(place: Workplace, record: StudyRecord, metric: str | None, relevan
             f"the options in {place.project.file} are not those of {record.id.key}",
             fix="report another study, or bring the options back",
         )
-    return study_over(place, record, space, metric, relevant)
+    return study_over(place, record, space, metric or _screened_metric(record), relevant)
+
+
+def _screened_metric(record: StudyRecord) -> str | None:
+    """The metric that was last screened, or that the design was planned for; None where the store has neither."""
+    planned_for = json.loads(record.id.parameters).get("planned_for") or {}
+    return metric_of(record.choice) or planned_for.get("metric")
 
 
 def study_over(

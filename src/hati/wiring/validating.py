@@ -21,7 +21,7 @@ from hati.studies.validation import (
     Confirming,
     Mode,
     Screened,
-    ToldSize,
+    ScreenedSize,
     Validation,
     ValidationConclusion,
     ValueScale,
@@ -275,24 +275,20 @@ def _unmade(screening: AnyScreening, evidence: Evidence) -> int:
 
 def _screened(screening: AnyScreening, found: ScreeningConclusion, evidence: Evidence, space: Space) -> Screened:
     """The screening's runs and findings as plain values."""
-    repetitions = {
-        place: run.task.repetition
-        for place, run in enumerate(evidence.stage(_DESIGN).runs)
-        if run.of(found.metric.name) is not None
-    }
-    points = found.points
-    values = np.array([point.value for point in points])
+    measured, unmade = screening.measured(evidence), _unmade(screening, evidence)
     scale = ValueScale(found.scale.value)
     important = [effect for effect in found.effects if effect.shown]
-    typical = float(np.mean(np.abs(values)))
+    typical = float(np.mean(np.abs(measured.values)))
     return Screened(
         study=found.study,
         runs=screened_runs(
-            tuple(point.configuration for point in points),
-            values,
-            np.array([repetitions.get(point.order, 0) for point in points], dtype=np.intp),
+            tuple(run.task.configuration for run in measured.runs),
+            measured.values,
+            measured.blocks,
             space,
             scale,
+            measured.machines,
+            measured.in_time,
         ),
         scale=scale,
         important=tuple(effect.options for effect in important),
@@ -301,17 +297,17 @@ def _screened(screening: AnyScreening, found: ScreeningConclusion, evidence: Evi
         typical=typical,
         predicting=found.model.terms if found.by_model else (),
         sizes=tuple(_told(effect, scale, typical) for effect in important),
-        planned=len(screening.due(evidence)),
+        planned=found.done + found.failed + unmade,
         failed=found.failed,
-        unmade=_unmade(screening, evidence),
+        unmade=unmade,
     )
 
 
-def _told(effect: Effect, scale: ValueScale, typical: float) -> ToldSize:
+def _told(effect: Effect, scale: ValueScale, typical: float) -> ScreenedSize:
     """An effect's size on the deciding scale; its interval was told in fractions."""
     if effect.relative_interval is None:
-        return ToldSize(effect.contrast, None)
+        return ScreenedSize(effect.contrast, None)
     low, high = effect.relative_interval
     if scale is ValueScale.LOG:
-        return ToldSize(effect.contrast, float(np.log1p(high) - np.log1p(low)) / 2.0)
-    return ToldSize(effect.contrast, typical * (high - low) / 2.0)
+        return ScreenedSize(effect.contrast, float(np.log1p(high) - np.log1p(low)) / 2.0)
+    return ScreenedSize(effect.contrast, typical * (high - low) / 2.0)

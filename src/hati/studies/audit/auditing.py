@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from hati.core import InputError, Sample, generator
+from hati.knowledge import Entry
 from hati.stats import Proportion, clustered_proportion, sign_test
 from hati.studies.audit.cautions import cautions
 from hati.studies.audit.conclusion import (
@@ -27,6 +28,7 @@ from hati.studies.comparison import (
     Pair,
     Question,
     Statistic,
+    StatisticChoice,
     candidate_values,
     choose_statistic,
     combined_ratios,
@@ -53,6 +55,8 @@ def unwatched(_: int, __: int) -> None:
 class AuditRequest:
     """The comparison that is audited, in how many random splits, and from which seed.
 
+    ``known`` has, by metric, the statistic that was chosen before, which is compared where one is to be chosen.
+
     Raises:
         InputError: for no splits, or more than 10,000.
     """
@@ -60,6 +64,7 @@ class AuditRequest:
     question: Question = field(default_factory=Question)
     splits: int = SPLITS
     seed: int = 1
+    known: Mapping[str, Entry[StatisticChoice]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 1 <= self.splits <= _MOST_SPLITS:
@@ -82,7 +87,8 @@ def audit(
         raise _too_few(samples)
     question = request.question
     splits = _splits(chosen, request)
-    wholes = _wholes(chosen, question, history)
+    known = {} if isinstance(question.statistic, Statistic) else request.known
+    wholes = [each._replace(known=_choice(known, each.metric)) for each in _wholes(chosen, question, history)]
     outcomes = random_outcomes(chosen, wholes, _watched(splits, 0, watch), question)
     decisions = later_halves(chosen, wholes, question)
     ends = [later(each, question, sample) for sample, each in zip(chosen, decisions, strict=True)]
@@ -106,8 +112,14 @@ def audit(
         recommended=_recommended(wholes),
         rows=tuple(_row(sample, outcomes, place, ends[place]) for place, sample in enumerate(chosen)),
         left_out=tuple(sample for sample in samples if len(sample.runs) < FEWEST_RUNS),
+        known={metric: entry for metric, entry in known.items() if any(each.metric == metric for each in wholes)},
     )
     return replace(found, warnings=cautions(found))
+
+
+def _choice(known: Mapping[str, Entry[StatisticChoice]], metric: str) -> StatisticChoice | None:
+    entry = known.get(metric)
+    return None if entry is None else entry.value
 
 
 def _too_few(samples: Sequence[Sample]) -> InputError:

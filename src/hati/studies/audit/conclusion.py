@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from hati.core import Sample
+from hati.knowledge import Entry
 from hati.stats import Proportion
 from hati.studies.comparison import Statistic, StatisticChoice, Verdict
 
@@ -93,7 +95,7 @@ class Audit:
     ``false_same`` are the shares that are called the same, with no change and with one of the margin. ``clusters`` is
     None where no observations form any.
     ``detectable`` is the smallest change of one benchmark alone that is found in 80 % of all cases; ``by_statistic``
-    the same for each statistic alone.
+    the same for each statistic alone. ``known`` are the statistics that were chosen before and compared, by metric.
     """
 
     alpha: float
@@ -115,6 +117,7 @@ class Audit:
     rows: tuple[AuditedBenchmark, ...]
     left_out: tuple[Sample, ...]
     warnings: tuple[str, ...] = ()
+    known: Mapping[str, Entry[StatisticChoice]] = field(default_factory=dict)
 
     @property
     def comparisons(self) -> int:

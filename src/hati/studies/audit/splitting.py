@@ -14,12 +14,14 @@ from hati.stats import Index
 from hati.studies.comparison import (
     CANDIDATES,
     MEAN,
+    Basis,
     MeanSides,
     Pair,
     Question,
     RunValues,
     Sides,
     Statistic,
+    StatisticChoice,
     VarianceRatios,
     choose_for_each,
 )
@@ -32,12 +34,18 @@ _ALIKE = 0.03
 class Whole(NamedTuple):
     """All runs of a sample as both sides of a comparison with itself, by each statistic that may stand for a run.
 
-    ``earlier`` is what earlier samples say of these statistics, None where there are none.
+    ``earlier`` is what earlier samples say of these statistics, None where there are none; ``known`` the choice that
+    was made before, which a comparison takes where its statistic is to be chosen.
     """
 
     metric: str
     sides: Mapping[Statistic, Sides]
     earlier: VarianceRatios | None = None
+    known: StatisticChoice | None = None
+
+    def choice(self, chosen: StatisticChoice) -> StatisticChoice:
+        """The known one in place of one that is ``chosen``; values that are not above zero have but one."""
+        return chosen if self.known is None or chosen.basis is Basis.NOT_POSITIVE else self.known
 
 
 class Halves(NamedTuple):
@@ -67,7 +75,8 @@ def compared_halves(
     values = [
         [np.array([side.of(places).values for side in _all_runs(whole)]) for places in own] for whole, own in each
     ]
-    choices = choose_for_each([whole.metric for whole in wholes], values, [whole.earlier for whole in wholes])
+    chosen = choose_for_each([whole.metric for whole in wholes], values, [whole.earlier for whole in wholes])
+    choices = [whole.choice(one) for whole, one in zip(wholes, chosen, strict=True)]
     found = [own.values(whole.sides[choice.statistic]) for (whole, own), choice in zip(each, choices, strict=True)]
     rest = [
         MeanSides.of(own.values(whole.sides[MEAN]), sides) if choice.keeps_mean else None

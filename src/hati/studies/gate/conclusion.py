@@ -30,13 +30,23 @@ class StratumChange:
 
 
 @dataclass(frozen=True)
+class WarmUpCut:
+    """The first ``observations`` of each run are left out for a benchmark and metric, for a ``reason`` in words."""
+
+    benchmark: str
+    metric: str
+    observations: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class GateConclusion:
     """The comparison of each benchmark and metric over all configurations, and of each stratum where there are several.
 
     ``carriers`` are the options on whose settings changes depend; ``explored`` and ``confirmed`` count rounds;
     ``unconfirmed`` names what looked changed and was not so on fresh runs, ``suspected`` what looks changed and is not
     decided yet. ``coverage`` says of each benchmark what was
-    measured of its space.
+    measured of its space, ``warm_ups`` what is left out of runs whose benchmark states no warm-up.
     """
 
     study: str
@@ -56,6 +66,7 @@ class GateConclusion:
     warnings: tuple[str, ...]
     coverage: tuple[Coverage, ...] = ()
     suspected: tuple[str, ...] = ()
+    warm_ups: tuple[WarmUpCut, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

@@ -23,6 +23,7 @@ from hati.studies.comparison import (
     Verdict,
 )
 from hati.studies.gate.cells import Cell, Group
+from hati.studies.gate.conclusion import WarmUpCut
 from hati.studies.gate.rounds import Differences, Stage, differences, pairs_of
 from hati.studies.paired.judging import AnyJudged, among, judge
 
@@ -85,6 +86,7 @@ class Judgement:
     question: Question
     evidence: Evidence
     choices: StatisticChoices = field(default_factory=StatisticChoices)
+    warm_ups: tuple[WarmUpCut, ...] = ()
 
     @property
     def level(self) -> float:
@@ -220,6 +222,10 @@ class Judgement:
         own = sum(self.cells[position].weight for position in group.cells)
         return own / sum(cell.weight for cell in self.cells if cell.benchmark.name == group.benchmark.name)
 
+    def _warm_up(self, group: Group) -> int:
+        about = group.benchmark.name, group.metric.name
+        return next((cut.observations for cut in self.warm_ups if (cut.benchmark, cut.metric) == about), 0)
+
     @cached_property
     def _differences(self) -> dict[tuple[str, str, Stage], tuple[Differences, Differences | None]]:
         found = {}
@@ -228,9 +234,9 @@ class Judgement:
             for group in self.groups:
                 key = group.benchmark.name, group.metric.name, stage
                 if key not in found:
-                    choice = self.choice(group)
+                    choice, start = self.choice(group), self._warm_up(group)
                     found[key] = (
-                        differences(pairs, self.cells, group.metric, choice.statistic),
-                        differences(pairs, self.cells, group.metric, MEAN) if choice.keeps_mean else None,
+                        differences(pairs, self.cells, group.metric, choice.statistic, start),
+                        differences(pairs, self.cells, group.metric, MEAN, start) if choice.keeps_mean else None,
                     )
         return found

@@ -108,14 +108,20 @@ class Differences:
         return [place for place, _ in kept], weights / weights.sum() if kept else weights
 
 
-def differences(pairs: Pairs, cells: Sequence[Cell], metric: Metric, statistic: Statistic) -> Differences:
-    """The differences of each pair in which both runs have the metric."""
+def differences(
+    pairs: Pairs, cells: Sequence[Cell], metric: Metric, statistic: Statistic, warm_up: int = 0
+) -> Differences:
+    """The differences of each pair in which both runs have the metric.
+
+    Of each run the first ``warm_up`` observations are left out, or more where more are marked, but for those no more
+    than half of them.
+    """
     rounds = 1 + max((number for number, _ in pairs), default=-1)
     sides = np.full((2, rounds, len(cells)), np.nan)
     for (number, position), pair in pairs.items():
         if pair.before is None or pair.after is None:
             continue
-        both = [_value(run, metric, statistic) for run in pair]
+        both = [_value(run, metric, statistic, warm_up) for run in pair]
         if None not in both:
             sides[:, number, position] = both
     found = np.full((rounds, len(cells)), np.nan)
@@ -129,6 +135,9 @@ def differences(pairs: Pairs, cells: Sequence[Cell], metric: Metric, statistic: 
     return Differences(found, sides[0], sides[1], raw)
 
 
-def _value(run: Run | None, metric: Metric, statistic: Statistic) -> float | None:
+def _value(run: Run | None, metric: Metric, statistic: Statistic, warm_up: int) -> float | None:
     observed = run.of(metric.name) if run is not None else None
-    return None if observed is None else statistic.of(observed.steady) * conversion(observed.unit, metric.unit)
+    if observed is None:
+        return None
+    start = max(observed.warmup, min(warm_up, len(observed.values) // 2))
+    return statistic.of(observed.values[start:]) * conversion(observed.unit, metric.unit)

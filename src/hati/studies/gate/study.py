@@ -12,7 +12,7 @@ from hati.knowledge import Coverage
 from hati.studies.comparison import Question, StatisticChoices
 from hati.studies.gate.cells import Cell, Group, groups
 from hati.studies.gate.concluding import conclude
-from hati.studies.gate.conclusion import GateConclusion
+from hati.studies.gate.conclusion import GateConclusion, WarmUpCut
 from hati.studies.gate.judging import RULE, Judgement
 from hati.studies.gate.rounds import Stage, hopeless
 
@@ -55,7 +55,7 @@ class Gate:
     In a round the cells are in random order, and the two runs of each follow each other, in random order too. Exploring
     ends when every group looks changed or has nothing more to tell, or when what is left of the budget is needed to
     confirm. ``coverage`` says for each benchmark what the cells stand for, ``choices`` what stands for their runs where
-    the question leaves it open.
+    the question leaves it open, ``warm_ups`` which observations of a run do not count.
 
     Raises:
         InputError: for cells that are alike, one revision twice, or a budget in runs with fewer rounds than can decide.
@@ -69,6 +69,7 @@ class Gate:
     budget: Budget
     coverage: tuple[Coverage, ...] = field(default=(), compare=False)
     choices: StatisticChoices = field(default_factory=StatisticChoices)
+    warm_ups: tuple[WarmUpCut, ...] = ()
 
     def __post_init__(self) -> None:
         if len({cell.key for cell in self.cells}) != len(self.cells) or not self.cells:
@@ -89,7 +90,7 @@ class Gate:
 
     def judgement(self, evidence: Evidence) -> Judgement:
         """What the evidence says."""
-        return Judgement(self.cells, self.groups, self.question, evidence, self.choices)
+        return Judgement(self.cells, self.groups, self.question, evidence, self.choices, self.warm_ups)
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks of the next round, or those left of one that was begun; none where all is settled."""
@@ -106,7 +107,7 @@ class Gate:
             MeasurementError: where no cell has a pair.
         """
         found = conclude(self.judgement(evidence), self.id.key, self.reference, self.revision)
-        return replace(found, coverage=self.coverage)
+        return replace(found, coverage=self.coverage, warm_ups=self.warm_ups)
 
     def rehearsed(self) -> tuple[Task, ...]:
         """The tasks of all rounds of exploring that there may be; the first ones of a budget in time."""

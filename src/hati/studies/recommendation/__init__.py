@@ -5,6 +5,8 @@ from hati.studies.recommendation.comparison import CONFIDENCE, PairedChange, pai
 from hati.studies.recommendation.conclusion import (
     FollowedUp,
     KeptMetric,
+    LeaveReason,
+    LeftOut,
     MetricChange,
     RecommendationConclusion,
     Recommended,
@@ -37,6 +39,8 @@ __all__ = [
     "FollowedUp",
     "KeepRule",
     "KeptMetric",
+    "LeaveReason",
+    "LeftOut",
     "MetricChange",
     "PairedChange",
     "Predicted",

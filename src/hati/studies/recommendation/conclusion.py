@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from hati.core import Better, Configuration, Metric, Setting
 from hati.studies.recommendation.keeping import KeepRule
@@ -95,6 +96,37 @@ class FollowedUp:
     selected: bool
 
 
+class LeaveReason(StrEnum):
+    """Why a candidate is not recommended."""
+
+    RULED_OUT = "ruled out"
+    NOT_TRIED = "not tried"
+    UNFINISHED = "follow-up unfinished"
+    NOT_MEASURED = "not measured"
+    NO_GAIN = "no gain"
+    RULE_BROKEN = "rule broken"
+    ANOTHER_SETTING = "another setting gains more"
+    NO_GAIN_GIVEN_OTHERS = "no gain given the others"
+    NOT_CONFIRMED = "not confirmed"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A candidate that is not recommended: what it ``set``, the ``reason``, and what its runs show.
+
+    ``change`` is that of the metric against the default, or given the other settings where that is the reason: a
+    fraction with its 95 % ``interval``, over so many ``pairs`` of runs; None without any. ``broken`` has the rules of
+    ``--keep`` that the means break.
+    """
+
+    set: tuple[tuple[str, Setting], ...]
+    reason: LeaveReason
+    change: float | None = None
+    interval: tuple[float, float] | None = None
+    pairs: int = 0
+    broken: tuple[KeptMetric, ...] = ()
+
+
 @dataclass(frozen=True)
 class Recommended:
     """A configuration, what has to be set to get it from the baseline, and what it does to each metric.
@@ -132,7 +164,7 @@ class RecommendationConclusion:
     ``baseline`` is the default configuration where that is valid. ``looked_up`` tells that the runs are those of a
     table, perhaps the same ones that the screening had. ``planned``, ``done`` and ``failed`` count runs;
     ``pairs`` those of the last confirmation. ``instead_of`` is the configuration of several settings that it was about
-    where one of them is recommended alone.
+    where one of them is recommended alone; ``left_out`` are the candidates that are not recommended.
     """
 
     study: str
@@ -151,6 +183,7 @@ class RecommendationConclusion:
     warnings: tuple[str, ...]
     followed_up: tuple[FollowedUp, ...] = ()
     instead_of: tuple[Recommended, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
 
 def _good(metric: Metric, interval: tuple[float, float] | None) -> bool:

@@ -81,13 +81,10 @@ class Judgement:
             return True
         return abs(found.middle) >= t_quantile(_SELECTED, found.pairs - 1) * found.deviation
 
-    def may_keep(self, configuration: Configuration, stage: str) -> bool:
-        """Whether no rule is broken by the mean."""
-        for rule in self.keep:
-            found = self._values(configuration, self.wanted.baseline, self._metric(rule.metric), stage)
-            if found is None or not rule.holds(*(float(each.mean()) for each in found)):
-                return False
-        return True
+    def broken(self, configuration: Configuration, stage: str) -> tuple[KeptMetric, ...]:
+        """The rules that the means break, and those without values."""
+        found = (self._kept(rule, configuration, stage, 1.0 - CONFIDENCE) for rule in self.keep)
+        return tuple(kept for kept in found if not kept.held)
 
     def compared(
         self, one: Configuration, other: Configuration, stage: str, confidence: float = CONFIDENCE

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hati.core import Configuration, InputError, StudyId, canonical_json
 from hati.design import INACTIVE, Levels, from_levels, levels
 from hati.space import Space
-from hati.studies.recommendation.candidates import Allowed, Candidate, candidates
+from hati.studies.recommendation.candidates import Allowed, Candidate, candidates, is_allowed
 from hati.studies.recommendation.findings import ChangeScale, Findings
 from hati.studies.recommendation.keeping import KeepRule
 from hati.studies.recommendation.prediction import Prediction, predict
@@ -42,7 +42,8 @@ class RecommendationPlan:
     """What may be recommended: stored, so that a resumed campaign repeats it.
 
     ``recommended`` holds the predicted best configuration, if any; ``candidates`` the single settings that may be
-    better than the ``baseline``'s. ``runs`` may be made in all, of a configuration up to ``pairs`` in a round.
+    better than the ``baseline``'s, ``ruled_out`` those of which the project says that they may not be recommended.
+    ``runs`` may be made in all, of a configuration up to ``pairs`` in a round.
     """
 
     baseline: Configuration
@@ -50,6 +51,7 @@ class RecommendationPlan:
     pairs: int
     candidates: tuple[Candidate, ...] = ()
     runs: int = 0
+    ruled_out: tuple[Candidate, ...] = ()
 
     def __post_init__(self) -> None:
         if self.pairs < 0 or self.runs < 0:
@@ -62,8 +64,9 @@ class RecommendationPlan:
                 "baseline": dict(self.baseline),
                 "recommended": [{**asdict(one), "configuration": dict(one.configuration)} for one in self.recommended],
                 "pairs": self.pairs,
-                "candidates": [{**asdict(one), "configuration": dict(one.configuration)} for one in self.candidates],
+                "candidates": _listed(self.candidates),
                 "runs": self.runs,
+                **({"ruled_out": _listed(self.ruled_out)} if self.ruled_out else {}),
             }
         )
 
@@ -79,9 +82,14 @@ class RecommendationPlan:
             found = (Predicted(**_configured(one)) for one in fields["recommended"])
             tried = (Candidate(**_configured(one)) for one in fields.get("candidates", []))
             start, pairs, runs = Configuration(fields["baseline"]), fields["pairs"], fields.get("runs", 0)
-            return cls(start, tuple(found), pairs, tuple(tried), runs)
+            ruled_out = (Candidate(**_configured(one)) for one in fields.get("ruled_out", []))
+            return cls(start, tuple(found), pairs, tuple(tried), runs, tuple(ruled_out))
         except (ValueError, TypeError, KeyError) as error:
             raise InputError(f"no stored recommendation: {text[:60]!r}", fix="start afresh with --fresh") from error
+
+
+def _listed(tried: Sequence[Candidate]) -> list[dict[str, object]]:
+    return [{**asdict(one), "configuration": dict(one.configuration)} for one in tried]
 
 
 def _configured(fields: dict[str, Any]) -> dict[str, Any]:
@@ -142,9 +150,11 @@ def plan_recommendation(
     if among:
         there = set(among)
         tried = tuple(one for one in tried if one.configuration in there)
+    others = candidates(space, findings, start, {}) if permitted else ()
+    ruled_out = tuple(one for one in others if not is_allowed(one.configuration, start, permitted))
     best = _best(space, findings, start, rng, among, permitted) if findings.important else None
     pairs = int(min(MOST_PAIRS, most_pairs))
-    return RecommendationPlan(start, () if best is None else (best,), pairs, tried, runs)
+    return RecommendationPlan(start, () if best is None else (best,), pairs, tried, runs, ruled_out)
 
 
 def _best(

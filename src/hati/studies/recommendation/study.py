@@ -21,9 +21,16 @@ from hati.space import Space
 from hati.studies.failures import failure_reasons, hopeful
 from hati.studies.recommendation.candidates import reached
 from hati.studies.recommendation.comparison import CONFIDENCE
-from hati.studies.recommendation.conclusion import FollowedUp, RecommendationConclusion
+from hati.studies.recommendation.conclusion import (
+    FollowedUp,
+    LeaveReason,
+    LeftOut,
+    RecommendationConclusion,
+    Recommended,
+)
 from hati.studies.recommendation.judging import Judgement
 from hati.studies.recommendation.keeping import KeepRule
+from hati.studies.recommendation.left_out import after_follow_up, after_round, listed, unfinished, without_runs
 from hati.studies.recommendation.planned import FEWEST_PAIRS, RecommendationPlan
 from hati.studies.recommendation.rounds import FOLLOW_UP, STAGE, Arm, Round, Settings
 
@@ -136,6 +143,7 @@ class Recommendation:
             warnings=self._warnings(last),
             followed_up=self._followed_up(rounds, evidence),
             instead_of=tuple(one for one in whole if one not in recommended),
+            left_out=tuple(self._left_out(rounds, last, recommended, evidence)),
         )
 
     @cached_property
@@ -168,7 +176,7 @@ class Recommendation:
         for arm in self._tried(each):
             found = judged.against_baseline(arm.configuration, each.stage)
             convincing = found is not None and judged.convincing(found)
-            if found is not None and convincing and judged.may_keep(arm.configuration, each.stage):
+            if found is not None and convincing and not judged.broken(arm.configuration, each.stage):
                 gains[arm.settings] = judged.sign * found.middle
         alone: dict[str, tuple[float, Setting]] = {}
         for settings, gain in gains.items():
@@ -259,6 +267,37 @@ class Recommendation:
             change, pairs = (None, 0) if found is None else (found.change, found.pairs)
             followed.append(FollowedUp(arm.settings, change, pairs, set(arm.settings) <= taken))
         return tuple(followed)
+
+    def _left_out(
+        self, rounds: list[Round], last: list[Round], recommended: tuple[Recommended, ...], evidence: Evidence
+    ) -> Iterator[LeftOut]:
+        """The candidates that are not recommended: those without runs, then in the order in which that is known."""
+        judged, arms = self._judgement(evidence), listed(self._arms)
+        first = next((each for each in rounds if each.stage == FOLLOW_UP), None)
+        settings: Settings = self._arms[0].settings if self._arms else ()
+        tried = [
+            arm
+            for arm in arms
+            if (set(arm.settings) <= set(settings) if first is None else arm.configuration in first.configurations)
+        ]
+        untried = [pair for arm in arms if arm not in tried for pair in arm.settings]
+        yield from without_runs([(one.option, one.setting) for one in self.wanted.ruled_out], LeaveReason.RULED_OUT)
+        yield from without_runs(untried, LeaveReason.NOT_TRIED)
+        if first is not None and not self._complete(first, evidence):
+            yield from unfinished(judged, tried)
+            return
+        if first is not None:
+            settings = self._selected(first, evidence)
+            yield from after_follow_up(judged, tried, settings)
+        if not last:
+            yield from without_runs(settings, LeaveReason.NOT_CONFIRMED)
+        for each in (one for one in rounds if last and one.stage != FOLLOW_UP):
+            unused = [pair for pair in settings if each.target.get(pair[0]) != pair[1]]
+            yield from without_runs(unused, LeaveReason.NOT_CONFIRMED)
+            settings = recommended[0].set if each == last[0] else self._reduced(each, evidence)
+            yield from after_round(judged, each, settings)
+            if each == last[0]:
+                return
 
     def _tried(self, each: Round) -> list[Arm]:
         return [arm for arm in self._arms if arm.configuration in each.configurations]

@@ -14,7 +14,6 @@ from hati.studies.screening.choosing import (
     choose_design,
     choose_followed,
     followed,
-    read_choice,
     repeated_from,
     screening,
     with_reruns,
@@ -33,6 +32,7 @@ from hati.studies.screening.conclusion import (
     Options,
     Point,
     RobustFit,
+    RunCounts,
     Scale,
     ScreeningConclusion,
     SettingEstimate,
@@ -45,8 +45,9 @@ from hati.studies.screening.conditional import (
     conditional_effects,
     dominating_option,
 )
+from hati.studies.screening.flip_stages import is_flip
 from hati.studies.screening.flips import Ends, Flip, Pair, flipped, mean_interval
-from hati.studies.screening.follow_up import is_flip, runs_aside
+from hati.studies.screening.follow_up import runs_aside
 from hati.studies.screening.forecast import (
     ALPHA,
     RELEVANT,
@@ -58,7 +59,7 @@ from hati.studies.screening.isolation import NOTHING_ISOLATED, Isolated, Isolati
 from hati.studies.screening.model_choice import ModelChoice, choose_optimal
 from hati.studies.screening.model_study import ModelScreening
 from hati.studies.screening.option_summary import OptionSummary
-from hati.studies.screening.outlook import Outlook, is_checked, outlook, promised
+from hati.studies.screening.outlook import Outlook, first_check, is_checked, outlook, promised
 from hati.studies.screening.pilot import Pilot, PilotResult, affordable_runs
 from hati.studies.screening.planning import (
     PILOT_RUNS,
@@ -70,7 +71,7 @@ from hati.studies.screening.planning import (
     run_noise,
 )
 from hati.studies.screening.remedies import OF_TABLES, Remedies, of_table
-from hati.studies.screening.stored_choice import isolated_of, stored_choice
+from hati.studies.screening.stored_choice import isolated_of, metric_of, read_choice, stored_choice
 from hati.studies.screening.study import Screening, study_id
 
 __all__ = [
@@ -110,6 +111,7 @@ __all__ = [
     "Point",
     "Remedies",
     "RobustFit",
+    "RunCounts",
     "RunNoise",
     "Scale",
     "Screening",
@@ -130,12 +132,14 @@ __all__ = [
     "dominating_option",
     "expected_detectable",
     "expected_detectable_deviations",
+    "first_check",
     "flipped",
     "followed",
     "is_checked",
     "is_flip",
     "isolated_of",
     "mean_interval",
+    "metric_of",
     "of_table",
     "outlook",
     "plan_design",

@@ -71,13 +71,44 @@ def analyse(
         relevant: the fraction that matters.
         order: the place of each run in time, where that is known: effects are estimated beside a linear trend then.
     """
-    matrix = contrasts.main_effects
-    scale, reason = choose_scale(values, matrix[rows].astype(np.float64), blocks)
+    scale, reason = choose_scale(values, contrasts.main_effects[rows].astype(np.float64), blocks)
     decided = np.log(values) if scale is Scale.LOG else values
-    fit = least_squares(contrasts, rows, blocks)
     readable = Readable(decided, scale, float(np.mean(np.abs(values))))
+    return _in_order(contrasts, values, readable, reason, rows, blocks, order, alpha=alpha, relevant=relevant)
+
+
+def analyse_log_variance(
+    contrasts: Contrasts,
+    log_variances: FloatArray,
+    rows: Index,
+    blocks: Index,
+    *,
+    alpha: float,
+    relevant: float,
+    order: FloatArray | None = None,
+) -> Analysis:
+    """The same for ln s^2, which is a logarithm already: fractions are of the variance s^2."""
+    readable = Readable(log_variances, Scale.LOG, 0.0)
+    return _in_order(contrasts, log_variances, readable, "ln s^2", rows, blocks, order, alpha=alpha, relevant=relevant)
+
+
+def _in_order(
+    contrasts: Contrasts,
+    values: FloatArray,
+    readable: Readable,
+    reason: str,
+    rows: Index,
+    blocks: Index,
+    order: FloatArray | None,
+    *,
+    alpha: float,
+    relevant: float,
+) -> Analysis:
+    """The effects beside a trend over the order, where that is known; those confounded with it are not important."""
+    matrix = contrasts.main_effects
+    fit = least_squares(contrasts, rows, blocks)
     if order is not None:
-        fit = beside_trend(fit, decided, order, rows, blocks)
+        fit = beside_trend(fit, readable.values, order, rows, blocks)
     found = _analysis(fit, values, readable, reason, rows, blocks, matrix=matrix, alpha=alpha, relevant=relevant)
     return _without_confounded(found, matrix[rows], order, blocks) if order is not None and found.effects else found
 
@@ -94,18 +125,6 @@ def _without_confounded(analysis: Analysis, signs: Signs, order: FloatArray, blo
         analysis,
         effects=tuple(effects),
         confounded=tuple(effects[place].term for place in sorted(places)),
-    )
-
-
-def analyse_log_variance(
-    contrasts: Contrasts, log_variances: FloatArray, rows: Index, blocks: Index, *, alpha: float, relevant: float
-) -> Analysis:
-    """The same for ln s^2, which is a logarithm already: fractions are of the variance s^2."""
-    fit = least_squares(contrasts, rows, blocks)
-    readable = Readable(log_variances, Scale.LOG, 0.0)
-    matrix = contrasts.main_effects
-    return _analysis(
-        fit, log_variances, readable, "ln s^2", rows, blocks, matrix=matrix, alpha=alpha, relevant=relevant
     )
 
 

@@ -15,6 +15,7 @@ from hati.studies.screening.conclusion import DesignSummary, Noise
 from hati.studies.screening.drift import drift
 from hati.studies.screening.measured import Measured
 from hati.studies.screening.remedies import Remedies, advised
+from hati.studies.screening.spread import Spread
 from hati.studies.screening.wording import listed
 
 DRIFT = 0.01
@@ -35,6 +36,7 @@ class Situation:
     design: DesignSummary
     measured: Measured
     analysis: Analysis
+    spread: Spread | None
     relevant: float
     remedies: Remedies
 
@@ -129,7 +131,9 @@ def _drift(s: Situation) -> Iterator[str]:
 
 
 def _confounded(s: Situation) -> Iterator[str]:
-    yield from confounded_warning([":".join(s.names[option] for option in term) for term in s.analysis.confounded])
+    of_variance = () if s.spread is None else s.spread.analysis.confounded
+    terms = dict.fromkeys((*s.analysis.confounded, *of_variance))
+    yield from confounded_warning([":".join(s.names[option] for option in term) for term in terms])
 
 
 def confounded_warning(effects: Sequence[str]) -> Iterator[str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hati.core import Benchmark, InputError, Metric, StudyId, canonical_json
+from hati.core import Benchmark, Configuration, InputError, Metric, StudyId
 from hati.design import check_two_level
 from hati.stats import FEWEST_SUSPECTED
 from hati.studies.screening.choice import Choice, full_factorial_of
@@ -18,17 +18,20 @@ from hati.studies.screening.forecast import ALPHA, RELEVANT
 from hati.studies.screening.model_choice import ModelChoice, choose_optimal
 from hati.studies.screening.model_study import ModelScreening
 from hati.studies.screening.remedies import OF_PROGRAMS, Remedies
+from hati.studies.screening.reruns import FRESH, runs_again
 from hati.studies.screening.study import Screening
-from hati.studies.screening.suspects import FRESH, runs_again
 
 if TYPE_CHECKING:
     from hati.space import Space
 
+_TWO = 2
 AnyChoice = Choice | ModelChoice
 AnyScreening = Screening | ModelScreening
 
 
-def choose_design(space: Space, runs: int, rng: np.random.Generator, most: float = math.inf) -> AnyChoice:
+def choose_design(
+    space: Space, runs: int, rng: np.random.Generator, most: float = math.inf, known: Sequence[Configuration] = ()
+) -> AnyChoice:
     """The design and the repetitions that a number of runs buys on a space.
 
     The full factorial where all options have two settings, all combinations are valid and the runs suffice; otherwise
@@ -38,19 +41,21 @@ def choose_design(space: Space, runs: int, rng: np.random.Generator, most: float
     Raises:
         InputError: where the runs are too few.
     """
-    if not space.options:
+    if all(len(option.settings) < _TWO for option in space.options):
         raise InputError("there is no option to screen", fix="add options with two or more settings each")
-    if suits_two_levels(space) and 2 ** len(space.options) <= runs:
-        return full_factorial_of(len(space.options), runs, most)
-    return choose_optimal(space, runs, rng, most)
+    if suits_two_levels(space) and 2 ** len(space.options) <= runs + len(known):
+        return full_factorial_of(len(space.options), runs + len(known), most)
+    return choose_optimal(space, runs, rng, most, known)
 
 
 _SPARE = 3
 """The runs beside one for each parameter without which no main effect is tested."""
 
 
-def choose_followed(space: Space, runs: int, rng: np.random.Generator) -> AnyChoice:
-    """The default design with the runs that are set aside to follow it up.
+def choose_followed(
+    space: Space, runs: int, rng: np.random.Generator, known: Sequence[Configuration] = ()
+) -> AnyChoice:
+    """The default design with the runs that are set aside to follow it up, beside a run of each ``known`` one.
 
     None are where the runs suffice for all valid configurations, of which nothing is aliased.
 
@@ -58,18 +63,19 @@ def choose_followed(space: Space, runs: int, rng: np.random.Generator) -> AnyCho
         InputError: where the runs are too few.
     """
     aside = runs_aside(runs, 1 + sum(len(option.settings) - 1 for option in space.options))
-    if not aside or _drawable(space) <= runs:
-        return with_reruns(choose_design(space, runs, rng), runs)
-    choice = choose_design(space, runs - aside, rng)
+    whole = runs + len(known)
+    if not aside or _drawable(space) <= whole:
+        return with_reruns(choose_design(space, runs, rng, known=known), whole)
+    choice = choose_design(space, runs - aside, rng, known=known)
     assert isinstance(choice, ModelChoice)
-    return with_reruns(followed(choice, aside), runs)
+    return with_reruns(followed(choice, aside), whole)
 
 
 def with_reruns(choice: AnyChoice, runs: int) -> AnyChoice:
     """The choice with the part of ``runs`` for suspect ones: what the design leaves, and half of a follow-up's.
 
     Where nothing is left, the last runs of a design that is judged by a model are held back for one suspect run: on
-    clean data they are made after all, and nothing is lost.
+    clean data they are made after all, and nothing is lost. So are the last of a follow-up, for suspect flips.
     """
     spare = runs - choice.runs
     if isinstance(choice, Choice):
@@ -78,7 +84,8 @@ def with_reruns(choice: AnyChoice, runs: int) -> AnyChoice:
     enough = max(FEWEST_SUSPECTED, choice.parameters + _SPARE) + FRESH
     if not again and choice.repetitions == 1 and choice.runs >= enough:
         return replace(choice, again=FRESH, held_back=FRESH)
-    return replace(choice, again=again)
+    flips = runs_again(choice.follow_up, choice.follow_up) if choice.follow_up else 0
+    return replace(choice, again=again, flips_held_back=flips)
 
 
 def followed(choice: ModelChoice, aside: int) -> ModelChoice:
@@ -108,22 +115,6 @@ def suits_two_levels(space: Space) -> bool:
     except InputError:
         return False
     return True
-
-
-def read_choice(text: str) -> AnyChoice:
-    """Read what ``to_json`` of a choice wrote.
-
-    Raises:
-        InputError: for anything else.
-    """
-    try:
-        fields = json.loads(text)
-        optimal = "rows" in fields
-        if fields.pop("isolated", None):
-            text = canonical_json(fields)
-    except (ValueError, TypeError, AttributeError) as error:
-        raise InputError(f"no stored choice of a design: {text[:60]!r}", fix="start afresh with --fresh") from error
-    return ModelChoice.from_json(text) if optimal else Choice.from_json(text)
 
 
 def screening(

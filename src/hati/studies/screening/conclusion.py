@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from hati.core import Configuration, Metric, Setting
+from hati.core import Configuration, Evidence, Metric, Setting
 from hati.studies.screening.option_summary import OptionSummary
 
 
@@ -187,10 +187,14 @@ class LackOfFit:
 
 @dataclass(frozen=True)
 class FollowUpSummary:
-    """So many runs were ``planned`` to refute what the design found, and so many ``done`` yielded a value."""
+    """So many runs were ``planned`` to refute what the design found, and so many ``done`` yielded a value.
+
+    The flips of the options ``given_up`` ended early: pairs of them failed, or none was found that is valid.
+    """
 
     planned: int
     done: int
+    given_up: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -253,6 +257,20 @@ class Dispersion:
 
 
 @dataclass(frozen=True)
+class RunCounts:
+    """How many runs yielded a value of the metric, and how many did not."""
+
+    done: int
+    failed: int
+
+    @classmethod
+    def of(cls, evidence: Evidence, metric: Metric) -> RunCounts:
+        """Of all runs of a campaign, whatever they were for."""
+        done = sum(run.of(metric.name) is not None for run in evidence.runs)
+        return cls(done, len(evidence.runs) - done)
+
+
+@dataclass(frozen=True)
 class Losses:
     """How many of the ``made`` runs of a campaign ``failed``, whatever they were for, and what does not work.
 
@@ -273,8 +291,10 @@ class ScreeningConclusion:
     most influential first; ``important`` those whose main effect is; ``threshold`` is the size of contrast on
     the deciding scale above which an effect is significant; ``missing`` names effects that can no longer be
     estimated; ``done`` and ``failed`` count the runs of the design and of its follow-up, ``follow_up`` how many of them
-    are flips; ``seconds`` is what all runs cost, pilots included. ``suspects`` are the runs that were repeated, and
-    those that look as if they should be: without these is the ``robust`` fit, None where there are none.
+    are flips; ``campaign`` counts all runs, pilots and those that trace failures included (None: there are no others),
+    and ``seconds`` is what they cost. ``suspects`` are the runs that were repeated, and
+    those that look as if they should be: without these is the ``robust`` fit, None where there are none. ``template``
+    holds the formulas that narrow the space, as they were written.
     """
 
     study: str
@@ -309,6 +329,13 @@ class ScreeningConclusion:
     lack_of_fit: LackOfFit | None = None
     suspects: tuple[SuspectRun, ...] = ()
     robust: RobustFit | None = None
+    campaign: RunCounts | None = None
+    template: tuple[str, ...] = ()
+
+    @property
+    def all_runs(self) -> RunCounts:
+        """The runs of the whole campaign."""
+        return self.campaign or RunCounts(self.done, self.failed)
 
     @property
     def important_or_aliased(self) -> tuple[str, ...]:

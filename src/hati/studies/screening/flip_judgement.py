@@ -12,9 +12,9 @@ from hati.core import Configuration, FloatArray
 from hati.design import Model, levels
 from hati.space import Space
 from hati.stats import pure_error, t_quantile
+from hati.studies.screening.claims import Claim
 from hati.studies.screening.conclusion import FlipEvidence, Scale, ScreeningConclusion
 from hati.studies.screening.flips import Flip, mean_interval
-from hati.studies.screening.follow_up import Claim
 from hati.studies.screening.measured import Measured
 from hati.studies.screening.model_fit import ModelFit
 from hati.studies.screening.readable import Readable

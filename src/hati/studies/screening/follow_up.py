@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
-from hati.core import Benchmark, Evidence, Metric, Plan, StudyId, Task, generator
-from hati.studies.screening.flips import Ends, Flip, flipped
-from hati.studies.screening.measured import measured
-from hati.studies.screening.model_fit import Contrast
+from hati.core import Benchmark, Evidence, Metric, Plan, StudyId
+from hati.studies.screening.claims import Claims
+from hati.studies.screening.flip_order import PAIRS, FlipOrder
+from hati.studies.screening.flip_stages import flip_stage, is_flip, is_of_flip
+from hati.studies.screening.flips import Flip
+from hati.studies.screening.reruns import is_rerun, rerun_stage, run_key, settled
 
 if TYPE_CHECKING:
     from hati.space import Space
 
-STAGE = "follow-up"
-"""Stages of the campaign: one for each option, whose name comes after this word."""
-PAIRS = 5
-"""Flips of an option at least: fewer rarely exclude anything."""
 PART = 0.2
 """About this part of a budget is set aside, in steps of the flips of one option."""
 FEWEST = 40
@@ -41,25 +38,11 @@ def fewest_followed(parameters: int) -> int:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """What a design's rows say of an option: the change between its ``ends``, on the deciding scale."""
-
-    option: str
-    ends: Ends
-    change: Contrast
-
-    @property
-    def certainty(self) -> float:
-        """The change in its standard errors."""
-        error = self.change.standard_error
-        return abs(self.change.estimate) / error if error else float("inf")
-
-
-@dataclass(frozen=True)
 class FollowUp:
     """Flips of the options that a design found important, the most doubtful first, until ``runs`` are made.
 
-    It shares its id, and so its evidence and its budget, with the screening study.
+    The last ``held_back`` are made as far as repeats of suspect flips do not take their place. It shares its id, and so
+    its evidence and its budget, with the screening study.
     """
 
     id: StudyId
@@ -68,63 +51,60 @@ class FollowUp:
     revision: str
     space: Space
     runs: int
+    held_back: int = 0
 
-    def plan(self, evidence: Evidence, claims: Callable[[Evidence], Sequence[Claim]]) -> Plan:
-        """The flips that are left, pairs of different options by turns; ``claims`` of the design's rows if needed."""
-        left = self.runs - sum(is_flip(run.task) for run in evidence.runs)
-        if left < 1:
+    def first(self, evidence: Evidence, claims: Claims) -> Plan:
+        """The next flip but for those that are held back; ``claims`` of the design's rows if needed."""
+        return self._next(evidence, claims, self.runs - self.held_back)
+
+    def rest(self, evidence: Evidence, claims: Claims) -> Plan:
+        """The next flip but for those whose place repeats of suspect flips take."""
+        return self._next(evidence, claims, self.runs - self.reruns(evidence))
+
+    def reruns(self, evidence: Evidence) -> int:
+        """The number of runs that repeat flips."""
+        return sum(is_rerun(run.task) and is_of_flip(run.task) for run in evidence.runs)
+
+    def looked_at(self, evidence: Evidence, claims: Claims) -> frozenset[str]:
+        """The tasks among which suspect flips are looked for: the first, whichever others there are."""
+        first = self._order.progress(evidence, claims(evidence), self.runs - self.held_back)
+        return frozenset(task.id for task in first.made)
+
+    def given_up(self, evidence: Evidence, claims: Claims) -> tuple[str, ...]:
+        """The options whose last pairs all failed, or for which no valid pair is found."""
+        return self._order.progress(evidence, claims(evidence), self.runs).given_up
+
+    def _next(self, evidence: Evidence, claims: Claims, runs: int) -> Plan:
+        """One run at a time: what comes after it depends on whether it fails."""
+        made = sum(is_flip(run.task) for run in evidence.runs)
+        if made >= runs:
             return Plan()
-        tasks = self._tasks(sorted(claims(evidence), key=lambda claim: claim.certainty))
-        return Plan(tuple(task for task in tasks if task.id not in evidence.known)).at_most(left)
+        ahead = self._order.progress(evidence, claims(evidence), runs).ahead
+        return Plan() if ahead is None else Plan((ahead,), self.runs - made - self.reruns(evidence))
 
-    def flips(self, evidence: Evidence, option: str) -> tuple[Flip, ...]:
-        """The flips of an option both of whose runs yielded a value, each from the earlier setting to the later one."""
-        made = evidence.stage(_stage(option))
-        found = measured(made, self.metric, {run.task.configuration: 0 for run in made.runs})
-        pairs: dict[int, list[tuple[int, int]]] = {}
-        settings = self.space.option(option).settings
-        for place, run in enumerate(found.runs):
-            position = settings.index(run.task.configuration[option])
-            pairs.setdefault(run.task.repetition, []).append((position, place))
-        return tuple(
-            Flip(
-                found.runs[one].task.configuration,
-                found.runs[other].task.configuration,
-                (float(found.values[one]), float(found.values[other])),
-            )
-            for (_, one), (_, other) in (sorted(pair) for pair in pairs.values() if len(pair) == 2)
+    @property
+    def _order(self) -> FlipOrder:
+        return FlipOrder(self.id, self.benchmark, self.metric, self.revision, self.space, self.runs)
+
+
+def flips_made(evidence: Evidence, metric: Metric, space: Space, option: str) -> tuple[Flip, ...]:
+    """The flips of an option both of whose runs yielded a value on one machine.
+
+    Each is from the earlier setting to the later one. In place of a run that was repeated stands the median run.
+    """
+    stage = flip_stage(option)
+    made = Evidence(tuple(run for run in evidence.runs if run.task.stage in (stage, rerun_stage(stage))))
+    found = settled(made, metric, {run.task.configuration: 0 for run in made.runs})
+    pairs: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    settings = space.option(option).settings
+    for place, run in enumerate(found.runs):
+        position = settings.index(run.task.configuration[option])
+        pairs.setdefault((run_key(run.task)[-1], int(found.machines[place])), []).append((position, place))
+    return tuple(
+        Flip(
+            found.runs[one].task.configuration,
+            found.runs[other].task.configuration,
+            (float(found.values[one]), float(found.values[other])),
         )
-
-    def _tasks(self, claims: Sequence[Claim]) -> Iterator[Task]:
-        pairs = self.runs // 2
-        chosen = claims[: max(1, pairs // PAIRS)]
-        rng = generator(self.id.seed, "flips in order")
-        for number in range(-(-pairs // max(1, len(chosen)))):
-            for place in rng.permutation(len(chosen)):
-                if number * len(chosen) + place < pairs:
-                    yield from self._pair(chosen[int(place)], number)
-
-    def _pair(self, claim: Claim, number: int) -> Iterator[Task]:
-        rng = generator(self.id.seed, f"flip {claim.option} {number}")
-        pair = flipped(self.space, claim.option, claim.ends, rng)
-        if pair is None:
-            return
-        for place in rng.permutation(2):
-            yield Task(
-                study=self.id.key,
-                stage=_stage(claim.option),
-                benchmark=self.benchmark.name,
-                configuration=pair[int(place)],
-                revision=self.revision,
-                workload=self.benchmark.workload,
-                repetition=number,
-            )
-
-
-def is_flip(task: Task) -> bool:
-    """Whether a task follows up."""
-    return task.stage.startswith(f"{STAGE} ")
-
-
-def _stage(option: str) -> str:
-    return f"{STAGE} {option}"
+        for (_, one), (_, other) in (sorted(pair) for pair in pairs.values() if len(pair) == 2)
+    )

@@ -22,7 +22,7 @@ from hati.core import (
     Task,
     setting_text,
 )
-from hati.studies.screening.follow_up import is_flip
+from hati.studies.screening.flip_stages import is_flip
 
 if TYPE_CHECKING:
     from hati.space import Formula, Space
@@ -128,6 +128,11 @@ class Isolation:
         default = self.space.default
         if outcomes.fails(default) and outcomes.fails_again(default):
             message = outcomes.message(default)
+            if outcomes.unreadable(default):
+                raise MeasurementError(
+                    f"the default configuration works, but its output cannot be read: {message}",
+                    fix="correct the benchmark; `hati runs` lists a project's runs",
+                )
             raise MeasurementError(
                 f"the default configuration does not work: {message}",
                 fix="give options defaults that work, or correct the benchmark; `hati runs` lists a project's runs",
@@ -253,6 +258,10 @@ class _Outcomes:
     def message(self, configuration: Configuration) -> str:
         """Why its last run failed."""
         return _message(self._by_configuration[configuration][-1])
+
+    def unreadable(self, configuration: Configuration) -> bool:
+        """Whether each of its runs ended well, with an output in which a metric was not found or is not a number."""
+        return all(run.outcome is Outcome.UNREADABLE for run in self._by_configuration[configuration])
 
     @cached_property
     def failures(self) -> dict[Configuration, str]:

@@ -75,10 +75,7 @@ class ModelAnalysis:
 
 def model_terms(model: Model, levels: Levels, blocks: Index, order: FloatArray | None = None) -> ModelTerms:
     """The model's columns for those runs; the means of blocks, and a linear trend over an order, are in every model."""
-    matrix = model.matrix(levels)
-    return ModelTerms(
-        always_there(blocks, order), {term: matrix[:, model.owners == i] for i, term in enumerate(model.terms)}
-    )
+    return ModelTerms(always_there(blocks, order), model.columns(levels))
 
 
 def always_there(blocks: Index, order: FloatArray | None) -> FloatArray:
@@ -143,10 +140,12 @@ def analyse_model_variance(
     *,
     alpha: float,
     relevant: float,
+    machines: Index | None = None,
+    order: FloatArray | None = None,
 ) -> ModelAnalysis:
     """The same for ln s^2, which is a logarithm already: main effects only; fractions are of the variance s^2."""
     alone = Model(model.sizes, tuple(term for term in model.terms if len(term) == 1))
-    units = model_units(alone, levels, blocks)
+    units = model_units(alone, levels, blocks, machines, order)
     readable = Readable(log_variances, Scale.LOG, 0.0)
     return _analysis(alone, units, log_variances, readable, "ln s^2", rng, alpha=alpha, relevant=relevant)
 

@@ -10,9 +10,12 @@ import numpy as np
 from hati.design.identified import Ties
 from hati.stats import rank_trend
 from hati.studies.screening.cautions import COARSE, DRIFT, NOTABLE, common_settings, confounded_warning
-from hati.studies.screening.conclusion import DesignSummary, LackOfFit, Noise
+from hati.studies.screening.conclusion import DesignSummary, LackOfFit, Noise, ScreeningConclusion
+from hati.studies.screening.flip_order import ATTEMPTS
+from hati.studies.screening.follow_up import fewest_followed
 from hati.studies.screening.measured import Measured
 from hati.studies.screening.model_analysis import ModelAnalysis
+from hati.studies.screening.model_choice import ModelChoice
 from hati.studies.screening.remedies import Remedies, advised
 from hati.studies.screening.wording import listed
 
@@ -38,6 +41,25 @@ def model_warnings(
         *_drift(found, analysis, remedies),
         *_coarse(design, analysis, relevant, remedies, lacking),
         *_mixed_signs(found),
+    )
+
+
+def follow_up_warnings(
+    conclusion: ScreeningConclusion, choice: ModelChoice, parameters: int, remedies: Remedies
+) -> Iterator[str]:
+    """That flips ended early; that nothing may refute what was found, where that was possible."""
+    if conclusion.follow_up and conclusion.follow_up.given_up:
+        names = listed(conclusion.follow_up.given_up)
+        yield (
+            f"the flips of {names} ended early: {ATTEMPTS} pairs in a row failed, or no valid pair was found; "
+            "`hati runs` shows why runs failed"
+        )
+    whole = choice.configurations >= conclusion.configurations
+    if choice.follow_up or whole or not remedies.rest or not conclusion.important:
+        return
+    yield (
+        "no runs were set aside to refute the important effects by flips; "
+        f"--fresh with a budget of {fewest_followed(parameters)} runs or more sets some aside"
     )
 
 

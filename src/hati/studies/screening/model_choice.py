@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hati.core import InputError, canonical_json
+from hati.core import Configuration, InputError, canonical_json
 from hati.design import (
     Candidates,
     Criterion,
@@ -22,6 +23,7 @@ from hati.design import (
     balanced_design,
     candidates,
     fitted,
+    levels,
     optimal_design,
 )
 from hati.studies.screening.model_units import configurations_are_units
@@ -37,8 +39,8 @@ PER_PARAMETER = 4
 _LEAST_LEFT = 3
 _STARTS = 8
 _TWO_LEVEL = 2
-_SPARSE = 16
-"""Balanced random columns are for designs of at most a sixteenth of all configurations."""
+_MOST_WORK = 3e7
+"""Beyond so many runs times squared parameters, about 30 options, the search for an optimal design takes too long."""
 _RUNS_PER_REPLICATE = 24
 _FEWEST_REPLICATES = 2
 _MOST_REPLICATES = 8
@@ -54,8 +56,9 @@ class ModelChoice:
     ``order`` are looked for. ``standard_error`` is the largest of a main effect's coefficients, in standard deviations
     of a run, were every configuration run once. The first ``replicated`` configurations have one run more, to
     distinguish noise from lack of fit. Up to ``follow_up`` runs more are there to refute what the design finds.
-    Up to ``again``, of these where there are any, make suspect runs again. The last ``held_back`` of the
-    design's own runs are made only as far as these do not take their place.
+    Up to ``again``, of these where there are any, repeat suspect runs. The last ``held_back`` of the
+    design's own runs are made only as far as these do not take their place; so are the last ``flips_held_back`` of the
+    follow-up's, whose place repeats of suspect flips take.
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -70,6 +73,7 @@ class ModelChoice:
     follow_up: int = 0
     again: int = 0
     held_back: int = 0
+    flips_held_back: int = 0
 
     def __post_init__(self) -> None:
         if not self.rows or self.repetitions < 1:
@@ -80,6 +84,8 @@ class ModelChoice:
             raise InputError(f"{self.held_back} of {self.runs} runs cannot be held back")
         if min(self.follow_up, self.again) < 0:
             raise InputError(f"{min(self.follow_up, self.again)} runs cannot follow up")
+        if not 0 <= self.flips_held_back <= self.follow_up:
+            raise InputError(f"{self.flips_held_back} of {self.follow_up} runs of flips cannot be held back")
 
     @property
     def configurations(self) -> int:
@@ -102,8 +108,11 @@ class ModelChoice:
         return np.array(self.rows, dtype=np.int16)
 
     def to_json(self) -> str:
-        """The choice as canonical JSON."""
-        return canonical_json(asdict(self))
+        """The choice as canonical JSON, without ``flips_held_back`` where there are none, as in earlier versions."""
+        fields = asdict(self)
+        if not self.flips_held_back:
+            del fields["flips_held_back"]
+        return canonical_json(fields)
 
     @classmethod
     def from_json(cls, text: str) -> ModelChoice:
@@ -119,41 +128,49 @@ class ModelChoice:
             raise InputError(f"no stored choice of a design: {text[:60]!r}", fix="start afresh with --fresh") from error
 
 
-def choose_optimal(space: Space, runs: int, rng: np.random.Generator, most: float = math.inf) -> ModelChoice:
-    """The design and the repetitions that a number of runs buys on any space.
+def choose_optimal(
+    space: Space,
+    runs: int,
+    rng: np.random.Generator,
+    most: float = math.inf,
+    known: Sequence[Configuration] = (),
+) -> ModelChoice:
+    """The design and the repetitions that a number of runs buys on any space, beside a run of each ``known`` one.
 
     Configurations come before repetitions: those show what the model omits, these the noise of a run alone. A few
     configurations are replicated to distinguish the two; all are repeated only where the space has no others. Where a
     configuration has at ``most`` one run, as in a table, there are no repetitions.
 
-    Options with two settings and without constraints get balanced random columns where the runs are at most a sixteenth
-    of all configurations. Other spaces get a Bayesian D-optimal design (DuMouchel and Jones 1994): main effects are
-    estimated, interactions of two options are potential terms.
+    The design is Bayesian D-optimal (DuMouchel and Jones 1994): main effects are estimated, interactions of two options
+    are potential terms. Very many options with two settings and without constraints get balanced random columns.
 
     Raises:
         InputError: where the runs cannot estimate the main effects.
     """
     among = candidates(space, rng)
     parameters = 1 + sum(len(option.settings) - 1 for option in space.options)
-    if runs < parameters + _LEAST_LEFT:
-        raise InputError(
-            f"{counted(runs, 'run')} {'is' if runs == 1 else 'are'} too few to screen "
-            f"{counted(len(space.options), 'option')} with {parameters} settings to tell apart",
-            fix=f"give at least {parameters + _LEAST_LEFT}, better {PER_PARAMETER * parameters}",
-        )
+    given = levels(known, space)
+    whole = runs + len(given)
+    if whole < parameters + _LEAST_LEFT:
+        raise _too_few(runs, len(given), parameters, len(space.options))
     distinct = _distinct(among)
-    repetitions = max(1, int(min(runs // distinct, most)))
-    configurations = min(runs // repetitions, distinct)
+    repetitions = max(1, int(min(whole // distinct, most)))
+    configurations = min(whole // repetitions, distinct)
     once = repetitions == 1 and most > 1
-    replicated = max(runs - distinct, _replicated(runs, distinct, parameters)) if once else 0
-    configurations = min(configurations, runs - replicated)
-    kind = BALANCED if _sparse(among, configurations) else KIND
-    order = _ORDER if _pairs(space) <= _MOST_PARAMETERS else 1
+    replicated = max(whole - distinct, _replicated(whole, distinct, parameters)) if once else 0
+    configurations = max(len(given), min(configurations, whole - replicated))
+    pairs = _pairs(space)
+    order = _ORDER if pairs <= _MOST_PARAMETERS else 1
+    searched = configurations * (parameters + pairs) ** 2 <= _MOST_WORK
+    kind = KIND if searched or not _two_level(among) else BALANCED
+    main_effects = Model.of_order(among.sizes, 1)
     if kind is BALANCED:
-        rows = balanced_design(len(space.options), configurations, rng)
-        told = fitted(rows, Model.of_order(among.sizes, 1), space.names)
+        rows = _together(given, balanced_design(len(space.options), configurations - len(given), rng))
+        told = fitted(rows, main_effects, space.names)
+    elif configurations > len(given):
+        rows, told = _optimal(space, configurations - len(given), rng, order, among, given)
     else:
-        rows, told = _optimal(space, configurations, rng, order, among)
+        rows, told = given, fitted(given, main_effects, space.names)
     return ModelChoice(
         rows=tuple(tuple(row) for row in rows.tolist()),
         repetitions=repetitions,
@@ -161,19 +178,36 @@ def choose_optimal(space: Space, runs: int, rng: np.random.Generator, most: floa
         parameters=told.parameters,
         d_efficiency=told.d_efficiency,
         standard_error=told.largest_standard_error,
-        reason=_why(kind, configurations, repetitions, replicated, parameters),
+        reason=_why(kind, len(rows), repetitions, replicated, parameters)
+        + (f"; {len(given)} of them were run before" if len(given) else ""),
         kind=kind,
         replicated=replicated,
     )
 
 
-def _optimal(space: Space, runs: int, rng: np.random.Generator, order: int, among: Candidates) -> tuple[Levels, Fit]:
+def _too_few(runs: int, known: int, parameters: int, options: int) -> InputError:
+    beside = f", with {known} that were made before," if known else ""
+    are = "is" if (runs, known) == (1, 0) else "are"
+    needed = parameters + _LEAST_LEFT
+    return InputError(
+        f"{counted(runs, 'run')}{beside} {are} too few to screen {counted(options, 'option')} with "
+        f"{parameters} settings to tell apart",
+        fix=f"give {needed - known - runs} more"
+        if known
+        else f"give at least {needed}, better {PER_PARAMETER * parameters}",
+    )
+
+
+def _optimal(
+    space: Space, runs: int, rng: np.random.Generator, order: int, among: Candidates, given: Levels
+) -> tuple[Levels, Fit]:
     found = optimal_design(
         space,
         runs,
         rng,
         criterion=Criterion.BAYES,
         order=order,
+        fixed=given,
         replication=Replication.NONE,
         starts=_STARTS,
         among=among,
@@ -181,9 +215,13 @@ def _optimal(space: Space, runs: int, rng: np.random.Generator, order: int, amon
     return found.levels, found.fit
 
 
-def _sparse(among: Candidates, configurations: int) -> bool:
-    two_level = among.reach is Reach.FREE and set(among.sizes) == {_TWO_LEVEL}
-    return two_level and _SPARSE * configurations <= _distinct(among)
+def _together(given: Levels, more: Levels) -> Levels:
+    """The given configurations, then those of the others that are not among them."""
+    return np.array(list(dict.fromkeys(map(tuple, [*given.tolist(), *more.tolist()]))), dtype=more.dtype)
+
+
+def _two_level(among: Candidates) -> bool:
+    return among.reach is Reach.FREE and set(among.sizes) == {_TWO_LEVEL}
 
 
 def _replicated(runs: int, distinct: int, parameters: int) -> int:

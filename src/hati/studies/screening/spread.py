@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hati.core import FloatArray
-from hati.stats import Contrasts, Index, log_variances, without_means
+from hati.stats import Contrasts, Index, log_variances, within_residuals, without_means
 from hati.studies.screening.analysis import Analysis, analyse_log_variance
 from hati.studies.screening.conclusion import Scale
 from hati.studies.screening.measured import Measured
@@ -15,8 +15,7 @@ from hati.studies.screening.measured import Measured
 FEWEST = 3
 """So many runs of every configuration, or the variance between them says next to nothing."""
 
-_SWEEPS = 100
-_SAME = 1e-12
+_SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,36 +38,64 @@ def analyse_spread(
     configuration where each has three or more. A family of its own: its study-wise error is ``alpha`` again.
 
     Where the deciding scale is the logarithm, s^2 is of logarithms, if these exist: what multiplies all values by m
-    adds 2 ln m to the ln s^2 of values, though it leaves their relative variation as it was.
+    adds 2 ln m to the ln s^2 of values, though it leaves their relative variation as it was. Effects are estimated
+    together with a trend over the order of runs, where that is known, and within machines.
     """
+    found = _within_runs(contrasts, measured, scale, alpha=alpha, relevant=relevant)
+    return found or _between_runs(contrasts, measured, scale, alpha=alpha, relevant=relevant)
+
+
+def _within_runs(
+    contrasts: Contrasts, measured: Measured, scale: Scale, *, alpha: float, relevant: float
+) -> Spread | None:
     logs = scale is Scale.LOG and all(np.min(sample) > 0.0 for sample in measured.samples)
     within = log_variances([np.log(sample) for sample in measured.samples] if logs else measured.samples)
-    if within is not None:
-        found = analyse_log_variance(contrasts, within, measured.rows, measured.blocks, alpha=alpha, relevant=relevant)
-        return Spread("log observations" if logs else "observations", found)
-    present, row = np.unique(measured.rows, return_inverse=True)
-    if np.min(np.bincount(row)) < FEWEST:
+    if within is None:
         return None
-    logs = scale is Scale.LOG
-    values = _without_blocks(np.log(measured.values) if logs else measured.values, row, measured.blocks)
-    between = log_variances([values[row == i] for i in range(len(present))])
+    rows, blocks, order = measured.rows, measured.blocks, measured.in_time
+    found = analyse_log_variance(contrasts, within, rows, blocks, alpha=alpha, relevant=relevant, order=order)
+    return Spread("log observations" if logs else "observations", found)
+
+
+def _between_runs(
+    contrasts: Contrasts, measured: Measured, scale: Scale, *, alpha: float, relevant: float
+) -> Spread | None:
+    """A configuration's place in time is the mean over its runs."""
+    present, row = np.unique(measured.rows, return_inverse=True)
+    runs = np.bincount(row)
+    if np.min(runs) < FEWEST:
+        return None
+    values, order = np.log(measured.values) if scale is Scale.LOG else measured.values, measured.in_time
+    cleared = _cleared(values, row, measured.blocks, order)
+    weights = 1.0 / _machine_variances(cleared, row, measured.machines)
+    groups = [row == i for i in range(len(present))]
+    between = log_variances([cleared[own] for own in groups], [weights[own] for own in groups])
     if between is None:
         return None
+    mean_order = None if order is None else np.bincount(row, weights=order) / runs
     single: Index = np.zeros(len(present), dtype=np.intp)
-    found = analyse_log_variance(contrasts, between, present, single, alpha=alpha, relevant=relevant)
-    return Spread("log runs" if logs else "runs", found)
+    found = analyse_log_variance(contrasts, between, present, single, alpha=alpha, relevant=relevant, order=mean_order)
+    return Spread("log runs" if scale is Scale.LOG else "runs", found)
 
 
-def _without_blocks(values: FloatArray, rows: Index, blocks: Index) -> FloatArray:
-    """The values less the effects of blocks besides those of configurations: drift between blocks is no variation.
+def _cleared(values: FloatArray, rows: Index, blocks: Index, order: FloatArray | None) -> FloatArray:
+    """The values without the effects of blocks and of a linear trend over the order, which are not variation."""
+    residuals, _ = within_residuals(values, rows, blocks)
+    if order is not None:
+        trend, _ = within_residuals(order - order.mean(), rows, blocks)
+        square = float(trend @ trend)
+        if square > _SAME * len(values):
+            residuals = residuals - float(trend @ residuals) / square * trend
+    return np.asarray((np.bincount(rows, weights=values) / np.bincount(rows))[rows] + residuals)
 
-    By alternating projections, which end after one sweep where every block holds every configuration.
-    """
-    rest = values[:, None]
-    for _ in range(_SWEEPS):
-        residuals = without_means(rest, rows)
-        step = residuals - without_means(residuals, blocks)
-        rest = rest - step
-        if np.max(np.abs(step)) <= _SAME * np.max(np.abs(values)):
-            break
-    return np.asarray(rest[:, 0])
+
+def _machine_variances(values: FloatArray, rows: Index, machines: Index) -> FloatArray:
+    """Of each run the variance of its machine relative to that of all: runs of one configuration, pooled; or 1."""
+    cells = rows * (int(machines.max()) + 1) + machines
+    squares = without_means(values[:, None], cells)[:, 0] ** 2
+    _, first = np.unique(cells, return_index=True)
+    freedom = np.bincount(machines) - np.bincount(machines[first])
+    sums = np.bincount(machines, weights=squares)
+    if np.min(sums) <= _SAME * np.sum(sums):
+        return np.ones(len(values))
+    return np.asarray((sums / freedom * (freedom.sum() / sums.sum()))[machines])

@@ -33,7 +33,7 @@ from hati.studies.screening.conclusion import (
     Effect,
     ModelSummary,
     Point,
-    Scale,
+    RunCounts,
     ScreeningConclusion,
 )
 from hati.studies.screening.estimated import Estimated
@@ -43,20 +43,11 @@ from hati.studies.screening.model_analysis import always_there
 from hati.studies.screening.option_summary import OptionSummary, option_summaries
 from hati.studies.screening.ranking import rank
 from hati.studies.screening.remedies import OF_PROGRAMS, Remedies
+from hati.studies.screening.reruns import STAGE as AGAIN
+from hati.studies.screening.reruns import Reruns, design_reruns, repeated, reruns_made, settled
 from hati.studies.screening.scale import choose_scale
-from hati.studies.screening.spread import analyse_spread
-from hati.studies.screening.suspects import (
-    Reruns,
-    again_warning,
-    is_rerun,
-    repeated,
-    reruns,
-    reruns_made,
-    robust_fit,
-    settled,
-    suspected,
-    unsettled,
-)
+from hati.studies.screening.spread import Spread, analyse_spread
+from hati.studies.screening.suspects import suspected, unsettled, with_suspects
 from hati.studies.screening.tasks import STAGE, design_tasks, tasks_left
 
 if TYPE_CHECKING:
@@ -153,9 +144,8 @@ class Screening:
         left = tasks_left(self.tasks, evidence)
         if left or not evidence.stage(STAGE).done:
             return left
-        return Reruns(self.id, self.benchmark, self.revision, self.choice.again).plan(
-            evidence, self.metric, self._suspects
-        )
+        again = Reruns(self.id, self.benchmark, self.revision)
+        return again.plan(evidence, self.metric, self._suspects, self.choice.again - design_reruns(evidence))
 
     def conclude(self, evidence: Evidence) -> ScreeningConclusion:
         """What the runs say, complete or not.
@@ -163,35 +153,36 @@ class Screening:
         Raises:
             MeasurementError: where not one run yielded a value, with the reason of the failures.
         """
-        found = self._measured(evidence)
-        conclusion = self._conclusion(found, self._analysis(found), evidence.seconds)
-        again = reruns_made(evidence, self.metric, self._rows)
-        left = unsettled(found, self._suspected(found), repeated(evidence, self.metric))
-        if not left.runs:
-            return replace(conclusion, suspects=again)
-        shown = tuple(
-            self._names[effect.term[0]]
-            for effect in self._analysis(left.without(found)).effects
-            if effect.important and len(effect.term) == 1
+        found = self.measured(evidence)
+        conclusion = replace(
+            self._conclusion(found, self._analysis(found), evidence.seconds),
+            campaign=RunCounts.of(evidence, self.metric),
         )
-        before = (*conclusion.important, *conclusion.important_or_aliased)
-        return replace(
-            conclusion,
-            suspects=(*again, *left.runs),
-            robust=robust_fit(before, shown),
-            warnings=(
-                *conclusion.warnings,
-                *again_warning(len(left.runs), self.choice.again - reruns(evidence), self.remedies),
-            ),
+        left = unsettled(found, self._suspected(found), repeated(evidence, self.metric))
+        again = reruns_made(self._made(evidence), self.metric, self._rows)
+        spare = self.choice.again - design_reruns(evidence)
+        return with_suspects(
+            conclusion, again, left, lambda some: self._shown(some.without(found)), spare, self.remedies
         )
 
-    def _measured(self, evidence: Evidence) -> Measured:
-        """The design's runs that yielded a value; in place of those that were repeated the median runs."""
-        made = Evidence(tuple(run for run in evidence.runs if run.task.stage == STAGE or is_rerun(run.task)))
-        found = settled(made, self.metric, self._rows)
+    def _shown(self, found: Measured) -> tuple[str, ...]:
+        """The options whose main effect is important, or important or aliased, the largest first."""
+        effects = self._analysis(found).effects
+        return tuple(self._names[effect.term[0]] for effect in effects if effect.important and len(effect.term) == 1)
+
+    def measured(self, evidence: Evidence) -> Measured:
+        """The design's runs that yielded a value; in place of those that were repeated the median runs.
+
+        Raises:
+            MeasurementError: where there is none.
+        """
+        found = settled(self._made(evidence), self.metric, self._rows)
         if not len(found.values):
             raise nothing_measured(found.reasons)
         return found
+
+    def _made(self, evidence: Evidence) -> Evidence:
+        return Evidence(tuple(run for run in evidence.runs if run.task.stage in (STAGE, AGAIN)))
 
     def _analysis(self, found: Measured) -> Analysis:
         return analyse(
@@ -205,7 +196,7 @@ class Screening:
         )
 
     def _suspects(self, evidence: Evidence) -> tuple[Run, ...]:
-        found = self._measured(evidence)
+        found = self.measured(evidence)
         return tuple(found.runs[place] for place in self._suspected(found)[0])
 
     def _suspected(self, found: Measured) -> tuple[Index, FloatArray]:
@@ -219,6 +210,7 @@ class Screening:
 
     def _conclusion(self, found: Measured, analysis: Analysis, seconds: float) -> ScreeningConclusion:
         summary = design_summary(self.choice, self.design)
+        spread = analyse_spread(self._contrasts, found, analysis.scale, alpha=self.alpha, relevant=self.relevant)
         return ScreeningConclusion(
             study=self.id.key,
             subject=self.subject,
@@ -239,7 +231,7 @@ class Screening:
             threshold=analysis.threshold,
             detectable=None if analysis.detectable is None else Detectable(*analysis.detectable),
             missing=tuple(self._named(term) for term in analysis.missing),
-            dispersion=self._dispersion(found, analysis.scale),
+            dispersion=None if spread is None else self._dispersion(spread),
             points=tuple(
                 Point(int(order), float(value), run.task.configuration)
                 for order, value, run in zip(found.order, found.values, found.runs, strict=True)
@@ -249,9 +241,12 @@ class Screening:
             failures=found.reasons,
             seconds=seconds,
             warnings=warnings(
-                Situation(self._names, self.design.matrix, summary, found, analysis, self.relevant, self.remedies)
+                Situation(
+                    self._names, self.design.matrix, summary, found, analysis, spread, self.relevant, self.remedies
+                )
             ),
             model=self._model(found, analysis),
+            template=tuple(map(str, self.space.template)),
         )
 
     def _model(self, found: Measured, analysis: Analysis) -> ModelSummary:
@@ -261,10 +256,7 @@ class Screening:
             explained_by(self.design.matrix[found.rows], terms, analysis.decided, found.blocks),
         )
 
-    def _dispersion(self, found: Measured, scale: Scale) -> Dispersion | None:
-        spread = analyse_spread(self._contrasts, found, scale, alpha=self.alpha, relevant=self.relevant)
-        if spread is None:
-            return None
+    def _dispersion(self, spread: Spread) -> Dispersion:
         effects = tuple(self._effect(effect) for effect in spread.analysis.effects)
         return Dispersion(spread.of, effects, self._important(spread.analysis))
 

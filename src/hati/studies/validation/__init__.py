@@ -7,7 +7,6 @@ predicts configurations that it has not seen, and whether its effects hold with 
 """
 
 from hati.studies.validation.augmenting import Augmenting
-from hati.studies.validation.base import MOST_RUNS, validation_id
 from hati.studies.validation.conclusion import (
     Assumption,
     Mode,
@@ -21,8 +20,9 @@ from hati.studies.validation.conclusion import (
     of_share,
 )
 from hati.studies.validation.confirming import Confirming
-from hati.studies.validation.screened import Runs, Screened, ToldSize, ValueScale, screened_runs
+from hati.studies.validation.screened import Runs, Screened, ScreenedSize, ValueScale, screened_runs
 from hati.studies.validation.study import Validation
+from hati.studies.validation.validation_base import MOST_RUNS, validation_id
 
 __all__ = [
     "MOST_RUNS",
@@ -37,7 +37,7 @@ __all__ = [
     "Round",
     "Runs",
     "Screened",
-    "ToldSize",
+    "ScreenedSize",
     "ValidatedEffect",
     "Validation",
     "ValidationConclusion",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from math import floor
 
-from hati.studies.validation.conclusion import Assumption, Options, Outcome, Result, RivalModel
+from hati.studies.validation.conclusion import CONFOUNDED, Assumption, Options, Outcome, Result, RivalModel
 from hati.studies.validation.settling import Settled
 
 _MOST_NAMED = 6
@@ -18,7 +18,7 @@ NO_CANCELLING = Assumption(
 ONE_SHIFT = Assumption(
     "the time between screening and follow-up shifts all configurations alike",
     Result.ASSUMED,
-    "the runs of each time are a block with a shift of its own",
+    "the runs of each time are blocks by machine, with a linear trend of their own",
 )
 
 
@@ -44,6 +44,7 @@ def assumptions(
     scale: str,
     unseen: float,
     settled: Mapping[Options, Settled],
+    confounded: Sequence[Options],
 ) -> tuple[Assumption, ...]:
     """The assumptions of a screening after its models were told apart.
 
@@ -57,18 +58,27 @@ def assumptions(
         first_rivals: how many models the screening's own runs left.
         runs: how many were made since.
         bound: the odds at which a model is given up.
-        untouched: the options that no model speaks of.
+        untouched: the options that no model speaks of, and that have one setting in the follow-ups.
         scale: on which effects add up.
         unseen: main effects below it, in per cent, may be in no model.
         settled: what new runs say of important effects that the only model left neither has nor replaces.
+        confounded: effects that may be drift over the order of runs.
     """
     known = {frozenset(effect): found for effect, found in settled.items()}
+    drifting = {frozenset(effect) for effect in confounded}
     named = tuple(
-        _of_important(effect, rivals, models, known.get(frozenset(effect)))
+        _undecided(effect)
+        if frozenset(effect) in drifting
+        else _of_important(effect, rivals, models, known.get(frozenset(effect)))
         for effect, rivals in zip(important, aliases, strict=True)
     )
+    claimed = {frozenset(effect) for effect in important}
+    by_new_runs = [_word(effect) for effect, found in settled.items() if found.result is not Result.UNDECIDED]
+    new = [_word(effect) for effect in models[0].effects if frozenset(effect) in drifting - claimed]
     return (
-        _no_others(important, models, outcome, order, first_rivals, runs, bound, unseen),
+        _drift(order, new)
+        if new
+        else _no_others(important, models, outcome, order, first_rivals, runs, bound, unseen, by_new_runs),
         *named,
         *_still(order, untouched, scale, runs),
         *((NO_CANCELLING,) if shared is Sharing.SOME else ()),
@@ -82,14 +92,15 @@ def _of_important(
 
     Models are of effects of one size, roughly; a small effect beside large ones may be in none of them and yet be real.
     """
-    statement = f"the important effect is that of {_word(effect)}, and of none that the design could not tell from it"
+    statement = _right(effect)
     own = [{frozenset(other) for other in model.effects} for model in models]
     share = [frozenset(effect) in effects for effects in own]
     if all(share):
-        return Assumption(statement, Result.CONFIRMED, "every model that is left has it", effect)
+        told = "every model that is left has it"
+        return Assumption(statement, Result.CONFIRMED, told if settled is None else f"{told}; {settled.detail}", effect)
     if any(share):
         told = f"{sum(share)} of {len(share)} models that are left have it"
-        return Assumption(statement, Result.UNDECIDED, told, effect)
+        return Assumption(statement, Result.UNDECIDED, told if settled is None else f"{told}; {settled.detail}", effect)
     instead = [alias for alias in aliases if any(frozenset(alias) in effects for effects in own)]
     if instead and all(any(frozenset(alias) in effects for alias in instead) for effects in own):
         told = f"every model that is left has {' or '.join(_word(alias) for alias in instead)} instead"
@@ -98,6 +109,22 @@ def _of_important(
     if settled is not None:
         return Assumption(statement, settled.result, f"{told}; {settled.detail}", effect)
     return Assumption(statement, Result.UNDECIDED, told, effect)
+
+
+def _right(effect: Options) -> str:
+    return f"the important effect is that of {_word(effect)}, and of none that the design could not tell from it"
+
+
+def _only(order: int) -> str:
+    return f"up to order {order}, no effects are active but the important ones"
+
+
+def _undecided(effect: Options) -> Assumption:
+    return Assumption(_right(effect), Result.UNDECIDED, CONFOUNDED, effect)
+
+
+def _drift(order: int, effects: Sequence[str]) -> Assumption:
+    return Assumption(_only(order), Result.UNDECIDED, f"{listed(effects)}: {CONFOUNDED}")
 
 
 def _no_others(
@@ -109,8 +136,9 @@ def _no_others(
     runs: int,
     bound: float,
     unseen: float,
+    by_new_runs: Sequence[str],
 ) -> Assumption:
-    statement = f"up to order {order}, no effects are active but the important ones"
+    statement = _only(order)
     known = {frozenset(effect) for effect in important}
     more = [effect for effect in models[0].effects if frozenset(effect) not in known]
     first = "1 model was" if first_rivals == 1 else f"{first_rivals} models were"
@@ -125,6 +153,8 @@ def _no_others(
     if more:
         return Assumption(statement, Result.REFUTED, f"{cost}; also active: {listed([_word(e) for e in more])}")
     odds = f"by odds of {floor(bound)} to 1 or more, for the most part those before any run: few effects are active"
+    if by_new_runs:
+        odds += f"; of {listed(by_new_runs)} new runs decide"
     return Assumption(statement, Result.NOT_REFUTED, f"{cost}, {odds}; {may_be}")
 
 

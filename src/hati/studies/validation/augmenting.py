@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-
-import numpy as np
 
 from hati.core import Evidence, InputError, Plan, Task, generator
 from hati.design.augmentation import Augmentation, augment, confounded
 from hati.design.candidates import from_levels
 from hati.design.exchanging import Replication
-from hati.space import count
 from hati.stats import Term
 from hati.studies.failures import hopeful
+from hati.studies.screening.cautions import confounded_warning
 from hati.studies.validation.assumptions import NO_CANCELLING, ONE_SHIFT, listed
-from hati.studies.validation.base import ValidationBase
+from hati.studies.validation.augmentation_terms import EstimatedTerms, estimated_terms
 from hati.studies.validation.conclusion import (
+    CONFOUNDED,
     Assumption,
     Mode,
     Options,
@@ -28,11 +27,10 @@ from hati.studies.validation.conclusion import (
     ValidatedEffect,
     ValidationConclusion,
 )
+from hati.studies.validation.open_effects import OpenEffect
 from hati.studies.validation.screened import Runs
-from hati.studies.validation.settling import runs_needed
 from hati.studies.validation.term_tests import TermTest, term_tests, within
-from hati.studies.validation.terms import Terms, terms_within
-from hati.studies.validation.values import metric_values
+from hati.studies.validation.validation_base import ValidationBase
 
 STAGE = "augmentation"
 ALPHA = 0.05
@@ -62,10 +60,12 @@ class Augmenting(ValidationBase):
         _ = self.terms
 
     @cached_property
-    def terms(self) -> Terms:
+    def terms(self) -> EstimatedTerms:
         """The effects that are estimated."""
         important = tuple(self.term(effect) for effect in self.screened.important)
-        return terms_within(self.mode, self.screened.runs, self.space, important, self.order, self._runs, self.id.seed)
+        return estimated_terms(
+            self.mode, self.screened.runs, self.space, important, self.order, self._runs, self.id.seed
+        )
 
     @cached_property
     def augmentation(self) -> Augmentation:
@@ -77,15 +77,13 @@ class Augmenting(ValidationBase):
     @cached_property
     def _runs(self) -> int:
         """As many as the budget allows; no more than there are configurations left, where each can be run once."""
-        if self.repeats > 1:
-            return self.budget
-        return min(self.budget, count(self.space) - len(np.unique(self.screened.runs.levels, axis=0)))
+        return int(min(self.budget, self.most))
 
     @property
     def described(self) -> str:
         """What is about to be measured, and why."""
         found = self.terms
-        runs = f"{self.budget} runs more" if found.needed else "the screening's own runs"
+        runs = f"{self.budget} runs more" if self.tasks else "the screening's own runs"
         apart = f"{len(found.terms)} effects up to order {found.order} from {runs}"
         if found.order == found.wanted:
             return apart
@@ -98,8 +96,8 @@ class Augmenting(ValidationBase):
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """All runs to add; none where the screening's runs tell the effects apart by themselves."""
-        if not self.terms.needed:
+        """All runs to add; none where the screening's runs estimate all effects and decide on the important ones."""
+        if not self._runs or not (self.terms.needed or self._open_before):
             return ()
         added = from_levels(self.augmentation.levels[len(self.screened.runs) :], self.space)
         made = Counter(from_levels(self.screened.runs.levels, self.space))
@@ -112,14 +110,12 @@ class Augmenting(ValidationBase):
 
     def conclude(self, evidence: Evidence) -> ValidationConclusion:
         """The effects, which of them are important, and what that says of the screening."""
-        configurations, values = metric_values(evidence, self.metric)
-        runs = self.screened.runs
-        if configurations:
-            runs = runs.and_block(self.levels(configurations), self.decided(values))
+        later = self.measured(evidence)
+        runs = self.screened.runs.followed_by(later) if len(later) else self.screened.runs
         effects = self._effects(runs)
         told = self._assumptions(effects, runs)
         settled = all(assumption.result is not Result.UNDECIDED for assumption in told)
-        done = len(values)
+        done = len(later)
         return self.conclusion(
             evidence,
             mode=self.mode,
@@ -129,19 +125,35 @@ class Augmenting(ValidationBase):
             rounds=self._rounds(done),
             assumptions=told,
             done=done,
-            warnings=self._warnings(),
+            warnings=self._warnings(runs),
             runs_needed=None if settled else self._needed(told, runs),
         )
 
     def _needed(self, assumptions: Sequence[Assumption], runs: Runs) -> int | None:
         """About how many runs to add would decide on every effect that is undecided; None where that is unknown."""
-        tests = term_tests(self.terms.known, runs)
         doubtful = [self.term(each.effect) for each in assumptions if each.effect and each.result is Result.UNDECIDED]
-        if not all(term in tests for term in doubtful):
+        left = self._open(assumptions, runs)
+        if len(left) < len(doubtful):
             return self.terms.wanted_needed if self.terms.order < self.terms.wanted else None
-        contrasts = [tests[term].contrast for term in doubtful]
-        needed = runs_needed(contrasts, len(runs), self.screened.relevant, len(tests))
-        return None if needed is None else max(self.budget + 1, needed - len(self.screened.runs))
+        return None if self._drifting(runs).intersection(doubtful) else self.runs_to_decide(left, self.budget)
+
+    @property
+    def _open_before(self) -> list[OpenEffect | None]:
+        """The important effects that the screening's runs estimate and leave undecided."""
+        runs = self.screened.runs
+        return self._open(self._assumptions(self._effects(runs), runs), runs)
+
+    def _open(self, assumptions: Sequence[Assumption], runs: Runs) -> list[OpenEffect | None]:
+        """The important effects that the runs estimate and leave undecided."""
+        tests = term_tests(self.terms.known, runs)
+        critical = ALPHA / max(1, sum(test.p_value > ALPHA for test in tests.values()))
+        first, relevant = len(self.screened.runs), self.screened.relevant
+        doubtful = [self.term(each.effect) for each in assumptions if each.effect and each.result is Result.UNDECIDED]
+        return [
+            OpenEffect.of(tests[term].contrast, len(runs), relevant, critical, first)
+            for term in doubtful
+            if term in tests
+        ]
 
     def _rounds(self, done: int) -> tuple[Round, ...]:
         configurations = tuple(task.configuration for task in self.tasks)
@@ -149,14 +161,16 @@ class Augmenting(ValidationBase):
 
     def _effects(self, runs: Runs) -> tuple[ValidatedEffect, ...]:
         """Least squares with a shift for each block; F tests with Holm's correction over all effects."""
-        screened = {frozenset(effect) for effect in self.screened.important}
+        screened, drifting = self._claimed, self._drifting(runs)
         found = [
             ValidatedEffect(
                 options=self.named(term),
                 contrast=test.contrast.estimate,
                 standard_error=test.contrast.standard_error,
                 relative=self.screened.relative(test.contrast.estimate),
-                important=test.p_value <= ALPHA and abs(test.contrast.estimate) > self.screened.relevant,
+                important=test.p_value <= ALPHA
+                and abs(test.contrast.estimate) > self.screened.relevant
+                and term not in drifting,
                 in_all=True,
                 screened=frozenset(self.named(term)) in screened,
             )
@@ -168,20 +182,8 @@ class Augmenting(ValidationBase):
         terms = self.terms
         what = "its aliases" if self.mode is Mode.DEALIAS else f"all others up to order {terms.order}"
         tests = term_tests(terms.known, runs)
-        own = tuple(self._of_important(effect, effects, tests, what) for effect in self.screened.important)
-        new = [":".join(e.options) for e in effects if e.important and not e.screened]
-        left = {t: test for t, test in tests.items() if frozenset(self.named(t)) not in self._claimed}
-        none = all(within(test.contrast, self.screened.relevant) for test in left.values())
-        passed = Result.CONFIRMED if none else Result.NOT_REFUTED
-        result = Result.UNDECIDED if not effects else Result.REFUTED if new else passed
-        seen = ", and all others are smaller than what matters" if none else self._missed(left)
-        others = Assumption(
-            f"no alias of an important effect up to order {terms.order} is active"
-            if self.mode is Mode.DEALIAS
-            else f"no other effect up to order {terms.order} is active",
-            result,
-            f"active: {', '.join(new)}" if new else f"{len(terms.terms)} effects were estimated{seen}",
-        )
+        drifting = self._drifting(runs)
+        own = tuple(self._of_important(each, effects, tests, what, drifting) for each in self.screened.important)
         found = any(len(effect) > terms.order for effect in self.screened.important)
         but = "but for the important ones, " if found else ""
         higher = f"{but}effects of more than {terms.order} options are negligible"
@@ -190,11 +192,35 @@ class Augmenting(ValidationBase):
             cost = f"order {terms.wanted} needs at least {terms.wanted_needed:,} runs; the budget was {self.budget}"
         return (
             *own,
-            others,
+            self._others(effects, tests, drifting),
             Assumption(higher, Result.ASSUMED, cost),
             *((NO_CANCELLING,) if self.mode is Mode.DEALIAS else ()),
             ONE_SHIFT,
         )
+
+    def _others(
+        self, effects: Sequence[ValidatedEffect], tests: Mapping[Term, TermTest], drifting: Collection[Term]
+    ) -> Assumption:
+        """Whether effects are active that the screening did not call important."""
+        order = self.terms.order
+        statement = f"no other effect up to order {order} is active"
+        if self.mode is Mode.DEALIAS:
+            statement = f"no alias of an important effect up to order {order} is active"
+        new = [":".join(e.options) for e in effects if e.important and not e.screened]
+        if new:
+            return Assumption(statement, Result.REFUTED, f"active: {', '.join(new)}")
+        left = {term: test for term, test in tests.items() if frozenset(self.named(term)) not in self._claimed}
+        lost = self.words(term for term, test in left.items() if term in drifting and test.p_value <= ALPHA)
+        if lost:
+            return Assumption(statement, Result.UNDECIDED, f"{listed(lost)}: {CONFOUNDED}")
+        small = all(within(t.contrast, self.screened.relevant) and term not in drifting for term, t in left.items())
+        seen = ", and all others are smaller than what matters" if small else self._missed(left)
+        result = Result.UNDECIDED if not effects else Result.CONFIRMED if small else Result.NOT_REFUTED
+        return Assumption(statement, result, f"{len(self.terms.terms)} effects were estimated{seen}")
+
+    def _drifting(self, runs: Runs) -> frozenset[Term]:
+        """The effects that may be drift over the order of runs."""
+        return runs.confounded(self.terms.known.columns(runs.levels))
 
     @property
     def _claimed(self) -> set[frozenset[str]]:
@@ -211,6 +237,7 @@ class Augmenting(ValidationBase):
         effects: tuple[ValidatedEffect, ...],
         tests: Mapping[Term, TermTest],
         what: str,
+        drifting: Collection[Term],
     ) -> Assumption:
         statement = f"the effect of {':'.join(options)} is important apart from {what}"
         found = next((e for e in effects if frozenset(e.options) == frozenset(options)), None)
@@ -218,6 +245,8 @@ class Augmenting(ValidationBase):
             return Assumption(statement, *self._unseen(options, effects), options)
         contrast = tests[self.term(options)].contrast
         estimated = f"estimated as {self.screened.sized(contrast.estimate, contrast.margin)}"
+        if self.term(options) in drifting:
+            return Assumption(statement, Result.UNDECIDED, f"{estimated}: {CONFOUNDED}", options)
         if found.important:
             return Assumption(statement, Result.CONFIRMED, estimated, options)
         active = [self.term(e.options) for e in effects if e.important]
@@ -244,7 +273,7 @@ class Augmenting(ValidationBase):
             return Result.UNDECIDED, f"only effects up to order {terms.order} were estimated"
         return Result.UNDECIDED, "the runs cannot tell them apart"
 
-    def _warnings(self) -> tuple[str, ...]:
+    def _warnings(self, runs: Runs) -> tuple[str, ...]:
         found, known = self.terms, self.terms.known
         lost = [":".join(self.named(term)) for term in known.dropped]
         part = [":".join(self.named(term)) for term in known.reduced]
@@ -260,4 +289,5 @@ class Augmenting(ValidationBase):
             ),
             *((f"no run can tell apart in this space, and so not tested: {listed(lost)}",) if lost else ()),
             *((f"tested as far as the space can tell them apart: {listed(part)}",) if part else ()),
+            *confounded_warning(self.words(self._drifting(runs))),
         )

@@ -12,6 +12,10 @@ Options = tuple[str, ...]
 """The options of an effect: one for a main effect, two for an interaction."""
 
 
+CONFOUNDED = "confounded with the order of runs"
+"""In words, why nothing is decided of an effect that may be drift."""
+
+
 class Mode(StrEnum):
     """What is validated.
 

@@ -15,7 +15,7 @@ from hati.design.coding import Levels, Model
 from hati.design.identified import Identified, identified
 from hati.stats import ModelTerms, Term, forward_selection
 from hati.studies.failures import hopeful
-from hati.studies.validation.base import ValidationBase
+from hati.studies.screening.cautions import confounded_warning
 from hati.studies.validation.conclusion import (
     Mode,
     Outcome,
@@ -26,14 +26,14 @@ from hati.studies.validation.conclusion import (
     ValidationConclusion,
     of_share,
 )
-from hati.studies.validation.confirmation import confirmation_assumptions
-from hati.studies.validation.confirmed import ConfirmedEffect, confirmed_effects, judging_terms
+from hati.studies.validation.confirmation_assumptions import confirmation_assumptions
+from hati.studies.validation.confirmed_effects import ConfirmedEffect, confirmed_effects, judging_terms
 from hati.studies.validation.new_runs import FEWEST, NewRuns, new_runs
-from hati.studies.validation.prediction import NO_RUNS, check_predictions, predictable
-from hati.studies.validation.screened import ToldSize
-from hati.studies.validation.settling import runs_needed
+from hati.studies.validation.open_effects import OpenEffect
+from hati.studies.validation.prediction import ALPHA, NO_RUNS, check_predictions, predictable
+from hati.studies.validation.screened import Runs, ScreenedSize
 from hati.studies.validation.term_tests import model_columns
-from hati.studies.validation.values import metric_values
+from hati.studies.validation.validation_base import ValidationBase
 
 STAGE = "confirmation"
 _MOST_PARAMETERS = 1_000
@@ -62,6 +62,11 @@ class Confirming(ValidationBase):
             )
         if self.order < 1:
             raise InputError(f"effects have an order of 1 or more, not {self.order}")
+
+    @property
+    def most(self) -> float:
+        """As many runs as there are new configurations."""
+        return self.unmeasured
 
     @property
     def described(self) -> str:
@@ -100,12 +105,16 @@ class Confirming(ValidationBase):
         return predictable(*self._screened_and(rows, self._predicting))
 
     def _screened_and(self, rows: Levels, terms: Sequence[Term]) -> tuple[FloatArray, FloatArray]:
-        """The columns of terms for the screening's runs and for other configurations, those of the mean first."""
+        """The columns of terms for the screening's runs and for other configurations, those of the mean first.
+
+        The others are predicted for the mean of the blocks, and for the middle of the time.
+        """
         before = self.screened.runs
-        means = model_columns(self.known, before).always
-        ahead = np.full((len(rows), means.shape[1]), 1.0 / means.shape[1])
+        trends = before.trends.shape[1]
+        blocks = before.nuisance.shape[1] - trends
+        ahead = np.repeat([[1.0 / blocks] * blocks + [0.0] * trends], len(rows), axis=0)
         first, later = (self._columns(terms, levels) for levels in (before.levels, rows))
-        return np.hstack([means, first]), np.hstack([ahead, later])
+        return np.hstack([before.nuisance, first]), np.hstack([ahead, later])
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
@@ -121,12 +130,10 @@ class Confirming(ValidationBase):
 
     def conclude(self, evidence: Evidence) -> ValidationConclusion:
         """Whether the model predicts, which effects hold, and what that says of the screening."""
-        configurations, values = metric_values(evidence, self.metric)
-        added = self.levels(configurations)
-        decided = self.decided(values)
-        prediction = self._prediction(added, decided)
+        later = self.measured(evidence)
+        prediction = self._prediction(later)
         before = self.screened.runs.by_configuration()
-        runs = before.and_block(added, decided) if len(values) else before
+        runs = before.followed_by(later) if len(later) else before
         rng = generator(self.id.seed, STAGE, "permutations")
         found = confirmed_effects(self.known, before, runs, self._claims, self.screened.relevant, rng)
         told = confirmation_assumptions(
@@ -139,32 +146,38 @@ class Confirming(ValidationBase):
             order=self._order,
             outcome=Outcome.DECIDED if settled else Outcome.UNDECIDED,
             effects=tuple(self._effect(effect) for effect in found),
-            rounds=self._rounds(len(values)),
+            rounds=self._rounds(len(later)),
             assumptions=told,
-            done=len(values),
-            warnings=self._warnings(),
+            done=len(later),
+            warnings=self._warnings(found),
             prediction=prediction,
-            runs_needed=None if settled else self._needed(found, len(runs)),
+            runs_needed=None if settled else self._needed(found, len(before), len(runs)),
         )
 
-    def _needed(self, found: Sequence[ConfirmedEffect], runs: int) -> int | None:
-        """About how many new runs would decide on every claim that is undecided; None where that cannot be said."""
-        claims = [effect.contrast for effect in found if effect.result is Result.UNDECIDED]
-        needed = runs_needed(claims, runs, self.screened.relevant, len(self.known.terms))
-        return None if needed is None else max(self.budget + 1, needed)
+    def _needed(self, found: Sequence[ConfirmedEffect], before: int, runs: int) -> int | None:
+        """About how many new runs would decide on every claim that is undecided; None where that cannot be said.
 
-    def _prediction(self, added: Levels, values: FloatArray) -> PredictionCheck:
+        Effects are from so many ``runs``, those ``before`` being the screening's, or its configurations.
+        """
+        claims = [effect for effect in found if effect.result is Result.UNDECIDED]
+        if any(effect.claim and effect.claim.no_runs_decide for effect in claims):
+            return None
+        relevant, alone = self.screened.relevant, ALPHA / max(1, len(claims))
+        left = [OpenEffect.of(effect.contrast, runs, relevant, effect.critical, before, alone) for effect in claims]
+        return self.runs_to_decide(left, self.budget)
+
+    def _prediction(self, later: Runs) -> PredictionCheck:
         """Of the random configurations among those that were run."""
         wanted = {row.tobytes() for row in self.chosen.random}
-        of = np.array([row.tobytes() in wanted for row in added], dtype=np.bool_)
+        drawn = later.at(np.flatnonzero([row.tobytes() in wanted for row in later.levels]))
         share = self.chosen.share
-        if not of.any():
+        if not len(drawn):
             return replace(NO_RUNS, share=share)
         before = self.screened.runs
         judging = judging_terms(self.known, before, self._important)
 
         def columns(terms: Sequence[Term]) -> tuple[FloatArray, FloatArray]:
-            return self._screened_and(added[of], terms)
+            return self._screened_and(drawn.levels, terms)
 
         def reselected(simulated: FloatArray) -> tuple[FloatArray, FloatArray]:
             runs = replace(before, values=simulated).by_configuration()
@@ -173,9 +186,7 @@ class Confirming(ValidationBase):
             return columns(forward_selection(ModelTerms(known.always, offered), runs.values))
 
         rng = generator(self.id.seed, STAGE, "predictions")
-        found = check_predictions(
-            self.screened, columns(self._predicting), columns(judging), values[of], reselected, rng
-        )
+        found = check_predictions(self.screened, columns(self._predicting), columns(judging), drawn, reselected, rng)
         return replace(found, share=share)
 
     def _columns(self, terms: Sequence[Term], rows: Levels) -> FloatArray:
@@ -191,7 +202,7 @@ class Confirming(ValidationBase):
         return tuple(map(self.term, self.screened.important))
 
     @property
-    def _claims(self) -> dict[Term, ToldSize | None]:
+    def _claims(self) -> dict[Term, ScreenedSize | None]:
         """The important effects and their sizes, where the screening told them."""
         sizes = self.screened.sizes or (None,) * len(self._important)
         return dict(zip(self._important, sizes, strict=True))
@@ -217,10 +228,11 @@ class Confirming(ValidationBase):
             result=found.result,
         )
 
-    def _warnings(self) -> tuple[str, ...]:
+    def _warnings(self, found: Sequence[ConfirmedEffect]) -> tuple[str, ...]:
         lower = self._order < min(self.order, len(self.space.options))
         few = f"effects up to order {self.order} are too many to look for; up to order {self._order} were"
         return (
             *((self.chosen.lack,) if self.chosen.lack else ()),
             *((few,) if lower else ()),
+            *confounded_warning(self.words(effect.term for effect in found if effect.confounded)),
         )

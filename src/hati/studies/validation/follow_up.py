@@ -9,6 +9,7 @@ from itertools import product
 from math import isinf, log, prod
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from hati.core import Configuration, InputError, Setting, generator
 from hati.design.coding import levels
@@ -52,15 +53,15 @@ def follow_up(
     every = candidate_configurations(space, involved(models, question), random)
     candidates = _left(every, runs, space, repeats)
     each = None if isinf(repeats) else 1
-    blocks = len(np.unique(runs.blocks)) + 1
-    _, renumbered = np.unique(runs.blocks, return_inverse=True)
     ahead = levels(candidates, space)
+    shifts = block_diag(runs.shifts, np.ones((len(ahead), 1)))
+    before, after = shifts[: len(runs)], shifts[len(runs) :]
     found = predictions(
-        full_columns(runs.levels, renumbered, question, blocks),
+        full_columns(runs.levels, before, question),
         runs.values,
-        full_columns(ahead, np.full(len(ahead), blocks - 1), question, blocks),
-        precisions(question, blocks, models.gamma),
-        as_rivals(models, runs, question, _RIVALS),
+        full_columns(ahead, after, question),
+        precisions(question, shifts.shape[1], models.gamma),
+        as_rivals(models, shifts.shape[1], question, _RIVALS),
     )
     most = most - FEWEST if most >= 2 * FEWEST else most
     most = most if each is None else min(most, len(candidates))

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hati.core import FloatArray
-from hati.stats import Index, pure_error
+from hati.stats import Index, pure_error, within_residuals
 from hati.stats.distributions import f_above, f_quantile
 from hati.stats.projection import spanned
 from hati.studies.validation.conclusion import PredictionCheck
-from hati.studies.validation.screened import Screened
+from hati.studies.validation.screened import Runs, Screened
 
 Columns = tuple[FloatArray, FloatArray]
 """Of the screening's runs, and of the later ones."""
@@ -37,24 +37,25 @@ def check_predictions(
     screened: Screened,
     predicting: Columns,
     judging: Columns,
-    values: FloatArray,
+    later: Runs,
     reselected: Callable[[FloatArray], Columns],
     rng: np.random.Generator,
 ) -> PredictionCheck:
-    """Test the errors of predictions for later runs, a shift of all of them left out (Chow 1960).
+    """Test the errors of predictions for later runs, a shift and a trend of all of them left out (Chow 1960).
 
     The statistic is (S2 - S1) / d over the noise's variance, S1 being the sum of squared residuals of the screening's
-    runs, S2 that of all runs with a shift of the later ones, and d how much more of the latter is free: F with d and
-    the noise's degrees of freedom if nothing but the model is active (Chow 1960, Econometrica 28, 591-605). That is the
-    squared error beside its covariance I + X0 (X'X)^-1 X0'; what the screening cannot predict at all does not count.
-    The model was chosen by the same runs that it was fitted to, so that its errors are larger: where the p-value tells,
-    it is that of 199 simulations in which nothing but the judging columns is active and the model is chosen anew.
+    runs, S2 that of all runs with blocks and a trend of the later ones, and d how much more of the latter is free: F
+    with d and the noise's degrees of freedom if nothing but the model is active (Chow 1960, Econometrica 28, 591-605).
+    That is the squared error beside its covariance I + X0 (X'X)^-1 X0'; what the screening cannot predict at all does
+    not count. The model was chosen by the same runs that it was fitted to, so that its errors are larger: where the
+    p-value tells, it is that of 199 simulations in which nothing but the judging columns is active and the model is
+    chosen again.
 
     Args:
         screened: the runs of the screening.
         predicting: the columns that predict, shape (runs, columns) each; the mean included.
         judging: columns whose residuals tell the noise where repetitions do not.
-        values: of the later runs, on the deciding scale.
+        later: the later runs.
         reselected: ``predicting`` as it would have been with other values of the screening's runs.
         rng: for the simulations.
     """
@@ -62,23 +63,25 @@ def check_predictions(
     noise, df, known_from = _noise(screened, screened.runs.values, judging[0])
     inverse = np.linalg.pinv(model, rcond=_RANK)
     known = predictable(model, ahead)
-    first, both = spanned(model), spanned(_with_shift(model, ahead))
+    shifts = spanned(later.nuisance)
+    first, both = spanned(model), spanned(_with_shifts(model, ahead, shifts))
     before = screened.runs.values
-    free = len(values) - (both.shape[1] - first.shape[1])
+    free = len(later) - (both.shape[1] - first.shape[1])
     if np.count_nonzero(known) < LEAST_PREDICTED or free < 1 or df < 1:
-        return PredictionCheck(int(known.sum()), len(values), None, None, known_from, None, None, None, None, None)
-    ratio = _ratio(model, ahead, before, values, noise)
+        return PredictionCheck(int(known.sum()), len(later), None, None, known_from, None, None, None, None, None)
+    ratio = _ratio(predicting, shifts, before, later.values, noise)
     p_value = float(f_above(np.array(max(ratio, 0.0)), free, df))
     if p_value <= ALPHA:
-        simulated = _simulated(screened, judging, reselected, rng)
+        simulated = _simulated(screened, judging, shifts, reselected, rng)
         p_value = max(p_value, float(1 + np.count_nonzero(simulated >= ratio)) / (len(simulated) + 1))
-    errors = (values - ahead @ (inverse @ before))[known]
-    sizes = np.abs([screened.relative(float(error)) for error in errors - np.mean(errors)])
-    carried = len(values) - float(np.sum(both[len(before) :] ** 2))
+    errors = (later.values - ahead @ (inverse @ before))[known]
+    own = spanned(later.nuisance[known])
+    sizes = np.abs([screened.relative(float(error)) for error in errors - own @ (own.T @ errors)])
+    carried = len(later) - float(np.sum(both[len(before) :] ** 2))
     hidden = noise * _needed(free, df) * free / carried
     return PredictionCheck(
         runs=int(known.sum()),
-        random=len(values),
+        random=len(later),
         p_value=p_value,
         df=(free, df),
         noise=known_from,
@@ -96,8 +99,9 @@ def predictable(model: FloatArray, ahead: FloatArray) -> NDArray[np.bool_]:
     return np.asarray(np.linalg.norm(ahead - ahead @ told, axis=1) < _UNKNOWN)
 
 
-def _ratio(model: FloatArray, ahead: FloatArray, before: FloatArray, values: FloatArray, noise: float) -> float:
-    first, both = spanned(model), spanned(_with_shift(model, ahead))
+def _ratio(columns: Columns, shifts: FloatArray, before: FloatArray, values: FloatArray, noise: float) -> float:
+    model, ahead = columns
+    first, both = spanned(model), spanned(_with_shifts(model, ahead, shifts))
     free = len(values) - (both.shape[1] - first.shape[1])
     if free < 1:
         return 0.0
@@ -105,7 +109,11 @@ def _ratio(model: FloatArray, ahead: FloatArray, before: FloatArray, values: Flo
 
 
 def _simulated(
-    screened: Screened, judging: Columns, reselected: Callable[[FloatArray], Columns], rng: np.random.Generator
+    screened: Screened,
+    judging: Columns,
+    shifts: FloatArray,
+    reselected: Callable[[FloatArray], Columns],
+    rng: np.random.Generator,
 ) -> FloatArray:
     """The statistic of studies in which nothing but the judging columns is active.
 
@@ -119,13 +127,13 @@ def _simulated(
         before = columns @ coefficients + np.sqrt(noise) * rng.standard_normal(len(columns))
         after = ahead @ coefficients + np.sqrt(noise) * rng.standard_normal(len(ahead))
         told, _, _ = _noise(screened, before, columns)
-        found.append(_ratio(*reselected(before), before, after, told))
+        found.append(_ratio(reselected(before), shifts, before, after, told))
     return np.array(found)
 
 
-def _with_shift(model: FloatArray, ahead: FloatArray) -> FloatArray:
-    shift = np.repeat([0.0, 1.0], [len(model), len(ahead)])[:, None]
-    return np.hstack([np.vstack([model, ahead]), shift])
+def _with_shifts(model: FloatArray, ahead: FloatArray, shifts: FloatArray) -> FloatArray:
+    """The columns of all runs, and the later ones' own, which are zero before."""
+    return np.hstack([np.vstack([model, ahead]), np.vstack([np.zeros((len(model), shifts.shape[1])), shifts])])
 
 
 def _left(basis: FloatArray, values: FloatArray) -> float:
@@ -140,7 +148,8 @@ def _noise(screened: Screened, values: FloatArray, judging: FloatArray) -> tuple
     least = _EXACT * float(np.sum((values - values.mean()) ** 2)) or _EXACT
     _, rows = np.unique(runs.levels, axis=0, return_inverse=True)
     own: Index = np.asarray(rows, dtype=np.intp).ravel()
-    variance, df = pure_error(values, own, runs.blocks)
+    trend = next((within_residuals(each, own, runs.blocks)[0] for each in runs.trends.T), None)
+    variance, df = pure_error(values, own, runs.blocks, trend)
     if df >= _LEAST_PURE:
         return max(variance, floor, least), int(df), REPETITIONS
     basis = spanned(judging)

@@ -12,8 +12,7 @@ from hati.design.coding import Levels, Model
 from hati.design.discrimination import Rival
 from hati.stats import Term
 from hati.stats.effect_models import BOUND, EffectModels, Effects, likely_models
-from hati.stats.least_squares import Index
-from hati.stats.marginal import SHIFT, block_columns, moments
+from hati.stats.marginal import SHIFT, moments
 from hati.studies.validation.screened import Runs
 
 _FLOOR = 4.0
@@ -69,7 +68,7 @@ class Estimate:
 def rival_models(runs: Runs, question: Question, known: tuple[Effects, ...] = ()) -> EffectModels:
     """The models that these runs cannot tell from the most probable one; ``known`` are those left before the last."""
     model = question.model
-    found = moments(_columns(runs.levels, question), runs.values, block_columns(runs.blocks))
+    found = moments(_columns(runs.levels, question), runs.values, runs.shifts)
     floor = len(runs) * (question.relevant / _FLOOR) ** 2
     if found.total + floor == 0.0:
         floor = 1.0  # all values are equal: any model without effects
@@ -86,9 +85,8 @@ def involved(models: EffectModels, question: Question) -> tuple[int, ...]:
     return tuple(sorted({option for model in models.models for term in terms_of(model, question) for option in term}))
 
 
-def as_rivals(models: EffectModels, runs: Runs, question: Question, most: int) -> list[Rival]:
-    """The most probable models by their columns in ``full_columns``."""
-    shifts = len(np.unique(runs.blocks))  # as many as there will be with one block more, the first having none
+def as_rivals(models: EffectModels, shifts: int, question: Question, most: int) -> list[Rival]:
+    """The most probable models by their columns in ``full_columns`` with that many shifts."""
     owners = question.model.owners[1:]
     always = np.arange(1 + shifts)
     return [
@@ -97,33 +95,32 @@ def as_rivals(models: EffectModels, runs: Runs, question: Question, most: int) -
     ]
 
 
-def full_columns(levels: Levels, blocks: Index, question: Question, block_count: int) -> FloatArray:
-    """Columns for the mean, each block but the first, and all effects."""
-    shifts = np.asarray(blocks[:, None] == np.arange(1, block_count)[None, :], dtype=np.float64)
+def full_columns(levels: Levels, shifts: FloatArray, question: Question) -> FloatArray:
+    """Columns for the mean, the shifts (those of ``Runs.shifts``), and all effects."""
     return np.hstack([np.ones((len(levels), 1)), shifts, _columns(levels, question)])
 
 
-def precisions(question: Question, block_count: int, gamma: float) -> FloatArray:
-    """Those of the priors of ``full_columns``, for runs of variance one."""
+def precisions(question: Question, shifts: int, gamma: float) -> FloatArray:
+    """Those of the priors of ``full_columns`` with that many shifts, for runs of variance one."""
     parameters = len(question.model.owners) - 1
-    return np.concatenate([[0.0], np.full(block_count - 1, SHIFT**-2.0), np.full(parameters, gamma**-2.0)])
+    return np.concatenate([[0.0], np.full(shifts, SHIFT**-2.0), np.full(parameters, gamma**-2.0)])
 
 
 def estimates(models: EffectModels, runs: Runs, question: Question) -> tuple[Estimate, ...]:
     """The effects of the most probable model, the largest first; shrunk towards zero as much as its prior says."""
     model = question.model
-    blocks = len(np.unique(runs.blocks))
-    _, renumbered = np.unique(runs.blocks, return_inverse=True)
-    full = full_columns(runs.levels, renumbered, question, blocks)
+    shifts = runs.shifts.shape[1]
+    full = full_columns(runs.levels, runs.shifts, question)
     chosen = np.isin(model.owners[1:], models.models[0])
-    places = np.concatenate([np.arange(blocks), blocks + np.flatnonzero(chosen)])
+    always = 1 + shifts
+    places = np.concatenate([np.arange(always), always + np.flatnonzero(chosen)])
     own = full[:, places]
-    covariance = np.linalg.inv(own.T @ own + np.diag(precisions(question, blocks, models.gamma)[places]))
+    covariance = np.linalg.inv(own.T @ own + np.diag(precisions(question, shifts, models.gamma)[places]))
     coefficients = covariance @ (own.T @ runs.values)
     deviations = np.sqrt(models.variances[0] * np.diag(covariance))
     owners = model.owners[1:][chosen]
     found = [
-        _estimate(model, term, coefficients[blocks:][owners == place], deviations[blocks:][owners == place])
+        _estimate(model, term, coefficients[always:][owners == place], deviations[always:][owners == place])
         for place, term in zip(models.models[0], terms_of(models.models[0], question), strict=True)
     ]
     return tuple(sorted(found, key=lambda estimate: -abs(estimate.difference)))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from hati.core import Configuration, FloatArray, InputError
 from hati.design.coding import Levels, Model, levels
 from hati.space import Space
-from hati.stats import Index
+from hati.stats import Index, Term, confounded_with_order
 from hati.studies.screening.model_units import model_units
 
 
@@ -43,16 +45,23 @@ class Runs:
     """Runs as arrays; equal where the arrays are.
 
     ``levels`` has shape (runs, options), ``values`` (runs,) are on the deciding scale, ``blocks`` say which
-    runs were made together: repetitions of a screening, and each follow-up.
+    runs were made together: repetitions of a screening, and each follow-up, on each of their ``machines``. ``trends``,
+    shape (runs, times), are linear trends over the order of the screening's runs and over that of each follow-up's,
+    zero in the others; there are none where the order is not known.
     """
 
     levels: Levels
     values: FloatArray
     blocks: Index
+    machines: Index
+    trends: FloatArray
 
     def __post_init__(self) -> None:
-        if not len(self.levels) == len(self.values) == len(self.blocks):
-            raise InputError("runs have one row of levels, one value and one block each")
+        arrays = (self.values, self.blocks, self.machines, self.trends)
+        if any(len(array) != len(self.levels) for array in arrays):
+            raise InputError(
+                "runs have one row of levels, one value, one block, one machine and one place in time each"
+            )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Runs) and self._bytes == other._bytes
@@ -63,28 +72,98 @@ class Runs:
     def __len__(self) -> int:
         return len(self.values)
 
-    def and_block(self, levels: Levels, values: FloatArray) -> Runs:
-        """These runs and a block of others."""
-        block = int(self.blocks.max(initial=-1)) + 1
+    @classmethod
+    def together(
+        cls,
+        levels: Levels,
+        values: FloatArray,
+        repetitions: Index,
+        machines: Index | None = None,
+        order: FloatArray | None = None,
+    ) -> Runs:
+        """The runs of one time; each repetition on each machine is a block.
+
+        Args:
+            levels: each run's, shape (runs, options).
+            values: on the deciding scale.
+            repetitions: of the runs' configurations.
+            machines: each run's, from 0; one where it is not given.
+            order: the place of each run in time, where that is known.
+        """
+        machines = np.zeros(len(values), dtype=np.intp) if machines is None else machines
+        cells = repetitions * (int(machines.max(initial=0)) + 1) + machines
+        blocks = np.unique(cells, return_inverse=True)[1].astype(np.intp) if machines.any() else repetitions
+        return cls(levels, values, blocks, machines, _trend(order, len(values)))
+
+    def followed_by(self, later: Runs) -> Runs:
+        """These runs and those of a later time."""
+        first = int(self.blocks.max(initial=-1)) + 1
         return Runs(
-            np.concatenate([self.levels, levels]),
-            np.concatenate([self.values, values]),
-            np.concatenate([self.blocks, np.full(len(values), block, dtype=np.intp)]),
+            np.concatenate([self.levels, later.levels]),
+            np.concatenate([self.values, later.values]),
+            np.concatenate([self.blocks, first + later.blocks]),
+            np.concatenate([self.machines, later.machines]),
+            block_diag(self.trends, later.trends),
         )
 
+    def at(self, places: Index) -> Runs:
+        """The runs at those places."""
+        return Runs(
+            self.levels[places], self.values[places], self.blocks[places], self.machines[places], self.trends[places]
+        )
+
+    def since(self, first: int) -> Runs:
+        """The runs from that place on."""
+        return self.at(np.arange(first, len(self)))
+
     def by_configuration(self) -> Runs:
-        """One mean for each configuration where these are the units of the screening's model, else these runs."""
+        """One mean for each configuration where these are the units of the screening's model, else these runs.
+
+        A configuration on each of several machines is a unit.
+        """
         sizes = tuple(int(most) + 1 for most in self.levels.max(axis=0))
-        units = model_units(Model.of_order(sizes, 1), self.levels, self.blocks)
-        return Runs(units.levels, units.values(self.values), units.blocks)
+        units = model_units(Model.of_order(sizes, 1), self.levels, self.blocks, self.machines)
+        if units.are_runs:
+            return self
+        trends = np.zeros((len(units.levels), self.trends.shape[1]))
+        for place, trend in enumerate(self.trends.T):
+            trends[:, place] = units.values(trend)
+        return Runs(units.levels, units.values(self.values), units.blocks, units.blocks, trends)
 
     @property
-    def _bytes(self) -> tuple[bytes, bytes, bytes]:
-        return self.levels.tobytes(), self.values.tobytes(), self.blocks.tobytes()
+    def nuisance(self) -> FloatArray:
+        """The columns that are in every model: the means of blocks, and the trends."""
+        means = np.asarray(self.blocks[:, None] == np.unique(self.blocks)[None, :], dtype=np.float64)
+        return np.hstack([means, self.trends])
+
+    @property
+    def shifts(self) -> FloatArray:
+        """The nuisance columns in addition to the mean of all runs."""
+        return self.nuisance[:, 1:]
+
+    def confounded(self, columns: Mapping[Term, FloatArray]) -> frozenset[Term]:
+        """The terms with a column that is correlated with the order of these runs."""
+        if not self.trends.size or not columns:
+            return frozenset()
+        owners = [term for term, own in columns.items() for _ in range(own.shape[1])]
+        places = confounded_with_order(np.hstack(list(columns.values())), self.trends, self.blocks)
+        return frozenset(owners[place] for place in places)
+
+    @property
+    def _bytes(self) -> tuple[bytes, ...]:
+        arrays = (self.levels, self.values, self.blocks, self.machines, self.trends)
+        return tuple(array.tobytes() for array in arrays)
+
+
+def _trend(order: FloatArray | None, runs: int) -> FloatArray:
+    """The standardised order as a column; none where it is not known."""
+    if order is None or runs < 2:
+        return np.empty((runs, 0))
+    return np.asarray((order - order.mean()) / order.std())[:, None]
 
 
 @dataclass(frozen=True)
-class ToldSize:
+class ScreenedSize:
     """How large a screening said that an effect is, on the deciding scale; ``margin`` of 95 %, None without one."""
 
     estimate: float
@@ -110,7 +189,7 @@ class Screened:
     relevant: float
     typical: float
     predicting: tuple[tuple[str, ...], ...] = ()
-    sizes: tuple[ToldSize, ...] = ()
+    sizes: tuple[ScreenedSize, ...] = ()
     planned: int = 0
     failed: int = 0
     unmade: int = 0
@@ -148,7 +227,13 @@ class Screened:
 
 
 def screened_runs(
-    configurations: tuple[Configuration, ...], values: FloatArray, blocks: Index, space: Space, scale: ValueScale
+    configurations: tuple[Configuration, ...],
+    values: FloatArray,
+    repetitions: Index,
+    space: Space,
+    scale: ValueScale,
+    machines: Index | None = None,
+    order: FloatArray | None = None,
 ) -> Runs:
-    """The runs of a screening: configurations and values in the metric's unit, in the order of ``blocks``."""
-    return Runs(levels(configurations, space), scale.decided(values), blocks)
+    """The runs of a screening, as ``Runs.together``: configurations and values in the metric's unit."""
+    return Runs.together(levels(configurations, space), scale.decided(values), repetitions, machines, order)

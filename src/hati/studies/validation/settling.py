@@ -5,7 +5,6 @@ They are judged by new runs alone, as the screening's are those that they were f
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,26 +16,28 @@ from hati.design.augmentation import augment
 from hati.design.coding import Levels, Model
 from hati.design.exchanging import Replication
 from hati.space import Space
-from hati.stats import ModelTerms, Term, holm, normal_quantile
+from hati.stats import ModelTerms, Term, holm
 from hati.studies.screening.model_fit import Contrast, ModelFit
-from hati.studies.validation.conclusion import Result
+from hati.studies.validation.conclusion import CONFOUNDED, Result
+from hati.studies.validation.open_effects import OpenEffect, runs_to_decide
 from hati.studies.validation.screened import Runs, Screened
 from hati.studies.validation.term_tests import ALPHA, wald_p_value, within
 
 _STARTS = 4
-_POWER = 0.8
-_MOST = 100_000
 _SEARCHED = 64
 """Of more runs the first so many are chosen, and repeated in turn."""
 
 
 @dataclass(frozen=True)
 class Settled:
-    """What new runs say of an effect in doubt, in words, and how many of them would decide; None where none would."""
+    """What new runs say of an effect in doubt, in words; ``open`` is what would decide where that is known."""
 
     result: Result
     detail: str
-    needed: int | None
+    open: OpenEffect | None
+
+
+_DRIFT = Settled(Result.UNDECIDED, CONFOUNDED, None)
 
 
 def settling_runs(
@@ -67,18 +68,21 @@ def settling_runs(
 def settled(
     sizes: Sequence[int],
     runs: Runs,
-    new: NDArray[np.bool_],
+    first: int,
     model: Sequence[Term],
     doubtful: Sequence[Term],
     screened: Screened,
 ) -> Mapping[Term, Settled]:
-    """What the ``new`` runs, shape (runs,), say of each effect in doubt beside the model; before any, what they would.
+    """What new runs, from the ``first`` on, say of each effect in doubt next to the model; before any, what they would.
 
     Confirmed is what is significant (5 %, for all of them together) and larger than what matters; refuted is what has
-    an interval (95 %) that leaves nothing that matters.
+    an interval (95 %) that leaves nothing that matters. Of what is confounded with their order nothing is decided.
     """
     if not doubtful:
         return {}
+    new = np.arange(len(runs)) >= first
+    later = runs.since(first)
+    confounded = later.confounded(Model(tuple(sizes), tuple(doubtful)).columns(later.levels))
     fit = _fit(sizes, runs, new, model, doubtful)
     made = int(np.count_nonzero(new))
     contrasts = {term: fit.effect(term) for term in doubtful}
@@ -86,7 +90,9 @@ def settled(
     if made and fit.variance:
         p_values = holm(np.array([wald_p_value(fit, fit.columns[:, fit.places[term]], term) for term in doubtful]))
     return {
-        term: _judged(contrasts[term], float(p_value), fit, made, screened, len(doubtful))
+        term: _DRIFT
+        if term in confounded
+        else _judged(contrasts[term], float(p_value), fit, made, screened, len(doubtful))
         for term, p_value in zip(doubtful, p_values, strict=True)
     }
 
@@ -96,10 +102,8 @@ def _fit(
 ) -> ModelFit:
     """The model by all runs; where there are new ones, what the others say of the effects in doubt is a nuisance."""
     terms = tuple(dict.fromkeys((*model, *doubtful)))
-    found = Model(tuple(sizes), terms)
-    matrix = found.matrix(runs.levels)
-    columns = {term: matrix[:, found.owners == found.terms.index(term)] for term in terms}
-    always = [np.asarray(runs.blocks[:, None] == np.unique(runs.blocks)[None, :], dtype=np.float64)]
+    columns = Model(tuple(sizes), terms).columns(runs.levels)
+    always = [runs.nuisance]
     if new.any():
         for term in doubtful:
             always.append(np.where(new[:, None], 0.0, columns[term]))
@@ -109,50 +113,18 @@ def _fit(
 
 def _judged(contrast: Contrast, p_value: float, fit: ModelFit, made: int, screened: Screened, family: int) -> Settled:
     relevant = screened.relevant
-    needed = runs_to_settle(contrast.estimate, fit.variance, relevant, family)
+    left = OpenEffect(contrast.estimate, fit.variance, relevant, ALPHA / family) if fit.variance else None
+    would = _would_decide(left, made + 1)
     if not made:
-        return Settled(Result.UNDECIDED, f"no run that could tell was made; {_would_decide(needed)}", needed)
+        return Settled(Result.UNDECIDED, f"no run that could tell was made; {would}", left)
     seen = f"{screened.sized(contrast.estimate, contrast.margin)} by {made} new runs"
     if p_value <= ALPHA and abs(contrast.estimate) > relevant:
         return Settled(Result.CONFIRMED, f"{seen}, p = {p_value:.2g}", None)
     if within(contrast, relevant):
         return Settled(Result.REFUTED, f"{seen}: smaller than what matters", None)
-    if needed is not None:
-        needed = max(needed, made + 1)
-    return Settled(
-        Result.UNDECIDED, f"{seen}: neither shown nor smaller than what matters; {_would_decide(needed)}", needed
-    )
+    return Settled(Result.UNDECIDED, f"{seen}: neither shown nor smaller than what matters; {would}", left)
 
 
-def _would_decide(needed: int | None) -> str:
+def _would_decide(effect: OpenEffect | None, fewest: int) -> str:
+    needed = runs_to_decide([effect], fewest) if effect else None
     return "no affordable number of runs would decide" if needed is None else f"about {needed:,} would decide"
-
-
-def runs_needed(contrasts: Sequence[Contrast], runs: int, relevant: float, family: int) -> int | None:
-    """The number of runs that settle all contrasts estimated from ``runs`` like them; None where that is unknown.
-
-    They are judged among a ``family`` of effects.
-    """
-    needed = [
-        runs_to_settle(each.estimate, runs * each.standard_error**2 / 4.0, relevant, family)
-        for each in contrasts
-        if each.standard_error is not None
-    ]
-    known = [number for number in needed if number is not None]
-    return max(known) if known and len(known) == len(contrasts) else None
-
-
-def runs_to_settle(estimate: float, variance: float | None, relevant: float, family: int) -> int | None:
-    """New runs that show with 80 % power an effect of that size, or that it is smaller than what matters.
-
-    By the standard error of a two-setting effect in balanced runs, twice the deviation over the root of their number.
-    To be shown it has to be significant among a ``family`` of effects (Bonferroni); its interval is for itself.
-    """
-    size = abs(estimate)
-    shown = size > relevant
-    distance = size if shown else relevant - size
-    if not variance or distance <= 0.0:
-        return None
-    errors = normal_quantile(1.0 - ALPHA / 2.0 / (family if shown else 1)) + normal_quantile(_POWER)
-    runs = math.ceil(4.0 * variance * (errors / distance) ** 2)
-    return runs if runs <= _MOST else None

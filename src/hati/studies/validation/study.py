@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,13 +19,16 @@ from hati.core import (
 )
 from hati.design.augmentation import confounded, runs_needed
 from hati.design.candidates import from_levels
+from hati.design.coding import Model
 from hati.design.exchanging import Replication
 from hati.stats import Term
+from hati.stats.distributions import normal_tails
 from hati.stats.effect_models import BOUND, EffectModels, Effects
 from hati.studies.failures import hopeful
+from hati.studies.screening.cautions import confounded_warning
 from hati.studies.validation.assumptions import Sharing, assumptions, listed
-from hati.studies.validation.base import ValidationBase
 from hati.studies.validation.conclusion import (
+    CONFOUNDED,
     Mode,
     Options,
     Outcome,
@@ -37,10 +39,12 @@ from hati.studies.validation.conclusion import (
     ValidationConclusion,
 )
 from hati.studies.validation.follow_up import FEWEST, follow_up
+from hati.studies.validation.metric_values import metric_values
+from hati.studies.validation.open_effects import OpenEffect
 from hati.studies.validation.rivals import Question, estimates, involved, rival_models, terms_of
 from hati.studies.validation.screened import Runs
 from hati.studies.validation.settling import Settled, settled, settling_runs
-from hati.studies.validation.values import metric_values
+from hati.studies.validation.validation_base import ValidationBase
 
 _MOST_SHOWN = 50
 _SEEN = 4.2
@@ -92,7 +96,7 @@ class Validation(ValidationBase):
         if left == 1:
             doubts = self._doubts(rival_models(self.screened.runs, self.question), self.screened.runs)
             if doubts:
-                named = listed([":".join(self.named(term)) for term in doubts])
+                named = listed(self.words(doubts))
                 return f"{runs} leave one model, and {named} in doubt: runs that settle them"
             return f"{runs} leave one model: there is nothing to tell apart, and no run is needed"
         return f"{left} models are left by {runs}"
@@ -115,12 +119,15 @@ class Validation(ValidationBase):
         runs = self._with_all(evidence)
         last = stages[-1]
         models = last.models if runs == last.before else rival_models(runs, self.question, last.models.models)
+        by_new_runs = self._settled(models, runs)
+        models = self._agreeing(models, by_new_runs)
         left = self._rivals(models)
-        effects = self._effects(models, runs, left)
+        confounded = self._confounded(models, runs, by_new_runs)
+        effects = self._effects(models, runs, left, confounded)
         missed = self._missed(models, runs)
-        clear = bool(effects) and min(abs(effect.contrast) for effect in effects) >= missed
+        sizes = [abs(effect.contrast) for effect in effects if self.term(effect.options) not in by_new_runs]
+        clear = bool(sizes) and min(sizes) >= missed
         single = len(models.models) == 1 and models.complete and clear
-        told_apart = self._settled(models, runs)
         done = len(runs) - len(self.screened.runs)
         touched = {self.space.names[option] for option in involved(models, self.question)}
         told = assumptions(
@@ -133,10 +140,11 @@ class Validation(ValidationBase):
             first_rivals=len(stages[0].models.models),
             runs=done,
             bound=self.bound,
-            untouched=[name for name in self.space.names if name not in touched],
+            untouched=[name for name in self.space.names if name not in touched | self._varied(runs)],
             scale=self.screened.scale.value,
             unseen=100.0 * self.screened.relative(missed),
-            settled={self.named(term): found for term, found in told_apart.items()},
+            settled={self.named(term): found for term, found in by_new_runs.items()},
+            confounded=[self.named(term) for term in confounded],
         )
         decided = all(assumption.result is not Result.UNDECIDED for assumption in told)
         return self.conclusion(
@@ -151,30 +159,56 @@ class Validation(ValidationBase):
             rounds=rounds,
             assumptions=told,
             done=done,
-            warnings=self._warnings(models, left),
-            runs_needed=None if decided else self._needed(models, effects, told_apart),
+            warnings=(*self._warnings(models, left), *confounded_warning(self.words(confounded))),
+            runs_needed=None if decided or confounded else self._needed(models, runs, effects, by_new_runs),
         )
+
+    def _varied(self, runs: Runs) -> set[str]:
+        """The options that have more than one setting in the follow-ups."""
+        new = runs.since(len(self.screened.runs)).levels
+        return {name for name, column in zip(self.space.names, new.T, strict=True) if len(np.unique(column)) > 1}
 
     def _missed(self, models: EffectModels, runs: Runs) -> float:
         """Main effects below it, on the deciding scale, may be in no model."""
         return _SEEN * 2.0 * float(np.sqrt(models.variances[0] / len(runs)))
 
     def _in_doubt(self, models: EffectModels) -> tuple[Term, ...]:
-        """The screening's important effects that the only model left neither has nor replaces by an alias."""
-        if len(models.models) > 1:
-            return ()
-        own = set(terms_of(models.models[0], self.question))
+        """The screening's important effects that not every model has, and none replaces by an alias.
+
+        There is none where models differ in others too: which of them is right has to be known first.
+        """
+        found = [set(terms_of(model, self.question)) for model in models.models]
+        every, any_ = set.intersection(*found), set.union(*found)
         terms = map(self.term, self.screened.important)
-        return tuple(
+        doubtful = tuple(
             term
             for term, aliases in zip(terms, self._aliases(), strict=True)
-            if term not in own and own.isdisjoint(map(self.term, aliases))
+            if term not in every and any_.isdisjoint(map(self.term, aliases))
+        )
+        return doubtful if any_ - every <= set(doubtful) else ()
+
+    def _agreeing(self, models: EffectModels, by_new_runs: Mapping[Term, Settled]) -> EffectModels:
+        """The models that have what new runs confirm, and not what they refute; all where none is such."""
+        found = [set(terms_of(model, self.question)) for model in models.models]
+        shown, refuted = (
+            {term for term, one in by_new_runs.items() if one.result is result}
+            for result in (Result.CONFIRMED, Result.REFUTED)
+        )
+        places = [place for place, own in enumerate(found) if shown <= own and own.isdisjoint(refuted)]
+        if not places:
+            return models
+        return replace(
+            models,
+            models=tuple(models.models[place] for place in places),
+            log_odds=models.log_odds[places] - models.log_odds[places[0]],
+            variances=models.variances[places],
         )
 
     def _doubts(self, models: EffectModels, runs: Runs) -> tuple[Term, ...]:
         """What runs have to settle where one model is left: effects in doubt, or all main effects that it can miss."""
-        doubtful = self._in_doubt(models)
-        if doubtful or len(models.models) > 1:
+        if len(models.models) > 1:
+            return ()
+        if doubtful := self._in_doubt(models):
             return doubtful
         sizes = [abs(found.difference) for found in estimates(models, runs, self.question)]
         own = terms_of(models.models[0], self.question)
@@ -184,27 +218,36 @@ class Validation(ValidationBase):
 
     def _settled(self, models: EffectModels, runs: Runs) -> Mapping[Term, Settled]:
         """What the follow-ups' runs say of the important effects in doubt."""
-        new = np.arange(len(runs)) >= len(self.screened.runs)
-        model = terms_of(models.models[0], self.question)
-        return settled(self.question.sizes, runs, new, model, self._in_doubt(models), self.screened)
+        doubtful, first = self._in_doubt(models), len(self.screened.runs)
+        model = [term for term in terms_of(models.models[0], self.question) if term not in doubtful]
+        return settled(self.question.sizes, runs, first, model, doubtful, self.screened)
+
+    def _confounded(self, models: EffectModels, runs: Runs, by_new_runs: Mapping[Term, Settled]) -> frozenset[Term]:
+        """The effects of the most probable model, and the important ones, that may be drift over the order of runs.
+
+        Of effects in doubt, over that of the new ones too.
+        """
+        terms = dict.fromkeys((*terms_of(models.models[0], self.question), *map(self.term, self.screened.important)))
+        drifting = runs.confounded(Model(self.question.sizes, tuple(terms)).columns(runs.levels))
+        return drifting.union(term for term, found in by_new_runs.items() if found.detail == CONFOUNDED)
 
     def _needed(
         self,
         models: EffectModels,
+        runs: Runs,
         effects: tuple[ValidatedEffect, ...],
-        told: Mapping[Term, Settled],
+        by_new_runs: Mapping[Term, Settled],
     ) -> int | None:
         """About how many runs of a validation would decide; None where that cannot be said."""
         if len(models.models) > 1:
             return None
-        needed = [found.needed for found in told.values() if found.result is Result.UNDECIDED]
-        smallest = min((abs(effect.contrast) for effect in effects), default=0.0)
-        if smallest:
-            total = models.variances[0] * (2.0 * _SEEN / smallest) ** 2
-            needed.append(math.ceil(total) - len(self.screened.runs))
-        if not needed or None in needed:
-            return None
-        return max(number for number in needed if number is not None)
+        left = [found.open for found in by_new_runs.values() if found.result is Result.UNDECIDED]
+        sizes = (abs(effect.contrast) for effect in effects if self.term(effect.options) not in by_new_runs)
+        smallest = min(sizes, default=0.0)
+        if 0.0 < smallest < self._missed(models, runs):
+            critical = 2.0 * float(normal_tails(np.array(_SEEN)))
+            left.append(OpenEffect(smallest, float(models.variances[0]), 0.0, critical, len(self.screened.runs)))
+        return self.runs_to_decide(left, len(runs) - len(self.screened.runs))
 
     def _aliases(self) -> tuple[tuple[Options, ...], ...]:
         """Of every important effect, up to the order that is thought of."""
@@ -264,10 +307,8 @@ class Validation(ValidationBase):
         return tuple(from_levels(rows[rng.permutation(len(rows))], self.space))
 
     def _extended(self, runs: Runs, made: Evidence) -> Runs:
-        configurations, values = metric_values(made, self.metric)
-        if not configurations:
-            return runs
-        return runs.and_block(self.levels(configurations), self.decided(values))
+        later = self.measured(made)
+        return runs.followed_by(later) if len(later) else runs
 
     def _with_all(self, evidence: Evidence) -> Runs:
         runs = self.screened.runs
@@ -277,7 +318,7 @@ class Validation(ValidationBase):
 
     def _round(self, stage: _Stage, evidence: Evidence) -> Round:
         configurations = tuple(task.configuration for task in stage.tasks)
-        done = len(metric_values(evidence.stage(stage.name), self.metric)[0])
+        done = len(metric_values(evidence.stage(stage.name), self.metric).values)
         return Round(stage.name, len(stage.models.models), configurations, done)
 
     def _rivals(self, models: EffectModels) -> tuple[RivalModel, ...]:
@@ -290,7 +331,9 @@ class Validation(ValidationBase):
             for model, probability, log_odds in zip(models.models, models.probabilities, models.log_odds, strict=True)
         )
 
-    def _effects(self, models: EffectModels, runs: Runs, left: tuple[RivalModel, ...]) -> tuple[ValidatedEffect, ...]:
+    def _effects(
+        self, models: EffectModels, runs: Runs, left: tuple[RivalModel, ...], confounded: Collection[Term]
+    ) -> tuple[ValidatedEffect, ...]:
         screened = {frozenset(effect) for effect in self.screened.important}
         sets = [{frozenset(effect) for effect in model.effects} for model in left]
         return tuple(
@@ -299,7 +342,7 @@ class Validation(ValidationBase):
                 contrast=found.difference,
                 standard_error=found.standard_error,
                 relative=self.screened.relative(found.difference),
-                important=abs(found.difference) > self.screened.relevant,
+                important=abs(found.difference) > self.screened.relevant and found.term not in confounded,
                 in_all=all(frozenset(self.named(found.term)) in one for one in sets),
                 screened=frozenset(self.named(found.term)) in screened,
             )

@@ -31,9 +31,8 @@ class TermTest:
 
 
 def model_columns(known: Identified, runs: Runs) -> ModelTerms:
-    """The columns that the space can tell apart for those runs; a mean for each block is always there."""
-    means = np.asarray(runs.blocks[:, None] == np.unique(runs.blocks)[None, :], dtype=np.float64)
-    return ModelTerms(means, known.columns(runs.levels))
+    """The columns that the space can tell apart for those runs; means of blocks and trends are always there."""
+    return ModelTerms(runs.nuisance, known.columns(runs.levels))
 
 
 def term_tests(known: Identified, runs: Runs) -> Mapping[Term, TermTest]:

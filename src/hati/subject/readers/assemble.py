@@ -27,7 +27,7 @@ from hati.subject.readers.document import parse_path, read_document
 from hati.subject.readers.expression import parse_expression, read_matches
 from hati.subject.readers.lines import read_lines
 from hati.subject.readers.process import UNITS, read_process
-from hati.subject.readers.reading import OUTPUT, Reading
+from hati.subject.readers.reading import OUTPUT, MissingMetricError, Reading
 from hati.subject.readers.tools import parse_filter, read_tool
 
 
@@ -44,8 +44,11 @@ def read(benchmark: Benchmark, output: bytes, resources: Resources, source: str 
         InputError: where a metric is missing, is no finite number, is a negative time, has another
             dimension than its unit, or has nothing left after warm-up.
     """
-    readings = _readings(benchmark, output, resources, source)
-    return tuple(_observations(metric, readings, benchmark.warmup, source) for metric in benchmark.metrics)
+    try:
+        readings = _readings(benchmark, output, resources, source)
+        return tuple(_observations(metric, readings, benchmark, source) for metric in benchmark.metrics)
+    except MissingMetricError as error:
+        raise InputError(error.message, place=error.place, fix=_correction(benchmark, error)) from None
 
 
 def check_reader(benchmark: Benchmark) -> None:
@@ -87,16 +90,34 @@ def _readings(benchmark: Benchmark, output: bytes, resources: Resources, source:
     return (read_document if reader.kind is ReaderKind.JSON else read_matches)(output, patterns, source)
 
 
-def _observations(metric: Metric, readings: Sequence[Reading], fixed: Warmup, source: str) -> Observations:
+_KEYS = {ReaderKind.JSON: "path", ReaderKind.REGEX: "pattern"}
+"""What says where a metric is; with the other readers its name, or the tool's."""
+
+
+def _correction(benchmark: Benchmark, error: MissingMetricError) -> str:
+    """What to correct where the output lacks a metric, and where that is written."""
+    own = "field" if error.metric in dict(benchmark.reader.fields) else "name"
+    key, place = _KEYS.get(benchmark.reader.kind, own), dict(benchmark.metric_places).get(error.metric)
+    where = f"`{key}` at {place}" if place else f"`{key}` of the metric"
+    return f"{error.fix} ({where})" if error.fix else f"correct {where}"
+
+
+def _observations(metric: Metric, readings: Sequence[Reading], benchmark: Benchmark, source: str) -> Observations:
     mine = [reading for reading in readings if reading.metric == metric.name]
+    if not mine:
+        others = ": its pattern matches nothing" if benchmark.reader.kind is ReaderKind.REGEX else _others(readings)
+        raise MissingMetricError(metric.name, f"the output has no metric {metric.name!r}{others}", place=Place(source))
     if not any(reading.values.size for reading in mine):
-        raise InputError(f"no observation of {metric.name!r}: {_printed(readings)}", place=Place(source))
+        raise InputError(f"no observation of {metric.name!r}: its values are empty", place=mine[0].place)
     values = np.concatenate([_in_unit(reading, metric) for reading in mine])
     try:
         marked = leading([reading.warmup for reading in mine for _ in range(reading.values.size)])
         whole = values.size == 1 and marked == 0 and any(reading.per_run for reading in mine)
         return Observations(
-            metric.name, metric.unit, values, warmup(values.size, marked, 0 if whole else _count(values, fixed))
+            metric.name,
+            metric.unit,
+            values,
+            warmup(values.size, marked, 0 if whole else _count(values, benchmark.warmup)),
         )
     except InputError as error:
         raise InputError(f"{metric.name!r}: {error.message}", place=mine[0].place, fix=error.fix) from None
@@ -133,6 +154,6 @@ def _in_unit(reading: Reading, metric: Metric) -> np.ndarray[tuple[int], np.dtyp
     return values
 
 
-def _printed(readings: Sequence[Reading]) -> str:
+def _others(readings: Sequence[Reading]) -> str:
     names = sorted({reading.metric for reading in readings})
-    return f"there are only {', '.join(map(repr, names))}" if names else "the output has no reading at all"
+    return f", only {', '.join(map(repr, names))}" if names else ": it has no reading at all"

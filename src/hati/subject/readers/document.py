@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from hati.core import InputError, Place
-from hati.subject.readers.reading import OUTPUT, Reading, numbers, shown
+from hati.subject.readers.reading import OUTPUT, MissingMetricError, Reading, numbers, shown
 
 _STEP = re.compile(r"""(?:^|\.)([^.\[\]"]+)|\[(-?\d{1,9})\]|\[(\*)\]|\["([^"]*)"\]""")
 
@@ -64,7 +64,7 @@ def read_document(output: bytes, paths: Iterable[tuple[str, str]], source: str =
 def _follow(document: object, metric: str, path: str, source: str) -> Reading:
     steps, found = parse_path(path), [document]
     for step in steps:
-        found = [inner for outer in found for inner in _inner(outer, step, path, source)]
+        found = [inner for outer in found for inner in _inner(outer, step, metric, path, source)]
     place = Place(f"{source} at {path}")
     if None in steps or len(found) != 1 or isinstance(found[0], list):
         values = [v for value in found for v in (value if isinstance(value, list) else [value])]
@@ -72,7 +72,7 @@ def _follow(document: object, metric: str, path: str, source: str) -> Reading:
     return Reading(metric, numbers(found, metric, place), place, per_run=True)
 
 
-def _inner(outer: object, step: Step, path: str, source: str) -> list[object]:
+def _inner(outer: object, step: Step, metric: str, path: str, source: str) -> list[object]:
     if step is None and isinstance(outer, list):
         return outer
     if isinstance(step, int) and isinstance(outer, list) and -len(outer) <= step < len(outer):
@@ -81,4 +81,5 @@ def _inner(outer: object, step: Step, path: str, source: str) -> list[object]:
         return [outer[step]]
     wanted = "[*]" if step is None else f"[{step}]" if isinstance(step, int) else repr(step)
     there = f"the keys {', '.join(map(repr, list(outer)[:8]))}" if isinstance(outer, dict) else shown(outer)
-    raise InputError(f"path {path!r}: no {wanted} in {there}", place=Place(source))
+    message = f"the output has no metric {metric!r}: path {path!r}: no {wanted} in {there}"
+    raise MissingMetricError(metric, message, place=Place(source))

@@ -12,6 +12,14 @@ from hati.core import FloatArray, InputError, Place
 OUTPUT = "standard output"
 
 
+class MissingMetricError(InputError):
+    """An output without the metric of that name."""
+
+    def __init__(self, metric: str, message: str, *, place: Place, fix: str | None = None) -> None:
+        super().__init__(message, place=place, fix=fix)
+        self.metric = metric
+
+
 @dataclass(frozen=True)
 class Reading:
     """Values of one metric, in order, as they stood in one place of the output.

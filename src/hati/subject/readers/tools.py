@@ -10,7 +10,7 @@ import numpy as np
 
 from hati.core import TOOLS, InputError, Place, Reader, ReaderKind, Sample, SampleFormat
 from hati.core.nearest import suggestion
-from hati.subject.readers.reading import Reading
+from hati.subject.readers.reading import MissingMetricError, Reading
 
 _MOST_NAMED = 6
 _HEAD = 1 << 16
@@ -37,7 +37,7 @@ def read_tool(reader: Reader, metrics: Sequence[str], output: bytes, name: str) 
     place = Place(name)
     readings = []
     for metric in metrics:
-        sample = _only(samples, warnings, fields.get(metric, metric), patterns.get(metric), place)
+        sample = _only(samples, warnings, metric, fields.get(metric, metric), patterns.get(metric), place)
         readings.append(_reading(metric, sample, reader.kind, place))
     return readings
 
@@ -73,8 +73,10 @@ def _samples(kind: ReaderKind, output: bytes, name: str) -> tuple[tuple[Sample, 
     return book.samples(), [warning for warning in book.warnings if _LEFT_OUT in warning]
 
 
-def _only(samples: Sequence[Sample], warnings: list[str], field: str, pattern: str | None, place: Place) -> Sample:
-    """The one sample of what the tool calls ``field`` whose benchmark the pattern finds."""
+def _only(
+    samples: Sequence[Sample], warnings: list[str], metric: str, field: str, pattern: str | None, place: Place
+) -> Sample:
+    """The one sample of what the tool calls ``field``, for a metric, whose benchmark the pattern finds."""
     if not samples:
         raise InputError("; ".join(["there is nothing measured in it", *warnings]), place=place)
     expression = parse_filter(pattern or "")
@@ -85,7 +87,8 @@ def _only(samples: Sequence[Sample], warnings: list[str], field: str, pattern: s
     fitting = [sample for sample in found if sample.metric.name == field]
     if not fitting:
         names = list(dict.fromkeys(sample.metric.name for sample in found))
-        raise InputError(f"{_named(found)} has no {field!r}", place=place, fix=suggestion(field, names))
+        message = f"{_named(found)} has no {field!r}"
+        raise MissingMetricError(metric, message, place=place, fix=suggestion(field, names))
     if len(fitting) > 1:
         which = "there are several benchmarks" if pattern is None else f"{pattern!r} finds several benchmarks"
         fix = "give the metric a pattern that finds one" if pattern is None else "end it with $, or name one in full"

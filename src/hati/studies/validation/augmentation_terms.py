@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
 from hati.core import InputError, generator
 from hati.design.augmentation import entangled
 from hati.design.candidates import Candidates, candidates
@@ -12,16 +14,17 @@ from hati.design.coding import Model
 from hati.design.identified import Identified, identified
 from hati.space import Space
 from hati.stats import Term
+from hati.stats.projection import spanned
 from hati.studies.validation.conclusion import Mode
 from hati.studies.validation.screened import Runs
 
 SHIFT = 1
-"""A run more: the shift between the screening and the runs that are added is estimated too."""
+"""A run more: the shift between the screening and the runs that are added is estimated too, and each time's trend."""
 _MOST_PARAMETERS = 2500
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class EstimatedTerms:
     """The effects to be estimated, all up to ``order``, and the fewest runs that this takes.
 
     ``known`` says which of their columns the space can tell apart at all.
@@ -42,9 +45,9 @@ class Terms:
 
 
 @lru_cache(maxsize=8)
-def terms_within(
+def estimated_terms(
     mode: Mode, runs: Runs, space: Space, important: tuple[Term, ...], order: int, budget: int, seed: int
-) -> Terms:
+) -> EstimatedTerms:
     """The effects up to the highest order, at most the wanted one, that a budget suffices for.
 
     Raises:
@@ -64,7 +67,7 @@ def terms_within(
         known, needed = _terms(mode, runs, among, important, order)
     if needed > budget:
         raise InputError(f"at least {first[1]:,} runs are needed, and the budget is {budget}", fix="raise --budget")
-    return Terms(known, order, needed, wanted, first[1])
+    return EstimatedTerms(known, order, needed, wanted, first[1])
 
 
 def _terms(
@@ -77,5 +80,12 @@ def _terms(
         if len(terms) > _MOST_PARAMETERS:
             raise InputError(f"{len(terms):,} effects up to order {order} are too many", fix="lower --order")
     known = identified(among, terms, runs.levels)
-    needed = known.runs_needed(runs.levels)
-    return known, needed + SHIFT if needed else 0
+    needed = known.runs_needed(runs.levels) + _hidden(known, runs)
+    return known, needed + SHIFT + runs.trends.shape[1] if needed else 0
+
+
+def _hidden(known: Identified, runs: Runs) -> int:
+    """How many trends of the runs their effects hide."""
+    columns = np.hstack([np.ones((len(runs), 1)), *known.columns(runs.levels).values()])
+    with_trends = np.hstack([columns, runs.trends])
+    return int(runs.trends.shape[1] + spanned(columns).shape[1] - spanned(with_trends).shape[1])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
+import numpy as np
+
 from hati.core import Benchmark, Configuration, Evidence, FloatArray, Metric, StudyId, Task
 from hati.design.coding import Levels, levels
-from hati.space import Space
+from hati.space import Space, count
 from hati.stats import Term
 from hati.studies.failures import failure_reasons
 from hati.studies.validation.conclusion import (
@@ -22,7 +24,9 @@ from hati.studies.validation.conclusion import (
     ValidatedEffect,
     ValidationConclusion,
 )
-from hati.studies.validation.screened import Screened
+from hati.studies.validation.metric_values import metric_values
+from hati.studies.validation.open_effects import OpenEffect, runs_to_decide
+from hati.studies.validation.screened import Runs, Screened
 
 MOST_RUNS = 16
 
@@ -77,6 +81,11 @@ class ValidationBase:
         """The options of a term by name."""
         return tuple(self.space.names[option] for option in term)
 
+    def words(self, terms: Iterable[Term]) -> list[str]:
+        """The options of each term in one word, as ``a:b``; main effects first."""
+        ordered = sorted(terms, key=lambda term: (len(term), term))
+        return [":".join(self.named(term)) for term in ordered]
+
     def term(self, options: Sequence[str]) -> Term:
         """The term of those options."""
         return tuple(sorted(self.space.names.index(name) for name in options))
@@ -88,6 +97,32 @@ class ValidationBase:
     def decided(self, values: FloatArray) -> FloatArray:
         """Values on the scale that decides."""
         return self.screened.scale.decided(values)
+
+    def measured(self, evidence: Evidence) -> Runs:
+        """The runs of one follow-up that yielded a value."""
+        found = metric_values(evidence, self.metric)
+        first = np.zeros(len(found.values), dtype=np.intp)
+        rows, values = self.levels(found.configurations), self.decided(found.values)
+        return Runs.together(rows, values, first, found.machines, found.order)
+
+    @property
+    def most(self) -> float:
+        """As many runs as can be made: in a table each configuration once that the screening had not."""
+        return inf if self.repeats > 1 else self.unmeasured
+
+    @property
+    def unmeasured(self) -> int:
+        """The number of configurations that the screening had not."""
+        return count(self.space) - len(np.unique(self.screened.runs.levels, axis=0))
+
+    def runs_to_decide(self, effects: Sequence[OpenEffect | None], made: int) -> int | None:
+        """About how many runs decide all of these effects, more than were made.
+
+        None where that cannot be said, or as many cannot be made.
+        """
+        known = [effect for effect in effects if effect is not None]
+        needed = runs_to_decide(known, made + 1) if len(known) == len(effects) else None
+        return None if needed is None or needed > self.most else needed
 
     def conclusion(
         self,

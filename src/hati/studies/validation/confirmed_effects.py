@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -14,9 +14,9 @@ from hati.stats import ModelTerms, Term, holm, step_down
 from hati.stats.distributions import f_above
 from hati.stats.projection import added_basis, spanned
 from hati.studies.screening.model_fit import Contrast, ModelFit
-from hati.studies.validation.conclusion import Result
+from hati.studies.validation.conclusion import CONFOUNDED, Result
 from hati.studies.validation.prediction import ALPHA
-from hati.studies.validation.screened import Runs, ToldSize
+from hati.studies.validation.screened import Runs, ScreenedSize
 from hati.studies.validation.term_tests import detectable, model_columns, within
 
 _EXACT = 1e-14
@@ -28,13 +28,14 @@ class Doubt(Enum):
     """Why an important effect of the screening is not confirmed: by all runs, by the new ones, for its size."""
 
     NOT_SHOWN = "not shown by all runs"
-    NOT_ANEW = "not shown by the new runs"
+    NOT_BY_NEW_RUNS = "not shown by the new runs"
     FEW_COLUMNS = "of few columns in the new runs"
     SIZE = "of another size"
+    ORDER = CONFOUNDED
 
 
 @dataclass(frozen=True)
-class ShownAnew:
+class NewRunsTest:
     """What the new runs alone say of an effect: a corrected p-value, of ``df`` of its ``of`` degrees of freedom.
 
     An effect of several is a claim about all of them: where the new runs hold less than half, most of it was found by
@@ -52,29 +53,42 @@ class ShownAnew:
 
 
 @dataclass(frozen=True)
-class Claim:
+class TestedClaim:
     """What became of a screening's claim: its ``size`` then, what the new runs show, and why it is not confirmed."""
 
     result: Result
-    size: ToldSize
-    anew: ShownAnew
+    size: ScreenedSize
+    new_runs: NewRunsTest
     doubts: tuple[Doubt, ...]
+
+    @property
+    def no_runs_decide(self) -> bool:
+        """Whether it stays undecided however many runs like these are made."""
+        return not {Doubt.SIZE, Doubt.ORDER}.isdisjoint(self.doubts)
 
 
 @dataclass(frozen=True)
 class ConfirmedEffect:
     """An effect by all runs: study-wise p-value, whether it is important, and what became of the screening's claim.
 
-    ``detectable`` is the size that is significant with 80 % power, where the runs tell; ``claim`` is None where the
-    screening claimed nothing of it.
+    ``critical`` is the p-value of a single test below which it would be significant, ``detectable`` the size that is
+    significant with 80 % power, where the runs tell; ``claim`` is None where the
+    screening claimed nothing of it. A ``confounded`` effect may be drift over the order of runs: it is not important.
     """
 
     term: Term
     contrast: Contrast
     p_value: float
+    critical: float
     detectable: float | None
     important: bool
-    claim: Claim | None
+    claim: TestedClaim | None
+    confounded: bool = False
+
+    def by_drift(self) -> ConfirmedEffect:
+        """The same where drift may have made it, or hidden it: of a claim nothing is decided."""
+        claim = self.claim and replace(self.claim, result=Result.UNDECIDED, doubts=(Doubt.ORDER,))
+        return replace(self, important=False, claim=claim, confounded=True)
 
     @property
     def result(self) -> Result | None:
@@ -94,7 +108,7 @@ def confirmed_effects(
     known: Identified,
     before: Runs,
     runs: Runs,
-    claims: Mapping[Term, ToldSize | None],
+    claims: Mapping[Term, ScreenedSize | None],
     relevant: float,
     rng: np.random.Generator,
 ) -> tuple[ConfirmedEffect, ...]:
@@ -104,7 +118,7 @@ def confirmed_effects(
     screening is confirmed where it is so again, with the same sign and larger than what matters, where the new runs
     alone show it too (the others are those that it was found by) and hold half of its degrees of freedom, and where its
     size agrees with that which the screening told. It is refuted only where its interval (95 %) leaves nothing that
-    matters.
+    matters. Of one that is confounded with the order of all runs, or of the new ones, nothing is decided.
 
     Args:
         known: the effects that are thought of.
@@ -122,29 +136,38 @@ def confirmed_effects(
     first = ModelFit.of(
         model_columns(known, before), judging_terms(known, before, claimed), known.model.sizes, before.values
     )
-    anew = shown_anew(terms, fit, claimed, np.asarray(runs.blocks > before.blocks.max()))
+    new_runs = new_runs_tests(terms, fit, claimed, np.asarray(runs.blocks > before.blocks.max()))
     found = [
         _judged(
             term,
             fit.effect(term),
             tested.p_values.get(term, 1.0),
+            tested.critical / tested.weights.get(term, 1.0),
             detectable(fit.effect(term), terms.columns[term], fit.df, tested.critical),
-            _claim(term, first, claims[term], anew[term]) if term in claimed else None,
+            _claim(term, first, claims[term], new_runs[term]) if term in claimed else None,
             relevant,
         )
         for term in told
     ]
+    new = runs.since(len(before))
+    confounded = {
+        *runs.confounded({term: terms.columns[term] for term in told}),
+        *new.confounded({term: terms.columns[term][len(before) :] for term in claimed}),
+    }
+    found = [effect.by_drift() if effect.term in confounded else effect for effect in found]
     return tuple(sorted(found, key=lambda effect: -abs(effect.contrast.estimate)))
 
 
-def _claim(term: Term, first: ModelFit, size: ToldSize | None, anew: ShownAnew) -> tuple[ToldSize, ShownAnew]:
+def _claim(
+    term: Term, first: ModelFit, size: ScreenedSize | None, new_runs: NewRunsTest
+) -> tuple[ScreenedSize, NewRunsTest]:
     own = first.effect(term)
-    return size or ToldSize(own.estimate, own.margin), anew
+    return size or ScreenedSize(own.estimate, own.margin), new_runs
 
 
-def shown_anew(
+def new_runs_tests(
     terms: ModelTerms, fit: ModelFit, claimed: Sequence[Term], new: NDArray[np.bool_]
-) -> Mapping[Term, ShownAnew]:
+) -> Mapping[Term, NewRunsTest]:
     """Each claimed effect's p-value by the new runs alone, beside the model of all runs; corrected for all (Holm 1979).
 
     By F tests of the effect's columns in the new runs, with the noise of all; where there is one column one-sided,
@@ -158,27 +181,27 @@ def shown_anew(
     """
     every = {term: int(terms.columns[term].any(axis=0).sum()) for term in claimed}
     if fit.variance is None or not claimed:
-        return {term: ShownAnew(1.0, 0, every[term]) for term in claimed}
+        return {term: NewRunsTest(1.0, 0, every[term]) for term in claimed}
     total = float(np.sum((fit.values - fit.values.mean()) ** 2))
     variance = max(fit.variance, _EXACT * total)
     found, sizes = list[float](), list[int]()
     for term in claimed:
         columns = terms.columns[term]
         others = np.delete(fit.columns, np.arange(fit.columns.shape[1])[fit.places[term]], axis=1)
-        anew = np.where(new[:, None], columns, 0.0)
-        added = added_basis(anew, spanned(np.hstack([others, columns - anew])))
+        new_columns = np.where(new[:, None], columns, 0.0)
+        added = added_basis(new_columns, spanned(np.hstack([others, columns - new_columns])))
         products = added.T @ fit.values
         size = added.shape[1]
         f = float(products @ products) / size / variance if size and variance > 0.0 else 0.0
         p_value = float(f_above(np.array(f), max(size, 1), fit.df))
         if columns.shape[1] == size == 1:
-            along = float(products[0]) * float(added[:, 0] @ anew[:, 0]) * fit.effect(term).estimate
+            along = float(products[0]) * float(added[:, 0] @ new_columns[:, 0]) * fit.effect(term).estimate
             p_value = p_value / 2.0 if along > 0.0 else 1.0 - p_value / 2.0
         found.append(p_value)
         sizes.append(size)
     corrected = holm(np.array(found)).tolist()
     return {
-        term: ShownAnew(p_value, size, every[term])
+        term: NewRunsTest(p_value, size, every[term])
         for term, p_value, size in zip(claimed, corrected, sizes, strict=True)
     }
 
@@ -187,31 +210,34 @@ def _judged(
     term: Term,
     contrast: Contrast,
     p_value: float,
+    critical: float,
     seen: float | None,
-    claimed: tuple[ToldSize, ShownAnew] | None,
+    claimed: tuple[ScreenedSize, NewRunsTest] | None,
     relevant: float,
 ) -> ConfirmedEffect:
     important = p_value <= ALPHA and abs(contrast.estimate) > relevant
     if claimed is None:
-        return ConfirmedEffect(term, contrast, p_value, seen, important, None)
-    size, anew = claimed
-    doubts = _doubts(size, anew, contrast, relevant) if important else (Doubt.NOT_SHOWN,)
+        return ConfirmedEffect(term, contrast, p_value, critical, seen, important, None)
+    size, new_runs = claimed
+    doubts = _doubts(size, new_runs, contrast, relevant) if important else (Doubt.NOT_SHOWN,)
     doubtful = Result.REFUTED if within(contrast, relevant) else Result.UNDECIDED
     result = doubtful if doubts else Result.CONFIRMED
-    return ConfirmedEffect(term, contrast, p_value, seen, important, Claim(result, size, anew, doubts))
-
-
-def _doubts(size: ToldSize, anew: ShownAnew, contrast: Contrast, relevant: float) -> tuple[Doubt, ...]:
-    """Why an effect that is important by all runs is not confirmed."""
-    shown = anew.p_value <= ALPHA
-    return (
-        *(() if agree(size, contrast, relevant) else (Doubt.SIZE,)),
-        *(() if anew.mostly else (Doubt.FEW_COLUMNS,)),
-        *((Doubt.NOT_ANEW,) if anew.mostly and not shown else ()),
+    return ConfirmedEffect(
+        term, contrast, p_value, critical, seen, important, TestedClaim(result, size, new_runs, doubts)
     )
 
 
-def agree(told: ToldSize, now: Contrast, relevant: float) -> bool:
+def _doubts(size: ScreenedSize, new_runs: NewRunsTest, contrast: Contrast, relevant: float) -> tuple[Doubt, ...]:
+    """Why an effect that is important by all runs is not confirmed."""
+    shown = new_runs.p_value <= ALPHA
+    return (
+        *(() if agree(size, contrast, relevant) else (Doubt.SIZE,)),
+        *(() if new_runs.mostly else (Doubt.FEW_COLUMNS,)),
+        *((Doubt.NOT_BY_NEW_RUNS,) if new_runs.mostly and not shown else ()),
+    )
+
+
+def agree(told: ScreenedSize, now: Contrast, relevant: float) -> bool:
     """Whether an effect has the sign that the screening told, and its size, within its interval (95 %) or what matters.
 
     All runs contain the screening's, so that their difference varies less than what it told. Where it had no standard

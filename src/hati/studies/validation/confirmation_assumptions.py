@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from hati.design.identified import Identified
 from hati.stats import Term
 from hati.studies.validation.assumptions import ONE_SHIFT, listed
-from hati.studies.validation.conclusion import Assumption, PredictionCheck, Result, of_share
-from hati.studies.validation.confirmed import Claim, ConfirmedEffect, Doubt
+from hati.studies.validation.conclusion import CONFOUNDED, Assumption, PredictionCheck, Result, of_share
+from hati.studies.validation.confirmed_effects import ConfirmedEffect, Doubt, TestedClaim
 from hati.studies.validation.prediction import ALPHA
 from hati.studies.validation.screened import Screened, ValueScale, percent
 
@@ -104,21 +104,25 @@ def _of_important(
     return Assumption(statement, result, seen + why, options)
 
 
-def _why(claim: Claim, screened: Screened) -> str:
+def _why(claim: TestedClaim, screened: Screened) -> str:
     """Why a claim is confirmed, refuted or in doubt."""
-    size, anew = claim.size, claim.anew
+    size, new_runs = claim.size, claim.new_runs
     unsure = ", which had no standard error for it" if size.margin is None else ""
+    if Doubt.ORDER in claim.doubts:
+        return f": {Doubt.ORDER.value}"
     if claim.result is Result.REFUTED:
         return ": smaller than what matters"
     if Doubt.NOT_SHOWN in claim.doubts:
         return ": neither shown nor smaller than what matters"
     if not claim.doubts:
         told = f"; {screened.sized(size.estimate, None)} by the screening{unsure}" if unsure else ""
-        return told + (f"; the new runs show {anew.df} of its {anew.of} degrees of freedom" if anew.of > 1 else "")
+        return told + (
+            f"; the new runs show {new_runs.df} of its {new_runs.of} degrees of freedom" if new_runs.of > 1 else ""
+        )
     reasons = {
         Doubt.SIZE: f"{screened.sized(size.estimate, size.margin)} by the screening{unsure}",
-        Doubt.FEW_COLUMNS: f"the new runs hold only {anew.df} of its {anew.of} degrees of freedom",
-        Doubt.NOT_ANEW: "the new runs alone do not show it",
+        Doubt.FEW_COLUMNS: f"the new runs hold only {new_runs.df} of its {new_runs.of} degrees of freedom",
+        Doubt.NOT_BY_NEW_RUNS: "the new runs alone do not show it",
     }
     return f"; found, but {', and '.join(reasons[doubt] for doubt in claim.doubts)}"
 
@@ -135,6 +139,9 @@ def _no_others(
     if new:
         told = listed([word(effect.term) for effect in new])
         return Assumption(statement, Result.REFUTED, f"with all runs these are important as well: {told}")
+    lost = [word(effect.term) for effect in found if effect.confounded and effect.p_value <= ALPHA and not effect.claim]
+    if lost:
+        return Assumption(statement, Result.UNDECIDED, f"{listed(lost)}: {CONFOUNDED}")
     if prediction.p_value is None:
         return Assumption(statement, Result.UNDECIDED, "there are too few new runs")
     sizes = [e.detectable for e in found if len(e.term) == 1 and e.detectable is not None]

@@ -1,0 +1,63 @@
+"""Why candidates are not recommended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hati.core import Setting
+from hati.studies.recommendation.comparison import PairedChange
+from hati.studies.recommendation.conclusion import KeptMetric, LeaveReason, LeftOut
+from hati.studies.recommendation.judging import Judgement
+from hati.studies.recommendation.rounds import FOLLOW_UP, Arm, Round, Settings
+
+
+def without_runs(settings: Sequence[tuple[str, Setting]], reason: LeaveReason) -> Iterator[LeftOut]:
+    """Each of some settings, left out for a reason that no run shows."""
+    return (LeftOut((pair,), reason) for pair in settings)
+
+
+def listed(arms: Sequence[Arm]) -> tuple[Arm, ...]:
+    """Those of single settings, and those of several none of which is tried alone."""
+    alone = {arm.settings[0] for arm in arms if len(arm.settings) == 1}
+    return tuple(arm for arm in arms if len(arm.settings) == 1 or not alone & set(arm.settings))
+
+
+def after_follow_up(judged: Judgement, arms: Sequence[Arm], selected: Settings) -> Iterator[LeftOut]:
+    """The arms of a complete follow-up that are not to be confirmed."""
+    for arm in arms:
+        if not set(arm.settings) <= set(selected):
+            found = judged.against_baseline(arm.configuration, FOLLOW_UP)
+            broken = judged.broken(arm.configuration, FOLLOW_UP)
+            if found is None:
+                reason = LeaveReason.NOT_MEASURED
+            elif not judged.convincing(found):
+                reason = LeaveReason.NO_GAIN
+            else:
+                reason = LeaveReason.RULE_BROKEN if broken else LeaveReason.ANOTHER_SETTING
+            yield _measured(arm.settings, reason, found, broken if reason is LeaveReason.RULE_BROKEN else ())
+
+
+def unfinished(judged: Judgement, arms: Sequence[Arm]) -> Iterator[LeftOut]:
+    """All arms of a follow-up that is not complete: the budget has ended, or all runs failed."""
+    failed = judged.evidence.failed and not judged.evidence.done
+    reason = LeaveReason.NOT_MEASURED if failed else LeaveReason.UNFINISHED
+    for arm in arms:
+        yield _measured(arm.settings, reason, judged.against_baseline(arm.configuration, FOLLOW_UP))
+
+
+def after_round(judged: Judgement, each: Round, kept: Settings) -> Iterator[LeftOut]:
+    """The settings of a round of confirmation that are dropped after it, ``kept`` being the others."""
+    for place, pair in enumerate(each.settings):
+        if pair not in kept:
+            found = judged.compared(each.target, each.without[place], each.stage)
+            broken = judged.broken(each.target, each.stage) if found and judged.convincing(found) else ()
+            reason = LeaveReason.RULE_BROKEN if broken else LeaveReason.NO_GAIN_GIVEN_OTHERS
+            yield _measured((pair,), reason, found, broken)
+
+
+def _measured(
+    settings: Settings, reason: LeaveReason, found: PairedChange | None, broken: tuple[KeptMetric, ...] = ()
+) -> LeftOut:
+    if found is None:
+        return LeftOut(settings, reason, broken=broken)
+    return LeftOut(settings, reason, found.change, found.interval, found.pairs, broken)

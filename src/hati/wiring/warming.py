@@ -1,0 +1,80 @@
+"""The warm-up of benchmarks that state none: kept with the campaigns of a store, or known from its runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+from hati.core import Benchmark, StudyId
+from hati.knowledge import Entry, KnownWarmUp, Provenance, warm_up_of
+from hati.store import Selection
+from hati.studies.gate import WarmUpCut
+from hati.wiring.workplace import Workplace
+
+_NEWEST = 32
+"""So many runs tell of a warm-up, the newest ones."""
+_KEY = "warm_up"
+
+
+def known_warm_up(
+    place: Workplace, benchmark: Benchmark, metric: str, now: datetime | None = None
+) -> Entry[KnownWarmUp] | None:
+    """The warm-up that the newest runs on this machine show, where the project states none; None without one."""
+    if benchmark.warmup_place is not None:
+        return None
+    samples = place.store.samples(Selection(benchmark=benchmark.name))
+    runs = [
+        (run.started, run.observations.values)
+        for sample in samples
+        if (sample.metric.name, sample.machine) == (metric, place.machine.fingerprint)
+        for run in sample.runs
+        if run.started is not None
+    ]
+    newest = sorted(runs, key=lambda run: run[0])[-_NEWEST:]
+    found = warm_up_of([values for _, values in newest])
+    if found is None:
+        return None
+    last = newest[-1][0]
+    origin = Provenance("stored samples", len(newest), last)
+    return Entry(found, origin, (now or datetime.now(UTC)) - last, "the newest runs on this machine")
+
+
+def warm_up_cuts(place: Workplace, study: StudyId, benchmarks: Sequence[Benchmark]) -> tuple[WarmUpCut, ...]:
+    """What a campaign leaves out of each run: as it was begun, else what is known now."""
+    begun = next((record for record in place.store.studies() if record.id.key == study.key), None)
+    if begun is not None:
+        return tuple(WarmUpCut(**row) for row in json.loads(begun.choice or "{}").get(_KEY, []))
+    known = [
+        (benchmark.name, metric.name, known_warm_up(place, benchmark, metric.name))
+        for benchmark in benchmarks
+        for metric in benchmark.metrics
+    ]
+    return tuple(
+        WarmUpCut(name, metric, _observations(entry), _reason(entry)) for name, metric, entry in known if entry
+    )
+
+
+def with_cuts(choice: str, cuts: Sequence[WarmUpCut]) -> str:
+    """The choice of a campaign, JSON text, with what it leaves out of runs."""
+    return json.dumps({**json.loads(choice), _KEY: [asdict(cut) for cut in cuts]}) if cuts else choice
+
+
+def _observations(entry: Entry[KnownWarmUp]) -> int:
+    return entry.value.observations
+
+
+def _reason(entry: Entry[KnownWarmUp]) -> str:
+    found = entry.value
+    return f"{found.steady} of the {found.runs} newest runs until {entry.provenance.measured:%Y-%m-%d} are steady"
+
+
+def warm_up_hints(place: Workplace, benchmark: Benchmark) -> tuple[str, ...]:
+    """What to write in the project file where runs are known to warm up and it states no warm-up, in sentences."""
+    return tuple(
+        f"{benchmark.name}: the first {entry.value.observations:,} observations of a run are known to be warm-up of "
+        f'{metric.name} ({entry.source}), and the mean includes them; leave them out by warmup = "auto" in hati.toml'
+        for metric in benchmark.metrics
+        if (entry := known_warm_up(place, benchmark, metric.name)) is not None
+    )
