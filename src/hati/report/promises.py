@@ -16,8 +16,8 @@ def promise(choice: AnyChoice, found: float | None, source: str) -> str:
 def least_promise(least: float, pilots: int, check: int) -> str:
     """For effects, as fractions, that will be found if options do not interact, where nothing is known of that."""
     return (
-        f"it will find effects of about {percent(least, 2)} with 80 % power if options do not interact: {pilots:,} pilot "
-        f"runs do not show whether they do; {check:,} runs of the design will"
+        f"it will find effects of about {percent(least, 2)} with 80 % power if options do not interact: "
+        f"{pilots:,} pilot runs do not show whether they do; {check:,} runs of the design will"
     )
 
 
