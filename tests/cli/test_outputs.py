@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from gate_projects import git
 
+from contents import content
 from hati.cli.output import write
 from hati.subject import Revisions
 
@@ -88,13 +89,13 @@ def test_what_is_read_measured_or_kept_is_not_written_over(
 ) -> None:
     hati_here("run", "--budget", "1")
     hati_here("run", "--budget", "1", "--store", "runs.sqlite")
-    before, runs = (bench / file).read_bytes(), hati_here("export").out
+    before, runs = content(bench / file), hati_here("export").out
     options = ["--output"] if words[0] != "assert" else ["--output", "--report"]
     for option in options:
         done = hati_here(*words, option, file if option == "--output" else f"json={file}")
         assert (done.status, done.out) == (2, "")
         assert f"{file} cannot be written: {reason}; name another file by {option}" in done.err
-    assert (bench / file).read_bytes() == before
+    assert content(bench / file) == before
     assert hati_here("export").out == runs
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from contents import content
 from hati.store import open_store
 from hati.testing.store_conformance import MACHINE, METRICS, a_run, a_study
 from postgres import PostgresServer
@@ -30,7 +31,7 @@ def other(fake_project: Path, tmp_path: Path) -> Path:
 
 
 def test_a_store_is_imported_once(hati: Hati, other: Path, tmp_path: Path) -> None:
-    before = other.read_bytes()
+    before = content(other)
     foreseen = hati("import", "other/store.sqlite", "--dry-run")
     assert foreseen.out == (
         "other/store.sqlite: 1 study, 3 runs, 0 events would be taken; 0 studies, 0 runs, 0 events there already\n"
@@ -44,7 +45,7 @@ def test_a_store_is_imported_once(hati: Hati, other: Path, tmp_path: Path) -> No
     line = "other/store.sqlite: 0 studies, 0 runs, 0 events taken; 1 study, 3 runs, 0 events there already\n"
     assert (tmp_path / "told").read_text() == 2 * line
     assert hati("runs").out == hati("runs", "--store", str(other)).out
-    assert other.read_bytes() == before
+    assert content(other) == before
     assert [path.name for path in (tmp_path / ".hati").glob("store*")] == ["store.sqlite"]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from earlier import bring_back
 
+from contents import content
 from hati.core import HatiError, InputError, MeasurementError
 from hati.store import copying, open_store, source_store
 from hati.testing.store_conformance import MACHINE, METRICS, a_run, a_study
@@ -34,12 +35,12 @@ def execute(file: Path, *statements: str) -> None:
 
 def test_a_store_of_before_is_upgraded_on_a_copy(file: Path) -> None:
     bring_back(file, "0001")
-    before = file.read_bytes()
+    before = content(file)
     with source_store(str(file)) as store:
         assert len(store.evidence(a_study()).runs) == 1
         assert store.name == str(file)
         assert store.events() == ()
-    assert file.read_bytes() == before
+    assert content(file) == before
     assert list(file.parent.iterdir()) == [file]
 
 

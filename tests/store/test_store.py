@@ -22,6 +22,7 @@ from hypothesis.extra.numpy import arrays
 from sqlalchemy import create_engine
 
 import hati.store
+from contents import content
 from hati.core import HatiError, InputError, Resources
 from hati.store import SqlStore, open_store, read_store
 from hati.store.codec import decode, encode
@@ -131,10 +132,10 @@ def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
     with sqlite3.connect(file) as connection:
         connection.execute("CREATE TABLE theirs (a)")
     connection.close()
-    before = file.read_bytes()
+    before = content(file)
     with pytest.raises(InputError, match="no store of Hati's"):
         open_store(str(file))
-    assert file.read_bytes() == before
+    assert content(file) == before
 
 
 @pytest.mark.parametrize("place", ["mysql://h/d", "nonsense://x", "://"])
