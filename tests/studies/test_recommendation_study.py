@@ -155,6 +155,7 @@ def test_what_the_budget_has_no_runs_for_is_left_out_for_that() -> None:
     stopped, _ = concluded(study("abc"), times, runs=8)
     assert left_out(stopped) == dict.fromkeys("abc", "follow-up unfinished")
     assert left_out(study("abc").conclude(Evidence())) == dict.fromkeys("abc", "follow-up unfinished")
+    assert left_out(study("a", 1).conclude(Evidence())) == {"a": "not confirmed"}
     failed, _ = concluded(study("abc"), lambda _: "broken")
     assert left_out(failed) == dict.fromkeys("abc", "not measured")
 

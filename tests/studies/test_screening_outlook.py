@@ -86,17 +86,34 @@ def test_that_more_is_found_than_promised_is_said_too() -> None:
     assert corrected_promise(found, 0.06) == ""
 
 
-def test_a_promise_counts_the_interactions_that_the_runs_show_as_found(choice: AnyChoice) -> None:
-    def one_pair(task: Task) -> dict[str, list[float]]:
+def one_pair(deviation: float, seed: int):
+    """Two options that act together alone."""
+
+    def of(task: Task) -> dict[str, list[float]]:
         both = task.configuration["a"] and task.configuration["b"]
-        noise = 0.01 * float(generator(3, task.id).standard_normal())
+        noise = deviation * float(generator(seed, task.id).standard_normal())
         return {"latency": [math.exp((0.5 if both else 0.0) + noise)]}
 
-    every = tuple(FakeEngine(one_pair).run(Plan(study(choice).tasks)))
+    return of
+
+
+def test_a_promise_counts_the_interactions_that_the_runs_show_as_found(choice: AnyChoice) -> None:
+    every = tuple(FakeEngine(one_pair(0.01, 3)).run(Plan(study(choice).tasks)))
     found = outlook(study(choice), every[:48])
     assert found is not None
     assert found.deviation == pytest.approx(0.01, rel=0.5)
     assert found.detectable < 0.03
+
+
+def test_it_expects_smaller_standard_errors_of_the_runs_that_are_to_come(choice: AnyChoice) -> None:
+    ratios = []
+    for seed in range(1, 11):
+        every = tuple(FakeEngine(one_pair(0.05, seed)).run(Plan(study(choice).tasks)))
+        early, late = (outlook(study(choice), every[:size]) for size in (48, len(every)))
+        assert early is not None
+        assert late is not None
+        ratios.append(early.detectable / late.detectable)
+    assert np.median(ratios) == pytest.approx(1.0, abs=0.15)
 
 
 def test_a_pilot_promises_by_the_variation_between_configurations() -> None:
