@@ -132,6 +132,7 @@ def test_what_both_runs_of_a_flip_share_is_not_evidence_for_other_options() -> N
         assert one.term == other.term
         assert one.decided.estimate == pytest.approx(other.decided.estimate)
         assert one.p_value == pytest.approx(other.p_value)
+        assert one.share == pytest.approx(other.share)
 
 
 def test_a_follow_up_that_was_killed_goes_on_with_the_same_flips() -> None:

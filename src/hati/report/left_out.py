@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hati.core import setting_text
 from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, quantity
-from hati.report.table import Align, Column, Shown, Table
+from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.recommendation import KeptMetric, LeaveReason, LeftOut, RecommendationConclusion
 
 _REASONS = {
-    LeaveReason.RULED_OUT: "`recommend` in hati.toml rules it out",
-    LeaveReason.NOT_TRIED: "not tried: the budget has no runs for it",
+    LeaveReason.RULED_OUT: "ruled out by `recommend` in hati.toml",
+    LeaveReason.NOT_TRIED: "not tried for lack of runs",
     LeaveReason.UNFINISHED: "the budget ended in the follow-up",
-    LeaveReason.NOT_MEASURED: "its runs failed",
+    LeaveReason.NOT_MEASURED: "all runs failed",
     LeaveReason.NO_GAIN: "no gain in the follow-up",
     LeaveReason.ANOTHER_SETTING: "another setting of the option gains more",
     LeaveReason.NO_GAIN_GIVEN_OTHERS: "no gain given the others",
-    LeaveReason.NOT_CONFIRMED: "not confirmed: the budget has no runs for it",
+    LeaveReason.NOT_CONFIRMED: "not confirmed for lack of runs",
 }
 
 
 def left_out_table(conclusion: RecommendationConclusion) -> Table | None:
-    """A row for each candidate that is not recommended; None where there is none."""
+    """A row for each candidate that is not recommended, one for all with the same reason and no figure of their own.
+
+    None where there is none.
+    """
     if not conclusion.left_out:
         return None
     right = Align.RIGHT
     columns = Column("left out"), Column("reason"), Column("change", "%", right), Column("pairs", None, right)
-    rows = tuple(
-        (
-            " ".join(f"{name}={setting_text(setting)}" for name, setting in one.set),
-            _reason(one),
-            None if one.change is None else Shown(change_number(one.change), 100 * one.change),
-            one.pairs or None,
-        )
-        for one in conclusion.left_out
-    )
+    alike: dict[object, list[LeftOut]] = {}
+    for place, one in enumerate(conclusion.left_out):
+        alike.setdefault(one.reason if one.change is None and not one.broken else place, []).append(one)
     note = f"Changes of {conclusion.metric.name} against the default, or given the others where that is the reason."
-    return Table("Candidates that are not recommended", columns, rows, (note,))
+    return Table("Candidates that are not recommended", columns, tuple(map(_row, alike.values())), (note,))
 
 
 def left_out_json(conclusion: RecommendationConclusion) -> list[Plain]:
@@ -52,6 +51,16 @@ def left_out_json(conclusion: RecommendationConclusion) -> list[Plain]:
         }
         for one in conclusion.left_out
     ]
+
+
+def _row(alike: Sequence[LeftOut]) -> tuple[Cell, ...]:
+    first = alike[0]
+    return (
+        ", ".join(" ".join(f"{name}={setting_text(setting)}" for name, setting in one.set) for one in alike),
+        _reason(first),
+        None if first.change is None else Shown(change_number(first.change), 100 * first.change),
+        first.pairs or None,
+    )
 
 
 def _reason(one: LeftOut) -> str:

@@ -27,6 +27,7 @@ from hati.stats import (
     step_down,
     t_quantile,
 )
+from hati.stats.projection import beside
 from hati.studies.screening.conclusion import Noise, Scale
 from hati.studies.screening.model_fit import Contrast, ModelFit
 from hati.studies.screening.model_units import Units, model_units
@@ -216,7 +217,7 @@ def _effects(
     shown = list(squares)
     contrasts = [judged.effect(term) for term in shown]
     places = half_normal(np.array([abs(contrast.estimate) for contrast in contrasts]))
-    total = max(float(np.sum((values - values.mean()) ** 2)), sum(squares.values()))
+    total = max(float(np.sum(beside(values, terms.basis(())) ** 2)), sum(squares.values()))
     return [
         ModelEffect(
             term=term,
