@@ -327,3 +327,34 @@ def test_pooled_processes_have_no_order(hati: Hati, tmp_path: Path) -> None:
     (tmp_path / "asv.json").write_text(json.dumps(asv))
     row = hati("compare", "asv.json", "asv.json", "--format", "json").json[0]
     assert row["before"]["warm_up"] == {"runs": 0, "observations": 0, "unsteady": []}
+
+
+def started(file: Path, starts: list[int], factor: float = 1.0) -> None:
+    """Runs that were started at those seconds."""
+    runs = [
+        {"started": f"2026-05-01T12:{start // 60:02d}:{start % 60:02d}+00:00", "observations": [factor * (1 + start % 7)]}
+        for start in starts
+    ]
+    sample = {"benchmark": "b", "metric": "time", "unit": "s", "runs": runs}
+    file.write_text(json.dumps({"format": "hati-samples-1", "samples": [sample]}))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "apart"),
+    [
+        ([0, 10, 20], [1200, 1210, 1220], "19 minutes apart"),
+        ([1200, 1210, 1220], [0, 10, 20], "19 minutes apart"),
+        ([0, 20, 40], [10, 30, 50], ""),
+        ([0, 10, 60], [20, 30, 40], ""),
+        ([0], [1200], ""),
+    ],
+)
+def test_sides_that_were_measured_in_two_sessions_are_named(
+    hati: Hati, tmp_path: Path, before: list[int], after: list[int], apart: str
+) -> None:
+    started(tmp_path / "a.json", before)
+    started(tmp_path / "b.json", after, 1.01)
+    done = hati("compare", "a.json", "b.json", "--fail-on", "none")
+    assert done.status == 0, done.err
+    assert apart in done.err
+    assert ("started before those of the other" in done.err) is bool(apart)

@@ -67,6 +67,7 @@ def compare_files(
         compare,
         interference_warnings,
         pairs,
+        session_warnings,
         steady_pair,
         with_warm_up,
         without_warm_up,
@@ -80,7 +81,8 @@ def compare_files(
     found = [each.pair for each in steady]
     history = (sample for path in options.history or () for sample in read_samples(path).samples)
     earlier = [without_warm_up(sample)[0] for sample in history]
-    comparisons = with_warm_up(compare(found, question, interference_warnings(found), earlier), steady)
+    cautions = (*session_warnings(found), *interference_warnings(found))
+    comparisons = with_warm_up(compare(found, question, cautions, earlier), steady)
     if options.interval is IntervalChoice.BOOTSTRAP:
         from hati.studies.comparison import with_bootstrap_intervals
 

@@ -36,6 +36,7 @@ from hati.studies.comparison.interference import interference_warnings
 from hati.studies.comparison.matching import Pair, Unmatched, across, earlier_samples, pairs
 from hati.studies.comparison.median_tests import with_median_tests
 from hati.studies.comparison.question import ALPHA, MARGIN, Question
+from hati.studies.comparison.sessions import session_warnings
 from hati.studies.comparison.statistic import (
     AUTO,
     MEAN,
@@ -98,6 +99,7 @@ __all__ = [
     "parse_statistic",
     "ratio_of",
     "run_values",
+    "session_warnings",
     "sides_of",
     "spread_of",
     "steady_pair",
