@@ -331,9 +331,9 @@ def test_pooled_processes_have_no_order(hati: Hati, tmp_path: Path) -> None:
 
 def started(file: Path, starts: list[int], factor: float = 1.0) -> None:
     """Runs that were started at those seconds."""
+    times = [f"2026-05-01T12:{start // 60:02d}:{start % 60:02d}+00:00" for start in starts]
     runs = [
-        {"started": f"2026-05-01T12:{start // 60:02d}:{start % 60:02d}+00:00", "observations": [factor * (1 + start % 7)]}
-        for start in starts
+        {"started": time, "observations": [factor * (1 + start % 7)]} for time, start in zip(times, starts, strict=True)
     ]
     sample = {"benchmark": "b", "metric": "time", "unit": "s", "runs": runs}
     file.write_text(json.dumps({"format": "hati-samples-1", "samples": [sample]}))
