@@ -299,10 +299,10 @@ CHOSEN = StatisticChoices((("main", "time", StatisticChoice(MEDIAN, Basis.HISTOR
 def test_the_statistic_that_was_chosen_stands_for_a_run() -> None:
     found = observed(lambda place: 1.0, CHOSEN, AUTO).series[0]
     assert found.choice == CHOSEN.rows[0][2]
-    assert found.tail is not None
+    assert found.tails is not None
     assert found.values == pytest.approx(observed(lambda place: 1.0, CHOSEN, MEDIAN).series[0].values)
     asked = observed(lambda place: 3.0, CHOSEN, MEAN).series[0]
-    assert asked.tail is None
+    assert asked.tails is None
     assert asked.choice is not None
     assert asked.choice.basis is Basis.ASKED
     assert asked.values == pytest.approx(np.full(10, 110.0), rel=0.02)
@@ -319,7 +319,7 @@ def test_a_change_of_the_tail_alone_is_found() -> None:
 def test_runs_of_one_value_have_no_tail() -> None:
     line = LINE[:4]
     study = Replay(replay_id(CELLS, line, 3, Order.NEWEST, 1, "m"), line, CELLS, 3, Order.NEWEST, AUTO, CHOSEN)
-    assert all(series.tail is None for series in made(study, flat).series)
+    assert all(series.tails is None for series in made(study, flat).series)
 
 
 def test_what_sessions_vary_by_is_no_change_where_revisions_follow_each_other() -> None:

@@ -31,7 +31,16 @@ from hati.studies.comparison.conclusion import (
     WarmUp,
 )
 from hati.studies.comparison.deciding import Compared, compare, sides_of
-from hati.studies.comparison.decisions import TAIL_PART, Decision, MeanSides, Sides, decide, ratio_of, spread_of
+from hati.studies.comparison.decisions import (
+    DIRECTION,
+    TAIL_PART,
+    Decision,
+    MeanSides,
+    Sides,
+    decide,
+    ratio_of,
+    spread_of,
+)
 from hati.studies.comparison.interference import interference_warnings
 from hati.studies.comparison.matching import Pair, Unmatched, across, earlier_samples, pairs
 from hati.studies.comparison.median_tests import with_median_tests
@@ -54,6 +63,7 @@ __all__ = [
     "ALPHA",
     "AUTO",
     "CANDIDATES",
+    "DIRECTION",
     "MARGIN",
     "MEAN",
     "MEDIAN",

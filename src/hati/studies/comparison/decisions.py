@@ -27,6 +27,8 @@ from hati.studies.comparison.statistic import RunValues
 POWER = 0.8
 TAIL_PART = 0.25
 """The part of alpha that the tail keeps where a run does not count as its mean."""
+DIRECTION = 0.05
+"""The level at which the mean has to have moved as the tail did, one-sided: the tail alone is not slower or faster."""
 _LARGEST = 700.0
 """The logarithm of the largest ratio."""
 
@@ -69,6 +71,15 @@ class MeanDifference(NamedTuple):
         """Whether the tail says anything: it does not where runs have so few observations that it is their mean."""
         return self.tail.told and (self.tail.standard_error > 0.0 or self.tail.estimate != 0.0)
 
+    @property
+    def p_value(self) -> float:
+        """Of no change of the tail, 1 where the mean is not shown to have moved in its direction.
+
+        Runs whose fast path gets faster have a longer tail and a smaller mean.
+        """
+        same_way = self.mean.estimate * self.tail.estimate > 0.0
+        return self.tail.p_value if same_way and self.mean.p_value <= 2.0 * DIRECTION else 1.0
+
 
 class Decision(NamedTuple):
     """The difference of a pair with what all pairs say of its noise.
@@ -97,10 +108,11 @@ class Decision(NamedTuple):
 
     @property
     def of_tail(self) -> bool:
-        """Whether it is the tail alone that differs."""
-        if self.rest is None or self.q_value is None:
+        """Whether it is the tail that differs: alone, or against the statistic and by more than that."""
+        if self.rest is None or self.q_value is None or self.rest.p_value > self.level * TAIL_PART:
             return False
-        return self.decided.p_value > self.own_level and self.rest.tail.p_value <= self.level * TAIL_PART
+        opposite = self.decided.estimate * self.rest.tail.estimate < 0.0
+        return opposite or self.decided.p_value > self.own_level
 
     @property
     def leading(self) -> Difference:
@@ -216,7 +228,7 @@ def p_value_of(decided: Difference, rest: MeanDifference | None) -> float:
     """The p-value of no difference, of the statistic or of the tail."""
     if rest is None:
         return decided.p_value
-    return min(1.0, decided.p_value / (1.0 - TAIL_PART), rest.tail.p_value / TAIL_PART)
+    return min(1.0, decided.p_value / (1.0 - TAIL_PART), rest.p_value / TAIL_PART)
 
 
 def p_values_of(decided: Sequence[Difference | None]) -> list[float | None]:

@@ -94,9 +94,8 @@ def weigh(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> tu
     """Compare each metric that has a complete pair; the level alpha is that of all metrics together."""
     found, question = _found(contest, evidence, metrics), contest.question
     rows = tuple(_row(contest, each, question.alpha / len(found)) for each in found)
-    rests_on = tuple(
-        Weighed(each.judged.pairs, each.judged.looks, contest.rule.e_value(each.judged.differences)) for each in found
-    )
+    judged = [each.judged for each in found]
+    rests_on = tuple(Weighed(one.pairs, one.looks, contest.rule.e_value(one.leading.differences)) for one in judged)
     return Comparisons(question.alpha, question.margin, str(question.statistic), rows, 0.0, {}, ()), rests_on
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from hati.core import FloatArray, Stopping
 from hati.harness import StoppingRule
 from hati.stats import POWER, BoundTest, PlannedTest, looks_to_decide, noncentrality_of_t, runs_to_decide
-from hati.studies.comparison import TAIL_PART
+from hati.studies.comparison import DIRECTION, TAIL_PART
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +65,19 @@ class Judged:
         return self._width(self.rule.critical(self.pairs, self.alpha), self.pairs) if self.pairs > 1 else math.inf
 
     @property
+    def one_sided_width(self) -> float:
+        """How far the mean has to be above a value, or below it, to be shown to be so."""
+        return self._width(self.rule.one_sided(self.pairs, self.alpha), self.pairs) if self.pairs > 1 else math.inf
+
+    @property
+    def leading(self) -> Judged:
+        """What is said of it is of this."""
+        return self
+
+    @property
     def same(self) -> bool:
         """Whether the mean is shown to be within the margin."""
-        return self.looks > 0 and self._within(self.pairs)
+        return self.looks > 0 and abs(self.estimate) + self.one_sided_width <= self.limit
 
     @property
     def slight(self) -> bool:
@@ -102,9 +112,6 @@ class Judged:
         low, high = (BoundTest.of(self.estimate - end, error, margin) for end in (-self.limit, self.limit))
         return PlannedTest(changed, changed, pairs - 1.0, (low, high))
 
-    def _within(self, pairs: int) -> bool:
-        return abs(self.estimate) + self._width(self.rule.one_sided(pairs, self.alpha), pairs) <= self.limit
-
     def _width(self, critical: float, pairs: int) -> float:
         return math.inf if math.isinf(critical) else critical * self.deviation / math.sqrt(pairs)
 
@@ -136,15 +143,21 @@ class JudgedWithMean:
         return Judged(self.means - self.differences, self.rule, TAIL_PART * self.alpha, self.limit)
 
     @cached_property
+    def directed(self) -> bool:
+        """Whether the mean is shown to have moved as the tail did: else the tail is neither slower nor faster."""
+        mean = Judged(self.means, self.rule, DIRECTION, self.limit)
+        return self.tail.estimate * mean.estimate > 0.0 and abs(mean.estimate) > mean.one_sided_width
+
+    @cached_property
     def of_tail(self) -> bool:
-        """Whether the tail alone differs by more than the margin."""
+        """Whether the tail differs by more than the margin, alone or the other way than the statistic."""
         own, tail = (
             judged.p_value is not None
             and self.questions * judged.p_value <= judged.alpha
             and not self._within(judged.differences)
             for judged in (self.own, self.tail)
         )
-        return tail and not own
+        return tail and self.directed and (not own or self.own.estimate * self.tail.estimate < 0.0)
 
     @property
     def leading(self) -> Judged:
@@ -179,7 +192,7 @@ class JudgedWithMean:
     @property
     def p_value(self) -> float | None:
         """Of no difference of either, each with its part (Bonferroni, weighted); None before the first look."""
-        parts = ((self.own, 1.0 - TAIL_PART), (self.tail, TAIL_PART))
+        parts = [(self.own, 1.0 - TAIL_PART)] + ([(self.tail, TAIL_PART)] if self.directed else [])
         found = [p / part for judged, part in parts if (p := judged.p_value) is not None]
         return min(1.0, *found) if found else None
 

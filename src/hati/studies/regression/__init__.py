@@ -6,7 +6,7 @@ A ``Series`` goes in, a ``HistoryConclusion`` comes out; ``histories`` corrects 
 from hati.studies.regression.conclusion import Detectable, Direction, HistoryConclusion, LevelChange, Recurring, Trend
 from hati.studies.regression.history import ALPHA, histories, history
 from hati.studies.regression.runs import interleaved, run_errors
-from hati.studies.regression.series import FEWEST_POSITIONS, Series
+from hati.studies.regression.series import FEWEST_POSITIONS, Series, Tails
 
 __all__ = [
     "ALPHA",
@@ -17,6 +17,7 @@ __all__ = [
     "LevelChange",
     "Recurring",
     "Series",
+    "Tails",
     "Trend",
     "histories",
     "history",

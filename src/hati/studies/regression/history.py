@@ -26,6 +26,7 @@ from hati.studies.regression.long import Values, long_levels
 from hati.studies.regression.series import Series
 from hati.studies.regression.short import is_short, short_levels
 from hati.studies.regression.spikes import confirmed_spikes, with_spikes
+from hati.studies.regression.tails import with_tail
 
 ALPHA = 0.05
 
@@ -68,21 +69,11 @@ def history(series: Series, alpha: float = ALPHA, baseline: str | None = None) -
     Raises:
         InputError: where the series has no such position.
     """
-    if series.tail is None:
+    if series.tails is None:
         return _concluded(series, alpha, baseline)
     found = _concluded(series, alpha * (1.0 - TAIL_PART), baseline)
-    own = [replace(each, p_value=min(1.0, each.p_value / (1.0 - TAIL_PART))) for each in found.change_points]
-    tail = [
-        replace(each, p_value=min(1.0, each.p_value / TAIL_PART), of_tail=True)
-        for each in _concluded(series.tail, alpha * TAIL_PART, None).change_points
-        if not any(_overlap(each, other) for other in own)
-    ]
-    changes = tuple(sorted([*own, *tail], key=lambda each: each.index))
-    return replace(found, alpha=alpha, change_points=changes)
-
-
-def _overlap(one: LevelChange, other: LevelChange) -> bool:
-    return max(one.indexes[0], other.indexes[0]) <= min(one.indexes[1], other.indexes[1])
+    relative = _concluded(series.tails.relative, alpha * TAIL_PART, None).change_points
+    return replace(found, alpha=alpha, change_points=with_tail(found.change_points, relative, series.tails.mean))
 
 
 def _concluded(series: Series, alpha: float, baseline: str | None) -> HistoryConclusion:

@@ -26,8 +26,8 @@ class Series:
     estimated, unless the order of measuring says. Where it is independent and there are errors, the runs of different
     positions were interleaved, and positions vary by nothing else. ``stratum`` has the options' settings that the
     values are of, empty where they are of all; ``benchmark`` is the benchmark's name where it is one of several.
-    ``choice`` is of the statistic that stands for a run, None where runs have a single value; ``tail`` has the means of
-    runs relative to it, where it is not the mean and was not asked for.
+    ``choice`` is of the statistic that stands for a run, None where runs have a single value; ``tails`` are there where
+    it is not the mean and was not asked for.
 
     Raises:
         InputError: where there are too few positions to find a change.
@@ -45,7 +45,7 @@ class Series:
     stratum: Assignment = field(default_factory=Assignment)
     benchmark: str = ""
     choice: StatisticChoice | None = None
-    tail: Series | None = None
+    tails: Tails | None = None
 
     def __post_init__(self) -> None:
         if not len(self.positions) == len(self.values) == len(self.machines) == len(self.runs):
@@ -66,3 +66,11 @@ class Series:
 
     def __len__(self) -> int:
         return len(self.positions)
+
+
+@dataclass(frozen=True, eq=False)
+class Tails:
+    """The same runs by their mean, and by the mean relative to the statistic that stands for them."""
+
+    mean: Series
+    relative: Series

@@ -12,9 +12,9 @@ import numpy as np
 
 from hati.core import Assignment, Evidence, FloatArray, Revision, conversion
 from hati.stats import FEWEST_VALUES, Dependence, Ecdf, group_variances, pooled_variance, satterthwaite
-from hati.studies.comparison import Automatic, Basis, Statistic, StatisticChoice, StatisticChoices
+from hati.studies.comparison import MEAN, Automatic, Basis, Statistic, StatisticChoice, StatisticChoices
 from hati.studies.gate import Cell, Group
-from hati.studies.regression import FEWEST_POSITIONS, Series
+from hati.studies.regression import FEWEST_POSITIONS, Series, Tails
 from hati.studies.replay.conclusion import RevisionSpread
 
 _Values = dict[int, dict[int, FloatArray]]
@@ -70,14 +70,16 @@ class Measured:
         found = self._series(group, values)
         if found is None:
             return None
-        tail = self._tail(group, choice.statistic) if choice.keeps_mean and _positive(values) else None
-        return replace(found, choice=choice, tail=tail)
+        tails = self._tails(group, choice.statistic) if choice.keeps_mean and _positive(values) else None
+        return replace(found, choice=choice, tails=tails)
 
-    def _tail(self, group: Group, statistic: Statistic) -> Series | None:
-        """The same of means relative to the statistic; None where runs have a single value."""
+    def _tails(self, group: Group, statistic: Statistic) -> Tails | None:
+        """The same of means, and of these relative to the statistic; None where runs have a single value."""
         values = self._counted(group, statistic.tail_of)
-        single = all(bool((runs == 1.0).all()) for cells in values.values() for runs in cells.values())
-        return None if single else self._series(group, values)
+        if all(bool((runs == 1.0).all()) for cells in values.values() for runs in cells.values()):
+            return None
+        mean, relative = self._series(group, self._counted(group, MEAN.of)), self._series(group, values)
+        return None if mean is None or relative is None else Tails(mean, relative)
 
     def _series(self, group: Group, values: _Values) -> Series | None:
         errors, freedom = self._errors(values)

@@ -21,7 +21,7 @@ from hati.studies.comparison import (
     StatisticChoice,
     choose_for_each,
 )
-from hati.studies.regression import Series, interleaved, run_errors
+from hati.studies.regression import Series, Tails, interleaved, run_errors
 from hati.subject.table.metrics import metric_column, numbers
 from hati.subject.table.sheet import Sheet, distinct, listed
 
@@ -104,7 +104,7 @@ class _Recorded:
         found = self._counted(statistic.of)
         if choice is None or not choice.keeps_mean:
             return replace(found, choice=choice)
-        return replace(found, choice=choice, tail=self._counted(statistic.tail_of))
+        return replace(found, choice=choice, tails=Tails(self._counted(MEAN.of), self._counted(statistic.tail_of)))
 
     def _counted(self, count: Callable[[FloatArray], float]) -> Series:
         runs = [[[count(run) for run in own] for own in machines.values()] for machines in self.positions.values()]
