@@ -13,13 +13,18 @@ from hati.stats import (
     Alternation,
     ChangePoint,
     Dependence,
+    Positions,
     alternation,
     change_points,
     change_size,
+    clipped_around_neighbours,
     creep,
     detectable_step,
     normal_scores,
     place_interval,
+    position_steps,
+    spread_between,
+    spread_freedom,
 )
 from hati.stats.least_squares import Index
 from hati.stats.normal_scores import standardised
@@ -39,6 +44,8 @@ _PER_LINE = 10.0
 _NOMINAL = 0.05
 _LEAST = 4.0
 _MOST_STEPS = 40
+_FEW = 60
+"""The ranks of fewer values, with the largest autocorrelation that is allowed for, can show no step, however large."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +87,7 @@ def long_levels(series: Values) -> Levels:
     that is an autoregression together with white noise: what such noise explains without a step is none. The same is
     done beside a line. Where values go to and fro between two levels, that path is taken out first.
     """
-    candidates = change_points(series.values, series.machines, series.alpha, series.dependence)
+    candidates = _candidates(series)
     if not candidates:
         return _levels(series, _NOTHING, None)
     found = _recurring(series, candidates)
@@ -88,6 +95,23 @@ def long_levels(series: Values) -> Levels:
         return _levels(series, _best(series, candidates), None)
     apart = replace(series, values=series.values - found.path + 0.5 * (found.low + found.high))
     return _levels(apart, _best(apart, change_points(apart.values, apart.machines, apart.alpha)), found)
+
+
+def _candidates(series: Values) -> tuple[ChangePoint, ...]:
+    """The change points of normal scores, and of few values also the steps between them that independent noise has."""
+    found = change_points(series.values, series.machines, series.alpha, series.dependence)
+    size = len(series.values)
+    if size >= _FEW:
+        return found
+    values = standardised(series.values, series.machines)
+    spread = spread_between([values], 0.0)
+    errors = np.full(size, spread)
+    alone = np.zeros(size, dtype=np.bool_)
+    kept = clipped_around_neighbours(values, spread)
+    steps = position_steps(Positions(kept, errors, spread_freedom(size - 1), alone), series.alpha).steps
+    known = {point.index for point in found}
+    more = [ChangePoint(step.index, step.p_value) for step in steps if step.index not in known]
+    return tuple(sorted([*found, *more], key=lambda point: point.index))
 
 
 def _recurring(series: Values, candidates: tuple[ChangePoint, ...]) -> Alternation | None:
@@ -223,7 +247,7 @@ def _step(series: Values, point: ChangePoint, start: int, stop: int, slope: floa
 def _detectable(series: Values, strata: Index, phi: float) -> float | None:
     """The larger of what the scores' test needs and what the likelihood does."""
     size = len(series.values)
-    step = detectable_step(size, phi, series.alpha, series.dependence)
+    step = 0.0 if size < _FEW else detectable_step(size, phi, series.alpha, series.dependence)
     likely = likely_step(size, phi, series.penalty)
     if step is None or likely is None:
         return None
