@@ -33,7 +33,7 @@ from hati.stats.change_size import ChangeSize, change_size, detectable_step
 from hati.stats.change_test import FEWEST_VALUES, Change, strongest_change
 from hati.stats.clusters import Cluster, cluster_cuts, clusters, common_shift, matched_clusters
 from hati.stats.contrasts import ALIAS_ORDER, Contrasts, Signs, Term, contrasts
-from hati.stats.creep import Creep, creep
+from hati.stats.creep import Creep, creep, weighted_creep
 from hati.stats.difference import Difference, difference
 from hati.stats.dispersion import log_variances
 from hati.stats.distributions import (
@@ -290,6 +290,7 @@ __all__ = [
     "unit_means",
     "unordered_settings",
     "variance_prior",
+    "weighted_creep",
     "within_residuals",
     "without_means",
 ]

@@ -19,6 +19,8 @@ MOST_BLOCKS = 600
 FEWEST_OF_TREND = 8
 """Fewer values show no trend."""
 
+_NOTHING = 1e-9
+
 
 @dataclass(frozen=True)
 class Creep:
@@ -71,6 +73,38 @@ def creep(values: FloatArray, groups: Index, phi: float, level: float = 0.95) ->
         float(slopes[high]) if high < len(slopes) else math.inf,
     )
     return Creep(float(np.median(slopes)), interval, p_value)
+
+
+def weighted_creep(values: FloatArray, groups: Index, errors: FloatArray, freedom: float) -> Creep | None:
+    """The slope by weighted least squares with a level for each group, and Student's test of it; a 95 % interval.
+
+    Args:
+        values: shape (n,), in the order of time.
+        groups: values of one group have one level, shape (n,).
+        errors: the standard errors of the values, shape (n,); an infinite one gives no weight.
+        freedom: the degrees of freedom of the errors.
+
+    Returns:
+        None where there are too few values.
+    """
+    kept = np.isfinite(errors)
+    if np.count_nonzero(kept) < FEWEST_OF_TREND or freedom <= 0.0:
+        return None
+    strata = np.unique(groups[kept], return_inverse=True)[1]
+    largest = float(np.max(np.abs(values[kept]))) or 1.0
+    weights = 1.0 / np.square(np.maximum(errors[kept], _NOTHING * largest))
+    total = np.bincount(strata, weights)
+    times, about = (
+        part - (np.bincount(strata, weights * part) / total)[strata]
+        for part in (np.flatnonzero(kept).astype(float), values[kept])
+    )
+    size = float(weights @ np.square(times))
+    if size <= 0.0:
+        return None
+    slope, error = float(weights @ (times * about)) / size, 1.0 / math.sqrt(size)
+    margin = t_quantile(0.975, freedom) * error
+    p_value = float(t_two_sided(np.array([abs(slope) / error]), freedom)[0])
+    return Creep(slope, (slope - margin, slope + margin), p_value)
 
 
 def _blocks(values: FloatArray, groups: Index) -> tuple[FloatArray, FloatArray, Index, int]:

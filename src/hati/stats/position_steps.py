@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hati.core import FloatArray
+from hati.stats.creep import FEWEST_OF_TREND
 from hati.stats.distributions import normal_quantile, t_quantile, t_two_sided
 from hati.stats.least_squares import Index
 from hati.stats.power import POWER
@@ -24,8 +25,6 @@ FEWEST_DIFFERENCES = 5
 
 _MAD = 1.4826 / math.sqrt(2.0)  # of differences of normal variables: the standard deviation of one of these
 _LINE = 10.0
-_FEWEST_OF_LINE = 30
-"""Fewer positions hardly show a trend, and a line takes their steps away: what changes at each of them is steps."""
 _SLOPES = 5
 _NOTHING = 1e-9
 
@@ -114,7 +113,7 @@ def position_steps(positions: Positions, alpha: float) -> PositionSteps:
     The penalty of a step is the square of the quantile of Student's t at alpha / (n - 1), so that with one step more
     the error is at most alpha (Bonferroni); the search over all partitions is exact (Jackson et al. 2005, An algorithm
     for optimal partitioning of data on an interval, IEEE Signal Processing Letters 12(2), 105-108). A line through all
-    levels is taken where it clearly does better than steps alone, of 30 positions or more.
+    levels is taken where it clearly does better than steps alone, of positions that suffice to show a trend.
 
     Args:
         positions: at least two.
@@ -122,7 +121,7 @@ def position_steps(positions: Positions, alpha: float) -> PositionSteps:
     """
     penalty = _critical(len(positions.values), positions.freedom, alpha) ** 2
     slope, places = 0.0, _partition(positions, 0.0, penalty)
-    if places and len(positions.values) >= _FEWEST_OF_LINE:
+    if places and len(positions.values) >= FEWEST_OF_TREND:
         slope, places = min(
             [(0.0, places), *_lines(positions, places, penalty)],
             key=lambda one: _cost(positions, one[0], one[1], penalty) + (max(_LINE, penalty) if one[0] else 0.0),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from hati.core import Better, FloatArray, InputError, Metric
-from hati.stats import FEWEST_VALUES, Dependence, benjamini_hochberg, creep, normal_scores
+from hati.stats import FEWEST_VALUES, Creep, Dependence, benjamini_hochberg, creep, normal_scores, weighted_creep
 from hati.stats.least_squares import Index
 from hati.stats.wandering_noise import equal_persistence
 from hati.studies.comparison import TAIL_PART
@@ -143,14 +143,9 @@ def _change(series: Series, step: Step) -> LevelChange:
 def _trend(series: Series, found: Levels, start: int, alpha: float) -> Trend | None:
     strata = np.unique(found.strata[start:], return_inverse=True)[1].astype(np.intp)
     values = (found.straight + found.slope * _middle(len(series)))[start:]
-    first = creep(values, strata, 0.0)
-    if first is None:
+    line = _line(series, found, start, values, strata)
+    if line is None:
         return None
-    persistence = found.persistence
-    if start:  # what creeps from the baseline on is noise that wanders where all of the series is looked at
-        persistence = _persistence(series, found, values - first.slope * _middle(len(values)), strata)
-    line = creep(values, strata, persistence)
-    assert line is not None
     own = strata == strata[0]
     times = np.arange(len(values), dtype=float)
     level = float(np.median(values[own] - line.slope * times[own]))
@@ -164,6 +159,18 @@ def _trend(series: Series, found: Levels, start: int, alpha: float) -> Trend | N
         p_value=line.p_value,
         direction=_shown(line.slope, line.interval, line.p_value, alpha, series.metric),
     )
+
+
+def _line(series: Series, found: Levels, start: int, values: FloatArray, strata: Index) -> Creep | None:
+    """Within the levels from a start on; None of too few values."""
+    if found.freedom:
+        return weighted_creep(values, strata, found.errors[start:], found.freedom)
+    first = creep(values, strata, 0.0)
+    if first is None or not start:
+        return first if first is None else creep(values, strata, found.persistence)
+    # What drifts from the baseline on is noise that wanders where all of the series is looked at.
+    straight = values - first.slope * _middle(len(values))
+    return creep(values, strata, _persistence(series, found, straight, strata))
 
 
 def _trend_p_value(concluded: HistoryConclusion) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,9 @@ class Levels:
     ``straight`` are the values without the line, ``strata`` the machine and segment of each, counted from 0, ``phi``
     the noise's first autocorrelation, ``persistence`` that of the autoregression with the same long-run variance.
     ``detectable`` is the step in the middle that is found with 80 % power, in the metric's unit, None where none is.
-    ``alternation`` is of levels that recur and are no change, ``assumptions`` what could not be estimated.
+    ``alternation`` is of levels that recur and are no change, ``assumptions`` what could not be estimated. ``errors``
+    are the standard errors of the values about their levels, shape (n,), from ``freedom`` degrees of freedom, infinite
+    where a value was not compared; they are empty where the noise was estimated over time.
     """
 
     steps: tuple[Step, ...]
@@ -48,6 +50,8 @@ class Levels:
     detectable: float | None
     alternation: Alternation | None = None
     assumptions: tuple[str, ...] = ()
+    errors: FloatArray = field(default_factory=lambda: np.zeros(0))
+    freedom: float = 0.0
 
     @property
     def residuals(self) -> FloatArray:

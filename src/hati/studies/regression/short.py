@@ -44,6 +44,12 @@ class _Scale:
     def back(self, value: float) -> float:
         return math.exp(value) if self.logarithmic else value
 
+    def all_back(self, values: FloatArray) -> FloatArray:
+        return np.asarray(np.exp(values) if self.logarithmic else values)
+
+    def errors_back(self, errors: FloatArray, values: FloatArray) -> FloatArray:
+        return np.asarray(errors * values if self.logarithmic else errors)
+
     def change(self, change: float, before: float) -> float:
         """In the metric's unit, of a change on this scale from a level in the metric's unit."""
         return before * math.expm1(min(change, _LARGEST)) if self.logarithmic else change
@@ -69,24 +75,31 @@ def short_levels(series: Series, alpha: float) -> Levels:
     noise = _Noise.of(series, scale)
     compared = noise.compared
     own = alpha / max(len(compared), 1)
-    found = [(places, position_steps(noise.positions(places), own)) for places in compared]
+    positions = [noise.positions(places) for places in compared]
+    found = [(places, position_steps(each, own)) for places, each in zip(compared, positions, strict=True)]
     steps = [_placed(step, places, len(compared), scale) for places, steps in found for step in steps.steps]
-    slope = next((each.slope for _, each in sorted(found, key=lambda one: -len(one[0])) if each.slope), 0.0)
+    slope = next((one.slope for _, one in sorted(found, key=lambda one: -len(one[0])) if one.slope), 0.0)
     slope *= middle if scale.logarithmic else 1.0
     strata = series.machines * len(series)
-    for places, each in found:
-        strata[places] += each.strata
-    detectable = [detectable_position_step(noise.positions(places), own) for places in compared]
+    for places, steps_of in found:
+        strata[places] += steps_of.strata
+    values, errors = series.values.copy(), np.full(len(series), math.inf)
+    for places, each in zip(compared, positions, strict=True):
+        values[places] = scale.all_back(each.values)
+        errors[places] = scale.errors_back(each.errors, values[places])
+    detectable = [detectable_position_step(each, own) for each in positions]
     change = scale.change(min(detectable), abs(middle)) if detectable else math.inf
     return Levels(
         steps=agreed(steps),
         slope=slope,
-        straight=np.asarray(series.values - slope * (np.arange(len(series)) - 0.5 * (len(series) - 1))),
+        straight=np.asarray(values - slope * (np.arange(len(series)) - 0.5 * (len(series) - 1))),
         strata=np.asarray(np.unique(strata, return_inverse=True)[1], dtype=np.intp),
         phi=0.0,
         persistence=0.0,
         detectable=change if change < _MOST * abs(middle) else None,
         assumptions=noise.assumptions,
+        errors=errors,
+        freedom=min((each.freedom for each in positions), default=0.0),
     )
 
 
