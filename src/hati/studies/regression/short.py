@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from hati.stats import (
     Dependence,
     Positions,
     PositionStep,
+    PositionSteps,
     clipped_around_neighbours,
     detectable_position_step,
     position_steps,
@@ -64,20 +66,26 @@ def is_short(series: Series) -> bool:
 
 
 def short_levels(series: Series, alpha: float) -> Levels:
-    """Find the steps between the positions of each machine that has several, at its part of alpha.
+    """Find the steps between the positions of each machine that has several, and else those of all machines together.
 
     How much positions vary is that of their runs where these were interleaved; else what successive positions differ
     by, and not less than their runs. Where there are too few of them, that of the runs, which assumes that positions
-    do not vary beyond these. A step that several machines agree on is one.
+    do not vary beyond these. A step that several machines agree on is one. Where there are several, half of alpha is
+    for steps of one, and half, if there is none, for those that all have, each machine with a level of its own.
     """
     scale = _Scale(bool((series.values > 0.0).all()))
     middle = float(np.median(series.values))
     noise = _Noise.of(series, scale)
     compared = noise.compared
-    own = alpha / max(len(compared), 1)
+    searches = 2 * len(compared) if len(compared) > 1 else 1
+    own = alpha / searches
     positions = [noise.positions(places) for places in compared]
     found = [(places, position_steps(each, own)) for places, each in zip(compared, positions, strict=True)]
-    steps = [_placed(step, places, len(compared), scale) for places, steps in found for step in steps.steps]
+    steps = [_placed(step, places, searches, scale) for places, steps in found for step in steps.steps]
+    if len(compared) > 1 and not steps:
+        together = np.sort(np.concatenate(compared))
+        found = [(together, _together(noise, together, 0.5 * alpha))]
+        steps = [_placed(step, together, 2, scale) for step in found[0][1].steps]
     slope = next((one.slope for _, one in sorted(found, key=lambda one: -len(one[0])) if one.slope), 0.0)
     slope *= middle if scale.logarithmic else 1.0
     strata = series.machines * len(series)
@@ -103,6 +111,29 @@ def short_levels(series: Series, alpha: float) -> Levels:
     )
 
 
+def _together(noise: _Noise, places: Index, alpha: float) -> PositionSteps:
+    """The steps of several machines together, levels of machines and steps estimated in turn."""
+    found = PositionSteps((), 0.0, np.zeros(len(places), dtype=np.intp))
+    for _ in range(_TURNS):
+        aligned = noise.positions(places, noise.machines, _offsets(noise, places, found.strata))
+        before, found = found, position_steps(aligned, alpha)
+        if [step.index for step in before.steps] == [step.index for step in found.steps]:
+            break
+    return found
+
+
+def _offsets(noise: _Noise, places: Index, strata: Index) -> FloatArray:
+    """How far each value's machine is above their mean, by weighted least squares with a level between steps."""
+    machines, errors = noise.series.machines[places], noise.positions(places, noise.machines).errors
+    columns = np.column_stack([np.eye(int(machines.max()) + 1)[machines], np.eye(int(strata.max()) + 1)[strata]])
+    scaled = 1.0 / np.maximum(errors / (float(np.max(errors)) or 1.0), _LEAST_ERROR)
+    levels = np.linalg.lstsq(columns * scaled[:, None], noise.values[places] * scaled, rcond=None)[0]
+    own = levels[: int(machines.max()) + 1]
+    return np.asarray((own - own[np.unique(machines)].mean())[machines])
+
+
+_TURNS = 5
+_LEAST_ERROR = 1e-6
 _MOST = 1e3
 _INDEPENDENT = "the noise of a position says nothing of the next one's: fewer than 30 positions cannot show it"
 _FEW = "positions vary by nothing but their runs: too few of them to estimate how sessions, layouts or days vary"
@@ -126,7 +157,11 @@ class _Noise:
     @property
     def compared(self) -> list[Index]:
         """Of the machines whose positions can be compared."""
-        return [own for own in self.machines if len(own) > 1 and (self.series.freedom or self._between(own))]
+        return [
+            own
+            for own in self.machines
+            if len(own) > 1 and (self.series.freedom or self._between([own], self.machines))
+        ]
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -134,14 +169,14 @@ class _Noise:
         apart = (f"nothing of the positions of machines with too few of them: {alone}",) if alone else ()
         if self._independent:
             return apart
-        few = self.series.freedom and any(self._between(own) is None for own in self.compared)
+        few = self.series.freedom and any(self._between([own], self.machines) is None for own in self.compared)
         return (_FEW if few else _INDEPENDENT, *apart)
 
-    def positions(self, own: Index) -> Positions:
-        """Those of one machine."""
-        values, by_runs, freedom = self.values[own], self.by_runs[own], self.series.freedom
+    def positions(self, own: Index, machines: Sequence[Index] = (), offsets: FloatArray | float = 0.0) -> Positions:
+        """Those of one machine, or of several less their ``offsets``, of which all tell what positions vary by."""
+        values, by_runs, freedom = self.values[own] - offsets, self.by_runs[own], self.series.freedom
         confirmed = np.asarray(self.series.runs[own] > 1, dtype=np.bool_)
-        spread = None if self._independent else self._between(own)
+        spread = None if self._independent else self._between(*([machines] if machines else ([own], self.machines)))
         if spread is None:
             return Positions(values, by_runs, freedom, confirmed)
         between, differences = spread
@@ -155,11 +190,11 @@ class _Noise:
     def _independent(self) -> bool:
         return self.series.dependence is Dependence.INDEPENDENT and self.series.freedom > 0
 
-    def _between(self, own: Index) -> tuple[float, int] | None:
-        """By how many successive differences of this machine, or else of all; None of too few."""
+    def _between(self, *sources: Sequence[Index]) -> tuple[float, int] | None:
+        """By how many successive differences of the machines of the first source that has enough; None of too few."""
         runs_vary = not self.series.freedom or bool(self.by_runs.any())
         tick = resolution(self.values) if runs_vary else 0.0
-        for machines in ([own], self.machines):
+        for machines in sources:
             differences = sum(len(each) - 1 for each in machines)
             if differences >= FEWEST_DIFFERENCES:
                 return spread_between([self.values[each] for each in machines], tick), differences
