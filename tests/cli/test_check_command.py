@@ -361,3 +361,48 @@ def test_the_table_of_checks_is_read_with_its_places(
     done = hati_here("check", "HEAD")
     assert done.status == 2
     assert f"hati.toml:{message}" in done.err, done.err
+
+
+TEMPLATED = """
+[[benchmark]]
+name = "main"
+command = ["python3", "-S", "serve.py", "{file:server.conf}", "{repetition}"]
+
+[[benchmark.file]]
+path = "server.conf"
+template = "server.conf.j2"
+
+[[benchmark.metric]]
+name = "latency"
+unit = "s"
+"""
+SERVE = """import json, random, sys
+value = float(open(sys.argv[1]).read()) * random.Random(sys.argv[2]).gauss(1, 0.005)
+print(json.dumps({"metric": "latency", "value": value}))
+"""
+
+
+def test_each_revision_has_its_own_templates(tmp_path: Path, hati_here: Hati) -> None:
+    (tmp_path / "hati.toml").write_text(TEMPLATED)
+    (tmp_path / "serve.py").write_text(SERVE)
+    git(tmp_path, "init", "--quiet")
+    for cost in ("0.02", "0.03"):
+        (tmp_path / "server.conf.j2").write_text(f"{cost}\n")
+        git(tmp_path, "add", "hati.toml", "serve.py", "server.conf.j2")
+        git(tmp_path, "-c", "user.name=me", "-c", "user.email=me@here", "commit", "--quiet", "--message", cost)
+    done = hati_here("check", "HEAD", "--reference", "HEAD~1", "--format", "json")
+    assert (done.status, done.json["verdict"]) == (1, "slower"), done.err
+    back = hati_here("check", "HEAD~1", "--reference", "HEAD", "--format", "json")
+    assert (back.status, back.json["verdict"]) == (0, "faster"), back.err
+
+
+def test_a_revision_before_a_template_has_todays(tmp_path: Path, hati_here: Hati) -> None:
+    (tmp_path / "hati.toml").write_text(TEMPLATED)
+    (tmp_path / "serve.py").write_text(SERVE)
+    git(tmp_path, "init", "--quiet")
+    for names in (("hati.toml", "serve.py"), ("server.conf.j2",)):
+        (tmp_path / "server.conf.j2").write_text("0.02\n")
+        git(tmp_path, "add", *names)
+        git(tmp_path, "-c", "user.name=me", "-c", "user.email=me@here", "commit", "--quiet", "--message", names[0])
+    done = hati_here("check", "HEAD", "--reference", "HEAD~1", "--format", "json")
+    assert (done.status, done.json["verdict"]) == (0, "same"), done.err

@@ -51,11 +51,15 @@ class Binding:
 
 @dataclass(frozen=True)
 class ConfigurationFile:
-    """A file made with Jinja2 for every run: ``template`` is its source text, ``source`` where that is from."""
+    """A file made with Jinja2 for every run: ``template`` is its source text, ``source`` where that is from.
+
+    ``inside`` is the template's path in the project, whose revisions have templates of their own; empty: they have not.
+    """
 
     path: str
     template: str
     source: str
+    inside: str = ""
 
     @property
     def identity(self) -> str:

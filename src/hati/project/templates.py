@@ -51,7 +51,9 @@ def _file(path: str, value: Value, root: Path, options: Collection[str]) -> Conf
             f"template {source}: {error.message}", fix="templates are looked for beside hati.toml"
         ) from None
     _check_syntax(Source(str(source), template), options)
-    return ConfigurationFile(path, template, str(source))
+    inside = PurePosixPath(value.line())
+    own = "" if inside.is_absolute() or ".." in inside.parts else str(inside)
+    return ConfigurationFile(path, template, str(source), own)
 
 
 def _check_syntax(source: Source, options: Collection[str]) -> None:

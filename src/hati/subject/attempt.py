@@ -109,10 +109,11 @@ class Deployment:
             if self.user is not None:
                 give(self.user, self.work, self.work)
         for file in recipe.benchmark.files:
-            from hati.subject.files import render, write  # with Jinja2, which most benchmarks can do without
+            # Jinja2 is slow to load, and most benchmarks can do without.
+            from hati.subject.files import of_revision, render, write
 
             path = Path(recipe.values[f"file:{file.path}"])
-            write(path, render(file, recipe.variables))
+            write(path, render(of_revision(file, recipe.tree), recipe.variables))
             if self.user is not None and self.work is not None:
                 give(self.user, path, self.work)
 

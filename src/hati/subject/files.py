@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
@@ -53,6 +54,14 @@ def render(file: ConfigurationFile, variables: Mapping[str, object]) -> str:
         ) from None
     except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"template: {error}", place=Place(file.source, _line(error.__traceback__))) from None
+
+
+def of_revision(file: ConfigurationFile, tree: Path) -> ConfigurationFile:
+    """The file by the template that a revision has in its tree; today's where it has none."""
+    source = tree / file.inside
+    if not file.inside or not source.is_file():
+        return file
+    return replace(file, template=source.read_text(encoding="utf-8"), source=str(source))
 
 
 def write(path: Path, text: str) -> None:

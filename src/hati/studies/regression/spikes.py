@@ -15,6 +15,8 @@ from hati.studies.regression.series import Series
 
 _PART = 0.2
 _APART = 2.0
+_MOST_FREEDOM = 5.0
+"""Positions of sessions, layouts or days often have heavier tails than normal ones."""
 _MAD = 1.4826  # of a normal distribution: its standard deviation by the median of absolute deviations
 
 
@@ -22,9 +24,9 @@ def confirmed_spikes(series: Series, found: Levels, alpha: float) -> Index:
     """The number of the spike of each position, counted from 1, shape (n,); 0 where there is none.
 
     A position is on a spike where its distance from its level is significant at a fifth of alpha, corrected for all
-    positions, by Student's t of the positions' robust standard deviation; and where spikes are twice as far off as
-    anything else is: positions with heavy tails have none. Neighbours on the same side of their levels are one spike.
-    More than two of them recur, and are outliers.
+    positions, by Student's t of the positions' robust standard deviation with at most five degrees of freedom, as
+    positions have heavy tails; and where spikes are twice as far off as anything else is. Neighbours on the same side
+    of their levels are one spike. More than two of them recur, and are outliers.
     """
     none = np.zeros(len(series), dtype=np.intp)
     if not series.freedom or len(series) < 3:
@@ -69,4 +71,4 @@ def _deviation(series: Series, found: Levels) -> float:
 
 def _chances(distances: FloatArray) -> FloatArray:
     size = len(distances)
-    return size * t_two_sided(distances, spread_freedom(size - 1))
+    return size * t_two_sided(distances, min(spread_freedom(size - 1), _MOST_FREEDOM))
