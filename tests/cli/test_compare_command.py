@@ -358,3 +358,33 @@ def test_sides_that_were_measured_in_two_sessions_are_named(
     assert done.status == 0, done.err
     assert apart in done.err
     assert ("started before those of the other" in done.err) is bool(apart)
+
+
+def measured_on(file: Path, **machines: float) -> None:
+    """A sample of each machine, its runs a few per cent apart."""
+    samples = [
+        {
+            "benchmark": "b",
+            "metric": "time",
+            "unit": "s",
+            "machine": machine,
+            "runs": [{"observations": [level * wobble]} for wobble in (1.0, 1.01, 0.99, 1.005)],
+        }
+        for machine, level in machines.items()
+    ]
+    file.write_text(json.dumps({"format": "hati-samples-1", "samples": samples}))
+
+
+def test_sides_of_different_machines_are_named(hati: Hati, tmp_path: Path) -> None:
+    measured_on(tmp_path / "a.json", fast=1.0)
+    measured_on(tmp_path / "b.json", slow=1.3)
+    done = hati("compare", "a.json", "b.json", "--fail-on", "none")
+    assert "measured on different machines (fast before, slow after)" in done.err
+    assert "different machines" not in hati("compare", "a.json", "a.json", "--fail-on", "none").err
+
+
+def test_what_one_machine_alone_measured_is_named(hati: Hati, tmp_path: Path) -> None:
+    measured_on(tmp_path / "a.json", fast=1.0, slow=1.3)
+    measured_on(tmp_path / "b.json", slow=1.3)
+    done = hati("compare", "a.json", "b.json", "--fail-on", "none")
+    assert done.err.splitlines() == ["only in a.json: b time on fast"]

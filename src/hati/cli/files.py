@@ -66,6 +66,7 @@ def compare_files(
         across,
         compare,
         interference_warnings,
+        machine_warnings,
         pairs,
         session_warnings,
         steady_pair,
@@ -81,7 +82,7 @@ def compare_files(
     found = [each.pair for each in steady]
     history = (sample for path in options.history or () for sample in read_samples(path).samples)
     earlier = [without_warm_up(sample)[0] for sample in history]
-    cautions = (*session_warnings(found), *interference_warnings(found))
+    cautions = (*machine_warnings(found), *session_warnings(found), *interference_warnings(found))
     comparisons = with_warm_up(compare(found, question, cautions, earlier), steady)
     if options.interval is IntervalChoice.BOOTSTRAP:
         from hati.studies.comparison import with_bootstrap_intervals

@@ -45,7 +45,7 @@ from hati.studies.comparison.interference import interference_warnings
 from hati.studies.comparison.matching import Pair, Unmatched, across, earlier_samples, pairs
 from hati.studies.comparison.median_tests import with_median_tests
 from hati.studies.comparison.question import ALPHA, MARGIN, Question
-from hati.studies.comparison.sessions import session_warnings
+from hati.studies.comparison.sessions import machine_warnings, session_warnings
 from hati.studies.comparison.statistic import (
     AUTO,
     MEAN,
@@ -105,6 +105,7 @@ __all__ = [
     "decide",
     "earlier_samples",
     "interference_warnings",
+    "machine_warnings",
     "pairs",
     "parse_statistic",
     "ratio_of",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hati.core import InputError, Sample
@@ -51,10 +51,17 @@ def pairs(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[tuple[Pair
                 f" {pair.after.metric.better.value} after",
                 fix="compare samples that agree which is better",
             )
-    return tuple(found), Unmatched(
-        tuple(_name(first[key][0]) for key in first if key not in second),
-        tuple(_name(second[key][0]) for key in second if key not in first),
-    )
+    return tuple(found), Unmatched(tuple(_alone(first, second)), tuple(_alone(second, first)))
+
+
+def _alone(own: dict[_Key, list[Sample]], other: dict[_Key, list[Sample]]) -> Iterator[str]:
+    """The names of what the other side has no samples of, or none of the same machine where it has several."""
+    for key, samples in own.items():
+        if key not in other:
+            yield _name(samples[0])
+        elif len(samples) > 1 or len(other[key]) > 1:
+            machines = {sample.machine for sample in other[key]}
+            yield from (f"{_name(one)} on {one.machine}" for one in samples if one.machine not in machines)
 
 
 def across(found: Sequence[Pair]) -> tuple[str, ...]:

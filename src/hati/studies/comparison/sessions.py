@@ -1,4 +1,4 @@
-"""What is said of samples that were not measured at the same time."""
+"""What is said of samples that were not measured at the same time, or on the same machine."""
 
 from __future__ import annotations
 
@@ -23,6 +23,19 @@ def session_warnings(found: Sequence[Pair]) -> tuple[str, ...]:
         f"in {of} all runs of one side started before those of the other ({name}: {_text(longest)} apart): how much"
         " the machine differs between sessions is not known, and counts as a change; `hati check` and `hati compare`"
         " of two benchmarks interleave the runs of both sides",
+    )
+
+
+def machine_warnings(found: Sequence[Pair]) -> tuple[str, ...]:
+    """A sentence where the machines of both sides are known and are not the same: for how many pairs, and which."""
+    machines = [(pair.before.machine, pair.after.machine) for pair in found]
+    apart = [(first, second) for first, second in machines if first and second and first != second]
+    if not apart:
+        return ()
+    of = "the comparison" if len(found) == 1 else f"{len(apart):,} of {len(found):,} comparisons"
+    return (
+        f"in {of} the sides were measured on different machines ({apart[0][0]} before, {apart[0][1]} after): what the"
+        " machines differ by counts as a change; measure both on one machine to compare revisions",
     )
 
 
