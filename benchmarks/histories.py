@@ -19,7 +19,7 @@ from scipy import stats
 from benchmarks.markdown import table
 from hati.core import FloatArray, Metric
 from hati.stats import Dependence
-from hati.studies.regression import HistoryConclusion, Series, histories, run_errors
+from hati.studies.regression import Direction, HistoryConclusion, Series, histories, run_errors
 
 REPLICATES = 400
 SIZE = 200
@@ -34,7 +34,8 @@ Draw = Callable[[np.random.Generator], FloatArray]
 class World:
     """Runs of positions, the places of true changes, and the goal: a ceiling of alarms, or a floor of what is found.
 
-    ``machines`` has the machine of each position, empty where there is one; runs that are nan were not made.
+    ``machines`` has the machine of each position, empty where there is one; runs that are nan were not made. What is
+    ``gradual`` is found where steps or a trend show it.
     """
 
     name: str
@@ -43,6 +44,12 @@ class World:
     goal: float | None = None
     machines: tuple[int, ...] = ()
     dependence: Dependence = Dependence.ESTIMATED
+    gradual: bool = False
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is something to find."""
+        return bool(self.places) or self.gradual
 
 
 def white(rng: np.random.Generator) -> FloatArray:
@@ -112,6 +119,16 @@ def rounded(size: int, runs: int, noise: float, rng: np.random.Generator) -> Flo
     return np.asarray(np.round(rng.random() + noise * rng.normal(size=(size, runs))))
 
 
+def heavy_tailed(size: int, rng: np.random.Generator) -> FloatArray:
+    """Three runs at 1 % about positions of Student's t with three degrees of freedom."""
+    return runs_of(3.0 * rng.standard_t(3, size=size), 3, 1.0, 0.0, rng)
+
+
+def gradual(size: int, step: float, length: int) -> FloatArray:
+    """Levels that rise by that step after every ``length`` positions."""
+    return np.asarray(step * (np.arange(size) // length))
+
+
 def unequal(levels: FloatArray, between: float, rng: np.random.Generator) -> FloatArray:
     """One to eight runs of a position at 1 %."""
     runs = runs_of(levels, 8, 1.0, between, rng)
@@ -132,6 +149,7 @@ def beside(size: int, place: int, spike: int) -> FloatArray:
     return levels
 
 
+OF_THREE = tuple(place % 3 for place in range(20))
 IN_TURNS = tuple(place % 2 for place in range(20))
 ONE_ELSEWHERE = tuple(int(place == 8) for place in range(10))
 SLOWER = 30.0
@@ -188,6 +206,15 @@ QUIET = (
         )
         for size, probability, text in ((10, 0.0, "normal"), (20, 0.02, "one run in 50 at 50 %"))
     ),
+    *(
+        World(
+            f"{size} positions x 3 runs at 1 %, positions t3 of 3 %",
+            partial(heavy_tailed, size),
+            goal=0.1,
+        )
+        for size in (20, 35, 50)
+    ),
+    World("40 positions x 6 runs at 1 %, positions 3 %", partial(runs_of, np.zeros(40), 6, 1.0, 3.0), goal=0.05),
     World("20 positions x 1 to 8 runs at 1 %", lambda rng: unequal(np.zeros(20), 0.0, rng), goal=0.05),
     World("20 positions x 1 to 8 runs, positions 1 %", lambda rng: unequal(np.zeros(20), 1.0, rng), goal=0.05),
     World("5 positions x 6 runs at 1 %", lambda rng: runs_of(np.zeros(5), 6, 1.0, 0.0, rng), goal=0.05),
@@ -237,6 +264,37 @@ CHANGED = (
         IN_TURNS,
     ),
     World("10 % at 10 of 20 x 1 to 8 at 1 %", lambda rng: unequal(at(20, 10, 10.0), 0.0, rng), (10,), 0.9),
+    *(
+        World(
+            f"50 % at {size // 2} of {size} x 6 runs at 1 %",
+            partial(runs_of, at(size, size // 2, 50.0), 6, 1.0, 0.0),
+            (size // 2,),
+            0.98,
+        )
+        for size in (30, 40, 60)
+    ),
+    *(
+        World(f"3 % at 5 of {size} x 6 runs at 1 %", partial(runs_of, at(size, 5, 3.0), 6, 1.0, 0.0), (5,), 0.9)
+        for size in (29, 30, 45, 60)
+    ),
+    World(
+        "3 % at 10 of 20 x 3, three machines in turns",
+        lambda rng: runs_of(at(20, 10, 3.0) + SLOWER * np.array(OF_THREE), 3, 1.0, 0.0, rng),
+        (10,),
+        0.9,
+        OF_THREE,
+    ),
+    *(
+        World(
+            f"{step:g} % more every {text}, {size} x 3 runs at 1 %, interleaved",
+            partial(runs_of, gradual(size, step, length), 3, 1.0, 0.0),
+            goal=0.95,
+            dependence=Dependence.INDEPENDENT,
+            gradual=True,
+        )
+        for step, length, text in ((2.0, 1, "position"), (4.0, 2, "second position"))
+        for size in (8, 10, 12)
+    ),
     World("5 % at 1 of 2 x 6 runs at 1 %", lambda rng: runs_of(at(2, 1, 5.0), 6, 1.0, 0.0, rng), (1,), 0.98),
 )
 
@@ -266,6 +324,8 @@ def replicates(world: World, number: int = REPLICATES) -> list[HistoryConclusion
 
 def right(world: World, found: HistoryConclusion) -> bool:
     """Where nothing changed: an alarm. Else whether each change is found, within five positions of long series."""
+    if world.gradual:
+        return bool(found.change_points) or shows_trend(found)
     places = [change.index for change in found.change_points]
     if not world.places:
         return bool(places)
@@ -273,20 +333,24 @@ def right(world: World, found: HistoryConclusion) -> bool:
     return all(any(abs(place - wanted) <= reach for place in places) for wanted in world.places)
 
 
+def shows_trend(found: HistoryConclusion) -> bool:
+    return found.trend is not None and found.trend.direction is not Direction.NOT_SHOWN
+
+
 def within(world: World, hits: int, number: int) -> bool:
     """Whether what was counted is within the goal."""
     if world.goal is None:
         return True
-    return hits >= world.goal * number if world.places else hits <= world.goal * number
+    return hits >= world.goal * number if world.changes else hits <= world.goal * number
 
 
 def refuted(world: World, hits: int, number: int) -> bool:
     """Whether what was counted is beyond 99 % of binomial variables with the goal's probability."""
     if world.goal is None:
         return False
-    level = 0.01 if world.places else 0.99
+    level = 0.01 if world.changes else 0.99
     bound = float(stats.binom.ppf(level, number, world.goal))
-    return hits < bound if world.places else hits > bound
+    return hits < bound if world.changes else hits > bound
 
 
 def verdict(world: World, hits: int, number: int) -> str:
@@ -302,8 +366,8 @@ def rows(worlds: tuple[World, ...], number: int, met: list[bool]) -> Iterator[tu
         met.append(not refuted(world, hits, number))
         more = np.mean([max(len(one.change_points) - len(world.places), 0) for one in found])
         drifts = np.mean(["drifts more" in " ".join(one.warnings) for one in found])
-        trends = np.mean([one.trend is not None and one.trend.direction.value != "not shown" for one in found])
-        sign = ">=" if world.places else "<="
+        trends = np.mean([shows_trend(one) for one in found])
+        sign = ">=" if world.changes else "<="
         goal = "" if world.goal is None else f"{sign} {world.goal:.0%}: {verdict(world, hits, number)}"
         yield world.name, f"{hits / number:.1%}", goal, f"{more:.2f}", f"{drifts:.1%}", f"{trends:.1%}"
 

@@ -219,13 +219,33 @@ def test_a_short_series_states_what_it_assumes(tmp_path: Path, hati: Hati) -> No
     assert hati("history", "runs.csv", "--format", "json").json["assumptions"] == []
 
 
-def test_a_trend_that_no_order_statistic_bounds_is_unbounded(tmp_path: Path, hati: Hati) -> None:
+def test_the_trend_of_few_positions_is_bounded_by_their_errors(tmp_path: Path, hati: Hati) -> None:
     values = 100.0 + np.random.default_rng(4).normal(size=(10, 3))
     values[:3] += 50.0
     values[6:] -= 30.0
     tabulated(tmp_path, values)
-    assert hati("history", "runs.csv", "--format", "json").json["trend"]["interval"] == [None, None]
-    assert "too few values for bounds" in " ".join(hati("history", "runs.csv").out.split())
+    low, high = hati("history", "runs.csv", "--format", "json").json["trend"]["interval"]
+    assert -5.0 < low < 0.0 < high < 5.0
+
+
+def test_a_gradual_change_over_few_revisions_is_a_trend(tmp_path: Path, hati: Hati) -> None:
+    rng = np.random.default_rng(1)
+    values = 100.0 + 2.0 * np.arange(10)[:, None] + rng.normal(size=(10, 3))
+    tabulated(tmp_path, values, np.asarray(rng.permutation(30).reshape(3, 10).T, dtype=np.intp))
+    found = hati("history", "runs.csv", "--format", "json").json
+    assert (found["change_points"], found["trend"]["verdict"]) == ([], "slower")
+    low, high = found["trend"]["interval"]
+    assert low < 2.0 < high
+
+
+def test_one_position_more_hides_no_step(tmp_path: Path, hati: Hati) -> None:
+    """A clean step of 50 %, of fewer than 30 positions, and of more."""
+    rng = np.random.default_rng(6)
+    for size in (29, 30, 35, 60):
+        values = (100.0 + rng.normal(size=(size, 6))) * np.where(np.arange(size) >= 15, 1.5, 1.0)[:, None]
+        tabulated(tmp_path, values)
+        assert places(hati) == [15]
+        assert hati("history", "runs.csv", "--format", "json").json["detectable"] is not None
 
 
 def test_levels_that_recur_are_a_property_and_no_change(tmp_path: Path, hati: Hati) -> None:

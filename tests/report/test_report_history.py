@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from hati.core import Metric
@@ -45,12 +46,18 @@ def test_what_was_found_is_told_in_tidy_units() -> None:
     assert history_answer(FOUND) == "Slower by 5.0 % at v12."
     facts = dict(history_facts(FOUND))
     assert facts["positions"] == "40, from v0 to v39; 80 runs, 2 machines"
-    assert facts["trend"] == "creeping slower: +2.0 % over 39 positions since v0 (+1.0 % to +2.9 %, p = 0.002)"
+    assert facts["trend"] == "gradually slower: +2.0 % over 39 positions since v0 (+1.0 % to +2.9 %, p = 0.002)"
     assert facts["detectable"] == "a step of 600 µs (3.0 %) in the middle is found with 80 % power"
     assert facts["outliers"].endswith("v7 and 2 more")
     table = history_table(FOUND)
     assert [column.heading for column in table.columns][2:4] == ["before (ms)", "after (ms)"]
     assert table.notes == ("Look at *this*.",)
+
+
+def test_a_trend_without_bounds_says_so() -> None:
+    assert FOUND.trend is not None
+    open_ = replace(FOUND, trend=replace(FOUND.trend, interval=(-math.inf, math.inf)))
+    assert "(too few values for bounds, p = " in dict(history_facts(open_))["trend"]
 
 
 def test_what_is_not_known_is_said() -> None:

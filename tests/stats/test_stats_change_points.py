@@ -21,6 +21,7 @@ from hati.stats import (
     normal_scores,
     place_interval,
     strongest_change,
+    weighted_creep,
 )
 from hati.stats.change_place import change_place
 from hati.stats.change_table import PROBABILITIES, SPLITS, STRETCHES
@@ -241,6 +242,28 @@ def test_a_step_is_no_drift_within_its_levels() -> None:
 def test_too_few_values_have_no_drift() -> None:
     assert creep(np.arange(7.0), alone(7), 0.0) is None
     assert creep(np.arange(12.0), np.arange(12), 0.0) is None
+
+
+def test_a_trend_that_no_order_statistic_bounds_is_unbounded() -> None:
+    found = creep(np.random.default_rng(4).normal(size=12), np.repeat(np.arange(4), 3), 0.0)
+    assert found is not None
+    assert found.interval == (-np.inf, np.inf)
+
+
+def test_a_weighted_trend_is_that_of_least_squares() -> None:
+    """Beside numpy.polyfit with weights, of one group; of two groups each has a level of its own."""
+    rng = np.random.default_rng(2)
+    errors = rng.uniform(0.5, 2.0, 20)
+    values = 3.0 + 0.4 * np.arange(20) + errors * rng.normal(size=20)
+    found = weighted_creep(values, alone(20), errors, 50.0)
+    assert found is not None
+    slope, covariance = np.polyfit(np.arange(20), values, 1, w=1.0 / errors, cov="unscaled")
+    assert found.slope == pytest.approx(slope[0])
+    assert found.interval[1] - found.slope == pytest.approx(2.0086 * np.sqrt(covariance[0, 0]), rel=1e-4)
+    apart = weighted_creep(values + 100.0 * (np.arange(20) >= 9), (np.arange(20) >= 9).astype(int), errors, 50.0)
+    assert apart is not None
+    assert apart.interval[0] < 0.4 < apart.interval[1]
+    assert weighted_creep(values[:7], alone(7), errors[:7], 50.0) is None
 
 
 def test_the_table_is_of_distributions() -> None:

@@ -52,7 +52,7 @@ def test_what_was_not_found_is_said_with_what_could_have_been() -> None:
     assert found.detectable.relative == pytest.approx(found.detectable.step / 100.0, rel=0.02)
 
 
-def test_creeping_is_a_trend_and_not_many_steps() -> None:
+def test_a_drift_is_a_trend_and_not_many_steps() -> None:
     found = history(series(noise(3) + 0.05 * TIMES))
     assert found.change_points == ()
     assert found.trend is not None

@@ -25,6 +25,7 @@ from hati.core import (
     RevisionKind,
     Task,
 )
+from hati.report import skipped_text
 from hati.stats import Dependence
 from hati.studies.comparison import (
     AUTO,
@@ -88,9 +89,18 @@ def test_steps_show_at_their_revisions_and_in_their_strata() -> None:
 
 def test_revisions_that_do_not_work_are_passed_over() -> None:
     found = made(replay(), lambda place, own: "away" if place == 4 else 1.0)
-    assert [(revision.id, why) for revision, why in found.skipped] == [("r04", "away")]
+    assert [(one.revision.id, one.why, one.configuration) for one in found.skipped] == [("r04", "away", None)]
     assert found.failed == 2 * len(CELLS)  # at least three, in whole repetitions
     assert all("r04" not in series.positions and len(series) == len(LINE) - 1 for series in found.series)
+
+
+def test_a_configuration_that_does_not_work_at_a_revision_is_named() -> None:
+    found = made(replay(), lambda place, own: "away" if place == 4 and own["a"] else 1.0)
+    named = [(one.revision.id, one.benchmark, one.configuration, one.why) for one in found.skipped]
+    assert named == [("r04", "main", Configuration({"a": True}), "away")]
+    assert skipped_text(found.skipped[0]).startswith("main a=true could not be measured at r04")
+    missing = {str(series.stratum): "r04" not in series.positions for series in found.series}
+    assert missing == {"": True, "a=false": False, "a=true": True}
 
 
 def test_a_replay_of_which_nothing_works_says_why() -> None:

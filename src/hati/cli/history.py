@@ -42,7 +42,7 @@ _Alpha = Annotated[
 ]
 _Baseline = Annotated[
     str | None,
-    typer.Option("--baseline", metavar="POSITION", help="Tell what creeps since there [default: the first position]."),
+    typer.Option("--baseline", metavar="POSITION", help="Report the trend since there [default: the first position]."),
 ]
 _Revisions = Annotated[
     str | None, typer.Option("--revisions", metavar="FIRST..LAST", help="Measure these revisions now.")
@@ -88,7 +88,7 @@ def history(
     output: Output = STDOUT,
     chosen: FormatOption = Format.TEXT,
 ) -> None:
-    """Find where a series changed its level, by how much, and whether it creeps."""
+    """Find where a series changed its level, by how much, and whether it drifts."""
     level = parse_share(alpha)
     if not level:
         raise InputError("--alpha 0 finds nothing", fix="give the probability of a false change point, such as 5%")

@@ -76,6 +76,7 @@ def replay_now(
         InputError: where there are no such revisions, or too few.
         MeasurementError: where too few could be measured.
     """
+    from hati.report import skipped_text
     from hati.studies.comparison import parse_statistic
     from hati.studies.regression import histories
     from hati.wiring import ReplayRequest, narrowed_workplace, prepare_replay, rehearse_replay, replay, workplace
@@ -105,8 +106,8 @@ def replay_now(
     if not series:
         known = sorted({one.metric.name for one in found.series})
         raise InputError(f"there is no metric {metric!r}", fix=suggestion(str(metric), known))
-    for revision, why in found.skipped:
-        say(f"warning: {revision} could not be measured: {why.splitlines()[0]}")
+    for skipped in found.skipped:
+        say(f"warning: {skipped_text(skipped)}")
     _write(found, histories(series, alpha, baseline), chosen, output)
 
 

@@ -120,6 +120,7 @@ from .relation_figures import SideFigure as SideFigure
 from .relation_figures import relation_figure as relation_figure
 from .replay import affected_tables as affected_tables
 from .replay import replay_json as replay_json
+from .replay import skipped_text as skipped_text
 from .replay import spread_tables as spread_tables
 from .runs import disturbed_runs as disturbed_runs
 from .runs import run_table as run_table

@@ -36,7 +36,7 @@ def history_table(concluded: HistoryConclusion) -> Table:
 
 
 def history_facts(concluded: HistoryConclusion) -> tuple[tuple[str, str], ...]:
-    """What was looked at, what creeps, and what could have been found, each under a name."""
+    """What was looked at, the trend, and what could have been found, each under a name."""
     span = f"{concluded.positions:,}, from {concluded.first} to {concluded.last}"
     machines = f", {concluded.machines} machines" if concluded.machines > 1 else ""
     return (
@@ -178,7 +178,7 @@ def _trend_text(trend: Trend | None, unit: str) -> str:
     bounds = " to ".join(_bound(bound, None if trend.relative_interval else unit) for bound in (low, high))
     if math.isinf(low) and math.isinf(high):
         bounds = "too few values for bounds"
-    verdict = "no creeping is shown" if trend.direction is Direction.NOT_SHOWN else f"creeping {trend.direction}"
+    verdict = "no drift is shown" if trend.direction is Direction.NOT_SHOWN else f"gradually {trend.direction}"
     return (
         f"{verdict}: {change_text} over {trend.positions:,} positions since {trend.baseline} "
         f"({bounds}, p = {_p(trend.p_value)})"

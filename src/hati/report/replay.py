@@ -11,7 +11,7 @@ from hati.report.plain import Plain
 from hati.report.quantities import general, tidy
 from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.regression import HistoryConclusion
-from hati.studies.replay import Affected, Replayed, RevisionSpread, affected_strata
+from hati.studies.replay import Affected, Replayed, RevisionSpread, Skipped, affected_strata
 
 
 def replay_json(found: Replayed, concluded: Sequence[HistoryConclusion]) -> Plain:
@@ -28,7 +28,7 @@ def replay_json(found: Replayed, concluded: Sequence[HistoryConclusion]) -> Plai
             }
             for (benchmark, metric), spreads in found.spreads.items()
         ],
-        "skipped": [{"revision": revision_json(revision), "why": why} for revision, why in found.skipped],
+        "skipped": [_skipped_json(one) for one in found.skipped],
         "left": found.left,
         "runs": found.runs,
         "failed": found.failed,
@@ -36,6 +36,25 @@ def replay_json(found: Replayed, concluded: Sequence[HistoryConclusion]) -> Plai
         "study": found.study,
         "coverage": coverage_json(found.coverage),
     }
+
+
+def _skipped_json(found: Skipped) -> Plain:
+    configuration: Plain = None if found.configuration is None else dict(found.configuration)
+    return {
+        "revision": revision_json(found.revision),
+        "benchmark": found.benchmark or None,
+        "configuration": configuration,
+        "why": found.why,
+    }
+
+
+def skipped_text(found: Skipped) -> str:
+    """What could not be measured, and the first line of why."""
+    why = found.why.splitlines()[0] if found.why else "no reason is known"
+    if found.configuration is None:
+        return f"{found.revision} could not be measured: {why}"
+    what = f"{found.benchmark} {found.configuration or 'default'}"
+    return f"{what} could not be measured at {found.revision}, which series of several configurations leave out: {why}"
 
 
 def _affected_json(found: Affected) -> Plain:

@@ -1,4 +1,4 @@
-"""Regressions: where the history of a metric changed, by how much, and whether it creeps.
+"""Regressions: where the history of a metric changed, by how much, and whether it drifts.
 
 A ``Series`` goes in, a ``HistoryConclusion`` comes out; ``histories`` corrects for the many series of a file.
 """

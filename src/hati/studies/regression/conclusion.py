@@ -58,7 +58,7 @@ class LevelChange:
 
 @dataclass(frozen=True)
 class Trend:
-    """What creeps between the changes of level, from the baseline to the end.
+    """The drift between the changes of level, from the baseline to the end.
 
     ``slope`` is in the metric's unit for one position, ``change`` that times the positions since the baseline, whose
     level is ``level``; the intervals are of 95 %.
@@ -114,7 +114,7 @@ class Recurring:
 
 @dataclass(frozen=True)
 class HistoryConclusion:
-    """Where one series changed, and whether it creeps. ``alpha`` is the level that this series was tested at.
+    """Where one series changed, and whether it drifts. ``alpha`` is the level that this series was tested at.
 
     ``assumptions`` says what the series is too short to estimate; ``recurring`` has levels that are no change;
     ``stratum`` has the options' settings that the series is of, empty where it is of all; ``benchmark`` and

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hati.core import Metric, Revision
+from hati.core import Configuration, Metric, Revision
 from hati.knowledge import Coverage
 from hati.studies.regression import Series
 
@@ -22,17 +22,28 @@ class RevisionSpread:
 
 
 @dataclass(frozen=True)
+class Skipped:
+    """A revision that could not be measured, or one configuration of a benchmark at it, and ``why``."""
+
+    revision: Revision
+    why: str
+    benchmark: str = ""
+    configuration: Configuration | None = None
+
+
+@dataclass(frozen=True)
 class Replayed:
     """The series of every benchmark, metric and stratum; the spread at each revision; and what could not be measured.
 
-    ``spreads`` are by benchmark and metric. ``coverage`` says of each benchmark what was measured of its space.
+    ``spreads`` are by benchmark and metric. A revision of which one configuration could not be measured is in no series
+    of several configurations that have it. ``coverage`` says of each benchmark what was measured of its space.
     """
 
     study: str
     series: tuple[Series, ...]
     spreads: dict[tuple[str, str], tuple[RevisionSpread, ...]]
     metrics: dict[tuple[str, str], Metric]
-    skipped: tuple[tuple[Revision, str], ...]
+    skipped: tuple[Skipped, ...]
     left: int
     runs: int
     failed: int

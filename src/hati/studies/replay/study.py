@@ -22,7 +22,7 @@ from hati.studies.comparison import MEAN, Automatic, Statistic, StatisticChoices
 from hati.studies.failures import failure_reasons, nothing_measured
 from hati.studies.gate import Cell, Group, groups
 from hati.studies.regression import FEWEST_POSITIONS
-from hati.studies.replay.conclusion import Replayed
+from hati.studies.replay.conclusion import Replayed, Skipped
 from hati.studies.replay.measured import Measured
 from hati.studies.replay.order import Known, Order, refined, typical_noise
 
@@ -176,10 +176,18 @@ class Replay:
         }
         return frozenset(place for place, revision in enumerate(self.revisions) if revision.id in bad)
 
-    def _skipped(self, evidence: Evidence) -> Iterator[tuple[Revision, str]]:
-        for place in sorted(self._given_up(evidence)):
-            revision = self.revisions[place]
-            yield revision, next(run.detail for run in evidence.runs if run.task.revision == revision.id)
+    def _skipped(self, evidence: Evidence) -> Iterator[Skipped]:
+        """Revisions of which nothing works, and cells of which nothing works at a revision."""
+        given_up = self._given_up(evidence)
+        for place, revision in enumerate(self.revisions):
+            runs = [run for run in evidence.runs if run.task.revision == revision.id]
+            if place in given_up:
+                yield Skipped(revision, runs[0].detail)
+                continue
+            for cell in self.cells:
+                own = [run for run in runs if (run.task.benchmark, run.task.configuration.key) == cell.key]
+                if own and all(run.outcome is not Outcome.DONE for run in own):
+                    yield Skipped(revision, own[0].detail, cell.benchmark.name, cell.configuration)
 
     def _task(self, place: int, cell: Cell, number: int) -> Task:
         return Task(
