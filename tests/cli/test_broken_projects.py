@@ -102,6 +102,16 @@ CASES = [
         ("no valid configuration", "hati space check"),
         also('[space]\nconstraints = ["a == 0", "a == 1"]'),
     ),
+    *(
+        Broken(
+            f"constraints that nothing satisfies, {command[0]}",
+            2,
+            ("no valid configuration", "hati space check"),
+            also('[space]\nconstraints = ["a == 0", "a == 1"]'),
+            command=command,
+        )
+        for command in (("run", ".", "--budget", "2"), ("audit", ".", "--budget", "12"))
+    ),
     Broken(
         "too few runs for constraints",
         2,

@@ -24,6 +24,7 @@ from hati.core import (
     Task,
     generator,
 )
+from hati.report import suite_answer
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
 from hati.studies.suite import FULL, RANDOM, SuiteConclusion, SuitePlan, SuiteScale, SuiteStudy, suite_id
 from hati.testing.fakes import FakeEngine
@@ -100,6 +101,14 @@ def test_tasks_are_the_suites_configurations_in_random_order() -> None:
     assert first != list(made.suite.configurations)
     assert made.tasks == study(replace(PLAN, repetitions=2)).tasks
     assert made.tasks != study(replace(PLAN, repetitions=2), seed=2).tasks
+
+
+def test_each_stratum_is_measured_before_any_is_measured_again() -> None:
+    """A budget of as many runs as there are strata leaves none out."""
+    for seed in range(1, 21):
+        made = study(SuitePlan(("kind", "u"), (), 20, 2, 0), seed)
+        strata = [(task.configuration["kind"], task.configuration["u"]) for task in made.tasks]
+        assert len(set(strata[:5])) == len(set(strata)) == 5
 
 
 def test_a_random_sample_is_interleaved() -> None:
@@ -187,6 +196,15 @@ def test_an_unfinished_suite_and_single_runs_are_said() -> None:
     assert any("--runs 10" in sentence for sentence in found.warnings)
     assert found.mean.interval is not None
     assert any("12 of 20 runs" in sentence for sentence in concluded(study(PLAN), runs=12).warnings)
+
+
+def test_strata_without_runs_are_not_said_to_have_failed() -> None:
+    made = study(SuitePlan(("kind", "u"), (), 20, 1, 0))
+    found = made.conclude(evidence(made, runs=3))
+    [said] = [text for text in found.warnings if "have no value" in text]
+    assert said.endswith("a larger budget makes their runs")
+    assert " of the space: " in suite_answer(found)
+    assert "whole space" not in suite_answer(found)
 
 
 def test_what_cannot_be_is_refused() -> None:

@@ -117,11 +117,11 @@ def _stored(path: Path, benchmark: str | None) -> tuple[Sample, ...]:
 def _rehearse(
     path: Path, store: str | None, benchmark: str | None, budget: str, seed: int, chosen: Format, output: str
 ) -> None:
-    from hati.wiring import rehearse_measurement, workplace
+    from hati.wiring import rehearse_measurement, template_configurations, workplace
 
     Budget.parse(budget)
     place = workplace(path, store)
-    configurations = (place.project.space.default,)
+    configurations = template_configurations(place.project.space, (), say)
     found = rehearse_measurement(place, place.project.benchmark(benchmark), configurations, budget, seed)
     write_rehearsal(found, chosen, output)
 
@@ -131,12 +131,12 @@ def _measured(
 ) -> tuple[tuple[Sample, ...], Mapping[str, Entry[StatisticChoice]]]:
     """Runs of the default configuration, made now, and the statistics of metrics that other runs tell."""
     from hati.store import Selection
-    from hati.wiring import known_statistics, measure, workplace
+    from hati.wiring import known_statistics, measure, template_configurations, workplace
 
     Budget.parse(budget)
     place = workplace(path, store)
     measured = place.project.benchmark(benchmark)
-    configurations = (place.project.space.default,)
+    configurations = template_configurations(place.project.space, (), say)
     with progress(measured.name) as observe:
         found = measure(place, measured, configurations, budget, seed, fresh=fresh, announce=say, observe=observe)
     if found.failed:

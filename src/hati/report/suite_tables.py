@@ -23,10 +23,17 @@ def suite_tables(conclusion: SuiteConclusion) -> tuple[Table, ...]:
 def suite_answer(conclusion: SuiteConclusion) -> str:
     """What was found, in one or two sentences."""
     unit = conclusion.metric.unit
-    mean = f"mean {conclusion.metric.name} over the whole space: {_with_interval(conclusion.mean, unit)}"
+    mean = f"mean {conclusion.metric.name} over {_covered(conclusion)}: {_with_interval(conclusion.mean, unit)}"
     middle = next((q for q in conclusion.quantiles if q.level == 0.5), None)
     median = "" if middle is None else f"; median {quantity(middle.estimate, unit)}"
     return f"{mean}{median}.{_agreement_sentence(conclusion)}"
+
+
+def _covered(conclusion: SuiteConclusion) -> str:
+    """The part of the space whose strata have a value."""
+    known = sum(stratum.weight for stratum in conclusion.strata if stratum.estimate is not None)
+    whole = sum(stratum.weight for stratum in conclusion.strata)
+    return "the whole space" if known == whole else f"{percent(known / whole, 2)} of the space"
 
 
 def suite_facts(conclusion: SuiteConclusion) -> tuple[tuple[str, str], ...]:

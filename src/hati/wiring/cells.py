@@ -28,13 +28,14 @@ class Representatives:
 
 
 def representatives(
-    place: Workplace, benchmark: str | None, most: int = REPRESENTATIVES, now: datetime | None = None
+    place: Workplace, benchmark: str | None, most: float = math.inf, now: datetime | None = None
 ) -> Representatives:
     """The configurations that stand for the space, of one benchmark or of all.
 
-    Of each benchmark its newest screening suite, unless a later screening found other options important; else a suite
-    of at most ``most`` configurations, of the important options of its screenings; without any, the default
-    configuration and those listed in ``[check]``, each a stratum.
+    Of each benchmark its newest screening suite, unless that has more than ``most`` configurations or a later screening
+    found other options important; else a suite of the important options of its screenings, of so many configurations
+    and at most ``REPRESENTATIVES``; without any, the default configuration and those listed in ``[check]``, each a
+    stratum.
     """
     found = [_of(place, each, most, now or datetime.now(UTC)) for each in _benchmarks(place, benchmark)]
     return Representatives(
@@ -42,14 +43,14 @@ def representatives(
     )
 
 
-def affordable(place: Workplace, benchmark: str | None, budget: Budget, rounds: int) -> int:
-    """How many configurations of each benchmark a budget can run ``rounds`` times; without one all there may be."""
+def affordable(place: Workplace, benchmark: str | None, budget: Budget, rounds: int) -> float:
+    """How many configurations of each benchmark a budget can run ``rounds`` times; infinite without one."""
     benchmarks = _benchmarks(place, benchmark)
     most = budget.runs // (rounds * len(benchmarks))
     if math.isfinite(budget.seconds):
         costs = sum(known.value for each in benchmarks if (known := run_cost(place, each)))
         most = min(most, budget.seconds // (rounds * costs) if costs > 0.0 else math.inf)
-    return int(min(REPRESENTATIVES, most))
+    return most
 
 
 def questions(place: Workplace, benchmark: str | None) -> int:
@@ -67,7 +68,7 @@ def _benchmarks(place: Workplace, name: str | None) -> tuple[Benchmark, ...]:
 _Found = tuple[list[Cell], Coverage]
 
 
-def _of(place: Workplace, benchmark: Benchmark, most: int, now: datetime) -> _Found:
+def _of(place: Workplace, benchmark: Benchmark, most: float, now: datetime) -> _Found:
     """The cells of a benchmark, none of which has settings that are known not to work."""
     space, left_out = working_space(place, benchmark, now)
     cells, coverage = _known(place, space, benchmark, most, now) or _listed(place, space, benchmark)
@@ -92,14 +93,14 @@ def _size(space: Space) -> int | None:
         return None
 
 
-def _known(place: Workplace, space: Space, benchmark: Benchmark, most: int, now: datetime) -> _Found | None:
+def _known(place: Workplace, space: Space, benchmark: Benchmark, most: float, now: datetime) -> _Found | None:
     found = [one for metric in benchmark.metrics if (one := important_options(place, benchmark, metric, now))]
     known = [replace(one, value=one.value.among(space.names)) for one in found]
     measured = _measured_suite(place, space, benchmark, known, now)
-    if measured is not None:
+    if measured is not None and len(measured[0].configurations) <= most:
         suite, source = measured
     else:
-        derived = _derived_suite(space, known, most)
+        derived = _derived_suite(space, known, int(min(REPRESENTATIVES, most)))
         if derived is None:
             return None
         suite, source = derived, _sources(known) + _within(known, derived.options)

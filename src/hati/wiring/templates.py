@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hati.core import Assignment, Configuration, setting_text
+from hati.core import Assignment, Configuration, InputError, setting_text
 from hati.space import Space, Template, narrowed, parse_formula, parse_template
 from hati.space.evaluation import holds
 from hati.store import StudyRecord
@@ -50,6 +50,8 @@ def _chosen(space: Space, template: Template, asked: Assignment, announce: Annou
     if space.valid(wanted) and all(holds(each, wanted) for each in template.constraints):
         return wanted
     found = narrowed(space, replace(template, choices=((asked,),)).formulas).default
+    if not space.valid(found):
+        raise InputError("the space has no valid configuration", fix="see what contradicts with: hati space check")
     names = [name for name in space.names if found.get(name) != wanted.get(name)]
     announce(f"{_settings(wanted, names)} is not valid under --set; instead: {_settings(found, names)}")
     return found

@@ -24,7 +24,7 @@ def warnings(
     """Sentences, each with its remedy; ``single`` strata of several configurations have one value only."""
     told = [
         _left_out(wanted),
-        _missing(strata),
+        _missing(strata, found),
         _single(single, len(strata)),
         _unfinished(planned, found, beside),
         _weak(against),
@@ -39,7 +39,7 @@ def _left_out(wanted: SuitePlan) -> str:
     return f"important too, but left out of the strata for want of runs: {', '.join(wanted.left_out)}; {all_}"
 
 
-def _missing(strata: Sequence[StratumEstimate]) -> str:
+def _missing(strata: Sequence[StratumEstimate], found: Measured) -> str:
     empty = [stratum for stratum in strata if stratum.estimate is None]
     if not empty:
         return ""
@@ -47,15 +47,20 @@ def _missing(strata: Sequence[StratumEstimate]) -> str:
     names = ", ".join(str(stratum.setting) or "all" for stratum in empty[:3])
     return (
         f"{len(empty)} of {len(strata)} strata ({names}{', ...' if len(empty) > 3 else ''}) have no value, "
-        f"{100 * share:.3g} % of the space: the estimates are for the rest; see why their runs failed"
+        f"{100 * share:.3g} % of the space: the estimates are for the rest; {_reason(found)}"
     )
+
+
+def _reason(found: Measured) -> str:
+    return "see why their runs failed" if found.failed else "a larger budget makes their runs"
 
 
 def _single(single: int, strata: int) -> str:
     if not single:
         return ""
     return (
-        f"{single} of {strata} strata have one value only, and their error was judged by other strata: "
+        f"{single} of {strata} strata {'has' if single == 1 else 'have'} one value only, whose error is "
+        f"{'not known' if strata == 1 else 'judged by other strata'}: "
         f"give --runs {2 * strata} or more, or fewer --options; or see why runs failed"
     )
 

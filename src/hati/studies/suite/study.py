@@ -88,10 +88,16 @@ class SuiteStudy:
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """All runs in order: each repetition is a block of all configurations, shuffled anew."""
+        """All runs in order: each repetition is a block of all configurations in a random order of its own.
+
+        The first block begins with a configuration of each stratum: a small budget leaves none out.
+        """
         staged = [(STAGE, c) for c in self.suite.configurations] + [(RANDOM_STAGE, c) for c in self.sampled]
         order = run_order(len(staged), self.wanted.repetitions, generator(self.id.seed, "order"))
-        return tuple(self._task(*staged[int(row)], place // len(staged)) for place, row in enumerate(order))
+        block, owners = [int(row) for row in order[: len(staged)]], self.suite.owners.tolist()
+        leading = set({owners[row]: row for row in reversed(block) if row < len(owners)}.values())
+        rows = [*sorted(block, key=lambda row: row not in leading), *order[len(staged) :]]
+        return tuple(self._task(*staged[int(row)], place // len(staged)) for place, row in enumerate(rows))
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks that are left; no more than five before a first run has worked, so that a hopeless study ends."""
