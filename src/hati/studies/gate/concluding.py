@@ -172,8 +172,8 @@ def _made(found: Judgement, cell: Cell, revision: Revision) -> list[Run]:
 
 
 def _rounds(found: Judgement, stage: Stage) -> int:
-    """Those that are complete for any group."""
-    return max((len(found.series(group, stage)) for group in found.groups), default=0)
+    """Those of which all configurations of a benchmark were measured."""
+    return max((len(found.series(group, stage)) for group in found.groups if group.stratum is None), default=0)
 
 
 def _name(group: Group) -> str:
