@@ -38,8 +38,8 @@ def statistic_notes(rows: Sequence[Comparison]) -> list[str]:
     notes = [_note(name, choices, len(rows)) for (name, _), choices in groups.items()]
     if any(choice.keeps_mean for choices in groups.values() for choice in choices):
         notes.append(
-            f"Where the mean is another number, its ratio to that keeps {percent(TAIL_PART)} of alpha: a change of the"
-            " tail alone is marked (tail)."
+            f"The mean relative to it is tested too, with {percent(TAIL_PART)} of alpha: a change of that alone is"
+            " marked (tail)."
         )
     return notes
 

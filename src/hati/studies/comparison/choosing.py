@@ -41,6 +41,7 @@ class Basis(StrEnum):
     OTHERS = "other benchmarks"
     DEFAULT = "default"
     NOT_POSITIVE = "not above zero"
+    SINGLE = "single values"
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,8 @@ class StatisticChoice:
         """Why, as a phrase, the runs that it rests on being called so."""
         if self.basis is Basis.NOT_POSITIVE:
             return "values that are not above zero have no ratios"
+        if self.basis is Basis.SINGLE:
+            return "runs have a single value each"
         if self.spread is None:
             return "the default, as neither a history nor three other benchmarks tell which varies least between runs"
         if self.statistic == MEAN:
@@ -206,9 +209,10 @@ def choose_for_each(
 ) -> tuple[StatisticChoice, ...]:
     """The same from values of runs by each candidate, two samples of shape (candidates, runs) for each pair.
 
-    A tail is compared as a ratio: where a value is not above zero it is the mean.
+    A tail is compared as a ratio: where a value is not above zero it is the mean, as it is of runs of a single value,
+    which say nothing of others.
     """
-    ratios = [variance_ratios(each) for each in values]
+    ratios = [None if _single(each) else variance_ratios(each) for each in values]
     chosen = []
     for place, (metric, own) in enumerate(zip(metrics, values, strict=True)):
         others = [
@@ -217,9 +221,18 @@ def choose_for_each(
             if ratio is not None and other != place and metrics[other] == metric
         ]
         positive = min(float(side.min()) for side in own) > 0.0
-        known = choose_statistic(earlier[place], others)
-        chosen.append(known if positive else StatisticChoice(MEAN, Basis.NOT_POSITIVE))
+        if not positive:
+            chosen.append(StatisticChoice(MEAN, Basis.NOT_POSITIVE))
+        elif _single(own):
+            chosen.append(StatisticChoice(MEAN, Basis.SINGLE))
+        else:
+            chosen.append(choose_statistic(earlier[place], others))
     return tuple(chosen)
+
+
+def _single(values: Sequence[FloatArray]) -> bool:
+    """Whether all candidates are the same of every run, as where it has one observation."""
+    return all(bool((each == each[0]).all()) for each in values)
 
 
 def _least(logs: FloatArray, basis: Basis, sources: int) -> StatisticChoice:
