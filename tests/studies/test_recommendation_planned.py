@@ -207,8 +207,13 @@ def test_a_plan_comes_back_from_its_json() -> None:
     found = findings(list(enumerate_configurations(space)), lambda c: math.exp(-on(c, "o0")), [("o0",)])
     plan = planned(space, found)
     assert RecommendationPlan.from_json(plan.to_json()) == plan
-    with pytest.raises(InputError, match="no stored recommendation"):
-        RecommendationPlan.from_json("[]")
+    assert "allowed" not in plan.to_json()
+    restricted = planned(space, found, allowed={"o1": (), "o2": ("on",)})
+    assert restricted.allowed == {"o1": (), "o2": ("on",)}
+    assert RecommendationPlan.from_json(restricted.to_json()) == restricted
+    for text in ("[]", plan.to_json().replace("{", '{"allowed":3,', 1)):
+        with pytest.raises(InputError, match="no stored recommendation"):
+            RecommendationPlan.from_json(text)
 
 
 def test_repetitions_that_drift_do_not_bend_the_prediction() -> None:

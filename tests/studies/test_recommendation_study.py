@@ -333,6 +333,36 @@ def test_what_constraints_demand_comes_with_a_setting() -> None:
     assert (dict(one.set), one.confirmed) == ({"a": "on", "c": "on"}, True)
 
 
+def test_settings_that_together_need_one_that_is_ruled_out_are_not_confirmed_together() -> None:
+    space = Space(SPACE.options, (parse_formula("not (a == 'on' and b == 'on' and c == 'off')"),))
+    free = study("ab", space=space)
+    restricted = replace(free, wanted=replace(free.wanted, allowed={"c": ()}))
+    (together,) = concluded(free, times)[0].recommended
+    assert (dict(together.set), together.confirmed) == (dict.fromkeys("abc", "on"), True)
+    conclusion, evidence = concluded(restricted, times)
+    (one,) = conclusion.recommended
+    assert (len(one.set), one.confirmed) == (1, True)
+    assert {run.task.configuration["c"] for run in evidence.runs} == {"off"}
+    assert left_out(conclusion) == dict.fromkeys({"a", "b"} - dict(one.set).keys(), "ruled out with the others")
+
+
+def test_a_setting_is_combined_with_those_that_it_may_be_combined_with() -> None:
+    options = tuple(Option(name, ("off", "on"), default="off") for name in "abcd")
+    space = Space(options, (parse_formula("not (a == 'on' and b == 'on' and c == 'off')"),))
+    made = study("abd", 120, space=space)
+    made = replace(made, wanted=replace(made.wanted, allowed={"c": ()}))
+    saved = {"a": 0.7, "b": 0.8, "c": 1.0, "d": 0.9}
+
+    def measured(task: Task) -> Measured:
+        value = math.prod(saved[name] for name, setting in task.configuration.items() if setting == "on")
+        return {"time": [value * math.exp(0.01 * float(generator(7, task.id).standard_normal()))], "size": [80.0]}
+
+    conclusion, _ = concluded(made, measured)
+    (one,) = conclusion.recommended
+    assert (dict(one.set), one.confirmed) == ({"a": "on", "d": "on"}, True)
+    assert left_out(conclusion) == {"b": "ruled out with the others"}
+
+
 @pytest.mark.parametrize(
     "text", ["size <= 1.1 * default", "size <= default * 1.1", "size>=0.5*default", "x y <= default"]
 )

@@ -12,6 +12,7 @@ from hati.studies.recommendation import KeptMetric, LeaveReason, LeftOut, Recomm
 
 _REASONS = {
     LeaveReason.RULED_OUT: "ruled out by `recommend` in hati.toml",
+    LeaveReason.RULED_OUT_TOGETHER: "with the others it needs a setting ruled out by `recommend` in hati.toml",
     LeaveReason.NOT_TRIED: "not tried for lack of runs",
     LeaveReason.UNFINISHED: "the budget ended in the follow-up",
     LeaveReason.NOT_MEASURED: "all runs failed",

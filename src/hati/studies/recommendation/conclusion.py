@@ -100,6 +100,7 @@ class LeaveReason(StrEnum):
     """Why a candidate is not recommended."""
 
     RULED_OUT = "ruled out"
+    RULED_OUT_TOGETHER = "ruled out with the others"
     NOT_TRIED = "not tried"
     UNFINISHED = "follow-up unfinished"
     NOT_MEASURED = "not measured"

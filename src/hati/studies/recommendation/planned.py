@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,8 @@ class RecommendationPlan:
 
     ``recommended`` holds the predicted best configuration, if any; ``candidates`` the single settings that may be
     better than the ``baseline``'s, ``ruled_out`` those of which the project says that they may not be recommended.
-    ``runs`` may be made in all, of a configuration up to ``pairs`` in a round.
+    ``runs`` may be made in all, of a configuration up to ``pairs`` in a round. ``allowed`` are the settings that may be
+    recommended, for the options that are restricted; empty in plans that were stored before they held it.
     """
 
     baseline: Configuration
@@ -52,6 +53,7 @@ class RecommendationPlan:
     candidates: tuple[Candidate, ...] = ()
     runs: int = 0
     ruled_out: tuple[Candidate, ...] = ()
+    allowed: Allowed = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.pairs < 0 or self.runs < 0:
@@ -67,6 +69,7 @@ class RecommendationPlan:
                 "candidates": _listed(self.candidates),
                 "runs": self.runs,
                 **({"ruled_out": _listed(self.ruled_out)} if self.ruled_out else {}),
+                **({"allowed": {name: list(own) for name, own in self.allowed.items()}} if self.allowed else {}),
             }
         )
 
@@ -83,8 +86,9 @@ class RecommendationPlan:
             tried = (Candidate(**_configured(one)) for one in fields.get("candidates", []))
             start, pairs, runs = Configuration(fields["baseline"]), fields["pairs"], fields.get("runs", 0)
             ruled_out = (Candidate(**_configured(one)) for one in fields.get("ruled_out", []))
-            return cls(start, tuple(found), pairs, tuple(tried), runs, tuple(ruled_out))
-        except (ValueError, TypeError, KeyError) as error:
+            allowed = {name: tuple(own) for name, own in fields.get("allowed", {}).items()}
+            return cls(start, tuple(found), pairs, tuple(tried), runs, tuple(ruled_out), allowed)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise InputError(f"no stored recommendation: {text[:60]!r}", fix="start afresh with --fresh") from error
 
 
@@ -154,7 +158,7 @@ def plan_recommendation(
     ruled_out = tuple(one for one in others if not is_allowed(one.configuration, start, permitted))
     best = _best(space, findings, start, rng, among, permitted) if findings.important else None
     pairs = int(min(MOST_PAIRS, most_pairs))
-    return RecommendationPlan(start, () if best is None else (best,), pairs, tried, runs, ruled_out)
+    return RecommendationPlan(start, () if best is None else (best,), pairs, tried, runs, ruled_out, permitted)
 
 
 def _best(

@@ -19,7 +19,7 @@ from hati.core import (
 )
 from hati.space import Space
 from hati.studies.failures import failure_reasons, hopeful
-from hati.studies.recommendation.candidates import reached
+from hati.studies.recommendation.candidates import is_allowed, reached
 from hati.studies.recommendation.comparison import CONFIDENCE
 from hati.studies.recommendation.conclusion import (
     FollowedUp,
@@ -197,10 +197,11 @@ class Recommendation:
         """
         stage = STAGE if number == 1 else f"{STAGE}-{number}"
         for count in range(len(settings), 0, -1):
-            target = self._with(settings[:count])
+            chosen = self._allowed_together(settings[:count])
+            target = self._with(chosen)
             if target is None:
                 continue
-            own = tuple(pair for pair in settings[:count] if target.get(pair[0]) == pair[1])
+            own = tuple(pair for pair in chosen if target.get(pair[0]) == pair[1])
             without = ((pair, self._with(tuple(other for other in own if other != pair))) for pair in own)
             needed = [(pair, less) for pair, less in without if less is not None and less != target]
             if not needed or target == self.wanted.baseline:
@@ -292,12 +293,19 @@ class Recommendation:
         if not last:
             yield from without_runs(settings, LeaveReason.NOT_CONFIRMED)
         for each in (one for one in rounds if last and one.stage != FOLLOW_UP):
-            unused = [pair for pair in settings if each.target.get(pair[0]) != pair[1]]
-            yield from without_runs(unused, LeaveReason.NOT_CONFIRMED)
+            yield from self._unused(each, settings)
             settings = recommended[0].set if each == last[0] else self._reduced(each, evidence)
             yield from after_round(judged, each, settings)
             if each == last[0]:
                 return
+
+    def _unused(self, each: Round, settings: Settings) -> Iterator[LeftOut]:
+        """The settings that a round does not confirm."""
+        for pair in settings:
+            if each.target.get(pair[0]) != pair[1]:
+                together = self._with((*each.settings, pair))
+                reason = LeaveReason.RULED_OUT_TOGETHER if together is None else LeaveReason.NOT_CONFIRMED
+                yield LeftOut((pair,), reason)
 
     def _tried(self, each: Round) -> list[Arm]:
         return [arm for arm in self._arms if arm.configuration in each.configurations]
@@ -306,7 +314,19 @@ class Recommendation:
         return Judgement(evidence, self.metrics, self.wanted, self.space, self.relevant, self.keep)
 
     def _with(self, settings: Settings) -> Configuration | None:
-        return reached(self.space, self.wanted.baseline, dict(settings)) if settings else self.wanted.baseline
+        """The baseline with these settings; None where they need a setting that may not be recommended."""
+        baseline = self.wanted.baseline
+        found = reached(self.space, baseline, dict(settings)) if settings else baseline
+        return found if found is not None and is_allowed(found, baseline, self.wanted.allowed) else None
+
+    def _allowed_together(self, settings: Settings) -> Settings:
+        """The settings, or the first of them that together need none that may not be recommended."""
+        if self._with(settings) is not None:
+            return settings
+        kept: Settings = ()
+        for pair in settings:
+            kept = kept if self._with((*kept, pair)) is None else (*kept, pair)
+        return kept
 
     def _complete(self, each: Round, evidence: Evidence) -> bool:
         return all(task.id in evidence.known for task in self.tasks(each))
