@@ -191,6 +191,35 @@ def test_a_gain_is_estimated_at_the_default_of_an_option_that_it_depends_on() ->
     assert (one.option, one.gain) == ("o1", pytest.approx(0.4))
 
 
+def test_a_setting_whose_gain_the_runs_do_not_determine_is_a_candidate() -> None:
+    space = Space((*switches(3).options, Option("level", (0, 1, 2), default=0)))
+    alone = [space.canonical({name: "on"}) for name in ("o0", "o1", "o2")]
+    saturated = findings([space.default, *alone], lambda c: 1.0 + 0.2 * on(c, "o0") - 0.001 * on(c, "o1"), [])
+    assert {one.option for one in planned(space, saturated).candidates} == {"o0", "o1", "o2", "level"}
+    without = [c for c in enumerate_configurations(space) if c["o2"] == "off" and c["level"] != 2] * 3
+    noise = dict(zip(without, np.random.default_rng(3).normal(0.0, 0.001, len(without)), strict=False))
+    found = findings(without, lambda c: math.exp(noise[Configuration(c)] - 0.2 * on(c, "o1") + 0.2 * on(c, "o0")), [])
+    first, *others = planned(space, found).candidates
+    assert (first.option, first.gain) == ("o1", pytest.approx(0.2, abs=0.01))
+    assert {(one.option, one.setting) for one in others} == {("o2", "on"), ("level", 2)}
+    assert [one.gain for one in others] == pytest.approx([0.0, 0.0], abs=0.01)
+
+
+def test_a_gain_is_that_of_the_settings_that_a_setting_brings_with_it() -> None:
+    space = Space(
+        (
+            Option("cache", ("off", "on"), default="off"),
+            Option("policy", ("lru", "fifo", "none"), default="lru", active_if=parse_formula('cache == "on"')),
+            Option("log", ("off", "on"), default="off"),
+        )
+    )
+    worth = {"lru": 0.1, "fifo": 0.5, "none": -0.6, None: 0.0}
+    everything = list(enumerate_configurations(space)) * 4
+    found = findings(everything, lambda c: math.exp(-worth[c.get("policy")]), [])  # type: ignore[index]  # a text
+    (one,) = planned(space, found).candidates
+    assert (one.option, one.gain) == ("cache", pytest.approx(0.1))
+
+
 def test_what_may_not_be_recommended_is_neither_predicted_nor_tried() -> None:
     space = switches(3)
     found = findings(

@@ -1,0 +1,84 @@
+"""What a screening says of the gains of single settings at the default configuration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hati.core import Better, Configuration, FloatArray, Setting
+from hati.design import Levels, Model, levels
+from hati.space import Space
+from hati.stats import ModelTerms, Term, t_quantile
+from hati.studies.recommendation.findings import ChangeScale, Findings
+from hati.studies.screening.model_fit import ModelFit
+
+Flip = tuple[str, Setting]
+"""An option and another setting than the start's."""
+
+_SAME = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Gains:
+    """Estimated gains, shape (flips,), above 0 where they are good, with their standard errors.
+
+    Differences of logarithms, or fractions of the mean size. The error of a gain that the runs do not determine is
+    infinite, and so are all where ``df``, the residual degrees of freedom, are zero.
+    """
+
+    estimates: FloatArray
+    errors: FloatArray
+    df: int
+
+    def bounds(self, confidence: float) -> FloatArray:
+        """Each gain's upper one-sided limit."""
+        return self.estimates + (t_quantile(confidence, self.df) if self.df else 1.0) * self.errors
+
+    @property
+    def order(self) -> list[int]:
+        """The places of the flips, the most promising first: by the gain and its error, where that is finite."""
+        promising = self.estimates + np.where(np.isfinite(self.errors), self.errors, 0.0)
+        return [int(place) for place in np.argsort(-promising, kind="stable")]
+
+
+def gains(space: Space, findings: Findings, start: Configuration, flips: Sequence[Flip]) -> Gains:
+    """The gain of each flip at the start, by the model of the main effects and the important interactions of two.
+
+    Of the gains that the runs do not determine the smallest are taken: that of a setting that was never run is zero
+    where its option has two settings.
+    """
+    model = _model(space, findings)
+    usual = model.columns(levels([start], space))
+    fit = _fit(model, usual, levels(findings.configurations, space), findings.decided)
+    flipped = model.columns(levels([space.canonical({**start, name: setting}) for name, setting in flips], space))
+    weights = np.zeros((len(flips), fit.columns.shape[1]))
+    for term, place in fit.places.items():
+        weights[:, place] = flipped[term] - usual[term]
+    sign = -1.0 if findings.metric.better is Better.LOWER else 1.0
+    size = 1.0 if findings.scale is ChangeScale.LOG else findings.typical or 1.0
+    return Gains(sign / size * (weights @ fit.coefficients), _errors(fit, weights) / size, fit.df)
+
+
+def _model(space: Space, findings: Findings) -> Model:
+    places = {name: place for place, name in enumerate(space.names)}
+    pairs = (tuple(sorted(places[name] for name in named)) for named in findings.important if len(named) == 2)
+    terms = dict.fromkeys([*((place,) for place in range(len(places))), *pairs])
+    return Model(tuple(len(option.settings) for option in space.options), tuple(terms))
+
+
+def _fit(model: Model, usual: Mapping[Term, FloatArray], of_runs: Levels, values: FloatArray) -> ModelFit:
+    """Columns are differences from those of the start, so that the smallest coefficients are the smallest gains."""
+    columns = {term: own - usual[term] for term, own in model.columns(of_runs).items()}
+    return ModelFit.of(ModelTerms(np.ones((len(values), 1)), columns), model.terms, model.sizes, values)
+
+
+def _errors(fit: ModelFit, weights: FloatArray) -> FloatArray:
+    """The standard error of each combination of coefficients; infinite where the values do not determine it."""
+    if fit.variance is None:
+        return np.full(len(weights), math.inf)
+    squares = np.clip(np.einsum("ij,jk,ik->i", weights, fit.inverse, weights), 0.0, None)
+    determined = np.isclose(weights @ fit.estimable, weights, atol=_SAME).all(axis=1)
+    return np.where(determined, np.sqrt(fit.variance * squares), math.inf)
