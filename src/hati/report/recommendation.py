@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hati.core import Better, setting_text
+from hati.report.counts import counted
 from hati.report.left_out import left_out_json
 from hati.report.plain import Plain
 from hati.report.quantities import change_number, general, percent, quantity, tidy
@@ -136,7 +137,7 @@ def _gain_row(gain: SettingGain) -> tuple[Cell, ...]:
         None,
         _number(gain.change),
         None if interval is None else Shown(interval, interval),
-        "better" if gain.confirmed else "not confirmed",
+        "unfinished" if gain.pending else "better" if gain.confirmed else "not confirmed",
     )
 
 
@@ -186,6 +187,8 @@ def _verdict(change: MetricChange, *, looked_up: bool) -> str:
         return "not measured"
     if change.interval is None:
         return "looked up" if looked_up else "not confirmed"
+    if change.pending:
+        return "unfinished"
     low, high = change.interval
     worse = low > 0.0 if change.metric.better is Better.LOWER else high < 0.0
     return "worse" if worse else "not confirmed"
@@ -201,6 +204,9 @@ def _sentence(one: Recommended, conclusion: RecommendationConclusion) -> str:
         seen = f"{name} {change_number(change.change)} %"
         where = "as looked up in the table, one run each" if conclusion.looked_up else "in one pair of runs"
         return f"{start}? Not confirmed: {seen} {where}, which says nothing of the noise"
+    if change.pending:
+        left = f"{counted(change.pending, 'run')} of the round are left, and it is judged after the last"
+        return f"{start}? Not confirmed yet: {name} {change_number(change.change)} %; {left}"
     low, high = sorted(abs(bound) for bound in change.interval)
     if change.confirmed and not one.confirmed:
         doubts = [f"{gain.option}={setting_text(gain.setting)}" for gain in one.gains if not gain.confirmed]

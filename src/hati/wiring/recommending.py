@@ -187,10 +187,12 @@ def prepare_recommendation(
             among=() if place.table is None else place.table.configurations,
             most_pairs=min(place.repetitions, MOST_PAIRS),
             allowed=allowed,
+            seconds=left.seconds,
         )
 
     def prepared(study: StudyId) -> PreparedRecommendation:
         plan = RecommendationPlan.from_json(choices[study]) if study in choices else planned()
+        plan = replace(plan, seconds=min(plan.seconds, left.seconds))  # of plans that were stored without it
         return PreparedRecommendation(place, _study(place, known, study, plan, request), left)
 
     return campaign_of(place, first, prepared, never, fresh=fresh)

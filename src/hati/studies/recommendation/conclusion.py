@@ -15,6 +15,7 @@ class MetricChange:
 
     ``predicted`` and ``measured`` are in the metric's unit; the changes are fractions. ``interval`` is of ``change``;
     intervals of the metric that was asked for hold for all verdicts together with 95 %. None where nothing is known.
+    ``pending`` runs of its round are still to be made: it is judged after the last one only.
     """
 
     metric: Metric
@@ -25,11 +26,12 @@ class MetricChange:
     change: float | None
     interval: tuple[float, float] | None
     pairs: int
+    pending: int = 0
 
     @property
     def confirmed(self) -> bool:
-        """Whether the whole interval is on the good side."""
-        return _good(self.metric, self.interval)
+        """Whether the whole interval is on the good side, after the last run of the round."""
+        return not self.pending and _good(self.metric, self.interval)
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,12 @@ class SettingGain:
     change: float | None
     interval: tuple[float, float] | None
     pairs: int
+    pending: int = 0
 
     @property
     def confirmed(self) -> bool:
-        """Whether the whole interval is on the good side."""
-        return _good(self.metric, self.interval)
+        """Whether the whole interval is on the good side, after the last run of the round."""
+        return not self.pending and _good(self.metric, self.interval)
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class KeptMetric:
     """Whether a rule was shown, by the means ``value`` and ``baseline``, in ``unit``, that of the default.
 
     It is where the value is within the limit by the ``margin``; None where fewer than two pairs of runs have values.
+    ``pending`` runs of its round are still to be made: nothing is shown before the last one.
     """
 
     rule: KeepRule
@@ -61,6 +65,7 @@ class KeptMetric:
     value: float | None = None
     baseline: float | None = None
     margin: float | None = None
+    pending: int = 0
 
     @property
     def held(self) -> bool:
@@ -76,8 +81,10 @@ class KeptMetric:
 
     @property
     def shown(self) -> bool:
-        """Whether the bound is within the limit."""
-        return self.bound is not None and self.baseline is not None and self.rule.holds(self.bound, self.baseline)
+        """Whether the bound is within the limit, after the last run of the round."""
+        if self.pending or self.bound is None or self.baseline is None:
+            return False
+        return self.rule.holds(self.bound, self.baseline)
 
     def relative(self, value: float | None) -> float | None:
         """A value as a change, a fraction of the default's; None where that is not above zero."""

@@ -53,7 +53,7 @@ class Judgement:
     def whole(self, each: Round) -> Recommended:
         """What a round says of its target: of all its settings together, and of each given the others."""
         error = each.alpha / each.verdicts(len(self.keep))
-        gains = (self._setting_gain(pair, each.target, less, each.stage, error) for pair, less in each.compared)
+        gains = (self._setting_gain(pair, less, each, error) for pair, less in each.compared)
         return self._offered(each, each.target, tuple(gains))
 
     def gain_of(self, each: Round, place: int) -> tuple[float, bool]:
@@ -114,13 +114,13 @@ class Judgement:
             configuration=target,
             set=self.settings(target),
             metric=self.metrics[0].name,
-            changes=tuple(self._change(target, metric, each.stage, 1.0 - error) for metric in self.metrics),
+            changes=tuple(self._change(target, metric, each, 1.0 - error) for metric in self.metrics),
             gains=gains,
-            kept=tuple(self._kept(rule, target, each.stage, error) for rule in self.keep),
+            kept=tuple(self._kept(rule, target, each.stage, error, each.pending) for rule in self.keep),
         )
 
-    def _change(self, target: Configuration, metric: Metric, stage: str, confidence: float) -> MetricChange:
-        found = self._change_of(target, self.wanted.baseline, metric, stage, confidence)
+    def _change(self, target: Configuration, metric: Metric, each: Round, confidence: float) -> MetricChange:
+        found = self._change_of(target, self.wanted.baseline, metric, each.stage, confidence)
         predicted = next((one for one in self.wanted.recommended if one.configuration == target), None)
         return MetricChange(
             metric=metric,
@@ -131,23 +131,22 @@ class Judgement:
             change=None if found is None else found.change,
             interval=None if found is None else found.interval,
             pairs=0 if found is None else found.pairs,
+            pending=each.pending,
         )
 
-    def _setting_gain(
-        self, pair: tuple[str, Setting], target: Configuration, less: Configuration, stage: str, error: float
-    ) -> SettingGain:
-        found = self.compared(target, less, stage, 1.0 - error)
+    def _setting_gain(self, pair: tuple[str, Setting], less: Configuration, each: Round, error: float) -> SettingGain:
+        found = self.compared(each.target, less, each.stage, 1.0 - error)
         if found is None:
-            return SettingGain(*pair, self.metrics[0], None, None, 0)
-        return SettingGain(*pair, self.metrics[0], found.change, found.interval, found.pairs)
+            return SettingGain(*pair, self.metrics[0], None, None, 0, each.pending)
+        return SettingGain(*pair, self.metrics[0], found.change, found.interval, found.pairs, each.pending)
 
-    def _kept(self, rule: KeepRule, target: Configuration, stage: str, error: float) -> KeptMetric:
+    def _kept(self, rule: KeepRule, target: Configuration, stage: str, error: float, pending: int = 0) -> KeptMetric:
         metric = self._metric(rule.metric)
         found = self._values(target, self.wanted.baseline, metric, stage)
         if found is None:
-            return KeptMetric(rule, metric.unit)
+            return KeptMetric(rule, metric.unit, pending=pending)
         value, baseline = (float(each.mean()) for each in found)
-        return KeptMetric(rule, metric.unit, value, baseline, rule.margin(*found, error))
+        return KeptMetric(rule, metric.unit, value, baseline, rule.margin(*found, error), pending)
 
     def _mean_gain(self, configuration: Configuration, stages: Sequence[str]) -> float:
         """Over all blocks of some stages, on the scale of the differences."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -45,6 +46,7 @@ class RecommendationPlan:
     better than the ``baseline``'s, ``ruled_out`` those of which the project says that they may not be recommended.
     ``runs`` may be made in all, of a configuration up to ``pairs`` in a round. ``allowed`` are the settings that may be
     recommended, for the options that are restricted; empty in plans that were stored before they held it.
+    ``seconds`` is what the runs may cost: the round in which that is reached is the last.
     """
 
     baseline: Configuration
@@ -54,6 +56,7 @@ class RecommendationPlan:
     runs: int = 0
     ruled_out: tuple[Candidate, ...] = ()
     allowed: Allowed = field(default_factory=dict)
+    seconds: float = math.inf
 
     def __post_init__(self) -> None:
         if self.pairs < 0 or self.runs < 0:
@@ -70,6 +73,7 @@ class RecommendationPlan:
                 "runs": self.runs,
                 **({"ruled_out": _listed(self.ruled_out)} if self.ruled_out else {}),
                 **({"allowed": {name: list(own) for name, own in self.allowed.items()}} if self.allowed else {}),
+                **({"seconds": self.seconds} if math.isfinite(self.seconds) else {}),
             }
         )
 
@@ -87,7 +91,8 @@ class RecommendationPlan:
             start, pairs, runs = Configuration(fields["baseline"]), fields["pairs"], fields.get("runs", 0)
             ruled_out = (Candidate(**_configured(one)) for one in fields.get("ruled_out", []))
             allowed = {name: tuple(own) for name, own in fields.get("allowed", {}).items()}
-            return cls(start, tuple(found), pairs, tuple(tried), runs, tuple(ruled_out), allowed)
+            seconds = float(fields.get("seconds", math.inf))
+            return cls(start, tuple(found), pairs, tuple(tried), runs, tuple(ruled_out), allowed, seconds)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise InputError(f"no stored recommendation: {text[:60]!r}", fix="start afresh with --fresh") from error
 
@@ -133,6 +138,7 @@ def plan_recommendation(
     among: Sequence[Configuration] = (),
     most_pairs: float = MOST_PAIRS,
     allowed: Allowed | None = None,
+    seconds: float = math.inf,
 ) -> RecommendationPlan:
     """The predicted best configuration for the metric, and the single settings that may be better than the default's.
 
@@ -147,6 +153,7 @@ def plan_recommendation(
         among: the only configurations that can be run, where not all can.
         most_pairs: how often a configuration can be run at most.
         allowed: the settings that may be recommended, for the options that are restricted.
+        seconds: what the runs may cost.
     """
     permitted = allowed or {}
     start = baseline(space, among, rng)
@@ -158,7 +165,7 @@ def plan_recommendation(
     ruled_out = tuple(one for one in others if not is_allowed(one.configuration, start, permitted))
     best = _best(space, findings, start, rng, among, permitted) if findings.important else None
     pairs = int(min(MOST_PAIRS, most_pairs))
-    return RecommendationPlan(start, () if best is None else (best,), pairs, tried, runs, ruled_out, permitted)
+    return RecommendationPlan(start, () if best is None else (best,), pairs, tried, runs, ruled_out, permitted, seconds)
 
 
 def _best(

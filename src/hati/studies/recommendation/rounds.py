@@ -18,6 +18,7 @@ class Round:
 
     ``settings`` are those that are confirmed, ``without`` the configurations with each of them left out (the baseline
     for a single one); in a follow-up both are those of the candidates. ``alpha`` is the error of all verdicts together.
+    ``pending`` counts the runs that are still to be made: nothing is confirmed before the last.
     """
 
     stage: str
@@ -26,6 +27,7 @@ class Round:
     settings: Settings = ()
     without: tuple[Configuration, ...] = ()
     alpha: float = 0.0
+    pending: int = 0
 
     @property
     def runs(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hati.core import (
@@ -56,7 +56,8 @@ class Recommendation:
     baseline. The settings that are better there are confirmed by fresh runs: the configuration against the baseline,
     and against itself without each setting. A setting without a confirmed gain is left out, and what is left is
     confirmed by fresh runs again; where the budget ends before that, one of two settings may be confirmed alone. The
-    rounds share the error: each after which settings may be dropped spends half of what is left.
+    rounds share the error: each after which settings may be dropped spends half of what is left. A round is judged
+    once, after its last run or where the time that the runs may cost is spent: before, nothing is confirmed.
 
     ``metrics`` has the one that was asked for first. ``looked_up`` says that runs come from a table that has them once.
     ``relevant`` is the fraction below which a gain does not matter; ``keep`` are rules that have to be shown too.
@@ -95,24 +96,7 @@ class Recommendation:
 
     def rounds(self, evidence: Evidence) -> Iterator[Round]:
         """The rounds as far as they are decided, the last one perhaps not complete."""
-        left, alpha = self.wanted.runs, 1.0 - CONFIDENCE
-        settings: Settings = self._arms[0].settings if self._arms else ()
-        first = self._follow_up()
-        if first is not None:
-            yield first
-            if not self._complete(first, evidence):
-                return
-            left -= first.runs
-            settings = self._selected(first, evidence)
-        for number in range(1, MOST_ROUNDS + 1):
-            each = self._confirmation(number, settings, left, alpha)
-            if each is None or alpha <= _NO_ERROR_LEFT:
-                return
-            yield each
-            if not self._complete(each, evidence):
-                return
-            left, alpha = left - each.runs, alpha - each.alpha
-            settings = self._reduced(each, evidence)
+        return (replace(each, pending=self._pending(each, evidence)) for each in self._decided(evidence))
 
     def conclude(self, evidence: Evidence) -> RecommendationConclusion:
         """What was confirmed, complete or not.
@@ -145,6 +129,26 @@ class Recommendation:
             instead_of=tuple(one for one in whole if one not in recommended),
             left_out=tuple(self._left_out(rounds, last, recommended, evidence)),
         )
+
+    def _decided(self, evidence: Evidence) -> Iterator[Round]:
+        left, alpha = self.wanted.runs, 1.0 - CONFIDENCE
+        settings: Settings = self._arms[0].settings if self._arms else ()
+        first = self._follow_up()
+        if first is not None:
+            yield first
+            if not self._complete(first, evidence):
+                return
+            left -= first.runs
+            settings = self._selected(first, evidence)
+        for number in range(1, MOST_ROUNDS + 1):
+            each = self._confirmation(number, settings, left, alpha)
+            if each is None or alpha <= _NO_ERROR_LEFT:
+                return
+            yield each
+            if not self._complete(each, evidence):
+                return
+            left, alpha = left - each.runs, alpha - each.alpha
+            settings = self._reduced(each, evidence)
 
     @cached_property
     def _arms(self) -> tuple[Arm, ...]:
@@ -330,6 +334,12 @@ class Recommendation:
 
     def _complete(self, each: Round, evidence: Evidence) -> bool:
         return all(task.id in evidence.known for task in self.tasks(each))
+
+    def _pending(self, each: Round, evidence: Evidence) -> int:
+        """How many runs of a round are still to be made: none after the time that they may cost."""
+        if evidence.seconds >= self.wanted.seconds:
+            return 0
+        return sum(task.id not in evidence.known for task in self.tasks(each))
 
     def _warnings(self, last: list[Round]) -> tuple[str, ...]:
         told = []
