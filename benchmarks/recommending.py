@@ -145,7 +145,9 @@ def recommended(case: Case, seed: int) -> RecommendationConclusion:
     study = screening(
         study=asked, subject="simulated", benchmark=BENCHMARK, metric=RATE, revision="1", space=space, choice=choice
     )
-    findings = as_findings(campaign(study, engine, MemoryStore(), Budget(runs=SCREENED)))
+    store = MemoryStore()
+    conclusion = campaign(study, engine, store, Budget(runs=SCREENED))
+    findings = as_findings(conclusion, study.measured(store.evidence(asked)))
     made = recommendation_id(
         screening=asked.key,
         metric=RATE.name,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -218,6 +219,52 @@ def test_a_gain_is_that_of_the_settings_that_a_setting_brings_with_it() -> None:
     found = findings(everything, lambda c: math.exp(-worth[c.get("policy")]), [])  # type: ignore[index]  # a text
     (one,) = planned(space, found).candidates
     assert (one.option, one.gain) == ("cache", pytest.approx(0.1))
+
+
+def noisy(configurations: Sequence[Configuration], value: Value, shifts: np.ndarray) -> Findings:
+    """Those of runs with noise of 0.3 %, shifted on the scale of logarithms."""
+    found = findings(configurations, value, [])
+    noise = np.random.default_rng(5).normal(0.0, 0.003, len(shifts))
+    return replace(found, values=found.values * np.exp(shifts + noise))
+
+
+def test_a_gain_is_estimated_within_machines() -> None:
+    space = switches(4)
+    everything = list(enumerate_configurations(space)) * 2
+    machines = np.random.default_rng(2).integers(0, 2, len(everything))
+    found = noisy(everything, lambda c: math.exp(-0.05 * on(c, "o1")), 0.3 * machines)
+    assert len(planned(space, found).candidates) > 1
+    (one,) = planned(space, replace(found, machines=machines, blocks=machines)).candidates
+    assert (one.option, one.gain) == ("o1", pytest.approx(0.05, abs=0.01))
+
+
+def test_a_gain_is_estimated_in_addition_to_a_drift() -> None:
+    """The runs with o0=on are rather late, and the machine gets faster."""
+    space = switches(4)
+    everything = list(enumerate_configurations(space)) * 2
+    places = np.random.default_rng(4).uniform(0.0, 2.0, len(everything)) + [on(c, "o0") for c in everything]
+    order = np.argsort(np.argsort(places)).astype(np.float64)
+    found = noisy(everything, lambda c: math.exp(-0.05 * on(c, "o1")), -0.01 * order)
+    assert planned(space, found).candidates[0].option == "o0"
+    (one,) = planned(space, replace(found, order=order)).candidates
+    assert (one.option, one.gain) == ("o1", pytest.approx(0.05, abs=0.01))
+
+
+def test_a_prediction_is_free_of_machines_and_drift() -> None:
+    space = switches(3)
+    everything = list(enumerate_configurations(space)) * 2
+    machines = np.array(
+        [int(c["o0"] == "on") for c in everything[:8]] + [1 - int(c["o0"] == "on") for c in everything[:8]]
+    )
+    machines[:2] = 1 - machines[:2]
+    order = np.arange(16.0)
+    found = findings(everything, lambda c: math.exp(-0.3 * on(c, "o0")), [("o0",)])
+    found = replace(found, values=found.values * np.exp(0.5 * machines + 0.02 * order))
+    known = replace(found, machines=machines, blocks=machines, order=order)
+    (one,) = planned(space, known).recommended
+    assert one.changes["time"] == pytest.approx(math.exp(-0.3) - 1)
+    (other,) = planned(space, found).recommended
+    assert other.changes["time"] != pytest.approx(math.exp(-0.3) - 1, abs=0.01)
 
 
 def test_what_may_not_be_recommended_is_neither_predicted_nor_tried() -> None:

@@ -35,6 +35,7 @@ from hati.studies.recommendation import (
     recommendation_id,
 )
 from hati.studies.screening import AnyScreening, ScreeningConclusion, isolated_of, read_choice
+from hati.studies.screening.measured import Measured
 from hati.wiring.campaigns import campaign_of, never
 from hati.wiring.isolating import with_losses
 from hati.wiring.knowing import screened
@@ -181,7 +182,7 @@ def prepare_recommendation(
     def planned() -> RecommendationPlan:
         return plan_recommendation(
             known.study.space,
-            as_findings(known.conclusion),
+            as_findings(known.conclusion, known.study.measured(evidence)),
             _affordable(left, evidence),
             generator(first.seed, "recommendation"),
             among=() if place.table is None else place.table.configurations,
@@ -274,18 +275,21 @@ def _allowed(place: Workplace, space: Space) -> dict[str, tuple[Setting, ...]]:
     return {name: own for name, own in place.project.recommendable.items() if name in space.by_name}
 
 
-def as_findings(found: ScreeningConclusion) -> Findings:
-    """What a screening found, as a recommendation takes it."""
-    points = sorted(found.points, key=lambda point: point.order)
+def as_findings(found: ScreeningConclusion, measured: Measured) -> Findings:
+    """What a screening found in its runs, as a recommendation takes it."""
+    places = np.argsort(measured.order)
     offered = found.model.terms if found.by_model else [effect.options for effect in found.effects]
     return Findings(
         metric=found.metric,
         scale=ChangeScale(found.scale.value),
-        configurations=tuple(point.configuration for point in points),
-        values=np.array([point.value for point in points]),
+        configurations=tuple(measured.runs[place].task.configuration for place in places),
+        values=measured.values[places],
         important=tuple(effect.options for effect in found.effects if effect.shown),
         offered=tuple(offered),
         relevant=found.relevant,
+        blocks=measured.blocks[places],
+        machines=measured.machines[places],
+        order=None if measured.in_time is None else measured.in_time[places],
     )
 
 

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from hati.core import Better, Configuration, FloatArray, Setting
-from hati.design import Levels, Model, levels
+from hati.design import Model, levels
 from hati.space import Space
 from hati.stats import ModelTerms, Term, t_quantile
 from hati.studies.recommendation.findings import ChangeScale, Findings
+from hati.studies.screening.model_analysis import always_there
 from hati.studies.screening.model_fit import ModelFit
+from hati.studies.screening.model_units import model_units
 
 Flip = tuple[str, Setting]
 """An option and another setting than the start's."""
@@ -47,12 +49,13 @@ class Gains:
 def gains(space: Space, findings: Findings, start: Configuration, flips: Sequence[Flip]) -> Gains:
     """The gain of each flip at the start, by the model of the main effects and the important interactions of two.
 
+    Machines and repetitions are blocks, and a linear trend over the order of runs is in the model, as in the screening.
     Of the gains that the runs do not determine the smallest are taken: that of a setting that was never run is zero
     where its option has two settings.
     """
     model = _model(space, findings)
     usual = model.columns(levels([start], space))
-    fit = _fit(model, usual, levels(findings.configurations, space), findings.decided)
+    fit = _fit(model, usual, findings, space)
     flipped = model.columns(levels([space.canonical({**start, name: setting}) for name, setting in flips], space))
     weights = np.zeros((len(flips), fit.columns.shape[1]))
     for term, place in fit.places.items():
@@ -69,10 +72,17 @@ def _model(space: Space, findings: Findings) -> Model:
     return Model(tuple(len(option.settings) for option in space.options), tuple(terms))
 
 
-def _fit(model: Model, usual: Mapping[Term, FloatArray], of_runs: Levels, values: FloatArray) -> ModelFit:
-    """Columns are differences from those of the start, so that the smallest coefficients are the smallest gains."""
-    columns = {term: own - usual[term] for term, own in model.columns(of_runs).items()}
-    return ModelFit.of(ModelTerms(np.ones((len(values), 1)), columns), model.terms, model.sizes, values)
+def _fit(model: Model, usual: Mapping[Term, FloatArray], findings: Findings, space: Space) -> ModelFit:
+    """Columns are differences from those of the start, so that the smallest coefficients are the smallest gains.
+
+    Means of configurations are cleared of the blocks of their runs, and so are then their places in time.
+    """
+    of_runs = levels(findings.configurations, space)
+    units = model_units(model, of_runs, findings.repetitions, findings.machines)
+    order = None if findings.order is None else units.values(findings.order)
+    columns = {term: own - usual[term] for term, own in model.columns(units.levels).items()}
+    terms = ModelTerms(always_there(units.blocks, order), columns)
+    return ModelFit.of(terms, model.terms, model.sizes, units.values(findings.decided))
 
 
 def _errors(fit: ModelFit, weights: FloatArray) -> FloatArray:

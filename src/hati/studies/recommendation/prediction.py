@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +10,9 @@ import numpy as np
 from hati.core import Better, FloatArray
 from hati.design import Levels, Model, levels
 from hati.space import Space
-from hati.stats import Index, ModelTerms, Term, forward_selection
+from hati.stats import Term, forward_selection
 from hati.studies.recommendation.findings import ChangeScale, Findings
+from hati.studies.screening.model_analysis import model_terms
 
 _TINY = 1e-9
 
@@ -53,7 +53,8 @@ class Prediction:
 def predict(findings: Findings, space: Space) -> Prediction:
     """Fit the important effects, their options' main effects, and what forward selection adds of those offered.
 
-    Least squares on the deciding scale; each repetition of the configurations has a mean of its own.
+    Least squares on the deciding scale; each repetition on each machine has a mean of its own, and where the order of
+    runs is known there is a linear trend over it.
     """
     sizes = tuple(len(option.settings) for option in space.options)
     places = {name: place for place, name in enumerate(space.names)}
@@ -66,28 +67,17 @@ def predict(findings: Findings, space: Space) -> Prediction:
     needed |= dict.fromkeys(term(options) for options in findings.important)
     known = dict.fromkeys(sorted({*needed, *map(term, findings.offered)}, key=lambda t: (len(t), t)))
     offered = Model(sizes, tuple(known))
-    matrix, blocks = offered.matrix(levels(findings.configurations, space)), _blocks(findings)
-    means = np.asarray(blocks[:, None] == np.unique(blocks)[None, :], dtype=np.float64)
-    terms = ModelTerms(means, {t: matrix[:, offered.owners == i] for i, t in enumerate(offered.terms)})
+    blocks = findings.repetitions
+    terms = model_terms(offered, levels(findings.configurations, space), blocks, findings.order)
     chosen = tuple(dict.fromkeys([*needed, *forward_selection(terms, findings.decided)]))
-    fitted = _least_squares(np.hstack([means, *(terms.columns[t] for t in chosen)]), findings.decided)
+    fitted = _least_squares(np.hstack([terms.always, *(terms.columns[t] for t in chosen)]), findings.decided)
     predicting = tuple(t for t in chosen if all(space.names[option] in movable for option in t))
-    starts = np.cumsum([means.shape[1], *(terms.columns[t].shape[1] for t in chosen)])
+    starts = np.cumsum([terms.always.shape[1], *(terms.columns[t].shape[1] for t in chosen)])
     parts = [
         fitted[start:stop] for t, start, stop in zip(chosen, starts[:-1], starts[1:], strict=True) if t in predicting
     ]
-    centre = float(fitted[: means.shape[1]].mean())
+    centre = float(fitted[: len(np.unique(blocks))].mean())
     return Prediction(findings, Model(sizes, predicting), np.concatenate([[centre], *parts]))
-
-
-def _blocks(findings: Findings) -> Index:
-    """The repetition of each run: how often its configuration came before."""
-    seen = Counter[object]()
-    found = []
-    for configuration in findings.configurations:
-        found.append(seen[configuration])
-        seen[configuration] += 1
-    return np.array(found, dtype=np.intp)
 
 
 def _least_squares(columns: FloatArray, values: FloatArray) -> FloatArray:
