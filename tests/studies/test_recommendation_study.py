@@ -360,6 +360,23 @@ def test_a_block_without_one_of_its_values_does_not_count() -> None:
     assert conclusion.failures == ("it crashed",)
 
 
+def test_runs_of_two_machines_are_no_pair() -> None:
+    """Of each block one run is on a machine that is 30 % slower, but for the first five."""
+    made = study("a", 40)
+    (only,) = made.rounds(Evidence())
+
+    def run(task: Task) -> Run:
+        slower = task.repetition >= 5 and task.configuration != SPACE.default
+        noise = 0.01 * float(generator(7, task.id).standard_normal())
+        value = {"time": [math.exp(noise) * (1.3 if slower else 1.0)], "size": [80.0]}
+        (made,) = FakeEngine(lambda _: value, {"size": "B"}, machine=f"m{int(slower)}").run(Plan((task,)))
+        return made
+
+    conclusion = made.conclude(Evidence(tuple(map(run, made.tasks(only)))))
+    (one,) = conclusion.recommended
+    assert (one.leading.pairs, one.leading.change) == (5, pytest.approx(0.0, abs=0.02))
+
+
 def test_where_all_fail_it_ends_after_five_runs() -> None:
     conclusion, _ = concluded(study("a", 18), lambda task: "no such file")
     assert conclusion.failed == 5

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hati.core import Better, Configuration, Evidence, FloatArray, Metric, Run, Setting, conversion
+from hati.core import Better, Configuration, Evidence, FloatArray, Metric, Setting
 from hati.design import levels
 from hati.space import Space
 from hati.stats import t_quantile
@@ -17,6 +17,7 @@ from hati.studies.recommendation.keeping import KeepRule
 from hati.studies.recommendation.planned import RecommendationPlan
 from hati.studies.recommendation.rounds import FOLLOW_UP, Round, Settings
 from hati.studies.recommendation.search import to_set
+from hati.studies.screening.measured import measured
 
 _SELECTED = 0.9
 """A candidate is selected by its gain in the follow-up at this one-sided confidence; the selected are confirmed."""
@@ -163,11 +164,16 @@ class Judgement:
     def _values(
         self, one: Configuration, other: Configuration, metric: Metric, stage: str
     ) -> tuple[FloatArray, FloatArray] | None:
-        """Those of the blocks in which both have one; None without any."""
-        runs = self.evidence.stage(stage).runs
-        values, others = (_by_block(runs, each, metric) for each in (one, other))
+        """Those of the blocks, repetitions on a machine, in which both have one; None without any."""
+        found = measured(self.evidence.stage(stage), metric, {one: 0, other: 1})
+        values, others = (
+            dict(zip(found.blocks[found.rows == row].tolist(), found.values[found.rows == row], strict=True))
+            for row in (0, 1)
+        )
         blocks = sorted(values.keys() & others.keys())
-        return (_listed(values, blocks), _listed(others, blocks)) if blocks else None
+        if not blocks:
+            return None
+        return np.array([values[block] for block in blocks]), np.array([others[block] for block in blocks])
 
     def _gain(self, change: float) -> float:
         """A change of the metric as a gain: what is saved, or what is more, as a fraction of the worse value."""
@@ -177,16 +183,3 @@ class Judgement:
 
     def _metric(self, name: str) -> Metric:
         return next(metric for metric in self.metrics if metric.name == name)
-
-
-def _by_block(runs: tuple[Run, ...], configuration: Configuration, metric: Metric) -> dict[int, float]:
-    found = ((run, run.of(metric.name)) for run in runs if run.task.configuration == configuration)
-    return {
-        run.task.repetition: observations.mean * conversion(observations.unit, metric.unit)
-        for run, observations in found
-        if observations is not None
-    }
-
-
-def _listed(values: dict[int, float], blocks: list[int]) -> FloatArray:
-    return np.array([values[block] for block in blocks])
