@@ -88,13 +88,14 @@ class FollowUp:
 
 
 def flips_made(evidence: Evidence, metric: Metric, space: Space, option: str) -> tuple[Flip, ...]:
-    """The flips of an option both of whose runs yielded a value on one machine.
+    """The flips of an option, valid in the space, both of whose runs yielded a value on one machine.
 
     Each is from the earlier setting to the later one. In place of a run that was repeated stands the median run.
     """
     stage = flip_stage(option)
     made = Evidence(tuple(run for run in evidence.runs if run.task.stage in (stage, rerun_stage(stage))))
-    found = settled(made, metric, {run.task.configuration: 0 for run in made.runs})
+    configurations = dict.fromkeys(run.task.configuration for run in made.runs)
+    found = settled(made, metric, {each: 0 for each in configurations if space.valid(each)})
     pairs: dict[tuple[int, int], list[tuple[int, int]]] = {}
     settings = space.option(option).settings
     for place, run in enumerate(found.runs):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from hati.core import Configuration, Evidence, Metric, Task
 from hati.studies.failures import nothing_measured
@@ -15,15 +16,20 @@ from hati.studies.screening.reruns import STAGE as AGAIN
 from hati.studies.screening.reruns import reruns_made, settled
 from hati.studies.screening.tasks import STAGE
 
+if TYPE_CHECKING:
+    from hati.space import Space
+
 
 @dataclass(frozen=True)
 class FollowedDesign:
-    """A design's ``configurations``, each run ``repetitions`` times, and the flips that follow it.
+    """A design's ``configurations`` in a ``space``, each run ``repetitions`` times, and the flips that follow it.
 
-    In place of runs that were repeated stand the median runs.
+    Median runs replace the runs that were repeated. Evidence may hold runs of a design that was abandoned for this one
+    because settings do not work: of these, only configurations of this design count, and flips that the space allows.
     """
 
     metric: Metric
+    space: Space
     configurations: tuple[Configuration, ...]
     repetitions: int
 
@@ -53,17 +59,23 @@ class FollowedDesign:
         if not any(is_flip(run.task) for run in evidence.runs):
             return design
         made = _kept(evidence, _is_row)
-        found = settled(made, self.metric, _numbered(made))
+        found = settled(made, self.metric, self._rows_with_flips(made))
         return replace(found, blocks=found.machines)
 
     def repeated_runs(self, evidence: Evidence) -> tuple[SuspectRun, ...]:
         """The runs that were repeated, each with its fresh values."""
         made = _kept(evidence, _is_row)
-        return reruns_made(made, self.metric, _numbered(made))
+        return reruns_made(made, self.metric, self._rows_with_flips(made))
 
     @cached_property
     def _rows(self) -> dict[Configuration, int]:
         return {configuration: row for row, configuration in enumerate(self.configurations)}
+
+    def _rows_with_flips(self, made: Evidence) -> dict[Configuration, int]:
+        """The rows of the design, then the configurations of its flips."""
+        flipped = dict.fromkeys(run.task.configuration for run in made.runs if is_of_flip(run.task))
+        more = (each for each in flipped if each not in self._rows and self.space.valid(each))
+        return {**self._rows, **{each: row for row, each in enumerate(more, len(self.configurations))}}
 
 
 def _kept(evidence: Evidence, keeps: Callable[[Task], bool]) -> Evidence:
@@ -76,8 +88,3 @@ def _is_of_design(task: Task) -> bool:
 
 def _is_row(task: Task) -> bool:
     return _is_of_design(task) or is_of_flip(task)
-
-
-def _numbered(evidence: Evidence) -> dict[Configuration, int]:
-    made = dict.fromkeys(run.task.configuration for run in evidence.runs)
-    return {configuration: row for row, configuration in enumerate(made)}

@@ -145,7 +145,7 @@ class ModelScreening:
 
     @cached_property
     def _rows(self) -> FollowedDesign:
-        return FollowedDesign(self.metric, self.configurations, self.choice.repetitions)
+        return FollowedDesign(self.metric, self.space, self.configurations, self.choice.repetitions)
 
     @cached_property
     def _judgement(self) -> ModelJudgement:
