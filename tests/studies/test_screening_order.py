@@ -157,3 +157,86 @@ def test_flips_are_compared_within_machines() -> None:
     flips = flips_of_d(factor)
     assert flips.confirmed
     assert flips.change == pytest.approx(0.05, abs=0.01)
+
+
+def repaired(study: ModelScreening, factor: Callable[[int], tuple[float, str]], seed: int) -> tuple[int, bool]:
+    """The number of reruns where three early runs are eightfold, and whether an effect of 2 % is found.
+
+    ``factor`` is what a run at a place takes longer, and its machine.
+    """
+    store = MemoryStore()
+    while plan := study.plan(store.evidence(study.id)):
+        for task in plan:
+            place = len(store.kept)
+            longer, machine = factor(place)
+            noise = 0.01 * float(generator(seed, task.id).standard_normal())
+            value = math.exp(0.02 * bool(task.configuration["a"]) + noise) * longer * (8.0 if place in (1, 3, 5) else 1)
+            engine = FakeEngine(lambda _, value=value: {"latency": [value]}, machine=machine)
+            store.record(next(engine.run(Plan((task,)))))
+    evidence = store.evidence(study.id)
+    return len(evidence.stage("again").runs), "a" in study.conclude(evidence).important
+
+
+def without_flips(seed: int) -> ModelScreening:
+    place = space(10)
+    choice = replace(choose_followed(place, 128, generator(1, "design")), follow_up=0, flips_held_back=0)
+    study = StudyId.of("screening", {"again": 1}, seed, "fake")
+    made = any_screening(
+        study=study, subject="s", benchmark=BENCHMARK, metric=LATENCY, revision="1", space=place, choice=choice
+    )
+    assert isinstance(made, ModelScreening)
+    return made
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_outliers_are_repaired_under_drift(seed: int) -> None:
+    """Fresh runs are made after the design, when all runs take 20 % longer than at its start."""
+    assert repaired(without_flips(seed), lambda place: (math.exp(DRIFT * place), "fake"), seed) == (6, True)
+
+
+def test_outliers_are_repaired_on_another_machine() -> None:
+    """Fresh runs are on one that takes 30 % longer, as are the last runs of the design."""
+
+    def slower(place: int) -> tuple[float, str]:
+        return (1.3, "m1") if place >= 70 else (1.0, "m0")
+
+    assert repaired(without_flips(1), slower, 1) == (6, True)
+
+
+def test_a_true_value_under_drift_ends_the_search() -> None:
+    """A configuration that is eightfold in each of its runs, in spite of drift between these."""
+    study, store = without_flips(1), MemoryStore()
+    far = study.tasks[3].configuration
+    while plan := study.plan(store.evidence(study.id)):
+        for task in plan:
+            noise = 0.01 * float(generator(1, task.id).standard_normal())
+            value = math.exp(DRIFT * len(store.kept) + noise) * (8.0 if task.configuration == far else 1.0)
+            engine = FakeEngine(lambda _, value=value: {"latency": [value]})
+            store.record(next(engine.run(Plan((task,)))))
+    assert len(store.evidence(study.id).stage("again").runs) == 2
+
+
+def test_the_run_that_is_used_is_in_the_repetition_of_the_one_that_it_replaces() -> None:
+    """Of a fraction that is run twice, on two machines by turns; the fresh runs are on the second one."""
+    study = screening(6, 68)
+    again = replace(study, choice=replace(study.choice, again=2))
+    assert again.choice.repetitions == 2
+    value, store = multiplying({"d": 0.05}), MemoryStore()
+    while plan := again.plan(store.evidence(again.id)):
+        for task in plan:
+            place = len(store.kept)
+            longer = (8.0 if place == 4 else 1.0) * (1.3 if place % 2 or place >= 64 else 1.0)
+            engine = FakeEngine(
+                lambda task, longer=longer: {"latency": [longer * value(task)]},
+                machine=f"m{int(place % 2 or place >= 64)}",
+            )
+            store.record(next(engine.run(Plan((task,)))))
+    found = again.measured(store.evidence(again.id))
+    ((place, used),) = [(place, run) for place, run in enumerate(found.runs) if run.task.stage == "again"]
+    same = [
+        found.blocks[other]
+        for other, run in enumerate(found.runs)
+        if run.task.stage == "design" and (run.task.repetition, run.machine) == (0, used.machine)
+    ]
+    assert {*same} == {found.blocks[place]}
+    assert found.order[place] >= 64

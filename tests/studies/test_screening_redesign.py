@@ -80,7 +80,9 @@ def test_flips_with_a_setting_that_is_excluded_are_in_no_analysis() -> None:
     study = by_design(narrowed(place, (parse_formula("event != 'poll'"),)), 64)
     first = by_design(place, 64)
     flips = tuple(
-        replace(task, stage="follow-up event", repetition=number // 2, configuration=place.canonical({"event": setting}))
+        replace(
+            task, stage="follow-up event", repetition=number // 2, configuration=place.canonical({"event": setting})
+        )
         for number, (task, setting) in enumerate(zip(first.tasks, ("epoll", "poll") * 2, strict=False))
     )
     design = tuple(FakeEngine(by_event).run(Plan(study.tasks)))

@@ -155,10 +155,16 @@ def test_a_fresh_run_that_fails_ends_no_search_for_others() -> None:
     assert sorted(each.used is None for each in made.conclude(evidence).suspects) == [False, True]
 
 
-def test_a_repeated_run_keeps_its_place_among_the_runs() -> None:
+def test_the_run_that_is_used_has_its_own_place_in_time() -> None:
     made, off = eightfold(3)
     evidence = run(made, off)
-    assert [point.order for point in made.conclude(evidence).points] == list(range(30))
+    found = made.conclude(evidence)
+    places = [point.order for point in found.points]
+    assert places[:3] + places[4:] == [0, 1, 2, *range(4, 30)]
+    (suspect,) = found.suspects
+    values = [evidence.runs[place].of("latency") for place in (30, 31)]
+    assert values[places[3] - 30] is not None
+    assert suspect.used == suspect.fresh[places[3] - 30]
     assert len(made.due(evidence)) == 30
     assert len(made.due(run(made, lambda task: 0.0))) == 32
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,13 +14,13 @@ from hati.studies.failures import failure_reasons
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What a design's runs yielded, in the order in which they were made.
+    """What a design's runs yielded, in the order in which they were made; a run that replaces another has its position.
 
     ``values``, shape (runs,): each run's mean after warm-up, in the metric's unit; the run is the unit of replication.
     ``rows`` are the design's rows, ``machines`` the recorded fingerprints from 0, ``blocks`` the repetitions from 0, on
-    several machines those on each of them; ``order`` are the places among all runs of the stage. ``samples`` holds what
-    ``values`` are the means of. ``failed`` are the runs without a value, and ``reasons`` why, each once with its count,
-    the most frequent first.
+    several machines those on each of them; ``order`` are the places in time among all runs of the stage.
+    ``samples`` holds what ``values`` are the means of. ``failed`` are the runs without a value, and ``reasons`` why,
+    each once with its count, the most frequent first.
     """
 
     values: FloatArray
@@ -52,13 +52,11 @@ def measured(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, in
     failed = tuple(run for _, run, observations in found if observations is None)
     samples = tuple(_converted(observations, metric) for _, _, observations in usable)
     repetitions = np.array([run.task.repetition for _, run, _ in usable], dtype=np.intp)
-    machines = np.unique([run.machine for _, run, _ in usable], return_inverse=True)[1].astype(np.intp)
-    several = np.any(machines > 0)
-    cells = repetitions * (machines.max(initial=0) + 1) + machines
+    machines = machines_of([run for _, run, _ in usable])
     return Measured(
         values=np.array([sample.mean() for sample in samples], dtype=np.float64),
         rows=np.array([rows[run.task.configuration] for _, run, _ in usable], dtype=np.intp),
-        blocks=np.unique(cells, return_inverse=True)[1].astype(np.intp) if several else repetitions,
+        blocks=repetition_blocks(repetitions, machines),
         machines=machines,
         order=np.array([place for place, _, _ in usable], dtype=np.intp),
         runs=tuple(run for _, run, _ in usable),
@@ -66,6 +64,19 @@ def measured(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, in
         failed=failed,
         reasons=failure_reasons(failed, metric),
     )
+
+
+def machines_of(runs: Sequence[Run]) -> Index:
+    """The recorded fingerprint of each run, counted from 0."""
+    return np.unique([run.machine for run in runs], return_inverse=True)[1].astype(np.intp)
+
+
+def repetition_blocks(repetitions: Index, machines: Index) -> Index:
+    """The block of each run: its repetition, on several machines that on each of them, counted from 0."""
+    if not np.any(machines > 0):
+        return repetitions
+    cells = repetitions * (machines.max() + 1) + machines
+    return np.unique(cells, return_inverse=True)[1].astype(np.intp)
 
 
 def _converted(observations: Observations, metric: Metric) -> FloatArray:

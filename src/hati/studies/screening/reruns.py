@@ -11,7 +11,7 @@ import numpy as np
 from hati.core import Benchmark, Configuration, Evidence, Metric, Plan, Run, StudyId, Task
 from hati.stats import most_suspect
 from hati.studies.screening.conclusion import SuspectRun
-from hati.studies.screening.measured import Measured, measured
+from hati.studies.screening.measured import Measured, machines_of, measured, repetition_blocks
 from hati.studies.screening.tasks import STAGE as DESIGN
 
 STAGE = "again"
@@ -91,35 +91,38 @@ def run_key(task: Task) -> RunKey:
 
 
 def settled(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, int]) -> Measured:
-    """The runs as ``measured``; in place of each that was repeated the median run.
+    """The runs as ``measured``; the median run replaces each that was repeated.
 
-    A run of which only one fresh one has a value stays as it is.
+    It has its own place in time and its own machine, and belongs to the repetition of the run that it replaces. A run
+    of which only one fresh one has a value stays as it is.
     """
-    own = measured(without_reruns(evidence), metric, rows)
-    if not any(is_rerun(run.task) for run in evidence.runs):
-        return own
     found = measured(evidence, metric, rows)
+    if not any(is_rerun(run.task) for run in evidence.runs):
+        return found
     groups = _groups(found)
     stay = [place for place, run in enumerate(found.runs) if not is_rerun(run.task)]
     used = np.array([_median(found, place, groups) for place in stay], dtype=np.intp)
+    runs = tuple(found.runs[place] for place in used)
+    repetitions, machines = np.array([run_key(run.task)[2] for run in runs], dtype=np.intp), machines_of(runs)
+    own = measured(without_reruns(evidence), metric, rows)
     return replace(
         own,
         values=found.values[used],
-        machines=found.machines[used],
-        runs=tuple(found.runs[place] for place in used),
+        blocks=repetition_blocks(repetitions, machines),
+        machines=machines,
+        order=found.order[used],
+        runs=runs,
         samples=tuple(found.samples[place] for place in used),
     )
 
 
 def reruns_made(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, int]) -> tuple[SuspectRun, ...]:
     """The runs that were repeated, each with its fresh values, in the order in which they were suspected."""
-    found, own = measured(evidence, metric, rows), measured(without_reruns(evidence), metric, rows)
-    stay = [place for place, run in enumerate(found.runs) if not is_rerun(run.task)]
-    first = {run_key(found.runs[place].task): place for place in stay}
-    order: dict[int, int] = dict(zip(stay, own.order.tolist(), strict=True))
+    found = measured(evidence, metric, rows)
+    first = {run_key(run.task): place for place, run in enumerate(found.runs) if not is_rerun(run.task)}
     return tuple(
         SuspectRun(
-            order[first[key]],
+            int(found.order[first[key]]),
             found.runs[first[key]].task.configuration,
             float(found.values[first[key]]),
             tuple(float(found.values[place]) for place in places),
