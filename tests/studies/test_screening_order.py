@@ -6,16 +6,19 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from itertools import product
 
 import numpy as np
 import pytest
 from simulated_subject import BENCHMARK, LATENCY, multiplying, screening, signs, space
 
 from hati.core import Evidence, Plan, StudyId, Task, generator
+from hati.design import Model
 from hati.stats import beside_trend, contrasts, least_squares, pure_error
 from hati.stats.least_squares import within_residuals
 from hati.studies.screening import FlipEvidence, ModelScreening, Screening, choose, choose_design, choose_followed
 from hati.studies.screening import screening as any_screening
+from hati.studies.screening.model_units import model_units
 from hati.testing import FakeEngine, MemoryStore
 
 DRIFT = 0.002
@@ -240,3 +243,23 @@ def test_the_run_that_is_used_is_in_the_repetition_of_the_one_that_it_replaces()
     ]
     assert {*same} == {found.blocks[place]}
     assert found.order[place] >= 64
+
+
+@pytest.mark.parametrize("usable", [1, 2, 3])
+@EVERY
+def test_of_few_usable_runs_there_is_a_conclusion(study: Made, usable: int) -> None:
+    made = study()
+    value = multiplying({"d": 0.1})
+    runs = FakeEngine(lambda task: {"latency": [value(task)]}).run(Plan(made.tasks[:usable]))
+    found = made.conclude(Evidence(tuple(runs)))
+    assert (found.done, found.important, found.warnings != ()) == (usable, (), True)
+
+
+def test_units_whose_places_in_time_are_all_the_same_have_no_order() -> None:
+    """Each configuration is run once early and once late, so that the means of its places are equal."""
+    model = Model.of_order([2] * 4, 1)
+    levels = np.array([*product(range(2), repeat=4)] * 2, dtype=np.int16)
+    order = np.concatenate([np.arange(16.0), np.arange(31.0, 15.0, -1.0)])
+    blocks = np.repeat([0, 1], 16)
+    assert model_units(model, levels, blocks, order=np.arange(32.0)).order is not None
+    assert model_units(model, levels, blocks, order=order).order is None

@@ -12,6 +12,8 @@ from hati.stats.model_terms import ModelTerms
 
 _PAIRS = 25
 _SAME = 1e-9
+_LEAST = 2
+"""The runs that a half has, so that anything varies within it."""
 
 
 def stability(terms: ModelTerms, values: FloatArray, most: int, rng: np.random.Generator) -> Mapping[Term, float]:
@@ -19,7 +21,7 @@ def stability(terms: ModelTerms, values: FloatArray, most: int, rng: np.random.G
 
     Of 25 pairs of complementary halves (Meinshausen and Buhlmann 2010, Journal of the Royal Statistical Society B 72,
     417-473; Shah and Samworth 2013, B 75, 55-80). Columns are centred and scaled in each half; a term is selected
-    when one of its columns is.
+    when one of its columns is. From halves of less than two runs none is.
 
     Args:
         terms: the candidates.
@@ -31,6 +33,8 @@ def stability(terms: ModelTerms, values: FloatArray, most: int, rng: np.random.G
     owners = np.repeat(np.arange(len(terms.columns)), [terms.columns[term].shape[1] for term in terms])
     counts = np.zeros(len(terms.columns))
     half = terms.runs // 2
+    if half < _LEAST:
+        return dict.fromkeys(terms, 0.0)
     for _ in range(_PAIRS):
         order = rng.permutation(terms.runs)
         for rows in (order[:half], order[half : 2 * half]):

@@ -35,8 +35,12 @@ class Measured:
 
     @property
     def in_time(self) -> FloatArray | None:
-        """The places in time of the runs' starts; None where runs took none, being looked up in a table."""
-        return self.order.astype(np.float64) if any(run.seconds > 0.0 for run in self.runs) else None
+        """The places in time of the runs' starts.
+
+        None of a single run, and where runs took no time, since they were looked up in a table.
+        """
+        timed = len(self.runs) > 1 and any(run.seconds > 0.0 for run in self.runs)
+        return self.order.astype(np.float64) if timed else None
 
 
 def measured(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, int]) -> Measured:

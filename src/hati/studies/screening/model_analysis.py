@@ -80,11 +80,11 @@ def model_terms(model: Model, levels: Levels, blocks: Index, order: FloatArray |
 
 
 def always_there(blocks: Index, order: FloatArray | None) -> FloatArray:
-    """The columns that are in every model: the means of blocks, and a linear trend over an order."""
+    """The columns that are in every model: the means of blocks, then a linear trend over an order, which varies."""
     means = np.asarray(blocks[:, None] == np.unique(blocks)[None, :], dtype=np.float64)
-    if order is not None and np.ptp(order) > 0.0:
-        means = np.column_stack([means, (order - order.mean()) / order.std()])
-    return means
+    if order is None:
+        return means
+    return np.column_stack([means, (order - order.mean()) / order.std()])
 
 
 def analyse_model(

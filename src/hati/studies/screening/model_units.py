@@ -17,7 +17,7 @@ _PER_PARAMETER = 3
 class Units:
     """The units' ``levels`` and ``blocks``; of each run its unit, ``places``, and its block, ``run_blocks``.
 
-    ``order`` are the units' places in time, in the mean over their runs.
+    ``order`` are the units' places in time, in the mean over their runs; None where they are unknown or all the same.
     """
 
     levels: Levels
@@ -63,5 +63,9 @@ def model_units(
     if configurations_are_units(len(different), parameters) and len(different) < len(levels):
         places = places.reshape(-1)
         mean = None if order is None else np.bincount(places, weights=order) / np.bincount(places)
-        return Units(levels[first], machines[first], places, blocks, mean)
-    return Units(levels, blocks, np.arange(len(levels)), blocks, order)
+        return Units(levels[first], machines[first], places, blocks, _varying(mean))
+    return Units(levels, blocks, np.arange(len(levels)), blocks, _varying(order))
+
+
+def _varying(order: FloatArray | None) -> FloatArray | None:
+    return order if order is not None and np.ptp(order) > 0.0 else None
