@@ -11,6 +11,7 @@ from scipy import stats
 
 from hati.core import Better, Configuration, Metric, Setting, generator
 from hati.studies.screening import (
+    ConditionalEffect,
     DesignSummary,
     Detectable,
     Dispersion,
@@ -46,6 +47,30 @@ OPTIONS: tuple[tuple[str, Setting, Setting, str], ...] = (
 
 TRUE_EFFECTS = {"C": -1.25, "B": -0.38, "BC": 0.22, "G": -0.12, "H": 0.045, "J": 0.012}
 """Effects on the natural logarithm of the latency."""
+
+At = tuple[str, str, Setting, float, tuple[float, float]]
+"""An option, another one, a setting of it, the effect there in per cent, and its interval."""
+
+LATENCY_AT: tuple[At, ...] = (
+    ("synchronous", "journal_mode", "DELETE", -77.0, (-77.3, -76.7)),
+    ("synchronous", "journal_mode", "WAL", -64.1, (-64.6, -63.6)),
+    ("journal_mode", "synchronous", "FULL", -45.4, (-46.1, -44.6)),
+    ("journal_mode", "synchronous", "OFF", -14.8, (-15.9, -13.6)),
+    ("locking_mode", "auto_vacuum", "NONE", -29.2, (-30.2, -28.3)),
+    ("locking_mode", "auto_vacuum", "FULL", 10.4, (8.9, 11.9)),
+    ("auto_vacuum", "synchronous", "FULL", 4.9, (3.5, 6.3)),
+    ("auto_vacuum", "synchronous", "OFF", 4.2, (2.8, 5.6)),
+)
+THROUGHPUT_AT: tuple[At, ...] = (
+    ("synchronous", "journal_mode", "DELETE", -155.9, (-159.7, -152.1)),
+    ("synchronous", "journal_mode", "WAL", -71.3, (-75.1, -67.4)),
+    ("journal_mode", "synchronous", "FULL", -91.6, (-95.5, -87.8)),
+    ("journal_mode", "synchronous", "OFF", -7.0, (-10.8, -3.2)),
+    ("locking_mode", "synchronous", "FULL", -17.1, (-19.1, -15.1)),
+    ("locking_mode", "synchronous", "OFF", -5.5, (-7.5, -3.5)),
+    ("auto_vacuum", "synchronous", "FULL", 1.9, (-2.1, 5.8)),
+    ("auto_vacuum", "synchronous", "OFF", 2.2, (-1.7, 6.1)),
+)
 
 
 def columns() -> dict[str, np.ndarray]:
@@ -109,6 +134,24 @@ def sqlite_screening() -> ScreeningConclusion:
             "synchronous x journal_mode cannot be told from 6 other pairs; `hati screen --budget 256` separates them",
         ),
         model=ModelSummary(tuple(e.options for e in effects if e.important), 0.99),
+        conditional_effects=conditional(LATENCY_AT),
+    )
+
+
+def conditional(found: tuple[At, ...]) -> tuple[ConditionalEffect, ...]:
+    """The effects of those options; only that of synchronous and journal_mode together was found."""
+    settings = {name: (first, second) for name, first, second, _ in OPTIONS}
+    return tuple(
+        ConditionalEffect(
+            name,
+            *settings[name],
+            given,
+            setting,
+            change / 100,
+            (low / 100, high / 100),
+            {name, given} == {"synchronous", "journal_mode"},
+        )
+        for name, given, setting, change, (low, high) in found
     )
 
 
@@ -203,6 +246,7 @@ def raw_screening() -> ScreeningConclusion:
         points=tuple(replace(p, value=p.value * 1e6) for p in whole.points),
         dispersion=None,
         warnings=(),
+        conditional_effects=conditional(THROUGHPUT_AT),
     )
 
 
@@ -238,6 +282,7 @@ def incomplete_screening() -> ScreeningConclusion:
         seconds=34.0,
         warnings=("76 of 96 runs are still to be made; run `hati screen` again to go on",),
         model=ModelSummary((), 0.0),
+        conditional_effects=(),
     )
 
 
@@ -280,6 +325,9 @@ def hostile_screening() -> ScreeningConclusion:
     def names(options: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(new[o] for o in options)
 
+    def setting(found: Setting) -> Setting:
+        return HOSTILE[0] if found == "OFF" else found
+
     evil = "<svg/onload=alert(3)>\n"
     return replace(
         whole,
@@ -301,14 +349,23 @@ def hostile_screening() -> ScreeningConclusion:
         points=tuple(
             replace(
                 p,
-                configuration=Configuration(
-                    {new[n]: HOSTILE[0] if s == "OFF" else s for n, s in p.configuration.items()}
-                ),
+                configuration=Configuration({new[n]: setting(s) for n, s in p.configuration.items()}),
             )
             for p in whole.points
         ),
         dispersion=None,
         failures=(HOSTILE[1], HOSTILE[4]),
         warnings=HOSTILE,
+        conditional_effects=tuple(
+            replace(
+                each,
+                option=new[each.option],
+                given=new[each.given],
+                before=setting(each.before),
+                after=setting(each.after),
+                setting=setting(each.setting),
+            )
+            for each in whole.conditional_effects
+        ),
         scale_reason=HOSTILE[9],
     )

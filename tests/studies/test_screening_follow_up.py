@@ -20,6 +20,7 @@ from hati.studies.screening import (
     Isolation,
     ModelChoice,
     ModelScreening,
+    Scale,
     ScreeningConclusion,
     choose_followed,
     flipped,
@@ -133,6 +134,33 @@ def test_what_both_runs_of_a_flip_share_is_not_evidence_for_other_options() -> N
         assert one.decided.estimate == pytest.approx(other.decided.estimate)
         assert one.p_value == pytest.approx(other.p_value)
         assert one.share == pytest.approx(other.share)
+
+
+def test_what_both_runs_of_a_flip_share_changes_no_effect_at_a_setting() -> None:
+    def truth(configuration: Mapping[str, Setting], _: str) -> float:
+        acts = 0.5 * on(configuration, "a") + 1.0 * on(configuration, "c") + 0.3 * on(configuration, "d")
+        return acts + 0.3 * on(configuration, "b") * (1.0 - on(configuration, "a"))
+
+    made = study(space(10), 96)
+    runs = measure(made, value(truth)).runs
+    shared = {
+        pair: math.exp(0.3 * float(generator(3, str(pair)).standard_normal()))
+        for pair in {(run.task.stage, run.task.repetition) for run in runs if is_flip(run.task)}
+    }
+    shifted = tuple(
+        replace(run, observations=tuple(replace(each, values=each.values * factor) for each in run.observations))
+        for run in runs
+        for factor in [shared.get((run.task.stage, run.task.repetition), 1.0)]
+    )
+    plain, moved = made.conclude(Evidence(runs)), made.conclude(Evidence(shifted))
+    assert (plain.scale, moved.scale) == (Scale.LOG, Scale.LOG)
+    assert [(each.option, each.given, each.setting) for each in plain.conditional_effects[:2]] == [
+        ("a", "b", False),
+        ("a", "b", True),
+    ]
+    for one, other in zip(plain.conditional_effects, moved.conditional_effects, strict=True):
+        assert one.relative == pytest.approx(other.relative)
+        assert one.interval == pytest.approx(other.interval)
 
 
 def test_a_follow_up_that_was_killed_goes_on_with_the_same_flips() -> None:

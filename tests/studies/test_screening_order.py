@@ -263,3 +263,66 @@ def test_units_whose_places_in_time_are_all_the_same_have_no_order() -> None:
     blocks = np.repeat([0, 1], 16)
     assert model_units(model, levels, blocks, order=np.arange(32.0)).order is not None
     assert model_units(model, levels, blocks, order=order).order is None
+
+
+def dominated(task: Task) -> float:
+    """Option d takes 4.5 times as long, c 22 % longer; b 22 % longer where d is off, and nothing where it is on."""
+    sign = signs(task)
+    noise = 0.01 * float(generator(5, task.id).standard_normal())
+    return math.exp(0.75 * sign["d"] + 0.05 * (1 - sign["d"]) * sign["b"] + 0.1 * sign["c"] + noise)
+
+
+def by_turns(place: int) -> tuple[float, str]:
+    """Every other run is on a machine that takes 4.5 times as long."""
+    return (math.exp(1.5), "m1") if place % 2 else (1.0, "m0")
+
+
+def drifting(place: int) -> tuple[float, str]:
+    """Every run takes 2 % longer than the one before."""
+    return math.exp(10 * DRIFT * place), "fake"
+
+
+def still(place: int) -> tuple[float, str]:
+    return 1.0, "fake"
+
+
+def measured_under(study: Screening | ModelScreening, factor: Callable[[int], tuple[float, str]]) -> Evidence:
+    store = MemoryStore()
+    for place, task in enumerate(study.tasks):
+        longer, machine = factor(place)
+        engine = FakeEngine(lambda task, longer=longer: {"latency": [longer * dominated(task)]}, machine=machine)
+        for run in engine.run(Plan((task,))):
+            store.record(replace(run, started=run.started + timedelta(seconds=place)))
+    return store.evidence(study.id)
+
+
+UNDER = pytest.mark.parametrize("factor", [still, by_turns, drifting])
+
+
+@UNDER
+@EVERY
+def test_effects_at_settings_are_within_machines_and_beside_drift(
+    study: Made, factor: Callable[[int], tuple[float, str]]
+) -> None:
+    made = study()
+    found = made.conclude(measured_under(made, factor))
+    off, on = (each for each in found.conditional_effects if each.option == "b")
+    assert [(each.given, each.setting, each.found) for each in (off, on)] == [("d", False, True), ("d", True, True)]
+    assert off.relative == pytest.approx(math.expm1(0.2), abs=0.02)
+    assert on.relative == pytest.approx(0.0, abs=0.02)
+    for each, truth in ((off, math.expm1(0.2)), (on, 0.0)):
+        assert each.interval is not None
+        assert each.interval[1] - each.interval[0] < 0.1
+        assert each.interval[0] - 0.01 < truth < each.interval[1] + 0.01
+
+
+@UNDER
+@EVERY
+def test_an_option_dominates_within_machines_and_beside_drift(
+    study: Made, factor: Callable[[int], tuple[float, str]]
+) -> None:
+    made = study()
+    found = made.conclude(measured_under(made, factor)).dominating
+    assert found is not None
+    assert (found.name, found.default) == ("d", False)
+    assert found.share > 0.97

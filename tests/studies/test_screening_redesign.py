@@ -57,7 +57,10 @@ def test_rows_of_an_abandoned_design_are_in_no_analysis() -> None:
     assert not any(run.task.configuration["j"] for run in found.runs)
     effect = next(effect for effect in study.analysis(found).effects if effect.term == (0,))
     assert effect.decided.standard_error == pytest.approx(0.0025, abs=0.001)
-    assert study.conclude(evidence).important == ("a",)
+    concluded = study.conclude(evidence)
+    assert concluded.important == ("a",)
+    assert concluded.dominating is not None
+    assert (concluded.dominating.name, concluded.dominating.fixed) == ("a", (("j", False),))
 
 
 def test_suspect_runs_of_an_abandoned_design_are_not_reported() -> None:

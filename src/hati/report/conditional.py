@@ -12,14 +12,12 @@ from hati.studies.screening import (
     ConditionalEffect,
     DominatingOption,
     ScreeningConclusion,
-    conditional_effects,
-    dominating_option,
 )
 
 
 def conditional_table(conclusion: ScreeningConclusion) -> Table | None:
     """The effects of options at each setting of one that they may depend on; None where there are none."""
-    found = conditional_effects(conclusion)
+    found = conclusion.conditional_effects
     if not found:
         return None
     notes = ["Each change is from the first to the second of the settings shown, averaged over the options not named."]
@@ -53,7 +51,7 @@ def conditional_table(conclusion: ScreeningConclusion) -> Table | None:
 
 def dominating_sentence(conclusion: ScreeningConclusion) -> str | None:
     """What to do about an option that explains most of the variance, with the command; None where there is none."""
-    found = dominating_option(conclusion)
+    found = conclusion.dominating
     if found is None:
         return None
     words = " ".join(
@@ -68,7 +66,7 @@ def dominating_sentence(conclusion: ScreeningConclusion) -> str | None:
 
 def conditional_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
     """Both under the names that programs rely on."""
-    found = dominating_option(conclusion)
+    found = conclusion.dominating
     return {
         "conditional_effects": [
             {
@@ -80,7 +78,7 @@ def conditional_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
                 "relative_interval": None if each.interval is None else list(each.interval),
                 "interaction": "found" if each.found else "not excluded",
             }
-            for each in conditional_effects(conclusion)
+            for each in conclusion.conditional_effects
         ],
         "dominating": None if found is None else _dominating(found),
     }

@@ -19,9 +19,11 @@ from hati.studies.screening.choosing import (
     with_reruns,
 )
 from hati.studies.screening.conclusion import (
+    ConditionalEffect,
     DesignSummary,
     Detectable,
     Dispersion,
+    DominatingOption,
     Effect,
     FlipEvidence,
     FollowUpSummary,
@@ -38,12 +40,6 @@ from hati.studies.screening.conclusion import (
     SettingEstimate,
     SuspectRun,
     Verdict,
-)
-from hati.studies.screening.conditional import (
-    ConditionalEffect,
-    DominatingOption,
-    conditional_effects,
-    dominating_option,
 )
 from hati.studies.screening.flip_stages import is_flip
 from hati.studies.screening.flips import Ends, Flip, Pair, flipped, mean_interval
@@ -128,8 +124,6 @@ __all__ = [
     "choose_design",
     "choose_followed",
     "choose_optimal",
-    "conditional_effects",
-    "dominating_option",
     "expected_detectable",
     "expected_detectable_deviations",
     "first_check",

@@ -230,6 +230,40 @@ class RobustFit:
 
 
 @dataclass(frozen=True)
+class ConditionalEffect:
+    """The effect of an option at one setting of another.
+
+    ``relative`` is the change from ``before`` to ``after`` (the first setting to the second; of more settings the one
+    with the lowest mean there to the one with the highest), a fraction on the deciding scale as in `Effect`;
+    ``interval`` is that of 95 %, where settings are chosen that of all their differences at once (Scheffe 1953), None
+    where nothing tells the noise. ``found`` says that the interaction was found; else it could not be excluded that the
+    effect depends on the other option.
+    """
+
+    option: str
+    before: Setting
+    after: Setting
+    given: str
+    setting: Setting
+    relative: float
+    interval: tuple[float, float] | None
+    found: bool
+
+
+@dataclass(frozen=True)
+class DominatingOption:
+    """An option that explains nearly all of the variance, its ``share``, and its ``default`` setting.
+
+    ``fixed`` are the settings of options that the space leaves no choice.
+    """
+
+    name: str
+    share: float
+    default: Setting
+    fixed: tuple[tuple[str, Setting], ...]
+
+
+@dataclass(frozen=True)
 class Point:
     """One run's value of the metric: mean after warm-up, in its unit; ``order`` counts from 0 as they were made."""
 
@@ -294,7 +328,8 @@ class ScreeningConclusion:
     are flips; ``campaign`` counts all runs, pilots and those that trace failures included (None: there are no others),
     and ``seconds`` is what they cost. ``suspects`` are the runs that were repeated, and
     those that look as if they should be: without these is the ``robust`` fit, None where there are none. ``template``
-    holds the formulas that narrow the space, as they were written.
+    holds the formulas that narrow the space, as they were written. ``conditional_effects`` are those of options that
+    depend, or may depend, on another; ``dominating`` is the option next to which all others are small.
     """
 
     study: str
@@ -331,6 +366,8 @@ class ScreeningConclusion:
     robust: RobustFit | None = None
     campaign: RunCounts | None = None
     template: tuple[str, ...] = ()
+    conditional_effects: tuple[ConditionalEffect, ...] = ()
+    dominating: DominatingOption | None = None
 
     @property
     def all_runs(self) -> RunCounts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -152,6 +152,19 @@ class ModelFit:
             found[setting] = fit._combination(told, 1) if fit._tells(told) else rough
         return found
 
+    def determines(self, term: Term) -> bool:
+        """Whether the values determine all coefficients of a term."""
+        place = self.places[term]
+        return np.allclose(self.estimable[:, place], np.eye(len(self.estimable))[:, place], atol=_SAME)
+
+    def difference(self, weights: Mapping[Term, FloatArray], dimensions: int = 1) -> Contrast:
+        """The sum of coefficients that count these ``weights`` of their terms.
+
+        Its interval allows for the difference having been chosen among all of so many dimensions (Scheffe 1953).
+        """
+        counted = sum((self._of(term, own) for term, own in weights.items()), np.zeros(self.columns.shape[1]))
+        return self._combination(counted, dimensions)
+
     def _spread(self, term: Term) -> float:
         """Twice the root mean square of what a term explains beside the others."""
         own = np.zeros(self.columns.shape[1], dtype=np.bool_)
@@ -164,10 +177,8 @@ class ModelFit:
 
         Its effect is an average over these combinations, which nothing determines.
         """
-        place = self.places[term]
-        told = np.allclose(self.estimable[:, place], np.eye(len(self.estimable))[:, place], atol=_SAME)
         kept = [other for other in self.places if not set(term) < set(other)]
-        if told or len(kept) == len(self.places):
+        if self.determines(term) or len(kept) == len(self.places):
             return self
         columns = {other: self.columns[:, self.places[other]] for other in kept}
         return ModelFit.of(ModelTerms(self.always, columns), kept, self.sizes, self.values)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from hati.core import Benchmark, Configuration, Evidence, InputError, Metric, Plan, Run, StudyId, Task
 from hati.design import from_levels
 from hati.studies.screening.conclusion import FollowUpSummary, RunCounts, ScreeningConclusion
+from hati.studies.screening.conditional import conditional_effects
+from hati.studies.screening.dominating import dominating_option
 from hati.studies.screening.flip_judgement import with_flips
 from hati.studies.screening.flip_stages import is_flip
 from hati.studies.screening.follow_up import FollowUp
@@ -24,6 +26,7 @@ from hati.studies.screening.remedies import OF_PROGRAMS, Remedies
 from hati.studies.screening.reruns import STAGE as AGAIN
 from hati.studies.screening.reruns import Reruns, design_reruns
 from hati.studies.screening.screening_model import ScreeningModel
+from hati.studies.screening.shown_effects import ShownEffects
 from hati.studies.screening.suspects import with_suspects
 from hati.studies.screening.tasks import STAGE, design_tasks, tasks_left
 
@@ -96,7 +99,21 @@ class ModelScreening:
             self.choice.again - design_reruns(evidence),
             self.remedies,
         )
-        followed = replace(conclusion, follow_up=self._followed(evidence), campaign=RunCounts.of(evidence, self.metric))
+        shown = ShownEffects(
+            self.space,
+            judged.analysis.units,
+            judged.analysis.readable,
+            self.relevant,
+            conclusion.effects,
+            conclusion.ranking,
+        )
+        followed = replace(
+            conclusion,
+            follow_up=self._followed(evidence),
+            campaign=RunCounts.of(evidence, self.metric),
+            conditional_effects=conditional_effects(shown),
+            dominating=dominating_option(shown),
+        )
         parameters = 1 + sum(len(option.settings) - 1 for option in self.space.options)
         more = follow_up_warnings(followed, self.choice, parameters, self.remedies)
         return replace(followed, warnings=(*followed.warnings, *more))

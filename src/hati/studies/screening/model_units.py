@@ -57,14 +57,22 @@ def model_units(
         order: the place of each run in time, where that is known.
     """
     machines = np.zeros(len(levels), dtype=np.intp) if machines is None else machines
-    both = np.column_stack([levels, machines])
-    different, first, places = np.unique(both, axis=0, return_index=True, return_inverse=True)
+    units = configuration_units(levels, blocks, machines, order)
     parameters = 1 + sum(size - 1 for size in model.sizes)
-    if configurations_are_units(len(different), parameters) and len(different) < len(levels):
-        places = places.reshape(-1)
-        mean = None if order is None else np.bincount(places, weights=order) / np.bincount(places)
-        return Units(levels[first], machines[first], places, blocks, _varying(mean))
+    if configurations_are_units(len(units.levels), parameters) and not units.are_runs:
+        return units
     return Units(levels, blocks, np.arange(len(levels)), blocks, _varying(order))
+
+
+def configuration_units(levels: Levels, blocks: Index, machines: Index, order: FloatArray | None) -> Units:
+    """The configurations, each on every machine where it was run; arguments as for ``model_units``."""
+    both = np.column_stack([levels, machines])
+    _, first, places = np.unique(both, axis=0, return_index=True, return_inverse=True)
+    if len(first) == len(levels):
+        return Units(levels, machines, np.arange(len(levels)), blocks, _varying(order))
+    places = places.reshape(-1)
+    mean = None if order is None else np.bincount(places, weights=order) / np.bincount(places)
+    return Units(levels[first], machines[first], places, blocks, _varying(mean))
 
 
 def _varying(order: FloatArray | None) -> FloatArray | None:

@@ -21,7 +21,7 @@ from hati.core import (
     StudyId,
     Task,
 )
-from hati.design import Design, configurations
+from hati.design import Design, configurations, levels
 from hati.stats import Contrasts, Index, ModelTerms, Term, contrasts
 from hati.studies.failures import nothing_measured
 from hati.studies.screening.analysis import Analysis, analyse, explained_by
@@ -36,16 +36,21 @@ from hati.studies.screening.conclusion import (
     RunCounts,
     ScreeningConclusion,
 )
+from hati.studies.screening.conditional import conditional_effects
+from hati.studies.screening.dominating import dominating_option
 from hati.studies.screening.estimated import Estimated
 from hati.studies.screening.forecast import ALPHA, RELEVANT
 from hati.studies.screening.measured import Measured
 from hati.studies.screening.model_analysis import always_there
+from hati.studies.screening.model_units import configuration_units
 from hati.studies.screening.option_summary import OptionSummary, option_summaries
 from hati.studies.screening.ranking import rank
+from hati.studies.screening.readable import Readable
 from hati.studies.screening.remedies import OF_PROGRAMS, Remedies
 from hati.studies.screening.reruns import STAGE as AGAIN
 from hati.studies.screening.reruns import Reruns, design_reruns, repeated, reruns_made, settled
 from hati.studies.screening.scale import choose_scale
+from hati.studies.screening.shown_effects import ShownEffects
 from hati.studies.screening.spread import Spread, analyse_spread
 from hati.studies.screening.suspects import suspected, unsettled, with_suspects
 from hati.studies.screening.tasks import STAGE, design_tasks, tasks_left
@@ -154,9 +159,14 @@ class Screening:
             MeasurementError: where not one run yielded a value, with the reason of the failures.
         """
         found = self.measured(evidence)
+        analysis = self._analysis(found)
+        of_rows = self._conclusion(found, analysis, evidence.seconds)
+        shown = self._shown_effects(found, analysis, of_rows)
         conclusion = replace(
-            self._conclusion(found, self._analysis(found), evidence.seconds),
+            of_rows,
             campaign=RunCounts.of(evidence, self.metric),
+            conditional_effects=conditional_effects(shown),
+            dominating=dominating_option(shown),
         )
         left = unsettled(found, self._suspected(found), repeated(evidence, self.metric))
         again = reruns_made(self._made(evidence), self.metric, self._rows)
@@ -169,6 +179,18 @@ class Screening:
         """The options whose main effect is important, or important or aliased, the largest first."""
         effects = self._analysis(found).effects
         return tuple(self._names[effect.term[0]] for effect in effects if effect.important and len(effect.term) == 1)
+
+    def _shown_effects(self, found: Measured, analysis: Analysis, conclusion: ScreeningConclusion) -> ShownEffects:
+        """Estimated from the configurations: what a model of few terms leaves out belongs to these."""
+        rows = levels([run.task.configuration for run in found.runs], self.space)
+        return ShownEffects(
+            self.space,
+            configuration_units(rows, found.blocks, found.machines, found.in_time),
+            Readable(analysis.decided, analysis.scale, float(np.mean(np.abs(found.values)))),
+            self.relevant,
+            conclusion.effects,
+            conclusion.ranking,
+        )
 
     def measured(self, evidence: Evidence) -> Measured:
         """The design's runs that yielded a value; in place of those that were repeated the median runs.
