@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from simulated_subject import BENCHMARK, LATENCY, measure, space
 
-from hati.core import Evidence, InputError, Setting, StudyId, Task, generator
+from hati.core import Evidence, InputError, Plan, Run, Setting, StudyId, Task, generator
 from hati.report import answer, follow_up_table, noise_summary, screening_json
 from hati.space import Option, Space, parse_formula
 from hati.studies.screening import (
@@ -29,6 +29,7 @@ from hati.studies.screening import (
     read_choice,
     runs_aside,
 )
+from hati.testing import FakeEngine
 
 Truth = Callable[[Mapping[str, Setting], str], float]
 """The logarithm of a configuration's latency in a stage."""
@@ -202,6 +203,33 @@ def test_an_option_with_several_settings_is_flipped_between_its_best_and_its_wor
     (evidence,) = (effect.flips for effect in found.effects if effect.flips is not None)
     assert (evidence.ends, evidence.confirmed) == ((1, 3), True)
     assert evidence.change == pytest.approx(math.expm1(0.4), abs=0.05)
+
+
+def test_flips_between_other_ends_say_nothing_of_a_claim() -> None:
+    """The design claims x to y; three flips between these show nothing, and eight are between x and z."""
+    place = Space((Option("a", ("x", "y", "z"), "x"), *space(8).options[1:]))
+    made = study(place)
+    acts = {"x": 0.0, "y": 0.4, "z": 0.05}
+    latency = value(lambda c, _: acts[str(c["a"])])
+    design = tuple(FakeEngine(lambda task: {"latency": [latency(task)]}).run(Plan(made.tasks)))
+    task = made.tasks[0]
+
+    def flip(number: int, setting: str, change: float) -> list[Run]:
+        others = {name: bool(number >> bit & 1) for bit, name in enumerate("bcde")}
+        pair = [
+            replace(task, stage="follow-up a", repetition=number, configuration=place.canonical({**others, "a": end}))
+            for end in ("x", setting)
+        ]
+        engine = FakeEngine(lambda t: {"latency": [math.exp(change if t.configuration["a"] == setting else 0.0)]})
+        return list(engine.run(Plan(tuple(pair))))
+
+    of_claim = [run for number, change in enumerate((-0.045, 0.0, 0.045)) for run in flip(number, "y", change)]
+    others = [run for number in range(3, 11) for run in flip(number, "z", 0.05)]
+    for flips in (of_claim, [*of_claim, *others]):
+        found = made.conclude(Evidence((*design, *flips)))
+        evidence = next(effect.flips for effect in found.effects if effect.options == ("a",))
+        assert evidence is not None
+        assert (evidence.flips, evidence.ends, evidence.refuted) == (3, ("x", "y"), True)
 
 
 def test_a_flip_is_of_valid_configurations_and_options_under_a_condition_come_and_go_with_it() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hati.core import Configuration, FloatArray
+from hati.core import FloatArray
 from hati.design import Model, levels
 from hati.space import Space
 from hati.stats import pure_error, t_quantile
@@ -26,9 +26,14 @@ _SIGNS = 0.05
 
 
 def judge_flips(
-    claim: Claim, flips: Sequence[Flip], readable: Readable, expected: FloatArray, noise: float | None, relevant: float
+    claim: Claim,
+    flips: Sequence[Flip],
+    readable: Readable,
+    expected: FloatArray,
+    noise: float | None,
+    relevant: float,
 ) -> FlipEvidence | None:
-    """What the flips of an option say of the claim about it; None where none is between the claim's ends.
+    """What the flips of an option say of the claim about it; None where there is none.
 
     They confirm it where their interval holds relevant effects of the claim's sign only. They refute it where their
     interval excludes every relevant effect; or where it does not show one, and their mean is smaller than the claim and
@@ -36,23 +41,23 @@ def judge_flips(
 
     Args:
         claim: from the design's rows.
-        flips: of the option.
+        flips: ``between_ends`` of the claim.
         readable: the scale of the claim.
         expected: what the model expects of each flip, on that scale.
         noise: the bound beyond which the noise of two runs does not take a difference; None where it is unknown.
         relevant: the fraction that matters.
     """
-    changes = differences(claim, flips, readable)
-    found = mean_interval(changes, CONFIDENCE)
-    if not changes:
+    if not flips:
         return None
+    changes = differences(flips, readable)
+    found = mean_interval(changes, CONFIDENCE)
     limit, estimate = readable.difference(relevant), claim.change.estimate
     confirmed = refuted = False
     if found is not None:
-        low, high = found if estimate >= 0.0 else (-found[1], -found[0])
+        sign = math.copysign(1.0, estimate)
+        low, high = sorted(sign * end for end in found)
         shows = low > limit or high < -limit
-        sign = 1.0 if estimate >= 0.0 else -1.0
-        missing = min(abs(estimate), sign * float(np.mean(expected))) - 0.5 * (low + high)
+        missing = min(sign * estimate, sign * float(np.mean(expected))) - 0.5 * (low + high)
         confirmed = low > limit
         refuted = (-limit <= low and high <= limit) or (
             not shows and missing > math.hypot(0.5 * (high - low), claim.change.margin or 0.0)
@@ -70,25 +75,35 @@ def judge_flips(
     )
 
 
-def differences(claim: Claim, flips: Sequence[Flip], readable: Readable) -> list[float]:
-    """The changes between the claim's ends, on the deciding scale; without those that have no logarithm."""
-    found = []
-    for flip in flips:
-        ends = flip.before[claim.option], flip.after[claim.option]
-        one, other = flip.values if ends == claim.ends else flip.values[::-1]
-        if set(ends) != set(claim.ends) or (readable.scale is Scale.LOG and min(one, other) <= 0.0):
-            continue
-        found.append(math.log(other / one) if readable.scale is Scale.LOG else other - one)
-    return found
+def between_ends(claim: Claim, flips: Sequence[Flip], scale: Scale) -> tuple[Flip, ...]:
+    """The flips between the claim's ends, each from the first to the second; without values that the scale lacks."""
+    first, second = claim.ends
+    turned = (flip if flip.before[claim.option] == first else flip.turned for flip in flips)
+    return tuple(
+        flip
+        for flip in turned
+        if (flip.before[claim.option], flip.after[claim.option]) == (first, second)
+        and (scale is Scale.RAW or min(flip.values) > 0.0)
+    )
 
 
-def expected_changes(model: Model, fit: ModelFit, space: Space, claim: Claim, flips: Sequence[Flip]) -> FloatArray:
-    """What a model expects of flips from the claim's first end to its second, on the deciding scale."""
-    befores, afters = (model.matrix(levels(each, space)) for each in _sides(claim, flips))
+def differences(flips: Sequence[Flip], readable: Readable) -> list[float]:
+    """The changes from before to after, on the deciding scale."""
+    if readable.scale is Scale.LOG:
+        return [math.log(after / before) for before, after in (flip.values for flip in flips)]
+    return [after - before for before, after in (flip.values for flip in flips)]
+
+
+def expected_changes(model: Model, fit: ModelFit, space: Space, flips: Sequence[Flip]) -> FloatArray:
+    """What a model expects of flips from before to after, on the deciding scale."""
     coefficients = np.zeros(len(model.owners))
     for term, place in fit.places.items():
         coefficients[model.owners == model.terms.index(term)] = fit.coefficients[place]
-    return np.asarray((afters - befores) @ coefficients, dtype=np.float64)
+    before, after = (
+        model.matrix(levels(configurations, space))
+        for configurations in ([flip.before for flip in flips], [flip.after for flip in flips])
+    )
+    return np.asarray((after - before) @ coefficients, dtype=np.float64)
 
 
 def noise_of_a_difference(found: Measured, values: FloatArray, flips: int) -> float | None:
@@ -120,12 +135,6 @@ def _named(found: FlipEvidence, conclusion: ScreeningConclusion) -> FlipEvidence
     pairs = (e.options for e in conclusion.effects if e.shown and len(e.options) == 2 and found.option in e.options)
     partner = next((name for pair in pairs for name in pair if name != found.option), None)
     return replace(found, depends_on=partner) if partner else found
-
-
-def _sides(claim: Claim, flips: Sequence[Flip]) -> tuple[list[Configuration], list[Configuration]]:
-    turned = [flip.before[claim.option] == claim.ends[1] for flip in flips]
-    pairs = [(f.after, f.before) if turn else (f.before, f.after) for f, turn in zip(flips, turned, strict=True)]
-    return [one for one, _ in pairs], [other for _, other in pairs]
 
 
 def _both_signs(changes: Sequence[float], limit: float) -> bool:

@@ -32,6 +32,11 @@ class Flip:
     after: Configuration
     values: tuple[float, float]
 
+    @property
+    def turned(self) -> Flip:
+        """The same pair from after to before."""
+        return Flip(self.after, self.before, self.values[::-1])
+
 
 def flipped(space: Space, option: str, ends: Ends, rng: np.random.Generator) -> Pair | None:
     """A uniformly drawn valid configuration with the option at each of two settings, all else being equal.

@@ -9,7 +9,12 @@ from functools import lru_cache
 from hati.core import Evidence, Run
 from hati.studies.screening.claims import Claim, claim_of
 from hati.studies.screening.conclusion import FlipEvidence
-from hati.studies.screening.flip_judgement import expected_changes, judge_flips, noise_of_a_difference
+from hati.studies.screening.flip_judgement import (
+    between_ends,
+    expected_changes,
+    judge_flips,
+    noise_of_a_difference,
+)
 from hati.studies.screening.flip_stages import is_flip, is_of_flip
 from hati.studies.screening.flips import Flip
 from hati.studies.screening.follow_up import flips_made
@@ -100,9 +105,10 @@ class ModelJudgement:
     def _said(self, claim: Claim, flips: Sequence[Flip], evidence: Evidence, total: int) -> FlipEvidence | None:
         """What an option's flips say of a claim, of so many flips in all."""
         design, analysis = self._design(evidence)
-        expected = expected_changes(self.model.effects, analysis.judged, self.model.space, claim, flips)
+        own = between_ends(claim, flips, analysis.readable.scale)
+        expected = expected_changes(self.model.effects, analysis.judged, self.model.space, own)
         noise = noise_of_a_difference(design, analysis.readable.values, total)
-        return judge_flips(claim, flips, analysis.readable, expected, noise, self.model.relevant)
+        return judge_flips(claim, own, analysis.readable, expected, noise, self.model.relevant)
 
 
 @lru_cache(maxsize=8)
