@@ -162,7 +162,7 @@ def test_models_that_differ_in_an_effect_in_doubt_only_are_settled_by_the_new_ru
     assert (found.outcome, of_d.result, found.in_doubt) == (Outcome.DECIDED, Result.CONFIRMED, ())
     assert [set(model.effects) for model in found.models] == [{*MAINS, ("d",)}]
     assert "by 32 new runs, p = " in of_d.detail
-    assert "; of d new runs decide" in found.assumptions[0].detail
+    assert "; new runs decide about d;" in found.assumptions[0].detail
 
 
 def test_an_option_that_the_new_runs_confirm_is_not_assumed_to_have_no_effect() -> None:

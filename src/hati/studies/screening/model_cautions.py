@@ -94,7 +94,7 @@ def _tied(names: Sequence[str], tied: Ties) -> Iterator[str]:
     if tied.wholly:
         yield (
             f"other options decide {listed([names[option] for option in tied.wholly])} in every valid configuration: "
-            "no effect can be told to be theirs alone, and the others stand for them"
+            "effects cannot be attributed to them alone, and those of the others stand for them"
         )
     if tied.partly:
         yield (
@@ -108,7 +108,8 @@ def _unsized(names: Sequence[str], analysis: ModelAnalysis) -> Iterator[str]:
     if effects:
         yield (
             f"combinations that were not run hide how large {listed([_name(names, e.term) for e in effects])} "
-            f"{'is' if len(effects) == 1 else 'are'}: told is twice the root mean square of what an effect explains"
+            f"{'is' if len(effects) == 1 else 'are'}: the size shown is twice the root mean square of what the effect "
+            "explains"
         )
 
 

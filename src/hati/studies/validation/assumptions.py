@@ -154,7 +154,7 @@ def _no_others(
         return Assumption(statement, Result.REFUTED, f"{cost}; also active: {listed([_word(e) for e in more])}")
     odds = f"by odds of {floor(bound)} to 1 or more, for the most part those before any run: few effects are active"
     if by_new_runs:
-        odds += f"; of {listed(by_new_runs)} new runs decide"
+        odds += f"; new runs decide about {listed(by_new_runs)}"
     return Assumption(statement, Result.NOT_REFUTED, f"{cost}, {odds}; {may_be}")
 
 
@@ -174,7 +174,7 @@ def _still(order: int, untouched: Sequence[str], scale: str, runs: int) -> tuple
                 Assumption(
                     f"{listed(untouched)}: no effect",
                     Result.ASSUMED,
-                    "so say the screening's runs; in the follow-ups they kept their default",
+                    "the screening's runs show none, and in the follow-ups they kept their default",
                 )
             )
     return tuple(found)
