@@ -21,6 +21,7 @@ from simulated_subject import BENCHMARK, LATENCY
 from hati.campaign import campaign
 from hati.core import Budget, Configuration, Evidence, InputError, Setting, StudyId, Task
 from hati.design import Model, from_levels, levels
+from hati.report import validation_answer
 from hati.space import Option, Space, enumerate_configurations, parse_formula
 from hati.studies.screening import ModelChoice, choose_optimal
 from hati.studies.screening.model_analysis import analyse_model
@@ -210,6 +211,7 @@ def test_runs_that_would_decide_are_no_more_than_there_are_new_configurations() 
         found = concluded(study, 0.0, np.random.default_rng(3), 0.05)
         assert found.in_doubt == (("d",),)
         assert (found.runs_needed is not None) is possible
+        assert ("more can be made" in validation_answer(found)) is not possible
 
 
 def test_repetitions_of_configurations_that_count_once_change_nothing_about_the_runs_that_would_decide() -> None:
@@ -340,6 +342,10 @@ def test_an_effect_of_quite_another_size_is_found_but_not_confirmed(margin: floa
     assert f"found, but {start.sized(63.0 * sizes[PQ[0]], margin)} by the screening" in of_p.detail
     assert f"by all runs {start.sized(sizes[PQ[0]], None)} (" in of_p.detail
     assert ("no standard error" in of_p.detail) is unsure
+    assert validation_answer(other).endswith(
+        "; how many runs would decide is not known, "
+        "because the screening has another size of p, which further runs do not change"
+    )
 
 
 def test_effects_are_changes_in_percent_with_their_interval() -> None:

@@ -88,8 +88,14 @@ def test_the_interaction_is_told_from_its_aliases_in_spite_of_a_shift() -> None:
     before = study.conclude(Evidence())
     assert before.outcome is Outcome.UNDECIDED
     assert len(before.models) > 1
+    assert before.runs_needed is None
+    assert validation_answer(before).endswith(
+        "; how many runs would decide is not known, "
+        "because each follow-up is chosen for the models that the runs before it leave"
+    )
     found = concluded(study, EFFECTS)
     assert found.outcome is Outcome.DECIDED
+    assert "would decide" not in validation_answer(found)
     assert {effect.options for effect in found.effects} == {*MAINS, ("a", "b")}
     assert found.done <= 16
     assert {a.result for a in found.assumptions} == {Result.CONFIRMED, Result.NOT_REFUTED, Result.ASSUMED}
@@ -180,7 +186,10 @@ def test_of_a_constant_metric_no_smallest_effect_is_spoken_of() -> None:
     assert "no run is needed" in study.described
     found = study.conclude(Evidence())
     assert (found.outcome, found.models[0].effects) == (Outcome.UNDECIDED, ())
-    assert validation_answer(found).endswith("of no effect, but small effects could have been missed")
+    assert validation_answer(found).endswith(
+        "of no effect, but small effects could have been missed; how many runs would decide is not known, "
+        "because any number of runs can miss effects that are small enough"
+    )
     assert "no larger" not in found.assumptions[0].detail
 
 

@@ -36,11 +36,13 @@ def validation_facts(conclusion: ValidationConclusion) -> tuple[tuple[str, str],
 
 
 def validation_answer(conclusion: ValidationConclusion) -> str:
-    """The answer in one sentence; what is undecided ends with the runs that would decide, where these can be told."""
-    needed = conclusion.runs_needed
-    if needed is None or conclusion.outcome is Outcome.DECIDED:
+    """The answer in one sentence; if undecided, with the runs that would decide, or why their number is not known."""
+    needed = conclusion.needed
+    if conclusion.outcome is Outcome.DECIDED:
         return _answer(conclusion)
-    return f"{_answer(conclusion)}; about {needed:,} runs would decide: --budget {needed}"
+    if needed.number is None:
+        return f"{_answer(conclusion)}; how many runs would decide is not known, because {needed.unknown}"
+    return f"{_answer(conclusion)}; about {needed.number:,} runs would decide: --budget {needed.number}"
 
 
 def _answer(conclusion: ValidationConclusion) -> str:
@@ -133,6 +135,7 @@ def validation_json(conclusion: ValidationConclusion) -> dict[str, Plain]:
         "seconds": conclusion.seconds,
         "warnings": list(conclusion.warnings),
         "runs_needed": conclusion.runs_needed,
+        "runs_needed_unknown": conclusion.needed.unknown or None,
     }
 
 

@@ -18,12 +18,15 @@ from hati.studies.validation.assumptions import NO_CANCELLING, ONE_SHIFT, listed
 from hati.studies.validation.augmentation_terms import EstimatedTerms, estimated_terms
 from hati.studies.validation.conclusion import (
     CONFOUNDED,
+    NONE_NEEDED,
+    ORDER_UNKNOWN,
     Assumption,
     Mode,
     Options,
     Outcome,
     Result,
     Round,
+    RunsNeeded,
     ValidatedEffect,
     ValidationConclusion,
 )
@@ -126,16 +129,22 @@ class Augmenting(ValidationBase):
             assumptions=told,
             done=done,
             warnings=self._warnings(runs),
-            runs_needed=None if settled else self._needed(told, runs),
+            needed=NONE_NEEDED if settled else self._needed(told, runs),
         )
 
-    def _needed(self, assumptions: Sequence[Assumption], runs: Runs) -> int | None:
-        """About how many runs to add would decide on every effect that is undecided; None where that is unknown."""
+    def _needed(self, assumptions: Sequence[Assumption], runs: Runs) -> RunsNeeded:
+        """About how many runs to add would decide on every effect that is undecided."""
         doubtful = [self.term(each.effect) for each in assumptions if each.effect and each.result is Result.UNDECIDED]
         left = self._open(assumptions, runs)
+        if len(left) < len(doubtful) and self.terms.order < self.terms.wanted:
+            return RunsNeeded(self.terms.wanted_needed)
         if len(left) < len(doubtful):
-            return self.terms.wanted_needed if self.terms.order < self.terms.wanted else None
-        return None if self._drifting(runs).intersection(doubtful) else self.runs_to_decide(left, self.budget)
+            return RunsNeeded(unknown="some effects in doubt cannot be estimated apart from others")
+        if drifting := [term for term in doubtful if term in self._drifting(runs)]:
+            return RunsNeeded(unknown=ORDER_UNKNOWN.format(listed(self.words(drifting))))
+        if not left:
+            return RunsNeeded(unknown="no important effect of the screening is in doubt, but others are")
+        return self.runs_to_decide(left, self.budget)
 
     @property
     def _open_before(self) -> list[OpenEffect | None]:

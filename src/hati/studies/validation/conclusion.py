@@ -14,6 +14,8 @@ Options = tuple[str, ...]
 
 CONFOUNDED = "confounded with the order of runs"
 """In words, why nothing is decided of an effect that may be drift."""
+ORDER_UNKNOWN = "{} may be drift over the order of runs"
+"""In words, why no number of runs is known that decides about such effects."""
 
 
 class Mode(StrEnum):
@@ -137,6 +139,21 @@ class Assumption:
 
 
 @dataclass(frozen=True)
+class RunsNeeded:
+    """About how many runs of a validation would decide what is undecided.
+
+    None where nothing is undecided, or where no ``number`` is known; then ``unknown`` says why, in words that follow
+    "because".
+    """
+
+    number: int | None = None
+    unknown: str = ""
+
+
+NONE_NEEDED = RunsNeeded()
+
+
+@dataclass(frozen=True)
 class ValidationConclusion:
     """What is known after a validation campaign, complete or not.
 
@@ -144,8 +161,8 @@ class ValidationConclusion:
     ``screening_runs`` had been made before; ``done`` and ``failed`` count the runs made for the validation, which cost
     ``seconds``. ``bound`` is the odds at which a model is given up, ``gamma`` the size of coefficients in standard
     deviations of a run. Only where models were told apart are there ``models``, ``bound`` and ``gamma``; only where
-    effects were confirmed is there a ``prediction``. ``runs_needed`` is about how many runs of the validation would
-    decide what is undecided, None where that cannot be said.
+    effects were confirmed is there a ``prediction``. ``needed`` are the runs that would
+    decide what is undecided.
     """
 
     study: str
@@ -172,7 +189,12 @@ class ValidationConclusion:
     seconds: float
     warnings: tuple[str, ...]
     prediction: PredictionCheck | None = None
-    runs_needed: int | None = None
+    needed: RunsNeeded = NONE_NEEDED
+
+    @property
+    def runs_needed(self) -> int | None:
+        """About how many runs would decide; None where all is decided, or no number is known."""
+        return self.needed.number
 
     @property
     def in_doubt(self) -> tuple[Options, ...]:

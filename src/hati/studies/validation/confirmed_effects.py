@@ -61,11 +61,6 @@ class TestedClaim:
     new_runs: NewRunsTest
     doubts: tuple[Doubt, ...]
 
-    @property
-    def no_runs_decide(self) -> bool:
-        """Whether it stays undecided however many runs like these are made."""
-        return not {Doubt.SIZE, Doubt.ORDER}.isdisjoint(self.doubts)
-
 
 @dataclass(frozen=True)
 class ConfirmedEffect:

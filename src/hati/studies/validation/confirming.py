@@ -16,18 +16,22 @@ from hati.design.identified import Identified, identified
 from hati.stats import ModelTerms, Term, forward_selection
 from hati.studies.failures import hopeful
 from hati.studies.screening.cautions import confounded_warning
+from hati.studies.validation.assumptions import listed
 from hati.studies.validation.conclusion import (
+    NONE_NEEDED,
+    ORDER_UNKNOWN,
     Mode,
     Outcome,
     PredictionCheck,
     Result,
     Round,
+    RunsNeeded,
     ValidatedEffect,
     ValidationConclusion,
     of_share,
 )
 from hati.studies.validation.confirmation_assumptions import confirmation_assumptions
-from hati.studies.validation.confirmed_effects import ConfirmedEffect, confirmed_effects, judging_terms
+from hati.studies.validation.confirmed_effects import ConfirmedEffect, Doubt, confirmed_effects, judging_terms
 from hati.studies.validation.new_runs import FEWEST, NewRuns, new_runs
 from hati.studies.validation.open_effects import OpenEffect
 from hati.studies.validation.prediction import ALPHA, NO_RUNS, check_predictions, predictable
@@ -36,6 +40,11 @@ from hati.studies.validation.term_tests import model_columns
 from hati.studies.validation.validation_base import ValidationBase
 
 STAGE = "confirmation"
+_NO_RUNS_DECIDE = {
+    Doubt.ORDER: ORDER_UNKNOWN,
+    Doubt.SIZE: "the screening has another size of {}, which further runs do not change",
+}
+"""Doubts that further runs like these leave, and why, in words."""
 _MOST_PARAMETERS = 1_000
 _LOOKED_AT = 4_000
 _SELECTED_ORDER = 2  # the screening's model is selected from effects up to that order
@@ -151,17 +160,21 @@ class Confirming(ValidationBase):
             done=len(later),
             warnings=self._warnings(found),
             prediction=prediction,
-            runs_needed=None if settled else self._needed(found, len(before), len(runs)),
+            needed=NONE_NEEDED if settled else self._needed(found, len(before), len(runs)),
         )
 
-    def _needed(self, found: Sequence[ConfirmedEffect], before: int, runs: int) -> int | None:
-        """About how many new runs would decide on every claim that is undecided; None where that cannot be said.
+    def _needed(self, found: Sequence[ConfirmedEffect], before: int, runs: int) -> RunsNeeded:
+        """About how many new runs would decide on every claim that is undecided.
 
         Effects are from so many ``runs``, those ``before`` being the screening's, or its configurations.
         """
         claims = [effect for effect in found if effect.result is Result.UNDECIDED]
-        if any(effect.claim and effect.claim.no_runs_decide for effect in claims):
-            return None
+        if not claims:
+            return RunsNeeded(unknown="no effect of the screening is in doubt, but what the model predicts is")
+        for doubt, why in _NO_RUNS_DECIDE.items():
+            doubtful = [effect.term for effect in claims if effect.claim and doubt in effect.claim.doubts]
+            if doubtful:
+                return RunsNeeded(unknown=why.format(listed(self.words(doubtful))))
         relevant, alone = self.screened.relevant, ALPHA / max(1, len(claims))
         left = [OpenEffect.of(effect.contrast, runs, relevant, effect.critical, before, alone) for effect in claims]
         return self.runs_to_decide(left, self.budget)

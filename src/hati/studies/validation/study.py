@@ -29,12 +29,15 @@ from hati.studies.screening.cautions import confounded_warning
 from hati.studies.validation.assumptions import Sharing, assumptions, listed
 from hati.studies.validation.conclusion import (
     CONFOUNDED,
+    NONE_NEEDED,
+    ORDER_UNKNOWN,
     Mode,
     Options,
     Outcome,
     Result,
     RivalModel,
     Round,
+    RunsNeeded,
     ValidatedEffect,
     ValidationConclusion,
 )
@@ -160,7 +163,7 @@ class Validation(ValidationBase):
             assumptions=told,
             done=done,
             warnings=(*self._warnings(models, left), *confounded_warning(self.words(confounded))),
-            runs_needed=None if decided or confounded else self._needed(models, runs, effects, by_new_runs),
+            needed=NONE_NEEDED if decided else self._needed(models, runs, effects, by_new_runs, confounded),
         )
 
     def _varied(self, runs: Runs) -> set[str]:
@@ -237,17 +240,24 @@ class Validation(ValidationBase):
         runs: Runs,
         effects: tuple[ValidatedEffect, ...],
         by_new_runs: Mapping[Term, Settled],
-    ) -> int | None:
-        """About how many runs of a validation would decide; None where that cannot be said."""
+        confounded: Collection[Term],
+    ) -> RunsNeeded:
+        """About how many runs of a validation would decide."""
+        if confounded:
+            return RunsNeeded(unknown=ORDER_UNKNOWN.format(listed(self.words(confounded))))
         if len(models.models) > 1:
-            return None
+            return RunsNeeded(unknown="each follow-up is chosen for the models that the runs before it leave")
         left = [found.open for found in by_new_runs.values() if found.result is Result.UNDECIDED]
         sizes = (abs(effect.contrast) for effect in effects if self.term(effect.options) not in by_new_runs)
         smallest = min(sizes, default=0.0)
         if 0.0 < smallest < self._missed(models, runs):
             critical = 2.0 * float(normal_tails(np.array(_SEEN)))
             left.append(OpenEffect(smallest, float(models.variances[0]), 0.0, critical, len(self.screened.runs)))
-        return self.runs_to_decide(left, len(runs) - len(self.screened.runs))
+        if left:
+            return self.runs_to_decide(left, len(runs) - len(self.screened.runs))
+        if not models.complete:
+            return RunsNeeded(unknown="not all models could be looked at")
+        return RunsNeeded(unknown="any number of runs can miss effects that are small enough")
 
     def _aliases(self) -> tuple[tuple[Options, ...], ...]:
         """Of every important effect, up to the order that is thought of."""

@@ -12,8 +12,10 @@ from hati.core import Benchmark, Configuration, Evidence, FloatArray, Metric, St
 from hati.design.coding import Levels, levels
 from hati.space import Space, count
 from hati.stats import Term
+from hati.stats.runs_to_decide import MOST_RUNS as MOST_TRIED
 from hati.studies.failures import failure_reasons
 from hati.studies.validation.conclusion import (
+    NONE_NEEDED,
     Assumption,
     Mode,
     Options,
@@ -21,6 +23,7 @@ from hati.studies.validation.conclusion import (
     PredictionCheck,
     RivalModel,
     Round,
+    RunsNeeded,
     ValidatedEffect,
     ValidationConclusion,
 )
@@ -115,14 +118,17 @@ class ValidationBase:
         """The number of configurations that the screening had not."""
         return count(self.space) - len(np.unique(self.screened.runs.levels, axis=0))
 
-    def runs_to_decide(self, effects: Sequence[OpenEffect | None], made: int) -> int | None:
-        """About how many runs decide all of these effects, more than were made.
-
-        None where that cannot be said, or as many cannot be made.
-        """
+    def runs_to_decide(self, effects: Sequence[OpenEffect | None], made: int) -> RunsNeeded:
+        """About how many runs decide all of these effects, of which there is one at least; more than were made."""
         known = [effect for effect in effects if effect is not None]
-        needed = runs_to_decide(known, made + 1) if len(known) == len(effects) else None
-        return None if needed is None or needed > self.most else needed
+        if len(known) < len(effects):
+            return RunsNeeded(unknown="the runs do not show how much runs vary")
+        needed = runs_to_decide(known, made + 1)
+        if needed is None:
+            return RunsNeeded(unknown=f"{MOST_TRIED:,} runs would not decide")
+        if needed > self.most:
+            return RunsNeeded(unknown=f"it takes about {needed:,}, and only {self.most:,} more can be made")
+        return RunsNeeded(needed)
 
     def conclusion(
         self,
@@ -140,7 +146,7 @@ class ValidationBase:
         bound: float | None = None,
         gamma: float | None = None,
         prediction: PredictionCheck | None = None,
-        runs_needed: int | None = None,
+        needed: RunsNeeded = NONE_NEEDED,
     ) -> ValidationConclusion:
         """What was found, with what is the same for all validations."""
         return ValidationConclusion(
@@ -168,5 +174,5 @@ class ValidationBase:
             seconds=evidence.seconds,
             warnings=(*self.screened.warnings, *warnings),
             prediction=prediction,
-            runs_needed=runs_needed,
+            needed=needed,
         )
