@@ -326,3 +326,16 @@ def test_an_option_dominates_within_machines_and_beside_drift(
     assert found is not None
     assert (found.name, found.default) == ("d", False)
     assert found.share > 0.97
+
+
+def test_places_of_repeated_configurations_in_time_are_cleared_as_their_values_are() -> None:
+    """Values that are nothing but the place in time: no line is left of them, however blocks fell."""
+    rng = np.random.default_rng(1)
+    levels = np.array(list(product((0, 1), repeat=6)), dtype=np.intp)
+    rows = np.concatenate([rng.permutation(64), rng.permutation(64)[:40]])
+    machines = np.zeros(len(rows), dtype=np.intp)
+    blocks = np.repeat([0, 1], [64, 40]).astype(np.intp)
+    order = np.arange(len(rows), dtype=np.float64)
+    units = model_units(Model.of_order([2] * 6, 1), levels[rows], blocks, machines, order)
+    assert not units.are_runs
+    assert units.order == pytest.approx(units.values(order))

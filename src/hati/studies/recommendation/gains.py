@@ -78,10 +78,9 @@ def _fit(model: Model, usual: Mapping[Term, FloatArray], findings: Findings, spa
     Means of configurations are cleared of the blocks of their runs, and so are then their places in time.
     """
     of_runs = levels(findings.configurations, space)
-    units = model_units(model, of_runs, findings.repetitions, findings.machines)
-    order = None if findings.order is None else units.values(findings.order)
+    units = model_units(model, of_runs, findings.repetitions, findings.machines, findings.order)
     columns = {term: own - usual[term] for term, own in model.columns(units.levels).items()}
-    terms = ModelTerms(always_there(units.blocks, order), columns)
+    terms = ModelTerms(always_there(units.blocks, units.order), columns)
     return ModelFit.of(terms, model.terms, model.sizes, units.values(findings.decided))
 
 

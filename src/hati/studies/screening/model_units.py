@@ -17,7 +17,8 @@ _PER_PARAMETER = 3
 class Units:
     """The units' ``levels`` and ``blocks``; of each run its unit, ``places``, and its block, ``run_blocks``.
 
-    ``order`` are the units' places in time, in the mean over their runs; None where they are unknown or all the same.
+    ``order`` are the units' places in time, cleared of the blocks of their runs as their values are; None where they
+    are unknown or all the same.
     """
 
     levels: Levels
@@ -71,7 +72,7 @@ def configuration_units(levels: Levels, blocks: Index, machines: Index, order: F
     if len(first) == len(levels):
         return Units(levels, machines, np.arange(len(levels)), blocks, _varying(order))
     places = places.reshape(-1)
-    mean = None if order is None else np.bincount(places, weights=order) / np.bincount(places)
+    mean = None if order is None else unit_means(order, places, blocks)
     return Units(levels[first], machines[first], places, blocks, _varying(mean))
 
 
