@@ -102,8 +102,8 @@ class PreparedScreening:
 
     @property
     def isolation(self) -> Isolation:
-        """What traces failures to settings."""
-        return Isolation(self.id, self.benchmark, self.place.revision, self.place.project.space)
+        """What traces failures to settings; those that are excluded already stay so."""
+        return Isolation(self.id, self.benchmark, self.place.revision, self.place.project.space, self.isolated)
 
     @property
     def budget(self) -> Budget:

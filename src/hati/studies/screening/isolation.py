@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from hati.core import (
-    Benchmark,
-    Configuration,
-    Evidence,
-    MeasurementError,
-    Outcome,
-    Plan,
-    Run,
-    Setting,
-    StudyId,
-    Task,
-    setting_text,
-)
-from hati.studies.screening.flip_stages import is_flip
+from hati.core import Benchmark, Configuration, Evidence, MeasurementError, Plan, Setting, StudyId, Task, setting_text
+from hati.studies.screening.delta_debugging import Element, fewest_failing
+from hati.studies.screening.failure_record import STAGE, FailureRecord, RunNeeded, all_hold
 
 if TYPE_CHECKING:
     from hati.space import Formula, Space
 
-STAGE = "isolation"
-
-Element = tuple[str, Setting]
-"""An option with a setting other than its default."""
+_MOST_BY_CHANCE = 8
+"""After so many failures that did not come again only failures with a setting that never worked are traced."""
 
 
 @dataclass(frozen=True)
@@ -52,17 +37,19 @@ NOTHING_ISOLATED = Isolated()
 
 @dataclass(frozen=True)
 class Isolation:
-    """Traces every failure of a campaign by moving halves of a configuration's settings to their defaults.
+    """Traces every failure of a campaign by moving parts of a configuration's settings to their defaults.
 
-    This is delta debugging (Zeller and Hildebrandt 2002, ddmin) on the settings in which a failing configuration
-    differs from the default one; settings with which some run worked are suspected last. It shares its id, and so its
-    evidence and its budget, with the screening study.
+    Settings with which some run worked are suspected last. Where a run worked with all settings that are found, they
+    fail with some defaults only, which are found by moving parts of that run's other settings to their defaults.
+    ``known`` is excluded already and stays so: a stored design was chosen without it. Isolation shares its id, and so
+    its evidence and its budget, with the screening study.
     """
 
     id: StudyId
     benchmark: Benchmark
     revision: str
     space: Space
+    known: Isolated = NOTHING_ISOLATED
 
     def plan(self, evidence: Evidence) -> Plan:
         """The next run that tells more; none where every failure is traced.
@@ -73,8 +60,8 @@ class Isolation:
         try:
             for _ in self._steps(evidence):
                 pass
-        except _Unknown as unknown:
-            return Plan((self._task(unknown.configuration, evidence),))
+        except RunNeeded as needed:
+            return Plan((self._task(needed.configuration, evidence),))
         return Plan()
 
     def possible(self, evidence: Evidence) -> bool:
@@ -91,112 +78,68 @@ class Isolation:
         Raises:
             MeasurementError: where the default configuration does not work.
         """
-        known = [NOTHING_ISOLATED]
-        with suppress(_Unknown):
-            known.extend(self._steps(evidence))
-        return known[-1]
+        found = [self.known]
+        with suppress(RunNeeded):
+            found.extend(self._steps(evidence))
+        return found[-1]
 
     def _steps(self, evidence: Evidence) -> Iterator[Isolated]:
         """What is known after each failure that was traced.
 
         Raises:
-            _Unknown: with the configuration that has to be run.
+            RunNeeded: with the configuration that has to be run.
             MeasurementError: where the default configuration does not work.
         """
-        from hati.space.evaluation import holds
-
-        outcomes = _Outcomes(evidence)
-        found = NOTHING_ISOLATED
+        record, found, by_chance = FailureRecord(evidence), self.known, 0
         if not self.space.valid(self.space.default):
             return
-        for configuration, message in outcomes.failures.items():
-            if not all(holds(formula, configuration) for formula in found.formulas):
-                continue
-            self._check_default(outcomes)
-            elements = self._fewest(configuration, outcomes)
-            if elements:
-                self._check_again(elements, outcomes)
+        for configuration, message in record.failures.items():
+            by_chance += record.works(configuration)
+            while elements := self._traced(configuration, found.formulas, record, by_chance):
                 listed = " with ".join(f"{name}={setting_text(setting)}" for name, setting in elements)
                 found = Isolated(
-                    (*found.formulas, self._excluding(elements)),
+                    (*found.formulas, _excluding(self.space, elements)),
                     (*found.described, listed),
                     (*found.messages, message),
                 )
                 yield found
 
-    def _check_default(self, outcomes: _Outcomes) -> None:
-        default = self.space.default
-        if outcomes.fails(default) and outcomes.fails_again(default):
-            message = outcomes.message(default)
-            if outcomes.unreadable(default):
-                raise MeasurementError(
-                    f"the default configuration works, but its output cannot be read: {message}",
-                    fix="correct the benchmark; `hati runs` lists a project's runs",
-                )
-            raise MeasurementError(
-                f"the default configuration does not work: {message}",
-                fix="give options defaults that work, or correct the benchmark; `hati runs` lists a project's runs",
-            )
-
-    def _check_again(self, elements: tuple[Element, ...], outcomes: _Outcomes) -> None:
-        """See that what is to be excluded failed twice by itself: one failure on the way here may have been by chance.
+    def _traced(
+        self, configuration: Configuration, formulas: tuple[Formula, ...], record: FailureRecord, by_chance: int
+    ) -> tuple[Element, ...]:
+        """The settings that a configuration fails with; none where they are excluded, or it does not fail again.
 
         Raises:
-            _Unknown: where it failed once.
+            RunNeeded: with the configuration that has to be run.
+            MeasurementError: where the default configuration does not work.
         """
-        candidate = self._with(elements)
-        assert candidate is not None
-        outcomes.fails_again(candidate)
+        if record.works(configuration) or not all_hold(formulas, configuration):
+            return ()
+        search = _Search(self.space, formulas, record)
+        elements = search.elements(configuration)
+        if by_chance >= _MOST_BY_CHANCE and not search.never_worked(elements):
+            return ()
+        self._check_default(record)
+        if not elements or not record.fails_beyond_chance(configuration, (*formulas, _excluding(self.space, elements))):
+            return ()
+        return search.beside_working_runs(search.beside_defaults(elements))
 
-    def _fewest(self, configuration: Configuration, outcomes: _Outcomes) -> tuple[Element, ...]:
-        """The fewest settings that fail with defaults beside them; none where the failure does not come again."""
-        elements = self._elements(configuration)
-        suspects = tuple(element for element in elements if not outcomes.works_with(element))
-        for some in dict.fromkeys((suspects, elements)):
-            candidate = self._with(some)
-            if some and candidate is not None and outcomes.fails(candidate):
-                return self._minimal(some, outcomes)
-        return ()
-
-    def _minimal(self, elements: tuple[Element, ...], outcomes: _Outcomes) -> tuple[Element, ...]:
-        number = 2
-        while len(elements) > 1:
-            parts = _parts(elements, number)
-            rests = [tuple(e for e in elements if e not in part) for part in parts] if number > 2 else []
-            failing = next((some for some in (*parts, *rests) if self._fails(some, outcomes)), None)
-            if failing is not None:
-                number = 2 if failing in parts else max(number - 1, 2)
-                elements = failing
-            elif number >= len(elements):
-                break
-            else:
-                number = min(2 * number, len(elements))
-        return elements
-
-    def _fails(self, elements: tuple[Element, ...], outcomes: _Outcomes) -> bool:
-        candidate = self._with(elements)
-        return candidate is not None and outcomes.fails(candidate)
-
-    def _elements(self, configuration: Configuration) -> tuple[Element, ...]:
+    def _check_default(self, record: FailureRecord) -> None:
         default = self.space.default
-        return tuple(
-            (name, configuration[name])
-            for name in self.space.names
-            if name in configuration and configuration[name] != default.get(name, self.space.option(name).default)
+        if not record.fails(default) or not record.fails_certainly(
+            default, (_excluding(self.space, tuple(default.items())),)
+        ):
+            return
+        message = record.message(default)
+        if record.unreadable(default):
+            raise MeasurementError(
+                f"the default configuration works, but its output cannot be read: {message}",
+                fix="correct the benchmark; `hati runs` lists a project's runs",
+            )
+        raise MeasurementError(
+            f"the default configuration does not work: {message}",
+            fix="give options defaults that work, or correct the benchmark; `hati runs` lists a project's runs",
         )
-
-    def _with(self, elements: Sequence[Element]) -> Configuration | None:
-        """The default configuration with these settings; None where that is not valid, or not all of them are in it."""
-        made = self.space.canonical(dict(elements))
-        return made if self.space.valid(made) and all(made.get(name) == setting for name, setting in elements) else None
-
-    def _excluding(self, elements: Sequence[Element]) -> Formula:
-        """That not all of these settings are there together."""
-        from hati.space.formula import Comparator, Comparison, Literal, Name, Not, conjunction
-
-        if len(elements) == 1 and self.space.option(elements[0][0]).active_if is None:
-            return Comparison(Name(elements[0][0]), Comparator.UNEQUAL, Literal(elements[0][1]))
-        return Not(conjunction(*(Comparison(Name(n), Comparator.EQUAL, Literal(s)) for n, s in elements)))
 
     def _task(self, configuration: Configuration, evidence: Evidence) -> Task:
         made = sum(run.task.configuration == configuration for run in evidence.stage(STAGE).runs)
@@ -211,90 +154,85 @@ class Isolation:
         )
 
 
-class _Unknown(Exception):  # noqa: N818 - it asks for a run
-    def __init__(self, configuration: Configuration) -> None:
-        super().__init__(str(configuration))
-        self.configuration = configuration
-
-
 @dataclass(frozen=True)
-class _Outcomes:
-    """What became of configurations: one works where any run of it did, and fails where two runs of it failed.
+class _Search:
+    """Looks for the fewest settings that fail, among configurations in which the formulas hold.
 
-    On the way to the fewest settings one failure is enough, so that each step costs one run.
+    All methods but ``elements`` and ``never_worked`` raise RunNeeded with the configuration that has to be run.
     """
 
-    evidence: Evidence
+    space: Space
+    formulas: tuple[Formula, ...]
+    record: FailureRecord
 
-    def fails(self, configuration: Configuration) -> bool:
-        """Whether it fails, by a run for this or two others.
+    def elements(self, configuration: Configuration) -> tuple[Element, ...]:
+        """The settings of a configuration that are not the default ones."""
+        default = self.space.default
+        return tuple(
+            (name, configuration[name])
+            for name in self.space.names
+            if name in configuration and configuration[name] != default.get(name, self.space.option(name).default)
+        )
 
-        Raises:
-            _Unknown: where that is not known yet.
-        """
-        runs = self._by_configuration.get(configuration, ())
-        isolated = any(run.task.stage == STAGE for run in runs)
-        if isolated and all(run.outcome is not Outcome.DONE for run in runs):
-            return True
-        return self.fails_again(configuration)
+    def never_worked(self, elements: Sequence[Element], beside: Sequence[Element] = ()) -> tuple[Element, ...]:
+        """The elements with which, and all those beside them, no run worked."""
+        return tuple(each for each in elements if self.record.working_with((*beside, each)) is None)
 
-    def fails_again(self, configuration: Configuration) -> bool:
-        """Whether it fails, by two runs.
+    def beside_defaults(self, elements: tuple[Element, ...]) -> tuple[Element, ...]:
+        """The fewest of the elements that fail beside defaults; none where they do not fail again."""
 
-        Raises:
-            _Unknown: where that is not known yet.
-        """
-        runs = self._by_configuration.get(configuration, ())
-        if any(run.outcome is Outcome.DONE for run in runs):
-            return False
-        if len(runs) > 1:
-            return True
-        raise _Unknown(configuration)
+        def fails(some: tuple[Element, ...]) -> bool:
+            return self._fails({}, some)
 
-    def works_with(self, element: Element) -> bool:
-        """Whether some run with that setting worked."""
-        return element in self._working
+        found = _fewest((self.never_worked(elements), elements), fails)
+        return found if found and self._excludable(self.space.canonical(dict(found)), found) else ()
 
-    def message(self, configuration: Configuration) -> str:
-        """Why its last run failed."""
-        return _message(self._by_configuration[configuration][-1])
+    def beside_working_runs(self, elements: tuple[Element, ...]) -> tuple[Element, ...]:
+        """The elements with the defaults that they fail with, so that no run worked with all of these."""
+        while elements and (working := self.record.working_with(elements)) is not None:
+            more = self._defaults(elements, working)
+            changed = self.space.canonical({**working, **dict(more)})
+            elements = (*elements, *more) if more and self._excludable(changed, (*elements, *more)) else ()
+        return elements
 
-    def unreadable(self, configuration: Configuration) -> bool:
-        """Whether each of its runs ended well, with an output in which a metric was not found or is not a number."""
-        return all(run.outcome is Outcome.UNREADABLE for run in self._by_configuration[configuration])
+    def _defaults(self, elements: tuple[Element, ...], working: Configuration) -> tuple[Element, ...]:
+        """The fewest defaults with which a working configuration with the elements fails."""
+        failing = self.space.canonical(dict(elements))
+        defaults = tuple(
+            (name, failing[name])
+            for name in self.space.names
+            if name in failing and name in working and failing[name] != working[name]
+        )
 
-    @cached_property
-    def failures(self) -> dict[Configuration, str]:
-        """The configurations that failed in the campaign and never worked, in order, with their messages."""
-        return {
-            configuration: _message(runs[0])
-            for configuration, runs in self._by_configuration.items()
-            if not (runs[0].task.stage == STAGE or is_flip(runs[0].task))
-            and not any(run.outcome is Outcome.DONE for run in runs)
-        }
+        def fails(some: tuple[Element, ...]) -> bool:
+            return self._fails(working, (*elements, *some))
 
-    @cached_property
-    def _by_configuration(self) -> dict[Configuration, list[Run]]:
-        found: dict[Configuration, list[Run]] = {}
-        for run in self.evidence.runs:
-            found.setdefault(run.task.configuration, []).append(run)
-        return found
+        return _fewest((self.never_worked(defaults, elements), defaults), fails)
 
-    @cached_property
-    def _working(self) -> set[Element]:
-        return {
-            element
-            for run in self.evidence.runs
-            if run.outcome is Outcome.DONE
-            for element in run.task.configuration.items()
-        }
+    def _fails(self, configuration: Mapping[str, Setting], elements: tuple[Element, ...]) -> bool:
+        """Whether a configuration with these settings is valid, in the formulas' terms too, and fails."""
+        made = self.space.canonical({**configuration, **dict(elements)})
+        whole = all(made.get(name) == setting for name, setting in elements)
+        return whole and self.space.valid(made) and all_hold(self.formulas, made) and self.record.fails(made)
+
+    def _excludable(self, configuration: Configuration, elements: tuple[Element, ...]) -> bool:
+        return self.record.fails_certainly(configuration, (*self.formulas, _excluding(self.space, elements)))
 
 
-def _message(run: Run) -> str:
-    return run.detail.partition("\n")[0] or run.outcome.value
+def _fewest(
+    suspected: Sequence[tuple[Element, ...]], fails: Callable[[tuple[Element, ...]], bool]
+) -> tuple[Element, ...]:
+    """The fewest elements that fail, of the first that fail together; none where none do."""
+    for some in dict.fromkeys(suspected):
+        if some and fails(some):
+            return fewest_failing(some, fails)
+    return ()
 
 
-def _parts(elements: tuple[Element, ...], number: int) -> list[tuple[Element, ...]]:
-    """That many parts of about one size."""
-    ends = [len(elements) * part // number for part in range(number + 1)]
-    return [elements[start:end] for start, end in pairwise(ends) if end > start]
+def _excluding(space: Space, elements: Sequence[Element]) -> Formula:
+    """That not all of these settings are there together."""
+    from hati.space.formula import Comparator, Comparison, Literal, Name, Not, conjunction
+
+    if len(elements) == 1 and space.option(elements[0][0]).active_if is None:
+        return Comparison(Name(elements[0][0]), Comparator.UNEQUAL, Literal(elements[0][1]))
+    return Not(conjunction(*(Comparison(Name(n), Comparator.EQUAL, Literal(s)) for n, s in elements)))
