@@ -103,6 +103,30 @@ def test_a_combination_that_cannot_work_is_left_out(project: Path, hati: Hati) -
     assert found["runs"]["failed"] == 0
 
 
+def test_a_setting_that_needs_another_is_left_out_without_it(project: Path, hati: Hati) -> None:
+    """Before, c=on was left out, with which runs had worked."""
+    failing(project, "settings['c'] == 'on' and settings['b'] == 'off'")
+    found = screened(hati, "--budget", "48", "--seed", "1")
+    assert [each["settings"] for each in found["losses"]["excluded"]] == ["c=on with b=off"]
+    assert "c" in {option["name"] for option in found["options"]}
+    assert found["runs"]["failed"] == 0
+
+
+def test_what_is_found_when_no_runs_are_left_for_another_design_leaves_a_conclusion(project: Path, hati: Hati) -> None:
+    """Before: "1 run, with 7 that were made before, are too few", after all but one of the runs were spent."""
+    failing(project, "all(settings[name] == 'on' for name in 'bcd') and settings['event'] != 'select'")
+    done = hati("screen", ".", "--budget", "20", "--seed", "2", "--format", "json")
+    assert done.status == 0, done.err
+    found = done.json
+    assert found["losses"]["excluded"]
+    assert found["design"]["kind"] == "partial"
+    assert found["warnings"][0].startswith(
+        "the runs that were left are too few for a design without what does not work"
+    )
+    assert len(runs(hati)) <= 20
+    assert hati("report", ".").status == 0
+
+
 def test_two_settings_that_cannot_work(project: Path, hati: Hati) -> None:
     failing(project, "settings['event'] == 'poll' or settings['c'] == 'on'")
     found = screened(hati, "--budget", "40")

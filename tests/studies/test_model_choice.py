@@ -9,17 +9,19 @@ import numpy as np
 import pytest
 
 from hati.core import InputError
-from hati.design import from_levels
-from hati.space import Option, Space, parse_formula
+from hati.design import from_levels, levels
+from hati.space import Option, Space, parse_formula, sample
 from hati.studies.screening import (
     Choice,
     ModelChoice,
     choose_design,
+    choose_followed,
     choose_optimal,
     expected_detectable,
     expected_detectable_deviations,
     isolated_of,
     metric_of,
+    partial_choice,
     read_choice,
 )
 
@@ -164,3 +166,31 @@ def test_a_design_beside_runs_that_were_made_holds_them_first_and_once() -> None
     with pytest.raises(InputError, match=r"1 run, with 9 that were made before, are too few .* give 1 more"):
         choose_optimal(MIXED, 1, rng(), known=known)
     assert choose_optimal(MIXED, 24, rng(), known=from_levels(choice.levels, MIXED)).configurations == 33
+
+
+@pytest.mark.parametrize("options", [12, 36])
+@pytest.mark.parametrize("runs", [0, 1, 2, 3])
+def test_a_design_for_few_runs_beside_many_is_these_and_takes_no_more_runs(options: int, runs: int) -> None:
+    """Before: "-2 runs cannot follow up", and "no balanced design has 36 factors and 0 runs"."""
+    space = two_level(options)
+    known = tuple(dict.fromkeys(sample(space, 120, rng())))
+    choice = choose_followed(space, runs, rng(), known)
+    assert isinstance(choice, ModelChoice)
+    assert choice.rows[: len(known)] == tuple(map(tuple, levels(known, space).tolist()))
+    assert choice.runs + choice.again - choice.held_back <= len(known) + runs
+    if not runs:
+        assert (choice.kind, choice.configurations, choice.follow_up) == ("partial", len(known), 0)
+
+
+def test_runs_that_were_made_are_a_design_of_their_own_whatever_they_can_estimate() -> None:
+    known = from_levels(choose_optimal(MIXED, 20, rng()).levels, MIXED)
+    whole, few = partial_choice(MIXED, known), partial_choice(MIXED, known[:5])
+    assert (whole.kind, whole.configurations, whole.parameters) == ("partial", 20, 8)
+    assert whole.d_efficiency > 0.0
+    assert expected_detectable_deviations(whole) is not None
+    assert (few.configurations, few.d_efficiency, expected_detectable_deviations(few)) == (5, 0.0, None)
+    assert read_choice(few.to_json()) == few
+    same = partial_choice(two_level(2), from_levels(np.array([[0, 0], [1, 1]] * 2, dtype=np.int16), two_level(2)))
+    assert expected_detectable_deviations(same) is None
+    with pytest.raises(InputError, match="no run was made before"):
+        partial_choice(MIXED, ())

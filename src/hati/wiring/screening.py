@@ -32,6 +32,7 @@ from hati.studies.screening import (
     choose_followed,
     isolated_of,
     metric_of,
+    partial_choice,
     read_choice,
     screening,
     stored_choice,
@@ -330,13 +331,7 @@ def _choose(
         pilot = campaign(made, engine, store, prepared.budget, observe)
         if prepared.place.table is None:
             prepared = _isolated(prepared, engine, announce, observe)
-    evidence = prepared.evidence()
-    left = left_for_design(prepared.budget, evidence)
-    usable = usable_configurations(evidence, prepared.space) if prepared.isolated.formulas else ()
-    if goal is not None:
-        choice = with_usable(prepared.planned(goal), usable, prepared.space)
-    else:
-        choice = prepared.chosen(int(left.runs) if pilot is None else affordable_runs(left, pilot), usable)
+    choice = _design(prepared, pilot)
     if pilot is None or goal is not None:
         announce(f"design: {choice.reason}")
     else:
@@ -350,3 +345,22 @@ def _choose(
         announce(promise_in_deviations(choice))
     store.keep_choice(prepared.id, stored_choice(choice, prepared.isolated, prepared.metric.name))
     return replace(prepared, choice=choice), before
+
+
+def _design(prepared: PreparedScreening, pilot: PilotResult | None) -> AnyChoice:
+    """The design for what is left of the space and the budget; the runs that there are where none fits.
+
+    Raises:
+        InputError: where none fits, and no run of an earlier design is usable.
+    """
+    evidence, goal = prepared.evidence(), prepared.request.goal
+    usable = usable_configurations(evidence, prepared.space) if prepared.isolated.formulas else ()
+    try:
+        if goal is not None:
+            return with_usable(prepared.planned(goal), usable, prepared.space)
+        left = left_for_design(prepared.budget, evidence)
+        return prepared.chosen(int(left.runs) if pilot is None else affordable_runs(left, pilot), usable)
+    except InputError:
+        if not usable or not prepared.space.options:
+            raise
+        return partial_choice(prepared.space, usable)

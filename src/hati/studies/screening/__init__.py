@@ -52,7 +52,7 @@ from hati.studies.screening.forecast import (
     precision,
 )
 from hati.studies.screening.isolation import NOTHING_ISOLATED, Isolated, Isolation
-from hati.studies.screening.model_choice import ModelChoice, choose_optimal
+from hati.studies.screening.model_choice import ModelChoice, choose_optimal, partial_choice
 from hati.studies.screening.model_study import ModelScreening
 from hati.studies.screening.option_summary import OptionSummary
 from hati.studies.screening.outlook import Outlook, first_check, is_checked, outlook, promised
@@ -136,6 +136,7 @@ __all__ = [
     "metric_of",
     "of_table",
     "outlook",
+    "partial_choice",
     "plan_design",
     "power_expected",
     "precision",

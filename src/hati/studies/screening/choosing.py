@@ -15,7 +15,7 @@ from hati.stats import FEWEST_SUSPECTED
 from hati.studies.screening.choice import Choice, full_factorial_of
 from hati.studies.screening.follow_up import runs_aside
 from hati.studies.screening.forecast import ALPHA, RELEVANT
-from hati.studies.screening.model_choice import ModelChoice, choose_optimal
+from hati.studies.screening.model_choice import PARTIAL, ModelChoice, choose_optimal
 from hati.studies.screening.model_study import ModelScreening
 from hati.studies.screening.remedies import OF_PROGRAMS, Remedies
 from hati.studies.screening.reruns import FRESH, runs_again
@@ -82,7 +82,7 @@ def with_reruns(choice: AnyChoice, runs: int) -> AnyChoice:
         return replace(choice, again=runs_again(choice.runs, spare))
     again = runs_again(choice.runs, spare // 2 if choice.follow_up else spare)
     enough = max(FEWEST_SUSPECTED, choice.parameters + _SPARE) + FRESH
-    if not again and choice.repetitions == 1 and choice.runs >= enough:
+    if not again and choice.repetitions == 1 and choice.runs >= enough and choice.kind != PARTIAL:
         return replace(choice, again=FRESH, held_back=FRESH)
     flips = runs_again(choice.follow_up, choice.follow_up) if choice.follow_up else 0
     return replace(choice, again=again, flips_held_back=flips)

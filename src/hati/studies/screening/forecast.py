@@ -114,6 +114,8 @@ def expected_detectable_deviations(
 def precision(choice: Choice | ModelChoice, *, alpha: float = ALPHA) -> Precision | None:
     """How well the design will know main effects; None where it is too small to tell them from noise."""
     if isinstance(choice, ModelChoice):
+        if not choice.d_efficiency:
+            return None
         known_better = 1.0 - choice.replicated / (2.0 * choice.configurations)  # the mean variance of their means
         error = choice.standard_error * math.sqrt(known_better)
         return model_precision(

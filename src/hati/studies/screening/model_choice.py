@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -34,11 +35,14 @@ if TYPE_CHECKING:
 
 KIND = "Bayesian D-optimal"
 BALANCED = "balanced random"
+PARTIAL = "partial"
+"""Of runs that were made before, where the budget that was left did not suffice for a design."""
 PER_PARAMETER = 4
 """So many configurations for every parameter of the main effects, where the budget allows."""
 _LEAST_LEFT = 3
 _STARTS = 8
 _TWO_LEVEL = 2
+_FEWEST_BALANCED = 2
 _MOST_WORK = 3e7
 """Beyond so many runs times squared parameters, about 30 options, the search for an optimal design takes too long."""
 _RUNS_PER_REPLICATE = 24
@@ -148,7 +152,7 @@ def choose_optimal(
         InputError: where the runs cannot estimate the main effects.
     """
     among = candidates(space, rng)
-    parameters = 1 + sum(len(option.settings) - 1 for option in space.options)
+    parameters = parameters_of(space)
     given = levels(known, space)
     whole = runs + len(given)
     if whole < parameters + _LEAST_LEFT:
@@ -158,19 +162,21 @@ def choose_optimal(
     configurations = min(whole // repetitions, distinct)
     once = repetitions == 1 and most > 1
     replicated = max(whole - distinct, _replicated(whole, distinct, parameters)) if once else 0
+    replicated = min(replicated, max(0, runs))
     configurations = max(len(given), min(configurations, whole - replicated))
-    pairs = _pairs(space)
-    order = _ORDER if pairs <= _MOST_PARAMETERS else 1
+    pairs, order = _pairs(space), _order(space)
     searched = configurations * (parameters + pairs) ** 2 <= _MOST_WORK
     kind = KIND if searched or not _two_level(among) else BALANCED
-    main_effects = Model.of_order(among.sizes, 1)
-    if kind is BALANCED:
-        rows = _together(given, balanced_design(len(space.options), configurations - len(given), rng))
-        told = fitted(rows, main_effects, space.names)
-    elif configurations > len(given):
-        rows, told = _optimal(space, configurations - len(given), rng, order, among, given)
+    more = configurations - len(given)
+    if more < (_FEWEST_BALANCED if kind is BALANCED else 1) and len(given) < distinct:
+        return partial_choice(space, known, replicated)
+    if not more:
+        rows, told = given, fitted(given, Model.of_order(among.sizes, 1), space.names)
+    elif kind is BALANCED:
+        rows = _together(given, balanced_design(len(space.options), more, rng))
+        told = fitted(rows, Model.of_order(among.sizes, 1), space.names)
     else:
-        rows, told = given, fitted(given, main_effects, space.names)
+        rows, told = _optimal(space, more, rng, order, among, given)
     return ModelChoice(
         rows=tuple(tuple(row) for row in rows.tolist()),
         repetitions=repetitions,
@@ -185,13 +191,46 @@ def choose_optimal(
     )
 
 
+def partial_choice(space: Space, known: Sequence[Configuration], replicated: int = 0) -> ModelChoice:
+    """The configurations that were run before, of a design that was given up, as a design of their own.
+
+    Its efficiency is 0 where they cannot estimate all main effects.
+
+    Raises:
+        InputError: where there is none.
+    """
+    rows, parameters = levels(known, space), parameters_of(space)
+    if not len(rows):
+        raise InputError("no run was made before")
+    efficiency, error = 0.0, 0.0
+    with suppress(InputError):
+        told = fitted(rows, Model.of_order(tuple(len(option.settings) for option in space.options), 1), space.names)
+        efficiency, error = told.d_efficiency, told.largest_standard_error
+    return ModelChoice(
+        rows=tuple(tuple(row) for row in rows.tolist()),
+        repetitions=1,
+        order=_order(space),
+        parameters=parameters,
+        d_efficiency=efficiency,
+        standard_error=error,
+        reason=f"{_why(PARTIAL, len(rows), 1, replicated, parameters)}; all of them were run before",
+        kind=PARTIAL,
+        replicated=replicated,
+    )
+
+
+def parameters_of(space: Space) -> int:
+    """The number of parameters of the main effects, the mean included."""
+    return 1 + sum(len(option.settings) - 1 for option in space.options)
+
+
 def _too_few(runs: int, known: int, parameters: int, options: int) -> InputError:
     beside = f", with {known} that were made before," if known else ""
     are = "is" if (runs, known) == (1, 0) else "are"
     needed = parameters + _LEAST_LEFT
     return InputError(
         f"{counted(runs, 'run')}{beside} {are} too few to screen {counted(options, 'option')} with "
-        f"{parameters} settings to tell apart",
+        f"{parameters} parameters",
         fix=f"give {needed - known - runs} more"
         if known
         else f"give at least {needed}, better {PER_PARAMETER * parameters}",
@@ -238,6 +277,11 @@ def _distinct(among: Candidates) -> int:
 def _pairs(space: Space) -> int:
     contrasts = [len(option.settings) - 1 for option in space.options]
     return (sum(contrasts) ** 2 - sum(c * c for c in contrasts)) // 2
+
+
+def _order(space: Space) -> int:
+    """Up to which order interactions are looked for."""
+    return _ORDER if _pairs(space) <= _MOST_PARAMETERS else 1
 
 
 def _why(kind: str, configurations: int, repetitions: int, replicated: int, parameters: int) -> str:

@@ -19,9 +19,10 @@ from hati.studies.screening.forecast import ALPHA, RELEVANT
 from hati.studies.screening.measured import Measured
 from hati.studies.screening.model_analysis import ModelAnalysis
 from hati.studies.screening.model_cautions import follow_up_warnings
-from hati.studies.screening.model_choice import ModelChoice
+from hati.studies.screening.model_choice import ModelChoice, parameters_of
 from hati.studies.screening.model_conclusion import ConclusionBuilder
 from hati.studies.screening.model_judgement import Judged, ModelJudgement
+from hati.studies.screening.partial_warnings import partial_warnings
 from hati.studies.screening.remedies import OF_PROGRAMS, Remedies
 from hati.studies.screening.reruns import STAGE as AGAIN
 from hati.studies.screening.reruns import Reruns, design_reruns
@@ -114,9 +115,8 @@ class ModelScreening:
             conditional_effects=conditional_effects(shown),
             dominating=dominating_option(shown),
         )
-        parameters = 1 + sum(len(option.settings) - 1 for option in self.space.options)
-        more = follow_up_warnings(followed, self.choice, parameters, self.remedies)
-        return replace(followed, warnings=(*followed.warnings, *more))
+        more = follow_up_warnings(followed, self.choice, parameters_of(self.space), self.remedies)
+        return replace(followed, warnings=(*partial_warnings(self.choice), *followed.warnings, *more))
 
     def important(self, judged: Judged) -> tuple[str, ...]:
         """The options whose main effect is important and not refuted, the largest first."""

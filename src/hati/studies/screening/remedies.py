@@ -22,7 +22,7 @@ class Remedies:
     repeated_from: int | None = None
     available: float = math.inf
     failures: str = "see `hati runs`"
-    mend: str = "mend or drop that setting, or forbid it by a constraint, then start afresh with --fresh"
+    mend: str = "fix or drop that setting, or forbid it by a constraint, then start afresh with --fresh"
     lost: str = "more of the planned runs are needed"
     more: str = "four times as many runs, or longer ones, halve that"
     unmodelled: str = "four times as many runs halve that, longer ones do not"
