@@ -94,7 +94,9 @@ def test_reads_the_example_of_the_format(tmp_path: Path) -> None:
     assert (benchmark.build, benchmark.prepare) == ((("make", "-s"),), (("python3", "prepare.py", "{work}"),))
     assert benchmark.reader == Reader(ReaderKind.HATI)
     assert benchmark.metrics == (Metric("latency", "s", Better.LOWER),)
-    assert benchmark.files == (ConfigurationFile("pragmas.json", TEMPLATE, str(tmp_path / "pragmas.json.j2")),)
+    assert benchmark.files == (
+        ConfigurationFile("pragmas.json", TEMPLATE, str(tmp_path / "pragmas.json.j2"), "pragmas.json.j2"),
+    )
     assert (benchmark.timeout, benchmark.warmup, benchmark.cpus) == (30.0, 3, (1,))
     assert benchmark.bindings == (Binding("journal_mode", argument="--journal={}"),)
     assert benchmark.workload == Workload()
