@@ -23,6 +23,7 @@ from hati.studies.regression import Direction, Series, Tails, histories, run_err
 STUDIES = 400
 TIME = Metric("time", "s")
 pytestmark = pytest.mark.statistical
+LONG = pytest.mark.acceptance
 
 
 def runs(fast: float, number: int, levels: float, rng: np.random.Generator, slow: float = 30.0) -> FloatArray:
@@ -40,6 +41,7 @@ def never_wrong(wrong: int) -> bool:
     return proportion(wrong, STUDIES).interval[0] <= 0.01
 
 
+@LONG
 @pytest.mark.parametrize("levels", [0.05, 0.1, 0.2])
 def test_compare(levels: float) -> None:
     verdicts = Counter[Verdict]()
@@ -51,6 +53,7 @@ def test_compare(levels: float) -> None:
     assert never_wrong(verdicts[Verdict.SLOWER]), verdicts
 
 
+@LONG
 @pytest.mark.parametrize("levels", [0.1, 0.2])
 def test_interleaved_pairs(levels: float) -> None:
     wrong = 0
@@ -90,6 +93,7 @@ def series(values: FloatArray) -> Series:
     )
 
 
+@LONG
 def test_histories() -> None:
     wrong = 0
     for seed in range(1, STUDIES + 1):

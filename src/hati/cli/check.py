@@ -98,7 +98,7 @@ def check(
     report: _Reports = None,
     chosen: _Chosen = CheckFormat.TEXT,
 ) -> int:
-    """Measure a revision beside its reference, both anew, in turns: slower, where, and because of which options."""
+    """Measure a revision beside its reference, both again, interleaved: slower, where, and because of which options."""
     from hati.studies.comparison import Question, parse_statistic
     from hati.studies.findings import Ruling
     from hati.wiring import (

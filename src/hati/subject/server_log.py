@@ -17,18 +17,24 @@ _SAYS_WHY = re.compile(
     r"|unsupported|not supported|cannot|can't|could not|unable|denied|refused|in use|no such|not found|bad)\b",
     re.IGNORECASE,
 )
+_WARNING = re.compile(r"\bwarn(?:ing)?\b", re.IGNORECASE)
 _COMMENT = re.compile(r"\b(?:HINT|DETAIL|STATEMENT|CONTEXT):")
 
 
 def lines_that_say_why(text: str) -> str:
-    r"""The last lines that report an error, three at most: often the cause and what came of it; empty where none does.
+    r"""The first line that reports an error and the last two: the cause, and what came of it; empty where none does.
+
+    Warnings count where nothing else does.
 
     >>> lines_that_say_why("started\nLOG:  unknown parameter 'x'\nFATAL:  the file has errors\nLOG:  shut down\n")
     "LOG:  unknown parameter 'x'; FATAL:  the file has errors"
+    >>> lines_that_say_why("[Warning] could not lock\nerror in x\nx failed\ny failed\nerror: aborting\n")
+    'error in x; y failed; error: aborting'
     """
     lines = [line.strip()[:_LONGEST_LINE] for line in text.splitlines()]
     found = [line for line in lines if _SAYS_WHY.search(line) and not _COMMENT.search(line)]
-    return "; ".join(list(dict.fromkeys(found))[-_MOST_LINES:])
+    errors = list(dict.fromkeys(line for line in found if not _WARNING.search(line))) or list(dict.fromkeys(found))
+    return "; ".join(errors if len(errors) <= _MOST_LINES else [errors[0], *errors[1 - _MOST_LINES :]])
 
 
 @dataclass
