@@ -90,6 +90,17 @@ def test_an_option_that_hides_the_others_is_fixed_by_the_command_that_is_shown(h
     assert rest.json["dominating"] is None
 
 
+def test_the_command_that_is_shown_keeps_the_template(hati_here: Hati, server: Path) -> None:
+    template = ("--set", "log == 'off' or trace == 'off'", "--set", "commit=on")
+    done = hati_here("screen", ".", "--budget", "64", *template)
+    command = shlex.split(" ".join(done.out.split()).partition("screen the rest: hati ")[2])
+    assert command[:3] == ["screen", "--metric", "tps"]
+    assert command[3:] == ["--set", "log == 'off' or trace == 'off'", "--set", "commit=on", "--set", "jit=off"]
+    rest = hati_here(*command, "--budget", "64", "--format", "json")
+    assert rest.status == 0, rest.err
+    assert rest.json["important"] == ["fsync"]
+
+
 def test_an_option_hides_the_others_of_many_as_well(hati_here: Hati, server: Path) -> None:
     """Of few runs for many options each option's columns explain a part of every other's."""
     more = "".join(OPTION.format(name=f"more{i}", default="off") for i in range(12))

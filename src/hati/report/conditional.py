@@ -54,14 +54,18 @@ def dominating_sentence(conclusion: ScreeningConclusion) -> str | None:
     found = conclusion.dominating
     if found is None:
         return None
-    words = " ".join(
-        f"--set {shlex.quote(f'{name}={setting_text(setting)}')}"
-        for name, setting in (*found.fixed, (found.name, found.default))
-    )
+    settings = (f"{name}={setting_text(setting)}" for name, setting in (*found.fixed, (found.name, found.default)))
+    words = " ".join(f"--set {shlex.quote(text)}" for text in (*_constraints(conclusion), *settings))
     return (
         f"{found.name} explains {percent(found.share)} of the variance, and the effects above are averages over its "
         f"settings. Fix it and screen the rest: hati screen --metric {shlex.quote(conclusion.metric.name)} {words}"
     )
+
+
+def _constraints(conclusion: ScreeningConclusion) -> list[str]:
+    """The formulas of the template but those that fix an option."""
+    fixed = dict(conclusion.dominating.fixed) if conclusion.dominating else {}
+    return [text for text in conclusion.template if text.partition(" == ")[0] not in fixed]
 
 
 def conditional_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
@@ -80,7 +84,7 @@ def conditional_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
             }
             for each in conclusion.conditional_effects
         ],
-        "dominating": None if found is None else _dominating(found),
+        "dominating": None if found is None else {**_dominating(found), "constraints": [*_constraints(conclusion)]},
     }
 
 
