@@ -33,7 +33,7 @@ def representatives(
     """The configurations that stand for the space, of one benchmark or of all.
 
     Of each benchmark its newest screening suite, unless that has more than ``most`` configurations or a later screening
-    found other options important; else a suite of the important options of its screenings, of so many configurations
+    found other options important; else a suite of the important options of its screenings, of ``most`` configurations
     and at most ``REPRESENTATIVES``; without any, the default configuration and those listed in ``[check]``, each a
     stratum.
     """

@@ -8,7 +8,7 @@ from hati.studies.screening.shown_effects import ShownEffects
 MOST = 0.9
 """An option that explains this part of the variance, alone and with others, hides the rest."""
 _FEWEST = 2
-"""Of fewer options there is no rest."""
+"""Fewer options leave no others to screen."""
 
 
 def dominating_option(shown: ShownEffects) -> DominatingOption | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hati.space import Formula, Space
 
 _MOST_BY_CHANCE = 8
-"""After so many failures that did not come again only failures with a setting that never worked are traced."""
+"""After this number of failures that did not come again, only those with a setting that never worked are traced."""
 
 
 @dataclass(frozen=True)
