@@ -167,6 +167,37 @@ def test_what_the_budget_has_no_runs_for_is_left_out_for_that() -> None:
     assert left_out(failed) == dict.fromkeys("abc", "not measured")
 
 
+def only_a_gains(task: Task) -> dict[str, list[float]]:
+    """a saves a tenth; noise of .1 %, and blocks that get slower."""
+    noise = 0.001 * float(generator(7, task.id).standard_normal())
+    gain = 0.9 if task.configuration["a"] == "on" else 1.0
+    return {"time": [gain * math.exp(noise + 0.3 * task.repetition)], "size": [80.0]}
+
+
+def test_where_no_candidate_gains_the_next_ones_are_followed_up() -> None:
+    space = Space(tuple(Option(name, ("off", "on"), default="off") for name in "cdefgha"))
+    made = study("cdefgha", 60, space=space)
+    conclusion, evidence = concluded(made, only_a_gains)
+    first, second, *_ = made.rounds(evidence)
+    assert (first.stage, first.blocks, len(first.configurations)) == (FOLLOW_UP, 4, 6)
+    assert (second.stage, second.first, configured("a", space=space) in second.configurations) == (FOLLOW_UP, 4, True)
+    repetitions = {task.repetition for task in made.tasks(second)}
+    assert repetitions == set(range(4, 4 + second.blocks))
+    (one,) = conclusion.recommended
+    assert (one.set, one.confirmed) == ((("a", "on"),), True)
+    assert [each.set[0][0] for each in conclusion.followed_up] == list("cdefgha")
+    assert left_out(conclusion) == dict.fromkeys("cdefgh", "no gain")
+    assert conclusion.done <= 60
+
+
+def test_a_candidate_that_is_left_for_itself_is_confirmed_at_once() -> None:
+    space = Space(tuple(Option(name, ("off", "on"), default="off") for name in "cdefga"))
+    conclusion, _ = concluded(study("cdefga", 60, space=space), only_a_gains)
+    (one,) = conclusion.recommended
+    assert (one.set, one.confirmed) == ((("a", "on"),), True)
+    assert left_out(conclusion) == dict.fromkeys("cdefg", "no gain")
+
+
 def test_a_combination_is_not_left_out_beside_its_settings() -> None:
     conclusion, _ = concluded(study("abc", best=configured("a", "c")), times)
     assert [(one.set, one.reason.value) for one in conclusion.left_out] == [((("c", "on"),), "no gain")]

@@ -241,9 +241,10 @@ def _pairs(conclusion: RecommendationConclusion) -> str:
 
 def _nothing(conclusion: RecommendationConclusion) -> str:
     if conclusion.followed_up:
-        many = len(conclusion.followed_up)
+        pairs = [one.pairs for one in conclusion.followed_up]
+        each = f"{pairs[0]}" if len(set(pairs)) == 1 else f"{min(pairs)} to {max(pairs)}"
         return (
-            f"Nothing to set for {conclusion.metric.name}: none of the {many} candidates was better than the default "
-            f"in {conclusion.followed_up[0].pairs} pairs of runs each"
+            f"Nothing to set for {conclusion.metric.name}: none of the {len(pairs)} candidates was better than the "
+            f"default in {each} pairs of runs each"
         )
     return f"Nothing to set for {conclusion.metric.name}: no configuration is predicted to be better than the default"

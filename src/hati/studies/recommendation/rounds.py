@@ -18,7 +18,8 @@ class Round:
 
     ``settings`` are those that are confirmed, ``without`` the configurations with each of them left out (the baseline
     for a single one); in a follow-up both are those of the candidates. ``alpha`` is the error of all verdicts together.
-    ``pending`` counts the runs that are still to be made: nothing is confirmed before the last.
+    ``pending`` counts the runs that are still to be made: nothing is confirmed before the last. ``first`` counts the
+    blocks of earlier follow-ups, whose stage is the same.
     """
 
     stage: str
@@ -28,6 +29,7 @@ class Round:
     without: tuple[Configuration, ...] = ()
     alpha: float = 0.0
     pending: int = 0
+    first: int = 0
 
     @property
     def runs(self) -> int:

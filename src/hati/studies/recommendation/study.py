@@ -53,11 +53,12 @@ class Recommendation:
     """Follows up candidates, then confirms a configuration by each of its settings, in randomised blocks.
 
     First single settings that may be better than the baseline's, and the predicted best configuration, run against the
-    baseline. The settings that are better there are confirmed by fresh runs: the configuration against the baseline,
-    and against itself without each setting. A setting without a confirmed gain is left out, and what is left is
-    confirmed by fresh runs again; where the budget ends before that, one of two settings may be confirmed alone. The
-    rounds share the error: each after which settings may be dropped spends half of what is left. A round is judged
-    once, after its last run or where the time that the runs may cost is spent: before, nothing is confirmed.
+    baseline: as many as a part of the runs allows, then the next ones until one is better. The settings that are better
+    there are confirmed by fresh runs: the configuration against the baseline, and against itself without each setting.
+    A setting without a confirmed gain is left out, and what is left is confirmed by fresh runs again; where the budget
+    ends before that, one of two settings may be confirmed alone. The rounds share the error: each after which settings
+    may be dropped spends half of what is left. A round is judged once, after its last run or where the time that the
+    runs may cost is spent: before, nothing is confirmed.
 
     ``metrics`` has the one that was asked for first. ``looked_up`` says that runs come from a table that has them once.
     ``relevant`` is the fraction below which a gain does not matter; ``keep`` are rules that have to be shown too.
@@ -87,9 +88,9 @@ class Recommendation:
 
     def tasks(self, each: Round) -> tuple[Task, ...]:
         """All runs of a round in order: in each block every configuration once, in an order drawn for it."""
-        rng = generator(self.id.seed, each.stage)
+        rng = generator(self.id.seed, each.stage, *([str(each.first)] if each.first else []))
         return tuple(
-            self._task(each.stage, each.configurations[int(i)], block)
+            self._task(each.stage, each.configurations[int(i)], each.first + block)
             for block in range(each.blocks)
             for i in rng.permutation(len(each.configurations))
         )
@@ -131,15 +132,11 @@ class Recommendation:
         )
 
     def _decided(self, evidence: Evidence) -> Iterator[Round]:
-        left, alpha = self.wanted.runs, 1.0 - CONFIDENCE
-        settings: Settings = self._arms[0].settings if self._arms else ()
-        first = self._follow_up()
-        if first is not None:
-            yield first
-            if not self._complete(first, evidence):
-                return
-            left -= first.runs
-            settings = self._selected(first, evidence)
+        followed, settings = self._followed(evidence)
+        yield from followed
+        left, alpha = self.wanted.runs - sum(each.runs for each in followed), 1.0 - CONFIDENCE
+        if settings is None:
+            return
         for number in range(1, MOST_ROUNDS + 1):
             each = self._confirmation(number, settings, left, alpha)
             if each is None or alpha <= _NO_ERROR_LEFT:
@@ -159,16 +156,33 @@ class Recommendation:
         known = {arm.configuration for arm in tried}
         return (*(arm for arm in best if arm.configuration not in known), *tried)
 
-    def _follow_up(self) -> Round | None:
-        """The first of the arms that the budget allows; None where that is but one."""
+    def _followed(self, evidence: Evidence) -> tuple[list[Round], Settings | None]:
+        """The follow-ups up to the first that finds a gain, and the settings to confirm: None before the last ends.
+
+        Each takes a part of the runs that are left. An arm that is left for itself is confirmed at once.
+        """
+        rounds: list[Round] = []
+        left, arms = self.wanted.runs, self._arms
+        while (each := self._follow_up(arms, left, sum(one.blocks for one in rounds))) is not None:
+            rounds.append(each)
+            if not self._complete(each, evidence):
+                return rounds, None
+            settings = self._selected(each, evidence)
+            if settings:
+                return rounds, settings
+            left, arms = left - each.runs, tuple(arm for arm in arms if arm.configuration not in each.configurations)
+        return rounds, arms[0].settings if arms else ()
+
+    def _follow_up(self, arms: tuple[Arm, ...], runs: int, first: int) -> Round | None:
+        """The first of the arms that a part of the runs allows; None where that is but one."""
         fewest, most = (1, 1) if self.wanted.pairs == 1 else _FOLLOW_UP_BLOCKS
-        runs = _FOLLOW_UP_PART * self.wanted.runs
-        arms = self._arms[: max(0, int(runs / fewest) - 1)]
+        part = _FOLLOW_UP_PART * runs
+        arms = arms[: max(0, int(part / fewest) - 1)]
         if len(arms) < 2:
             return None
-        blocks = max(1, min(most, self.wanted.pairs, int(runs / (len(arms) + 1))))
+        blocks = max(1, min(most, self.wanted.pairs, int(part / (len(arms) + 1))))
         configurations = dict.fromkeys((self.wanted.baseline, *(arm.configuration for arm in arms)))
-        return Round(FOLLOW_UP, tuple(configurations), blocks)
+        return Round(FOLLOW_UP, tuple(configurations), blocks, first=first)
 
     def _selected(self, each: Round, evidence: Evidence) -> Settings:
         """The settings to confirm: each that is better alone.
@@ -262,15 +276,13 @@ class Recommendation:
         return {best} if short > _SHORTFALL * left[best] else set()
 
     def _followed_up(self, rounds: list[Round], evidence: Evidence) -> tuple[FollowedUp, ...]:
-        if not rounds or rounds[0].stage != FOLLOW_UP:
-            return ()
-        first = rounds[0]
-        taken = set(self._selected(first, evidence)) if self._complete(first, evidence) else set()
         judged, followed = self._judgement(evidence), []
-        for arm in self._tried(first):
-            found = judged.against_baseline(arm.configuration, FOLLOW_UP)
-            change, pairs = (None, 0) if found is None else (found.change, found.pairs)
-            followed.append(FollowedUp(arm.settings, change, pairs, set(arm.settings) <= taken))
+        for each in (one for one in rounds if one.stage == FOLLOW_UP):
+            taken = set(self._selected(each, evidence)) if self._complete(each, evidence) else set()
+            for arm in self._tried(each):
+                found = judged.against_baseline(arm.configuration, FOLLOW_UP)
+                change, pairs = (None, 0) if found is None else (found.change, found.pairs)
+                followed.append(FollowedUp(arm.settings, change, pairs, set(arm.settings) <= taken))
         return tuple(followed)
 
     def _left_out(
@@ -278,22 +290,19 @@ class Recommendation:
     ) -> Iterator[LeftOut]:
         """The candidates that are not recommended: those without runs, then in the order in which that is known."""
         judged, arms = self._judgement(evidence), listed(self._arms)
-        first = next((each for each in rounds if each.stage == FOLLOW_UP), None)
-        settings: Settings = self._arms[0].settings if self._arms else ()
-        tried = [
-            arm
-            for arm in arms
-            if (set(arm.settings) <= set(settings) if first is None else arm.configuration in first.configurations)
-        ]
-        untried = [pair for arm in arms if arm not in tried for pair in arm.settings]
+        followed, settings = self._followed(evidence)
+        run = {configuration for each in followed for configuration in each.configurations}
+        tried = [arm for arm in arms if arm.configuration in run]
+        begun = [arm for arm in arms if arm in tried or set(arm.settings) <= set(settings or ())]
+        untried = [pair for arm in arms if arm not in begun for pair in arm.settings]
         yield from without_runs([(one.option, one.setting) for one in self.wanted.ruled_out], LeaveReason.RULED_OUT)
         yield from without_runs(untried, LeaveReason.NOT_TRIED)
-        if first is not None and not self._complete(first, evidence):
-            yield from unfinished(judged, tried)
+        if settings is None:
+            broken_off = followed[-1].configurations
+            yield from after_follow_up(judged, [arm for arm in tried if arm.configuration not in broken_off], ())
+            yield from unfinished(judged, [arm for arm in tried if arm.configuration in broken_off])
             return
-        if first is not None:
-            settings = self._selected(first, evidence)
-            yield from after_follow_up(judged, tried, settings)
+        yield from after_follow_up(judged, tried, settings)
         if not last:
             yield from without_runs(settings, LeaveReason.NOT_CONFIRMED)
         for each in (one for one in rounds if last and one.stage != FOLLOW_UP):
