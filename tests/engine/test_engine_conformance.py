@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hati.core import Benchmark, Engine, Metric, Plan, Reader, ReaderKind, Task
+from hati.core import Benchmark, Engine, Metric, Reader, ReaderKind, Task
 from hati.engine import DuetEngine, LocalEngine
 from hati.subject import machine
 from hati.testing import FakeEngine
@@ -47,17 +47,3 @@ class TestFakeEngine(Tasks):
     @pytest.fixture
     def engine(self) -> Engine:
         return FakeEngine(lambda task: {"latency": [1.0, 2.0]} if task.benchmark == "good" else "it failed")
-
-
-def test_the_fake_is_deterministic_and_keeps_its_books(task: Callable[..., Task]) -> None:
-    def engine() -> FakeEngine:
-        return FakeEngine(lambda one: {"pages": [one.repetition, 7.0]}, units={"pages": "page"}, warmup=1)
-
-    plan = Plan((task(repetition=3), task(repetition=1)))
-    first, second = list(engine().run(plan)), list((kept := engine()).run(plan))
-    assert first == second
-    assert kept.tasks == list(plan)
-    observations = first[0].of("pages")
-    assert observations is not None
-    assert (observations.unit, list(observations.values), observations.warmup) == ("page", [3.0, 7.0], 1)
-    assert first[0].started < first[1].started

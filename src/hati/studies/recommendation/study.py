@@ -88,7 +88,8 @@ class Recommendation:
 
     def tasks(self, each: Round) -> tuple[Task, ...]:
         """All runs of a round in order: in each block every configuration once, in an order drawn for it."""
-        rng = generator(self.id.seed, each.stage, *([str(each.first)] if each.first else []))
+        later = (str(each.first),) if each.first else ()  # a stored campaign's first follow-up keeps its order
+        rng = generator(self.id.seed, each.stage, *later)
         return tuple(
             self._task(each.stage, each.configurations[int(i)], each.first + block)
             for block in range(each.blocks)
