@@ -44,7 +44,8 @@ _LONG = 30
 class World:
     """Programs of one kind: ``deviations`` of coefficients by order, noise of a run, and how they are screened.
 
-    Every option has ``settings``; ``constrained`` forbids one combination of two inert options' settings.
+    Every option has ``settings``; ``constrained`` forbids one combination of two inert options' settings. The last
+    option changes the logarithm by ``gated`` more where the two before it are at their last settings.
     """
 
     name: str
@@ -54,6 +55,7 @@ class World:
     runs: int
     settings: int = 2
     constrained: bool = False
+    gated: float = 0.0
 
     @property
     def space(self) -> Space:
@@ -78,6 +80,8 @@ WORLDS = (
     World("mild", MILD, 0.02, 30, 128),
     World("strong, three settings", STRONG, 0.02, 8, 96, settings=3),
     World("strong, a constraint", STRONG, 0.02, 12, 96, constrained=True),
+    World("strong, an effect of -99 % in a quarter", STRONG, 0.02, 16, 96, gated=-4.6),
+    World("mild, an effect of -99 % in a quarter", (*MILD, 0.0), 0.02, 16, 96, gated=-4.6),
 )
 
 
@@ -103,8 +107,9 @@ class Outcome:
 
 def program(world: World, rng: np.random.Generator) -> dict[tuple[str, ...], float]:
     """The coefficients of a random program."""
+    gate = world.active[-3:]
     return {
-        term: float(rng.normal(0.0, deviation))
+        term: float(rng.normal(0.0, deviation)) + (world.gated / 2.0 ** len(gate) if set(term) <= set(gate) else 0.0)
         for order, deviation in enumerate(world.deviations, 1)
         for term in combinations(world.active, order)
     }

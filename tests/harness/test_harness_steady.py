@@ -73,6 +73,25 @@ def test_few_observations_with_a_warmup() -> None:
     assert steadiness(noisy(1.0 + (np.arange(30) < 5))).start == 5
 
 
+@pytest.mark.statistical
+@pytest.mark.parametrize("size", [30, 60, 100, 300, 1_000])
+@pytest.mark.parametrize(("part", "factor"), [(1 / 6, 3.0), (1 / 3, 1.5), (1 / 10, 3.0), (1 / 2, 1.2)])
+def test_a_run_of_independent_observations_of_two_kinds_is_steady(size: int, part: float, factor: float) -> None:
+    """Of 200 runs a tenth at most is never steady; of these were up to nine tenths."""
+    rng = np.random.default_rng([size, 19])
+    never = 0
+    for _ in range(200):
+        kinds = np.where(rng.random(size) < part, factor, 1.0)
+        never += steadiness(kinds * np.exp(0.02 * rng.standard_normal(size))).state is State.NEVER
+    assert never <= 20
+
+
+@pytest.mark.parametrize("size", [60, 100, 300])
+def test_levels_that_last_are_no_mixture(size: int) -> None:
+    stays = np.arange(size) // max(5, size // 10) % 2
+    assert steadiness(noisy(1.0 + 0.3 * stays)).state is State.NEVER
+
+
 @pytest.mark.parametrize("tolerance", [0.0, 1.0, float("nan")])
 def test_a_tolerance_is_a_share(tolerance: float) -> None:
     with pytest.raises(InputError, match="tolerance"):

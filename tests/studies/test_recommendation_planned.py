@@ -192,6 +192,19 @@ def test_a_gain_is_estimated_at_the_default_of_an_option_that_it_depends_on() ->
     assert (one.option, one.gain) == ("o1", pytest.approx(0.4))
 
 
+def test_gains_are_estimated_at_the_default_of_a_dominating_option_though_no_interaction_is_important() -> None:
+    space = switches(5)
+    everything = list(enumerate_configurations(space))
+    found = findings(
+        everything,
+        lambda c: math.exp(3.0 * on(c, "o0") - 0.4 * on(c, "o1") + 0.4 * on(c, "o0", "o1") + 0.01 * on(c, "o2", "o3")),
+        [("o0",)],
+    )
+    assert planned(space, found).candidates[0].gain == pytest.approx(0.2)
+    first, *_ = planned(space, replace(found, dominating="o0")).candidates
+    assert (first.option, first.gain) == ("o1", pytest.approx(0.4))
+
+
 def test_a_setting_whose_gain_the_runs_do_not_determine_is_a_candidate() -> None:
     space = Space((*switches(3).options, Option("level", (0, 1, 2), default=0)))
     alone = [space.canonical({name: "on"}) for name in ("o0", "o1", "o2")]
@@ -284,6 +297,9 @@ def test_a_plan_comes_back_from_its_json() -> None:
     plan = planned(space, found)
     assert RecommendationPlan.from_json(plan.to_json()) == plan
     assert "allowed" not in plan.to_json()
+    assert plan.fewest_blocks == 2
+    before = plan.to_json().replace('"fewest_blocks":2,', "")
+    assert RecommendationPlan.from_json(before) == replace(plan, fewest_blocks=4)
     restricted = planned(space, found, allowed={"o1": (), "o2": ("on",)})
     assert restricted.allowed == {"o1": (), "o2": ("on",)}
     assert RecommendationPlan.from_json(restricted.to_json()) == restricted

@@ -30,6 +30,7 @@ from hati.report import recommendation_answer, recommendation_json
 from hati.space import Option, Space, parse_formula
 from hati.stats import proportion
 from hati.studies.recommendation import (
+    FEWEST_BLOCKS,
     FOLLOW_UP,
     STAGE,
     Candidate,
@@ -41,6 +42,7 @@ from hati.studies.recommendation import (
     RecommendationPlan,
     paired_change,
     parse_keep,
+    pooled_changes,
     recommendation_id,
 )
 from hati.testing import FakeEngine, MemoryStore
@@ -162,7 +164,7 @@ def test_what_the_budget_has_no_runs_for_is_left_out_for_that() -> None:
     stopped, _ = concluded(study("abc"), times, runs=8)
     assert left_out(stopped) == dict.fromkeys("abc", "follow-up unfinished")
     assert left_out(study("abc").conclude(Evidence())) == dict.fromkeys("abc", "follow-up unfinished")
-    assert left_out(study("a", 1).conclude(Evidence())) == {"a": "not confirmed"}
+    assert left_out(study("a", 1).conclude(Evidence())) == {"a": "not tried"}
     failed, _ = concluded(study("abc"), lambda _: "broken")
     assert left_out(failed) == dict.fromkeys("abc", "not measured")
 
@@ -196,6 +198,41 @@ def test_a_candidate_that_is_left_for_itself_is_confirmed_at_once() -> None:
     (one,) = conclusion.recommended
     assert (one.set, one.confirmed) == ((("a", "on"),), True)
     assert left_out(conclusion) == dict.fromkeys("cdefg", "no gain")
+
+
+def test_few_runs_follow_up_several_candidates_by_a_pooled_variance() -> None:
+    space = Space(tuple(Option(name, ("off", "on"), default="off") for name in "cdefgha"))
+    made = study("cdefgah", 28, space=space)
+    made = replace(made, wanted=replace(made.wanted, fewest_blocks=FEWEST_BLOCKS))
+    conclusion, evidence = concluded(made, only_a_gains)
+    first, second, *_ = made.rounds(evidence)
+    assert [(each.stage, each.blocks, len(each.configurations)) for each in (first, second)] == [
+        (FOLLOW_UP, 2, 5),
+        (FOLLOW_UP, 2, 3),
+    ]
+    (one,) = conclusion.recommended
+    assert (one.set, one.confirmed) == ((("a", "on"),), True)
+    assert (left_out(conclusion), conclusion.done) == ({**dict.fromkeys("cdefg", "no gain"), "h": "not tried"}, 28)
+
+
+def test_where_nothing_is_confirmed_the_next_candidates_are_tried() -> None:
+    """c is better in the follow-up only; of what is selected with it there is nothing."""
+
+    def by_chance(task: Task) -> dict[str, list[float]]:
+        (value,) = only_a_gains(task)["time"]
+        lucky = task.stage == FOLLOW_UP and task.configuration["c"] == "on"
+        return {"time": [0.95 * value if lucky else value], "size": [80.0]}
+
+    space = Space(tuple(Option(name, ("off", "on"), default="off") for name in "cdefgha"))
+    made = study("cdefgha", 60, space=space)
+    conclusion, evidence = concluded(made, by_chance)
+    assert [each.stage for each in made.rounds(evidence)] == [FOLLOW_UP, STAGE, f"{STAGE}-2", f"{STAGE}-3"]
+    assert sum(each.alpha for each in made.rounds(evidence) if each.stage != FOLLOW_UP) == pytest.approx(0.05)
+    (one,) = conclusion.recommended
+    assert (one.set, one.confirmed) == ((("a", "on"),), True)
+    assert left_out(conclusion) == dict.fromkeys("cdefgh", "no gain")
+    (chance,) = (each for each in conclusion.left_out if each.set == (("c", "on"),))
+    assert chance.change == pytest.approx(0.0, abs=0.005)  # of the fresh runs
 
 
 def test_a_combination_is_not_left_out_beside_its_settings() -> None:
@@ -488,6 +525,30 @@ def test_a_change_of_pairs_is_the_t_interval_of_their_differences() -> None:
         (math.expm1(differences.mean() - half), math.expm1(differences.mean() + half))
     )
     assert paired_change(values[:1], baselines[:1]).interval is None
+
+
+@pytest.mark.parametrize("level", [0.0, -3.0])
+def test_changes_of_several_configurations_have_the_residual_variance_of_rows_and_blocks(level: float) -> None:
+    """By least squares on indicators, one run missing; values not all positive are divided by their mean size."""
+    rng = np.random.default_rng(5)
+    rows, blocks = np.divmod(np.arange(12), 3)
+    rows, blocks = rows[:-1], blocks[:-1]
+    values = level + np.exp(0.2 * rows + 0.5 * blocks + rng.normal(0.0, 0.1, len(rows)))
+    decided = values / np.abs(values).mean() if level else np.log(values)
+    design = np.hstack((np.eye(4)[rows], np.eye(3)[blocks]))
+    residual = decided - design @ np.linalg.lstsq(design, decided, rcond=None)[0]
+    df = len(rows) - np.linalg.matrix_rank(design)
+    variance = residual @ residual / df
+    found = pooled_changes(values, rows, blocks)
+    assert set(found) == {1, 2, 3}
+    for row, each in found.items():
+        pairs = np.sum(rows == row)
+        middle = float(np.mean(decided[rows == row] - decided[rows == 0][:pairs]))
+        half = stats.t.ppf(0.975, df) * math.sqrt(2.0 * variance / pairs)
+        told = (middle, middle - half, middle + half) if level else np.expm1([middle, middle - half, middle + half])
+        assert (each.df, each.pairs) == (df, pairs)
+        assert (each.change, *(each.interval or ())) == pytest.approx(tuple(told))
+    assert pooled_changes(values[rows > 0], rows[rows > 0], blocks[rows > 0]) == {}
 
 
 @pytest.mark.acceptance

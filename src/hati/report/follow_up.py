@@ -19,7 +19,8 @@ def follow_up_table(conclusion: ScreeningConclusion) -> Table | None:
         return None
     notes = [
         "A flip is two runs of a configuration drawn at random that differ in this option alone. "
-        "Claimed: what the design's rows show.",
+        "Claimed: what the design's rows show. Change: the average effect by the flips, beside what the design's model "
+        "expects in their configurations.",
     ]
     if any(each.refuted for each in found):
         notes.append("Refuted: flips do not show the effect and contradict what is claimed. It counts as not shown.")
@@ -27,6 +28,12 @@ def follow_up_table(conclusion: ScreeningConclusion) -> Table | None:
         f"The effect of {each.option} depends on {each.depends_on}: flips change {conclusion.metric.name} both ways."
         for each in found
         if each.depends_on
+    ]
+    notes += [
+        f"The flips of {each.option} do not show the effect, of which the design's rows leave little doubt: it may be "
+        "absent in most configurations."
+        for each in found
+        if each.missed
     ]
     given_up = conclusion.follow_up.given_up if conclusion.follow_up else ()
     flipped = {*(each.option for each in found), *given_up}
@@ -91,6 +98,7 @@ def evidence_json(conclusion: ScreeningConclusion, effect: Effect) -> dict[str, 
         "flip_change": None if flips is None else flips.change,
         "flip_interval": None if flips is None or flips.interval is None else list(flips.interval),
         "refuted": flips is not None and flips.refuted,
+        "missed": flips is not None and flips.missed,
         "depends_on": (flips.depends_on or None) if flips is not None else None,
     }
 
@@ -98,7 +106,7 @@ def evidence_json(conclusion: ScreeningConclusion, effect: Effect) -> dict[str, 
 def _finding(found: FlipEvidence) -> str:
     if found.refuted:
         return "refuted"
-    return "confirmed" if found.confirmed else "not decided"
+    return "confirmed" if found.confirmed else "missed" if found.missed else "not decided"
 
 
 def _interval(found: FlipEvidence) -> Shown | None:

@@ -290,6 +290,7 @@ def as_findings(found: ScreeningConclusion, measured: Measured) -> Findings:
         blocks=measured.blocks[places],
         machines=measured.machines[places],
         order=None if measured.in_time is None else measured.in_time[places],
+        dominating=found.dominating.name if found.dominating else "",
     )
 
 

@@ -1,7 +1,7 @@
 """Recommendations: the settings to change, predicted from a screening, followed up, and confirmed by fresh runs."""
 
 from hati.studies.recommendation.candidates import Allowed, Candidate, candidates
-from hati.studies.recommendation.comparison import CONFIDENCE, PairedChange, paired_change
+from hati.studies.recommendation.comparison import CONFIDENCE, PairedChange, paired_change, pooled_changes
 from hati.studies.recommendation.conclusion import (
     FollowedUp,
     KeptMetric,
@@ -15,6 +15,7 @@ from hati.studies.recommendation.conclusion import (
 from hati.studies.recommendation.findings import ChangeScale, Findings
 from hati.studies.recommendation.keeping import KeepRule, parse_keep
 from hati.studies.recommendation.planned import (
+    FEWEST_BLOCKS,
     FEWEST_PAIRS,
     MOST_PAIRS,
     Predicted,
@@ -28,6 +29,7 @@ from hati.studies.recommendation.study import Recommendation
 
 __all__ = [
     "CONFIDENCE",
+    "FEWEST_BLOCKS",
     "FEWEST_PAIRS",
     "FOLLOW_UP",
     "MOST_PAIRS",
@@ -54,6 +56,7 @@ __all__ = [
     "paired_change",
     "parse_keep",
     "plan_recommendation",
+    "pooled_changes",
     "predict",
     "recommendation_id",
 ]

@@ -1,4 +1,4 @@
-"""Whether a configuration is better than another, from pairs of runs."""
+"""Whether a configuration is better than another, from pairs of runs in the same blocks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hati.core import FloatArray
-from hati.stats import t_margin
+from hati.stats import Index, pure_error, t_margin, t_quantile
 
 CONFIDENCE = 0.95
 
@@ -18,7 +18,8 @@ class PairedChange:
     """The change from a baseline: a fraction; its interval is None with fewer than two pairs.
 
     ``value`` and ``baseline`` are means over the pairs in the metric's unit, geometric where all values are positive.
-    ``middle`` is the change on the scale of the differences and ``deviation`` its standard error, None of one pair.
+    ``middle`` is the change on the scale of the differences and ``deviation`` its standard error of ``df`` degrees of
+    freedom, None without any.
     """
 
     value: float
@@ -28,6 +29,14 @@ class PairedChange:
     pairs: int
     middle: float
     deviation: float | None
+    df: int
+
+    def shown(self, error: float) -> bool:
+        """Whether noise alone would make so large a change of its sign less often than the error.
+
+        So it is where nothing is known of the noise.
+        """
+        return self.deviation is None or abs(self.middle) >= t_quantile(1.0 - error, self.df) * self.deviation
 
 
 def paired_change(values: FloatArray, baselines: FloatArray, confidence: float = CONFIDENCE) -> PairedChange:
@@ -41,27 +50,79 @@ def paired_change(values: FloatArray, baselines: FloatArray, confidence: float =
         baselines: the other run of each pair.
         confidence: of the interval.
     """
-    positive = bool(np.min(values) > 0.0 and np.min(baselines) > 0.0)
-    one, other = (np.log(values), np.log(baselines)) if positive else (values, baselines)
-    size = 1.0 if positive else float(np.mean(np.abs([values, baselines]))) or 1.0
-    differences = (one - other) / size
-    middle, count = float(differences.mean()), len(differences)
-    around, deviation = None, None
-    if count > 1:
-        deviation = float(differences.std(ddof=1)) / math.sqrt(count)
-        half = t_margin(confidence, count - 1) * deviation
-        around = (middle - half, middle + half)
-    told = _ratio_less_one if positive else float
-    back = math.exp if positive else float
-    return PairedChange(
-        value=back(float(one.mean())),
-        baseline=back(float(other.mean())),
-        change=told(middle),
-        interval=None if around is None else (told(around[0]), told(around[1])),
-        pairs=count,
-        middle=middle,
-        deviation=deviation,
-    )
+    scale = _Scale.of(np.concatenate((values, baselines)))
+    differences = scale.decided(values) - scale.decided(baselines)
+    df = len(differences) - 1
+    return scale.change(values, baselines, float(differences.var(ddof=1)) if df else 0.0, df, confidence)
+
+
+def pooled_changes(
+    values: FloatArray, rows: Index, blocks: Index, confidence: float = CONFIDENCE
+) -> dict[int, PairedChange]:
+    """The mean change of each row from row 0 over the blocks in which both have a value, as in ``paired_change``.
+
+    The variance of a run is what rows plus blocks leave of all values. Rows that share no block with row 0 are missing.
+
+    Args:
+        values: one per run, shape (runs,).
+        rows: of the configuration that was run; once in a block.
+        blocks: of the runs.
+        confidence: of the intervals.
+    """
+    scale = _Scale.of(values)
+    variance, df = pure_error(scale.decided(values), rows, blocks)
+    by_row = {int(row): {int(blocks[at]): values[at] for at in np.flatnonzero(rows == row)} for row in np.unique(rows)}
+    baselines, found = by_row.pop(0, {}), {}
+    for row, own in by_row.items():
+        if shared := sorted(own.keys() & baselines.keys()):
+            one, other = (np.array([each[block] for block in shared]) for each in (own, baselines))
+            found[row] = scale.change(one, other, 2.0 * variance, df, confidence)
+    return found
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """Logarithms, or parts of a mean size."""
+
+    size: float | None
+
+    @classmethod
+    def of(cls, values: FloatArray) -> _Scale:
+        """Logarithms where all values are positive."""
+        if not len(values) or np.min(values) > 0.0:
+            return cls(None)
+        return cls(float(np.mean(np.abs(values))) or 1.0)
+
+    def decided(self, values: FloatArray) -> FloatArray:
+        """Values on the scale."""
+        return np.log(values) if self.size is None else values / self.size
+
+    def change(
+        self, values: FloatArray, baselines: FloatArray, variance: float, df: int, confidence: float
+    ) -> PairedChange:
+        """That of pairs, whose differences have a variance of so many degrees of freedom."""
+        one, other = (float(self.decided(each).mean()) for each in (values, baselines))
+        middle, around, deviation = one - other, None, None
+        if df:
+            deviation = math.sqrt(variance / len(values))
+            half = t_margin(confidence, df) * deviation
+            around = (self._told(middle - half), self._told(middle + half))
+        return PairedChange(
+            value=self._back(one),
+            baseline=self._back(other),
+            change=self._told(middle),
+            interval=around,
+            pairs=len(values),
+            middle=middle,
+            deviation=deviation,
+            df=df,
+        )
+
+    def _back(self, decided: float) -> float:
+        return math.exp(decided) if self.size is None else decided * self.size
+
+    def _told(self, difference: float) -> float:
+        return difference if self.size is not None else _ratio_less_one(difference)
 
 
 def _ratio_less_one(difference: float) -> float:

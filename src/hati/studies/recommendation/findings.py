@@ -28,7 +28,8 @@ class Findings:
     ``values`` holds one value for each of the ``configurations``, in the order of the runs, in the metric's unit.
     ``important`` are the effects that are, by their options; ``offered`` all that may predict; ``relevant`` is the
     fraction below which a change does not matter. ``machines`` are those of the runs, from 0, ``blocks`` the
-    repetitions on each of them, and ``order`` the places in time, None where that is not known.
+    repetitions on each of them, and ``order`` the places in time, None where that is not known. ``dominating`` is the
+    option that explains most of the variance, if one does.
     """
 
     metric: Metric
@@ -41,6 +42,7 @@ class Findings:
     blocks: Index | None = None
     machines: Index | None = None
     order: FloatArray | None = None
+    dominating: str = ""
 
     def __post_init__(self) -> None:
         if len(self.values) != len(self.configurations) or not len(self.values):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from hati.core import Better, Configuration, Evidence, FloatArray, Metric, Setting
 from hati.design import levels
 from hati.space import Space
-from hati.stats import t_quantile
-from hati.studies.recommendation.comparison import CONFIDENCE, PairedChange, paired_change
+from hati.studies.recommendation.comparison import CONFIDENCE, PairedChange, paired_change, pooled_changes
 from hati.studies.recommendation.conclusion import KeptMetric, MetricChange, Recommended, SettingGain
 from hati.studies.recommendation.keeping import KeepRule
 from hati.studies.recommendation.planned import RecommendationPlan
@@ -19,8 +19,8 @@ from hati.studies.recommendation.rounds import FOLLOW_UP, Round, Settings
 from hati.studies.recommendation.search import to_set
 from hati.studies.screening.measured import measured
 
-_SELECTED = 0.9
-"""A candidate is selected by its gain in the follow-up at this one-sided confidence; the selected are confirmed."""
+_DOUBT = 0.1
+"""A gain is convincing where noise would make so large a one less often than that."""
 
 
 @dataclass(frozen=True)
@@ -74,30 +74,34 @@ class Judgement:
 
         return each.settings[max(range(len(each.settings)), key=harm)][0]
 
-    def convincing(self, found: PairedChange) -> bool:
+    def convincing(self, found: PairedChange, doubt: float = _DOUBT) -> bool:
         """Whether a gain is relevant and could hardly be noise."""
-        if self._gain(found.change) <= self.relevant:
-            return False
-        if not found.deviation:
-            return True
-        return abs(found.middle) >= t_quantile(_SELECTED, found.pairs - 1) * found.deviation
+        return self._gain(found.change) > self.relevant and found.shown(doubt)
 
     def broken(self, configuration: Configuration, stage: str) -> tuple[KeptMetric, ...]:
         """The rules that the means break, and those without values."""
         found = (self._kept(rule, configuration, stage, 1.0 - CONFIDENCE) for rule in self.keep)
         return tuple(kept for kept in found if not kept.held)
 
+    @cached_property
+    def followed_up(self) -> dict[Configuration, PairedChange]:
+        """The change from the baseline of each configuration of the follow-ups that has one, their variance pooled."""
+        runs = self.evidence.stage(FOLLOW_UP)
+        configurations = (self.wanted.baseline, *(run.task.configuration for run in runs.runs))
+        rows = {configuration: row for row, configuration in enumerate(dict.fromkeys(configurations))}
+        found = measured(runs, self.metrics[0], rows)
+        changes = pooled_changes(found.values, found.rows, found.blocks)
+        return {configuration: changes[row] for configuration, row in rows.items() if row in changes}
+
     def compared(
         self, one: Configuration, other: Configuration, stage: str, confidence: float = CONFIDENCE
     ) -> PairedChange | None:
-        """The change of the metric in the blocks in which both have a value; None without any."""
+        """The change of the metric in the blocks of a round in which both have a value; None without any."""
         return self._change_of(one, other, self.metrics[0], stage, confidence)
 
-    def against_baseline(
-        self, configuration: Configuration, stage: str, confidence: float = CONFIDENCE
-    ) -> PairedChange | None:
+    def against_baseline(self, configuration: Configuration, stage: str) -> PairedChange | None:
         """The same against the baseline."""
-        return self.compared(configuration, self.wanted.baseline, stage, confidence)
+        return self.compared(configuration, self.wanted.baseline, stage)
 
     @property
     def sign(self) -> float:

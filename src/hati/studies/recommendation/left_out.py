@@ -22,15 +22,15 @@ def listed(arms: Sequence[Arm]) -> tuple[Arm, ...]:
     return tuple(arm for arm in arms if len(arm.settings) == 1 or not alone & set(arm.settings))
 
 
-def after_follow_up(judged: Judgement, arms: Sequence[Arm], selected: Settings) -> Iterator[LeftOut]:
+def after_follow_up(judged: Judgement, arms: Sequence[Arm], each: Round, selected: Settings) -> Iterator[LeftOut]:
     """The arms of a complete follow-up that are not to be confirmed."""
     for arm in arms:
         if not set(arm.settings) <= set(selected):
-            found = judged.against_baseline(arm.configuration, FOLLOW_UP)
+            found = judged.followed_up.get(arm.configuration)
             broken = judged.broken(arm.configuration, FOLLOW_UP)
             if found is None:
                 reason = LeaveReason.NOT_MEASURED
-            elif not judged.convincing(found):
+            elif not judged.convincing(found, each.doubt):
                 reason = LeaveReason.NO_GAIN
             else:
                 reason = LeaveReason.RULE_BROKEN if broken else LeaveReason.ANOTHER_SETTING
@@ -42,7 +42,7 @@ def unfinished(judged: Judgement, arms: Sequence[Arm]) -> Iterator[LeftOut]:
     failed = judged.evidence.failed and not judged.evidence.done
     reason = LeaveReason.NOT_MEASURED if failed else LeaveReason.UNFINISHED
     for arm in arms:
-        yield _measured(arm.settings, reason, judged.against_baseline(arm.configuration, FOLLOW_UP))
+        yield _measured(arm.settings, reason, judged.followed_up.get(arm.configuration))
 
 
 def after_round(judged: Judgement, each: Round, kept: Settings) -> Iterator[LeftOut]:
@@ -51,7 +51,8 @@ def after_round(judged: Judgement, each: Round, kept: Settings) -> Iterator[Left
         if pair not in kept:
             found = judged.compared(each.target, each.without[place], each.stage)
             broken = judged.broken(each.target, each.stage) if found and judged.convincing(found) else ()
-            reason = LeaveReason.RULE_BROKEN if broken else LeaveReason.NO_GAIN_GIVEN_OTHERS
+            no_gain = LeaveReason.NO_GAIN_GIVEN_OTHERS if each.compared else LeaveReason.NO_GAIN
+            reason = LeaveReason.RULE_BROKEN if broken else no_gain
             yield _measured((pair,), reason, found, broken)
 
 

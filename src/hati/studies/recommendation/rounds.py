@@ -17,7 +17,7 @@ class Round:
     """Blocks in which each configuration runs once; the baseline is the first, what is confirmed the second.
 
     ``settings`` are those that are confirmed, ``without`` the configurations with each of them left out (the baseline
-    for a single one); in a follow-up both are those of the candidates. ``alpha`` is the error of all verdicts together.
+    for a single one); a follow-up has neither. ``alpha`` is the error of all verdicts together.
     ``pending`` counts the runs that are still to be made: nothing is confirmed before the last. ``first`` counts the
     blocks of earlier follow-ups, whose stage is the same.
     """
@@ -51,9 +51,26 @@ class Round:
         """The settings whose gain given the others is judged, each with the configuration without it; none of one."""
         return tuple(zip(self.settings, self.without, strict=True)) if len(self.settings) > 1 else ()
 
+    @property
+    def doubt(self) -> float:
+        """The error of each verdict of a follow-up."""
+        return self.alpha / (len(self.configurations) - 1)
+
     def verdicts(self, rules: int) -> int:
         """How many verdicts share the error where every recommended configuration has to keep that many rules."""
         return (1 + rules) * (1 + len(self.alone)) + len(self.compared)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A round, the settings that were to be confirmed ``before`` it, and those that are ``after`` it.
+
+    None where nothing follows: before its last run, and where it confirms everything or no run could say more.
+    """
+
+    round: Round
+    before: Settings
+    after: Settings | None
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from hati.studies.recommendation.judging import Judgement
 from hati.studies.recommendation.keeping import KeepRule
 from hati.studies.recommendation.left_out import after_follow_up, after_round, listed, unfinished, without_runs
 from hati.studies.recommendation.planned import FEWEST_PAIRS, RecommendationPlan
-from hati.studies.recommendation.rounds import FOLLOW_UP, STAGE, Arm, Round, Settings
+from hati.studies.recommendation.rounds import FOLLOW_UP, STAGE, Arm, Round, Settings, Step
 
 MOST_ROUNDS = 4
 """Rounds of confirmation: in each after the first one setting less."""
@@ -41,11 +41,14 @@ _FOLLOW_UP_PART = 0.4
 _ROUND_PART = 0.4
 _MOST_OF_LEFT = 0.6
 """Of the runs that are left a round after which settings may be dropped takes the one part, at most the other."""
-_FOLLOW_UP_BLOCKS = (4, 10)
-_CLEARLY = 0.98
+_MOST_BLOCKS = 10
+_SELECTED_BY_CHANCE = 0.2
+"""A follow-up selects a candidate without a gain with at most this probability; the selected are confirmed."""
+_UNCLEAR = 0.01
 _SHORTFALL = 0.5
 _NO_ERROR_LEFT = 1e-9
 _SHORT = 12
+_NONE: Settings = ()
 
 
 @dataclass(frozen=True)
@@ -55,10 +58,10 @@ class Recommendation:
     First single settings that may be better than the baseline's, and the predicted best configuration, run against the
     baseline: as many as a part of the runs allows, then the next ones until one is better. The settings that are better
     there are confirmed by fresh runs: the configuration against the baseline, and against itself without each setting.
-    A setting without a confirmed gain is left out, and what is left is confirmed by fresh runs again; where the budget
-    ends before that, one of two settings may be confirmed alone. The rounds share the error: each after which settings
-    may be dropped spends half of what is left. A round is judged once, after its last run or where the time that the
-    runs may cost is spent: before, nothing is confirmed.
+    A setting without a confirmed gain is left out, and what is left is confirmed by fresh runs again, or the next
+    candidates are followed up; where the budget ends before that, one of two settings may be confirmed alone. The
+    rounds share the error: each after which settings may be dropped spends half of what is left. A round is judged
+    once, after its last run or where the time that the runs may cost is spent: before, nothing is confirmed.
 
     ``metrics`` has the one that was asked for first. ``looked_up`` says that runs come from a table that has them once.
     ``relevant`` is the fraction below which a gain does not matter; ``keep`` are rules that have to be shown too.
@@ -98,7 +101,7 @@ class Recommendation:
 
     def rounds(self, evidence: Evidence) -> Iterator[Round]:
         """The rounds as far as they are decided, the last one perhaps not complete."""
-        return (replace(each, pending=self._pending(each, evidence)) for each in self._decided(evidence))
+        return (step.round for step in self._steps(evidence))
 
     def conclude(self, evidence: Evidence) -> RecommendationConclusion:
         """What was confirmed, complete or not.
@@ -106,8 +109,8 @@ class Recommendation:
         Raises:
             InputError: where a run's unit cannot be converted to the metric's.
         """
-        found, rounds = self._judgement(evidence), list(self.rounds(evidence))
-        confirming = [each for each in rounds if each.stage != FOLLOW_UP]
+        found, steps = self._judgement(evidence), list(self._steps(evidence))
+        confirming = [step.round for step in steps if step.round.stage != FOLLOW_UP]
         begun = [each for each in confirming if any(run.task.stage == each.stage for run in evidence.runs)]
         last = (begun or confirming)[-1:]
         recommended = tuple(found.recommended(each) for each in last)
@@ -121,32 +124,51 @@ class Recommendation:
             recommended=recommended,
             looked_up=self.looked_up,
             pairs=last[0].blocks if last else 0,
-            planned=sum(each.runs for each in rounds),
+            planned=sum(step.round.runs for step in steps),
             done=len(evidence.done),
             failed=len(evidence.failed),
             failures=failure_reasons(evidence.failed, self.metrics[0]),
             seconds=evidence.seconds,
             warnings=self._warnings(last),
-            followed_up=self._followed_up(rounds, evidence),
+            followed_up=tuple(self._followed_up(steps, found)),
             instead_of=tuple(one for one in whole if one not in recommended),
-            left_out=tuple(self._left_out(rounds, last, recommended, evidence)),
+            left_out=self._left_out(steps, last, recommended, found),
         )
 
-    def _decided(self, evidence: Evidence) -> Iterator[Round]:
-        followed, settings = self._followed(evidence)
-        yield from followed
-        left, alpha = self.wanted.runs - sum(each.runs for each in followed), 1.0 - CONFIDENCE
-        if settings is None:
-            return
-        for number in range(1, MOST_ROUNDS + 1):
-            each = self._confirmation(number, settings, left, alpha)
-            if each is None or alpha <= _NO_ERROR_LEFT:
+    def _steps(self, evidence: Evidence) -> Iterator[Step]:
+        """The rounds as far as they are decided, and what each leaves to be confirmed.
+
+        An arm that is left for itself, or has no room beside others, is confirmed at once.
+        """
+        judged, left, alpha = self._judgement(evidence), self.wanted.runs, 1.0 - CONFIDENCE
+        waiting, settings = self._arms, _NONE
+        blocks, number = 0, 1
+        while alpha > _NO_ERROR_LEFT and (settings or waiting):
+            each = None if settings else self._follow_up(waiting, left, blocks)
+            if each is None:
+                if not settings:
+                    settings, waiting = waiting[0].settings, waiting[1:]
+                each = self._confirmation(number, settings, left, alpha, waiting)
+            if each is None:
                 return
-            yield each
-            if not self._complete(each, evidence):
+            step = self._step(each, settings, evidence, judged)
+            yield step
+            if step.after is None:
                 return
-            left, alpha = left - each.runs, alpha - each.alpha
-            settings = self._reduced(each, evidence)
+            left, settings = left - each.runs, step.after
+            if each.stage == FOLLOW_UP:
+                blocks += each.blocks
+                waiting = tuple(arm for arm in waiting if arm.configuration not in each.configurations)
+            else:
+                alpha, number = alpha - each.alpha, number + 1
+
+    def _step(self, each: Round, settings: Settings, evidence: Evidence, judged: Judgement) -> Step:
+        each = replace(each, pending=self._pending(each, evidence))
+        if not self._complete(each, evidence):
+            return Step(each, settings, None)
+        if each.stage == FOLLOW_UP:
+            return Step(each, settings, self._selected(each, judged))
+        return Step(each, settings, self._reduced(each, settings, judged))
 
     @cached_property
     def _arms(self) -> tuple[Arm, ...]:
@@ -157,44 +179,25 @@ class Recommendation:
         known = {arm.configuration for arm in tried}
         return (*(arm for arm in best if arm.configuration not in known), *tried)
 
-    def _followed(self, evidence: Evidence) -> tuple[list[Round], Settings | None]:
-        """The follow-ups up to the first that finds a gain, and the settings to confirm: None before the last ends.
-
-        Each takes a part of the runs that are left. An arm that is left for itself is confirmed at once.
-        """
-        rounds: list[Round] = []
-        left, arms = self.wanted.runs, self._arms
-        while (each := self._follow_up(arms, left, sum(one.blocks for one in rounds))) is not None:
-            rounds.append(each)
-            if not self._complete(each, evidence):
-                return rounds, None
-            settings = self._selected(each, evidence)
-            if settings:
-                return rounds, settings
-            left, arms = left - each.runs, tuple(arm for arm in arms if arm.configuration not in each.configurations)
-        return rounds, arms[0].settings if arms else ()
-
     def _follow_up(self, arms: tuple[Arm, ...], runs: int, first: int) -> Round | None:
         """The first of the arms that a part of the runs allows; None where that is but one."""
-        fewest, most = (1, 1) if self.wanted.pairs == 1 else _FOLLOW_UP_BLOCKS
-        part = _FOLLOW_UP_PART * runs
-        arms = arms[: max(0, int(part / fewest) - 1)]
+        part, most = int(_FOLLOW_UP_PART * runs), min(_MOST_BLOCKS, self.wanted.pairs)
+        blocks = min(most, max(self.wanted.fewest_blocks, part // (len(arms) + 1)))
+        arms = arms[: max(0, part // blocks - 1)]
         if len(arms) < 2:
             return None
-        blocks = max(1, min(most, self.wanted.pairs, int(part / (len(arms) + 1))))
         configurations = dict.fromkeys((self.wanted.baseline, *(arm.configuration for arm in arms)))
-        return Round(FOLLOW_UP, tuple(configurations), blocks, first=first)
+        return Round(FOLLOW_UP, tuple(configurations), blocks, alpha=_SELECTED_BY_CHANCE, first=first)
 
-    def _selected(self, each: Round, evidence: Evidence) -> Settings:
+    def _selected(self, each: Round, judged: Judgement) -> Settings:
         """The settings to confirm: each that is better alone.
 
         Those of the prediction, too, where it is better by half than what is expected of its settings alone.
         """
-        judged = self._judgement(evidence)
         gains: dict[Settings, float] = {}
         for arm in self._tried(each):
-            found = judged.against_baseline(arm.configuration, each.stage)
-            convincing = found is not None and judged.convincing(found)
+            found = judged.followed_up.get(arm.configuration)
+            convincing = found is not None and judged.convincing(found, each.doubt)
             if found is not None and convincing and not judged.broken(arm.configuration, each.stage):
                 gains[arm.settings] = judged.sign * found.middle
         alone: dict[str, tuple[float, Setting]] = {}
@@ -209,10 +212,13 @@ class Recommendation:
                 chosen |= dict(together)
         return tuple(sorted(chosen.items(), key=lambda pair: (-alone.get(pair[0], (0.0, None))[0], pair[0])))
 
-    def _confirmation(self, number: int, settings: Settings, left: int, alpha: float) -> Round | None:
+    def _confirmation(
+        self, number: int, settings: Settings, left: int, alpha: float, waiting: tuple[Arm, ...]
+    ) -> Round | None:
         """A round for the first of the settings that the runs left allow; None where there is nothing to confirm.
 
-        It takes a part of the runs and of the error, and all of both where no setting may be dropped after it.
+        It takes a part of the runs and of the error where settings may be dropped after it or others are waiting, and
+        all of both otherwise.
         """
         stage = STAGE if number == 1 else f"{STAGE}-{number}"
         for count in range(len(settings), 0, -1):
@@ -230,44 +236,45 @@ class Recommendation:
             confirmed, fewest = tuple(pair for pair, _ in needed), min(FEWEST_PAIRS, self.wanted.pairs)
             blocks = min(self.wanted.pairs, max(fewest, int(_ROUND_PART * left) // len(configurations)))
             affordable = blocks * len(configurations) <= _MOST_OF_LEFT * left
-            if affordable and len(needed) > 1 and number < MOST_ROUNDS:
+            others = len(needed) > 1 or count < len(settings) or waiting
+            if affordable and others and number < MOST_ROUNDS:
                 return Round(stage, configurations, blocks, confirmed, reduced, alpha / 2.0)
             blocks = min(self.wanted.pairs, left // len(configurations))
             if blocks >= fewest or (count == 1 and blocks > 0):
                 return Round(stage, configurations, blocks, confirmed, reduced, alpha)
         return None
 
-    def _reduced(self, each: Round, evidence: Evidence) -> Settings:
-        """The settings of the next round; none where everything is confirmed or nothing would be left.
+    def _reduced(self, each: Round, settings: Settings, judged: Judgement) -> Settings | None:
+        """The settings of the next round; None where everything is confirmed or no run could say more.
 
         Settings whose gain could as well be noise go, but not all of those that do the same thing and so have no gain
         given each other. Else the setting that does most harm to a rule that the means break goes; else all stay, and
-        more runs decide.
+        more runs decide. Where none of the round's is left those come that it had no runs for.
         """
-        judged = self._judgement(evidence)
         found = judged.whole(each)
-        if len(each.settings) < 2 or found.confirmed:
-            return ()
+        if found.confirmed:
+            return None
         gains = {name: judged.gain_of(each, place) for place, (name, _) in enumerate(each.settings)}
         doubted = {name for name, (_, convincing) in gains.items() if not convincing}
         broken = [kept.rule for kept in found.kept if not kept.held]
-        if doubted:
+        if doubted and len(each.settings) > 1:
             doubted -= self._missed_without(doubted, each, judged)
-        elif broken:
+        elif broken and not doubted:
             doubted = {judged.worst_for(broken[0], each)}
-        else:
-            return () if self.wanted.pairs == 1 else each.settings
-        return tuple(pair for pair in each.settings if pair[0] not in doubted)
+        elif not doubted and self.wanted.pairs == 1:
+            return None
+        kept = tuple(pair for pair in each.settings if pair[0] not in doubted)
+        return kept or tuple(pair for pair in settings if pair not in each.settings)
 
     def _missed_without(self, doubted: set[str], each: Round, judged: Judgement) -> set[str]:
         """The doubted option that was clearly best alone, if the gain of all settings falls short without it."""
         alone: dict[str, float] = {}
         left: dict[str, float] = {}
         for one in self.wanted.candidates:
-            found = judged.against_baseline(one.configuration, FOLLOW_UP, _CLEARLY)
+            found = judged.followed_up.get(one.configuration)
             if found is not None and (one.option, one.setting) in each.settings:
                 alone[one.option] = judged.sign * found.middle
-                if one.option in doubted and (found.interval is None or _excludes_zero(found.interval)):
+                if one.option in doubted and found.shown(_UNCLEAR):
                     left[one.option] = alone[one.option]
         whole = judged.against_baseline(each.target, each.stage)
         if not left or whole is None:
@@ -276,42 +283,41 @@ class Recommendation:
         short = judged.sign * whole.middle - sum(gain for name, gain in alone.items() if name not in doubted)
         return {best} if short > _SHORTFALL * left[best] else set()
 
-    def _followed_up(self, rounds: list[Round], evidence: Evidence) -> tuple[FollowedUp, ...]:
-        judged, followed = self._judgement(evidence), []
-        for each in (one for one in rounds if one.stage == FOLLOW_UP):
-            taken = set(self._selected(each, evidence)) if self._complete(each, evidence) else set()
-            for arm in self._tried(each):
-                found = judged.against_baseline(arm.configuration, FOLLOW_UP)
+    def _followed_up(self, steps: list[Step], judged: Judgement) -> Iterator[FollowedUp]:
+        for step in (one for one in steps if one.round.stage == FOLLOW_UP):
+            for arm in self._tried(step.round):
+                found = judged.followed_up.get(arm.configuration)
                 change, pairs = (None, 0) if found is None else (found.change, found.pairs)
-                followed.append(FollowedUp(arm.settings, change, pairs, set(arm.settings) <= taken))
-        return tuple(followed)
+                yield FollowedUp(arm.settings, change, pairs, set(arm.settings) <= set(step.after or ()))
 
     def _left_out(
-        self, rounds: list[Round], last: list[Round], recommended: tuple[Recommended, ...], evidence: Evidence
-    ) -> Iterator[LeftOut]:
+        self, steps: list[Step], last: list[Round], recommended: tuple[Recommended, ...], judged: Judgement
+    ) -> tuple[LeftOut, ...]:
         """The candidates that are not recommended: those without runs, then in the order in which that is known."""
-        judged, arms = self._judgement(evidence), listed(self._arms)
-        followed, settings = self._followed(evidence)
-        run = {configuration for each in followed for configuration in each.configurations}
-        tried = [arm for arm in arms if arm.configuration in run]
-        begun = [arm for arm in arms if arm in tried or set(arm.settings) <= set(settings or ())]
-        untried = [pair for arm in arms if arm not in begun for pair in arm.settings]
+        offered = {pair for one in recommended for pair in one.set}
+        found = {one.set: one for one in self._dropped(steps, last, recommended, judged)}  # the last reason counts
+        return tuple(one for one in found.values() if not set(one.set) <= offered)
+
+    def _dropped(
+        self, steps: list[Step], last: list[Round], recommended: tuple[Recommended, ...], judged: Judgement
+    ) -> Iterator[LeftOut]:
+        arms = listed(self._arms)
+        begun = {pair for step in steps for pair in (*step.before, *(step.after or ()))}
+        run = {configuration for step in steps for configuration in step.round.configurations}
+        untried = [arm for arm in arms if arm.configuration not in run and not set(arm.settings) <= begun]
         yield from without_runs([(one.option, one.setting) for one in self.wanted.ruled_out], LeaveReason.RULED_OUT)
-        yield from without_runs(untried, LeaveReason.NOT_TRIED)
-        if settings is None:
-            broken_off = followed[-1].configurations
-            yield from after_follow_up(judged, [arm for arm in tried if arm.configuration not in broken_off], ())
-            yield from unfinished(judged, [arm for arm in tried if arm.configuration in broken_off])
-            return
-        yield from after_follow_up(judged, tried, settings)
-        if not last:
-            yield from without_runs(settings, LeaveReason.NOT_CONFIRMED)
-        for each in (one for one in rounds if last and one.stage != FOLLOW_UP):
-            yield from self._unused(each, settings)
-            settings = recommended[0].set if each == last[0] else self._reduced(each, evidence)
-            yield from after_round(judged, each, settings)
-            if each == last[0]:
-                return
+        yield from without_runs([pair for arm in untried for pair in arm.settings], LeaveReason.NOT_TRIED)
+        for step in steps:
+            own = [arm for arm in arms if arm.configuration in step.round.configurations]
+            if step.round.stage == FOLLOW_UP and step.after is None:
+                yield from unfinished(judged, own)
+            elif step.round.stage == FOLLOW_UP:
+                yield from after_follow_up(judged, own, step.round, step.after or ())
+                yield from without_runs(step.after or (), LeaveReason.NOT_CONFIRMED)
+            elif [step.round] == last or step.after is not None:
+                yield from self._unused(step.round, step.before)
+                kept = recommended[0].set if [step.round] == last else step.after or ()
+                yield from after_round(judged, step.round, kept)
 
     def _unused(self, each: Round, settings: Settings) -> Iterator[LeftOut]:
         """The settings that a round does not confirm."""
@@ -378,7 +384,3 @@ class Recommendation:
             workload=self.benchmark.workload,
             repetition=repetition,
         )
-
-
-def _excludes_zero(interval: tuple[float, float]) -> bool:
-    return interval[0] > 0.0 or interval[1] < 0.0

@@ -19,11 +19,15 @@ _TWO_LEVEL = 2
 
 @dataclass(frozen=True)
 class Claim:
-    """What a design's rows say of an option: the change between its ``ends``, on the deciding scale."""
+    """What a design's rows say of an option: the change between its ``ends``, on the deciding scale.
+
+    ``p_value`` is that of the option's effect, study-wise.
+    """
 
     option: str
     ends: Ends
     change: Contrast
+    p_value: float
 
     @property
     def certainty(self) -> float:
@@ -38,7 +42,7 @@ Claims = Callable[[Evidence], Sequence[Claim]]
 
 def claim_of(found: ModelEffect, analysis: ModelAnalysis, space: Space) -> Claim | None:
     """What an effect claims; None for interactions, and where the rows do not distinguish the settings."""
-    if len(found.term) > 1 or found.decided.standard_error is None:
+    if len(found.term) > 1 or found.decided.standard_error is None or found.p_value is None:
         return None
     option = space.options[found.term[0]]
     means = analysis.judged.settings(found.term[0])
@@ -46,4 +50,4 @@ def claim_of(found: ModelEffect, analysis: ModelAnalysis, space: Space) -> Claim
     if len(option.settings) > _TWO_LEVEL:
         ordered = sorted(means, key=lambda place: means[place].estimate)
         low, high = ordered[0], ordered[-1]
-    return Claim(option.name, (option.settings[low], option.settings[high]), found.decided)
+    return Claim(option.name, (option.settings[low], option.settings[high]), found.decided, found.p_value)

@@ -21,6 +21,10 @@ from hati.studies.screening.readable import Readable
 
 CONFIDENCE = 0.99
 """Of the interval of an option's flips, which decides: few flips of an option that interacts are easily alike."""
+_ABSENT = 0.75
+"""The part of the configurations in which an effect may be absent that depends on two other options."""
+_RARE = 0.02
+"""Of so many important effects that is taken to be so."""
 THE_CONFIGURATION = "the configuration"
 _SIGNS = 0.05
 
@@ -35,9 +39,16 @@ def judge_flips(
 ) -> FlipEvidence | None:
     """What the flips of an option say of the claim about it; None where there is none.
 
-    They confirm it where their interval holds relevant effects of the claim's sign only. They refute it where their
-    interval excludes every relevant effect; or where it does not show one, and their mean is smaller than the claim and
-    than what the design's model expects in just these configurations, by more than both intervals allow.
+    The average effect is the claim, corrected by how much the flips' changes are beyond what the design's model expects
+    in just these configurations: the difference estimator of survey sampling (Särndal, Swensson and Wretman, Model
+    Assisted Survey Sampling, 1992, section 6.3). Where the model has no interaction of the option it is the mean of
+    the changes; where it has, few flips that are alike by chance, as where an effect is absent in most configurations,
+    do not make a narrow interval.
+
+    Flips confirm the claim where its interval holds relevant effects of the claim's sign only. They refute a doubtful
+    one where that excludes every relevant effect; or where it does not show one, and the mean of the changes is smaller
+    than the claim and than what is expected, by more than both intervals allow. A claim is doubtful unless chance made
+    it less often than flips miss an effect that is absent in most configurations.
 
     Args:
         claim: from the design's rows.
@@ -49,28 +60,31 @@ def judge_flips(
     """
     if not flips:
         return None
-    changes = differences(flips, readable)
-    found = mean_interval(changes, CONFIDENCE)
-    limit, estimate = readable.difference(relevant), claim.change.estimate
-    confirmed = refuted = False
+    changes, estimate = differences(flips, readable), claim.change.estimate
+    averages = estimate + changes - expected
+    found = mean_interval(averages, CONFIDENCE)
+    limit = readable.difference(relevant)
+    confirmed = refuted = missed = False
+    doubtful = claim.p_value > _RARE * _ABSENT ** len(changes)
     if found is not None:
         sign = math.copysign(1.0, estimate)
         low, high = sorted(sign * end for end in found)
         shows = low > limit or high < -limit
-        missing = min(sign * estimate, sign * float(np.mean(expected))) - 0.5 * (low + high)
+        missing = min(sign * estimate, sign * float(np.mean(expected))) - sign * float(np.mean(changes))
         confirmed = low > limit
-        refuted = (-limit <= low and high <= limit) or (
-            not shows and missing > math.hypot(0.5 * (high - low), claim.change.margin or 0.0)
-        )
+        contradicts = missing > math.hypot(0.5 * (high - low), claim.change.margin or 0.0)
+        against = not shows and (contradicts or (-limit <= low and high <= limit))
+        refuted, missed = against and doubtful, against and not doubtful
     return FlipEvidence(
         option=claim.option,
         ends=claim.ends,
         flips=len(changes),
-        change=readable.relative(float(np.mean(changes))),
+        change=readable.relative(float(np.mean(averages))),
         interval=None if found is None else (readable.relative(found[0]), readable.relative(found[1])),
         claimed=readable.relative(estimate),
         confirmed=confirmed,
         refuted=refuted,
+        missed=missed,
         depends_on=THE_CONFIGURATION if noise is not None and _both_signs(changes, max(noise, limit)) else "",
     )
 
@@ -87,11 +101,10 @@ def between_ends(claim: Claim, flips: Sequence[Flip], scale: Scale) -> tuple[Fli
     )
 
 
-def differences(flips: Sequence[Flip], readable: Readable) -> list[float]:
-    """The changes from before to after, on the deciding scale."""
-    if readable.scale is Scale.LOG:
-        return [math.log(after / before) for before, after in (flip.values for flip in flips)]
-    return [after - before for before, after in (flip.values for flip in flips)]
+def differences(flips: Sequence[Flip], readable: Readable) -> FloatArray:
+    """The changes from before to after, shape (flips,), on the deciding scale."""
+    before, after = np.array([flip.values for flip in flips], dtype=np.float64).reshape(-1, 2).T
+    return np.log(after / before) if readable.scale is Scale.LOG else after - before
 
 
 def expected_changes(model: Model, fit: ModelFit, space: Space, flips: Sequence[Flip]) -> FloatArray:
@@ -137,5 +150,5 @@ def _named(found: FlipEvidence, conclusion: ScreeningConclusion) -> FlipEvidence
     return replace(found, depends_on=partner) if partner else found
 
 
-def _both_signs(changes: Sequence[float], limit: float) -> bool:
-    return min(changes) < -limit and max(changes) > limit
+def _both_signs(changes: FloatArray, limit: float) -> bool:
+    return bool(changes.min() < -limit and changes.max() > limit)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hati.core import Configuration, Setting
+from hati.core import Configuration, FloatArray, Setting
 from hati.stats import t_quantile
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def flipped(space: Space, option: str, ends: Ends, rng: np.random.Generator) -> 
     return None
 
 
-def mean_interval(values: Sequence[float], confidence: float) -> tuple[float, float] | None:
+def mean_interval(values: Sequence[float] | FloatArray, confidence: float) -> tuple[float, float] | None:
     """Student's interval of a mean; None of fewer than two values."""
     count = len(values)
     if count < 2:
