@@ -30,7 +30,6 @@ from hati.report import recommendation_answer, recommendation_json
 from hati.space import Option, Space, parse_formula
 from hati.stats import proportion
 from hati.studies.recommendation import (
-    FEWEST_BLOCKS,
     FOLLOW_UP,
     STAGE,
     Candidate,
@@ -160,7 +159,7 @@ def test_what_the_budget_has_no_runs_for_is_left_out_for_that() -> None:
     small, _ = concluded(study("abc", 14), times)
     assert left_out(small) == {"b": "not tried", "c": "not tried"}
     larger, _ = concluded(study("abc", 30), times)
-    assert left_out(larger) == {"b": "not confirmed", "c": "not tried"}
+    assert left_out(larger) == {"b": "not confirmed", "c": "no gain"}
     stopped, _ = concluded(study("abc"), times, runs=8)
     assert left_out(stopped) == dict.fromkeys("abc", "follow-up unfinished")
     assert left_out(study("abc").conclude(Evidence())) == dict.fromkeys("abc", "follow-up unfinished")
@@ -176,22 +175,6 @@ def only_a_gains(task: Task) -> dict[str, list[float]]:
     return {"time": [gain * math.exp(noise + 0.3 * task.repetition)], "size": [80.0]}
 
 
-def test_where_no_candidate_gains_the_next_ones_are_followed_up() -> None:
-    space = Space(tuple(Option(name, ("off", "on"), default="off") for name in "cdefgha"))
-    made = study("cdefgha", 60, space=space)
-    conclusion, evidence = concluded(made, only_a_gains)
-    first, second, *_ = made.rounds(evidence)
-    assert (first.stage, first.blocks, len(first.configurations)) == (FOLLOW_UP, 4, 6)
-    assert (second.stage, second.first, configured("a", space=space) in second.configurations) == (FOLLOW_UP, 4, True)
-    repetitions = {task.repetition for task in made.tasks(second)}
-    assert repetitions == set(range(4, 4 + second.blocks))
-    (one,) = conclusion.recommended
-    assert (one.set, one.confirmed) == ((("a", "on"),), True)
-    assert [each.set[0][0] for each in conclusion.followed_up] == list("cdefgha")
-    assert left_out(conclusion) == dict.fromkeys("cdefgh", "no gain")
-    assert conclusion.done <= 60
-
-
 def test_a_candidate_that_is_left_for_itself_is_confirmed_at_once() -> None:
     space = Space(tuple(Option(name, ("off", "on"), default="off") for name in "cdefga"))
     conclusion, _ = concluded(study("cdefga", 60, space=space), only_a_gains)
@@ -203,13 +186,14 @@ def test_a_candidate_that_is_left_for_itself_is_confirmed_at_once() -> None:
 def test_few_runs_follow_up_several_candidates_by_a_pooled_variance() -> None:
     space = Space(tuple(Option(name, ("off", "on"), default="off") for name in "cdefgha"))
     made = study("cdefgah", 28, space=space)
-    made = replace(made, wanted=replace(made.wanted, fewest_blocks=FEWEST_BLOCKS))
     conclusion, evidence = concluded(made, only_a_gains)
     first, second, *_ = made.rounds(evidence)
     assert [(each.stage, each.blocks, len(each.configurations)) for each in (first, second)] == [
         (FOLLOW_UP, 2, 5),
         (FOLLOW_UP, 2, 3),
     ]
+    assert (second.first, {task.repetition for task in made.tasks(second)}) == (2, {2, 3})
+    assert [each.set[0][0] for each in conclusion.followed_up] == list("cdefga")
     (one,) = conclusion.recommended
     assert (one.set, one.confirmed) == ((("a", "on"),), True)
     assert (left_out(conclusion), conclusion.done) == ({**dict.fromkeys("cdefg", "no gain"), "h": "not tried"}, 28)
@@ -224,15 +208,42 @@ def test_where_nothing_is_confirmed_the_next_candidates_are_tried() -> None:
         return {"time": [0.95 * value if lucky else value], "size": [80.0]}
 
     space = Space(tuple(Option(name, ("off", "on"), default="off") for name in "cdefgha"))
-    made = study("cdefgha", 60, space=space)
+    made = study("cdefgha", 36, space=space)
     conclusion, evidence = concluded(made, by_chance)
-    assert [each.stage for each in made.rounds(evidence)] == [FOLLOW_UP, STAGE, f"{STAGE}-2", f"{STAGE}-3"]
+    assert [each.stage for each in made.rounds(evidence)] == [FOLLOW_UP, STAGE, f"{STAGE}-2"]
     assert sum(each.alpha for each in made.rounds(evidence) if each.stage != FOLLOW_UP) == pytest.approx(0.05)
     (one,) = conclusion.recommended
     assert (one.set, one.confirmed) == ((("a", "on"),), True)
     assert left_out(conclusion) == dict.fromkeys("cdefgh", "no gain")
     (chance,) = (each for each in conclusion.left_out if each.set == (("c", "on"),))
     assert chance.change == pytest.approx(0.0, abs=0.005)  # of the fresh runs
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_what_a_round_decided_stays_as_it_is_once_there_are_others(number: int) -> None:
+    """Nothing gains, and later blocks are noisier: rounds of the first runs are the first rounds of all."""
+
+    def nothing(task: Task) -> dict[str, list[float]]:
+        size = 0.06 if task.repetition < 2 else 0.2
+        return {"time": [math.exp(size * float(generator(number, task.id).standard_normal()))], "size": [80.0]}
+
+    space = Space(tuple(Option(name, ("off", "on"), default="off") for name in "abcdefghijkl"))
+    made = study("abcdefghijkl", 28, space=space)
+    conclusion, evidence = concluded(made, nothing)
+    assert conclusion.done <= 28
+    whole = [(each.stage, each.configurations, each.first, each.blocks) for each in made.rounds(evidence)]
+    for runs in range(0, len(evidence.runs), 3):
+        before = made.rounds(Evidence(evidence.runs[:runs]))
+        found = [(each.stage, each.configurations, each.first, each.blocks) for each in before]
+        assert found == whole[: len(found)]
+
+
+def test_of_a_table_the_next_candidates_are_looked_up_as_well() -> None:
+    space = Space(tuple(Option(name, ("off", "on"), default="off") for name in "bcdefghijkla"))
+    conclusion, evidence = concluded(study("bcdefghijkla", 26, pairs=1, looked_up=True, space=space), only_a_gains)
+    assert {run.task.repetition for run in evidence.runs} == {0}
+    (one,) = conclusion.recommended
+    assert one.set == (("a", "on"),)
 
 
 def test_a_combination_is_not_left_out_beside_its_settings() -> None:

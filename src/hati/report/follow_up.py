@@ -19,8 +19,8 @@ def follow_up_table(conclusion: ScreeningConclusion) -> Table | None:
         return None
     notes = [
         "A flip is two runs of a configuration drawn at random that differ in this option alone. "
-        "Claimed: what the design's rows show. Change: the average effect by the flips, beside what the design's model "
-        "expects in their configurations.",
+        "Claimed: what the design's rows show. Interval: of the average effect over all configurations, by the flips "
+        "and by what the design's model expects in theirs.",
     ]
     if any(each.refuted for each in found):
         notes.append("Refuted: flips do not show the effect and contradict what is claimed. It counts as not shown.")

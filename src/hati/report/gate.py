@@ -220,7 +220,7 @@ def _notes(found: GateConclusion) -> list[str]:
     ]
     undecided = [row for row in found.rows if row.change.verdict is Verdict.INCONCLUSIVE]
     notes += [_undecided(row) for row in undecided[:_MOST]]
-    if undecided:
+    if undecided and not found.confirmed:
         notes.append("The same command with a larger --budget goes on from these rounds.")
     if found.unconfirmed:
         notes.append(f"Looked changed, and was not confirmed by fresh runs: {', '.join(found.unconfirmed)}.")

@@ -16,7 +16,7 @@ _REASONS = {
     LeaveReason.NOT_TRIED: "not tried for lack of runs",
     LeaveReason.UNFINISHED: "the budget ended in the follow-up",
     LeaveReason.NOT_MEASURED: "all runs failed",
-    LeaveReason.NO_GAIN: "no gain shown in the follow-up",
+    LeaveReason.NO_GAIN: "no gain shown",
     LeaveReason.ANOTHER_SETTING: "another setting of the option gains more",
     LeaveReason.NO_GAIN_GIVEN_OTHERS: "no gain given the others",
     LeaveReason.NOT_CONFIRMED: "not confirmed for lack of runs",

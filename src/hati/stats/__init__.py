@@ -111,7 +111,7 @@ from hati.stats.runs_to_decide import BoundTest, PlannedTest, fewest_runs, looks
 from hati.stats.segments import Segments, segments
 from hati.stats.skewed_t import skewed_t_above, skewed_t_critical
 from hati.stats.stability import stability
-from hati.stats.step_down import StepDown, step_down
+from hati.stats.step_down import PERMUTATIONS, StepDown, step_down
 from hati.stats.stratified import MeanEstimate, StratumMean, assisted_mean, stratified_mean, stratum_means
 from hati.stats.student import t_margin
 from hati.stats.suspect_runs import FEWEST_SUSPECTED, NO_SUSPECTS, Suspects, most_suspect, suspect_runs
@@ -128,6 +128,7 @@ __all__ = [
     "FEWEST_SUSPECTED",
     "FEWEST_VALUES",
     "NO_SUSPECTS",
+    "PERMUTATIONS",
     "POWER",
     "REGAINED",
     "Alternation",

@@ -21,7 +21,7 @@ MOST_CORRELATED = 0.5
 """The autocorrelation of successive blocks is taken for no more."""
 
 _CHANGES = 8
-"""Of so many differences of successive values one may be a change of the level."""
+"""One in eight differences of successive values may be a change of the level."""
 
 _MAD = 1.4826  # of a normal distribution: its standard deviation by the median of absolute deviations
 _ROUNDING = 1e-9
@@ -74,8 +74,8 @@ def segments(values: FloatArray, blocks: int = BLOCKS) -> Segments:
     sums = np.concatenate([[0.0], np.cumsum(made)])
     edges = np.linspace(0, len(values), min(len(values), blocks) + 1).astype(np.intp)
     means = np.diff(sums[edges]) / np.diff(edges)
-    noise, phi = _noise(means, made)
-    variance = noise**2 * (1.0 + phi) / (1.0 - phi)
+    noise, phi = _noise(means)
+    variance = max(noise**2 * (1.0 + phi) / (1.0 - phi), _independent(made) * len(means) / len(values))
     starts = _partition(means - np.median(means), PENALTY * variance * math.log(len(means)))
     found = np.append(edges[starts], len(values))
     levels = np.diff(sums[found]) / np.diff(found)
@@ -83,24 +83,31 @@ def segments(values: FloatArray, blocks: int = BLOCKS) -> Segments:
     return Segments(found, levels, sums, deviation, int(np.diff(edges).max()))
 
 
-def _noise(means: FloatArray, values: FloatArray) -> tuple[float, float]:
-    """The standard deviation of block means about their levels, and their autocorrelation, by medians of differences.
+def _independent(values: FloatArray) -> float:
+    """The variance of independent values by the squares of their differences, the largest eighth left out.
 
-    The median size of x(t+1) - x(t) is proportional to s sqrt(1 - phi), that of x(t+2) - x(t) to s sqrt(1 - phi^2). It
-    is at least what independent values would have, by the squares of their differences without the largest eighth: of
-    blocks of a value or two, as in short runs, some of them on another level by turns, medians see the others.
+    In short runs blocks are of a value or two: where some of these are on another level at random, medians of
+    differences are those of the others. Without an eighth it is .6 times the variance of normal values, and no bound
+    for these.
     """
     squares = np.sort(np.square(np.diff(values)))[: len(values) - 1 - len(values) // _CHANGES]
-    alone = math.sqrt(float(np.mean(squares)) / 2.0 * len(means) / len(values)) if len(squares) else 0.0
+    return float(np.mean(squares)) / 2.0 if len(squares) else 0.0
+
+
+def _noise(means: FloatArray) -> tuple[float, float]:
+    """The standard deviation of block means about their levels, and their autocorrelation, by medians of differences.
+
+    The median size of x(t+1) - x(t) is proportional to s sqrt(1 - phi), that of x(t+2) - x(t) to s sqrt(1 - phi^2).
+    """
     least = _ROUNDING * float(np.mean(np.abs(means)))
     if len(means) < 3:
-        return max(least, alone), 0.0
+        return least, 0.0
     one = float(np.median(np.abs(np.diff(means))))
     two = float(np.median(np.abs(means[2:] - means[:-2])))
     if one <= least:
-        return max(least, alone), 0.0
+        return least, 0.0
     phi = min(max((two / one) ** 2 - 1.0, 0.0), MOST_CORRELATED)
-    return max(_MAD * one / math.sqrt(2.0 * (1.0 - phi)), alone), phi
+    return _MAD * one / math.sqrt(2.0 * (1.0 - phi)), phi
 
 
 def _partition(values: FloatArray, penalty: float) -> Index:

@@ -24,6 +24,7 @@ from hati.space import Space
 from hati.studies.recommendation import (
     FEWEST_PAIRS,
     MOST_PAIRS,
+    RULES,
     ChangeScale,
     Findings,
     KeepRule,
@@ -230,7 +231,7 @@ def stored_recommendation(place: Workplace, found: ScreeningConclusion) -> Recom
     screening = records[found.study]
     wanted = (found.study, found.metric.name)
     made = [record for record in records.values() if record.id.kind == "recommendation" and record.choice]
-    own = [(record, asked) for record in made if "revision" in (asked := json.loads(record.id.parameters))]
+    own = [(record, asked) for record in made if (asked := json.loads(record.id.parameters)).get("rules") == RULES]
     own = [(record, asked) for record, asked in own if (asked["screening"], asked["metric"]) == wanted]
     if not own:
         return None

@@ -15,7 +15,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class PairedChange:
-    """The change from a baseline: a fraction; its interval is None with fewer than two pairs.
+    """The change from a baseline: a fraction; its interval is None without degrees of freedom.
 
     ``value`` and ``baseline`` are means over the pairs in the metric's unit, geometric where all values are positive.
     ``middle`` is the change on the scale of the differences and ``deviation`` its standard error of ``df`` degrees of
@@ -61,7 +61,7 @@ def pooled_changes(
 ) -> dict[int, PairedChange]:
     """The mean change of each row from row 0 over the blocks in which both have a value, as in ``paired_change``.
 
-    The variance of a run is what rows plus blocks leave of all values. Rows that share no block with row 0 are missing.
+    The variance of a run is the residual one of rows plus blocks. Rows that share no block with row 0 are missing.
 
     Args:
         values: one per run, shape (runs,).
@@ -100,17 +100,17 @@ class _Scale:
     def change(
         self, values: FloatArray, baselines: FloatArray, variance: float, df: int, confidence: float
     ) -> PairedChange:
-        """That of pairs, whose differences have a variance of so many degrees of freedom."""
+        """The change of pairs; ``variance``, with ``df`` degrees of freedom, is that of their differences."""
         one, other = (float(self.decided(each).mean()) for each in (values, baselines))
         middle, around, deviation = one - other, None, None
         if df:
             deviation = math.sqrt(variance / len(values))
             half = t_margin(confidence, df) * deviation
-            around = (self._told(middle - half), self._told(middle + half))
+            around = (self._relative(middle - half), self._relative(middle + half))
         return PairedChange(
             value=self._back(one),
             baseline=self._back(other),
-            change=self._told(middle),
+            change=self._relative(middle),
             interval=around,
             pairs=len(values),
             middle=middle,
@@ -121,7 +121,7 @@ class _Scale:
     def _back(self, decided: float) -> float:
         return math.exp(decided) if self.size is None else decided * self.size
 
-    def _told(self, difference: float) -> float:
+    def _relative(self, difference: float) -> float:
         return difference if self.size is not None else _ratio_less_one(difference)
 
 

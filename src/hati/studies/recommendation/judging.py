@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -83,15 +82,17 @@ class Judgement:
         found = (self._kept(rule, configuration, stage, 1.0 - CONFIDENCE) for rule in self.keep)
         return tuple(kept for kept in found if not kept.held)
 
-    @cached_property
-    def followed_up(self) -> dict[Configuration, PairedChange]:
-        """The change from the baseline of each configuration of the follow-ups that has one, their variance pooled."""
-        runs = self.evidence.stage(FOLLOW_UP)
-        configurations = (self.wanted.baseline, *(run.task.configuration for run in runs.runs))
-        rows = {configuration: row for row, configuration in enumerate(dict.fromkeys(configurations))}
-        found = measured(runs, self.metrics[0], rows)
+    def followed_up(self, each: Round) -> dict[Configuration, PairedChange]:
+        """The change from the baseline of each configuration of a follow-up that has one, by this round's runs alone.
+
+        So what a round decided stays as it is once there are others.
+        """
+        blocks = range(each.first, each.first + each.blocks)
+        runs = (run for run in self.evidence.stage(FOLLOW_UP).runs if run.task.repetition in blocks)
+        rows = {configuration: row for row, configuration in enumerate(each.configurations)}
+        found = measured(Evidence(tuple(runs)), self.metrics[0], rows)
         changes = pooled_changes(found.values, found.rows, found.blocks)
-        return {configuration: changes[row] for configuration, row in rows.items() if row in changes}
+        return {each.configurations[row]: change for row, change in changes.items()}
 
     def compared(
         self, one: Configuration, other: Configuration, stage: str, confidence: float = CONFIDENCE

@@ -24,9 +24,10 @@ def listed(arms: Sequence[Arm]) -> tuple[Arm, ...]:
 
 def after_follow_up(judged: Judgement, arms: Sequence[Arm], each: Round, selected: Settings) -> Iterator[LeftOut]:
     """The arms of a complete follow-up that are not to be confirmed."""
+    changes = judged.followed_up(each)
     for arm in arms:
         if not set(arm.settings) <= set(selected):
-            found = judged.followed_up.get(arm.configuration)
+            found = changes.get(arm.configuration)
             broken = judged.broken(arm.configuration, FOLLOW_UP)
             if found is None:
                 reason = LeaveReason.NOT_MEASURED
@@ -37,12 +38,13 @@ def after_follow_up(judged: Judgement, arms: Sequence[Arm], each: Round, selecte
             yield _measured(arm.settings, reason, found, broken if reason is LeaveReason.RULE_BROKEN else ())
 
 
-def unfinished(judged: Judgement, arms: Sequence[Arm]) -> Iterator[LeftOut]:
+def unfinished(judged: Judgement, arms: Sequence[Arm], each: Round) -> Iterator[LeftOut]:
     """All arms of a follow-up that is not complete: the budget has ended, or all runs failed."""
     failed = judged.evidence.failed and not judged.evidence.done
     reason = LeaveReason.NOT_MEASURED if failed else LeaveReason.UNFINISHED
+    changes = judged.followed_up(each)
     for arm in arms:
-        yield _measured(arm.settings, reason, judged.followed_up.get(arm.configuration))
+        yield _measured(arm.settings, reason, changes.get(arm.configuration))
 
 
 def after_round(judged: Judgement, each: Round, kept: Settings) -> Iterator[LeftOut]:

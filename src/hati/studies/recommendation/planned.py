@@ -22,6 +22,8 @@ from hati.studies.recommendation.search import Score, baseline, changes, pool
 
 FEWEST_PAIRS = 5
 MOST_PAIRS = 30
+RULES = 2
+"""The rules by which rounds are made and judged: campaigns by others are not continued or reported."""
 FEWEST_BLOCKS = 2
 """Of a follow-up. With 28 runs that is room for four candidates, with four blocks for one."""
 
@@ -48,8 +50,7 @@ class RecommendationPlan:
     better than the ``baseline``'s, ``ruled_out`` those of which the project says that they may not be recommended.
     ``runs`` may be made in all, of a configuration up to ``pairs`` in a round. ``allowed`` are the settings that may be
     recommended, for the options that are restricted; empty in plans that were stored before they held it.
-    ``seconds`` is what the runs may cost: the round in which that is reached is the last. ``fewest_blocks`` are those
-    of a follow-up, four in plans that were stored before they held it.
+    ``seconds`` is what the runs may cost: the round in which that is reached is the last.
     """
 
     baseline: Configuration
@@ -60,13 +61,10 @@ class RecommendationPlan:
     ruled_out: tuple[Candidate, ...] = ()
     allowed: Allowed = field(default_factory=dict)
     seconds: float = math.inf
-    fewest_blocks: int = 4
 
     def __post_init__(self) -> None:
-        if self.pairs < 0 or self.runs < 0 or self.fewest_blocks < 1:
-            raise InputError(
-                f"{self.pairs} pairs of {self.runs} runs, in {self.fewest_blocks} blocks, are nothing to run"
-            )
+        if self.pairs < 1 or self.runs < 0:
+            raise InputError(f"{self.pairs} pairs of {self.runs} runs are nothing to run")
 
     def to_json(self) -> str:
         """The plan as canonical JSON."""
@@ -80,7 +78,6 @@ class RecommendationPlan:
                 **({"ruled_out": _listed(self.ruled_out)} if self.ruled_out else {}),
                 **({"allowed": {name: list(own) for name, own in self.allowed.items()}} if self.allowed else {}),
                 **({"seconds": self.seconds} if math.isfinite(self.seconds) else {}),
-                "fewest_blocks": self.fewest_blocks,
             }
         )
 
@@ -98,8 +95,8 @@ class RecommendationPlan:
             start, pairs, runs = Configuration(fields["baseline"]), fields["pairs"], fields.get("runs", 0)
             ruled_out = (Candidate(**_configured(one)) for one in fields.get("ruled_out", []))
             allowed = {name: tuple(own) for name, own in fields.get("allowed", {}).items()}
-            seconds, blocks = float(fields.get("seconds", math.inf)), fields.get("fewest_blocks", cls.fewest_blocks)
-            return cls(start, tuple(found), pairs, tuple(tried), runs, tuple(ruled_out), allowed, seconds, blocks)
+            seconds = float(fields.get("seconds", math.inf))
+            return cls(start, tuple(found), pairs, tuple(tried), runs, tuple(ruled_out), allowed, seconds)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise InputError(f"no stored recommendation: {text[:60]!r}", fix="start afresh with --fresh") from error
 
@@ -131,6 +128,7 @@ def recommendation_id(
         "relevant": relevant,
         "budget": budget,
         "revision": revision,
+        "rules": RULES,
         **({"keep": list(map(str, keep))} if keep else {}),
         **({"allowed": {name: list(settings) for name, settings in allowed.items()}} if allowed else {}),
     }
@@ -172,17 +170,7 @@ def plan_recommendation(
     ruled_out = tuple(one for one in others if not is_allowed(one.configuration, start, permitted))
     best = _best(space, findings, start, rng, among, permitted) if findings.important else None
     pairs = int(min(MOST_PAIRS, most_pairs))
-    return RecommendationPlan(
-        baseline=start,
-        recommended=() if best is None else (best,),
-        pairs=pairs,
-        candidates=tried,
-        runs=runs,
-        ruled_out=ruled_out,
-        allowed=permitted,
-        seconds=seconds,
-        fewest_blocks=FEWEST_BLOCKS,
-    )
+    return RecommendationPlan(start, () if best is None else (best,), pairs, tried, runs, ruled_out, permitted, seconds)
 
 
 def _best(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -31,11 +31,11 @@ from hati.studies.recommendation.conclusion import (
 from hati.studies.recommendation.judging import Judgement
 from hati.studies.recommendation.keeping import KeepRule
 from hati.studies.recommendation.left_out import after_follow_up, after_round, listed, unfinished, without_runs
-from hati.studies.recommendation.planned import FEWEST_PAIRS, RecommendationPlan
+from hati.studies.recommendation.planned import FEWEST_BLOCKS, FEWEST_PAIRS, RecommendationPlan
 from hati.studies.recommendation.rounds import FOLLOW_UP, STAGE, Arm, Round, Settings, Step
 
 MOST_ROUNDS = 4
-"""Rounds of confirmation: in each after the first one setting less."""
+"""Rounds of confirmation."""
 
 _FOLLOW_UP_PART = 0.4
 _ROUND_PART = 0.4
@@ -43,8 +43,9 @@ _MOST_OF_LEFT = 0.6
 """Of the runs that are left a round after which settings may be dropped takes the one part, at most the other."""
 _MOST_BLOCKS = 10
 _SELECTED_BY_CHANCE = 0.2
-"""A follow-up selects a candidate without a gain with at most this probability; the selected are confirmed."""
-_UNCLEAR = 0.01
+"""A follow-up in which nothing gains selects a candidate with at most this probability; the selected are confirmed."""
+_CLEARLY = 0.01
+"""The error with which a setting alone is better in the follow-up, so that it is not dropped with others."""
 _SHORTFALL = 0.5
 _NO_ERROR_LEFT = 1e-9
 _SHORT = 12
@@ -140,35 +141,36 @@ class Recommendation:
 
         An arm that is left for itself, or has no room beside others, is confirmed at once.
         """
-        judged, left, alpha = self._judgement(evidence), self.wanted.runs, 1.0 - CONFIDENCE
-        waiting, settings = self._arms, _NONE
-        blocks, number = 0, 1
+        left, alpha = self.wanted.runs, 1.0 - CONFIDENCE
+        waiting, settings, number = self._arms, _NONE, 1
+        followed: list[Round] = []
         while alpha > _NO_ERROR_LEFT and (settings or waiting):
-            each = None if settings else self._follow_up(waiting, left, blocks)
+            each = None if settings else self._follow_up(waiting, left, sum(one.blocks for one in followed))
             if each is None:
                 if not settings:
                     settings, waiting = waiting[0].settings, waiting[1:]
                 each = self._confirmation(number, settings, left, alpha, waiting)
             if each is None:
                 return
-            step = self._step(each, settings, evidence, judged)
+            step = self._step(each, settings, followed, evidence)
             yield step
             if step.after is None:
                 return
             left, settings = left - each.runs, step.after
             if each.stage == FOLLOW_UP:
-                blocks += each.blocks
+                followed.append(each)
                 waiting = tuple(arm for arm in waiting if arm.configuration not in each.configurations)
             else:
                 alpha, number = alpha - each.alpha, number + 1
 
-    def _step(self, each: Round, settings: Settings, evidence: Evidence, judged: Judgement) -> Step:
+    def _step(self, each: Round, settings: Settings, followed: Sequence[Round], evidence: Evidence) -> Step:
+        judged = self._judgement(evidence)
         each = replace(each, pending=self._pending(each, evidence))
         if not self._complete(each, evidence):
             return Step(each, settings, None)
         if each.stage == FOLLOW_UP:
             return Step(each, settings, self._selected(each, judged))
-        return Step(each, settings, self._reduced(each, settings, judged))
+        return Step(each, settings, self._reduced(each, settings, followed, judged))
 
     @cached_property
     def _arms(self) -> tuple[Arm, ...]:
@@ -182,11 +184,12 @@ class Recommendation:
     def _follow_up(self, arms: tuple[Arm, ...], runs: int, first: int) -> Round | None:
         """The first of the arms that a part of the runs allows; None where that is but one."""
         part, most = int(_FOLLOW_UP_PART * runs), min(_MOST_BLOCKS, self.wanted.pairs)
-        blocks = min(most, max(self.wanted.fewest_blocks, part // (len(arms) + 1)))
+        blocks = min(most, max(FEWEST_BLOCKS, part // (len(arms) + 1)))
         arms = arms[: max(0, part // blocks - 1)]
         if len(arms) < 2:
             return None
         configurations = dict.fromkeys((self.wanted.baseline, *(arm.configuration for arm in arms)))
+        first = 0 if self.looked_up else first  # a table has no other runs
         return Round(FOLLOW_UP, tuple(configurations), blocks, alpha=_SELECTED_BY_CHANCE, first=first)
 
     def _selected(self, each: Round, judged: Judgement) -> Settings:
@@ -195,8 +198,9 @@ class Recommendation:
         Those of the prediction, too, where it is better by half than what is expected of its settings alone.
         """
         gains: dict[Settings, float] = {}
+        changes = judged.followed_up(each)
         for arm in self._tried(each):
-            found = judged.followed_up.get(arm.configuration)
+            found = changes.get(arm.configuration)
             convincing = found is not None and judged.convincing(found, each.doubt)
             if found is not None and convincing and not judged.broken(arm.configuration, each.stage):
                 gains[arm.settings] = judged.sign * found.middle
@@ -217,8 +221,8 @@ class Recommendation:
     ) -> Round | None:
         """A round for the first of the settings that the runs left allow; None where there is nothing to confirm.
 
-        It takes a part of the runs and of the error where settings may be dropped after it or others are waiting, and
-        all of both otherwise.
+        It takes a part of the runs and of the error where settings may be dropped after it, or where others are waiting
+        that the rest of the runs could confirm; all of both otherwise.
         """
         stage = STAGE if number == 1 else f"{STAGE}-{number}"
         for count in range(len(settings), 0, -1):
@@ -236,7 +240,8 @@ class Recommendation:
             confirmed, fewest = tuple(pair for pair, _ in needed), min(FEWEST_PAIRS, self.wanted.pairs)
             blocks = min(self.wanted.pairs, max(fewest, int(_ROUND_PART * left) // len(configurations)))
             affordable = blocks * len(configurations) <= _MOST_OF_LEFT * left
-            others = len(needed) > 1 or count < len(settings) or waiting
+            rest = left - blocks * len(configurations)
+            others = len(needed) > 1 or ((count < len(settings) or waiting) and rest >= 2 * fewest)
             if affordable and others and number < MOST_ROUNDS:
                 return Round(stage, configurations, blocks, confirmed, reduced, alpha / 2.0)
             blocks = min(self.wanted.pairs, left // len(configurations))
@@ -244,7 +249,9 @@ class Recommendation:
                 return Round(stage, configurations, blocks, confirmed, reduced, alpha)
         return None
 
-    def _reduced(self, each: Round, settings: Settings, judged: Judgement) -> Settings | None:
+    def _reduced(
+        self, each: Round, settings: Settings, followed: Sequence[Round], judged: Judgement
+    ) -> Settings | None:
         """The settings of the next round; None where everything is confirmed or no run could say more.
 
         Settings whose gain could as well be noise go, but not all of those that do the same thing and so have no gain
@@ -258,7 +265,7 @@ class Recommendation:
         doubted = {name for name, (_, convincing) in gains.items() if not convincing}
         broken = [kept.rule for kept in found.kept if not kept.held]
         if doubted and len(each.settings) > 1:
-            doubted -= self._missed_without(doubted, each, judged)
+            doubted -= self._missed_without(doubted, each, followed, judged)
         elif broken and not doubted:
             doubted = {judged.worst_for(broken[0], each)}
         elif not doubted and self.wanted.pairs == 1:
@@ -266,15 +273,16 @@ class Recommendation:
         kept = tuple(pair for pair in each.settings if pair[0] not in doubted)
         return kept or tuple(pair for pair in settings if pair not in each.settings)
 
-    def _missed_without(self, doubted: set[str], each: Round, judged: Judgement) -> set[str]:
+    def _missed_without(self, doubted: set[str], each: Round, followed: Sequence[Round], judged: Judgement) -> set[str]:
         """The doubted option that was clearly best alone, if the gain of all settings falls short without it."""
+        changes = {key: change for one in followed for key, change in judged.followed_up(one).items()}
         alone: dict[str, float] = {}
         left: dict[str, float] = {}
         for one in self.wanted.candidates:
-            found = judged.followed_up.get(one.configuration)
+            found = changes.get(one.configuration)
             if found is not None and (one.option, one.setting) in each.settings:
                 alone[one.option] = judged.sign * found.middle
-                if one.option in doubted and found.shown(_UNCLEAR):
+                if one.option in doubted and found.shown(_CLEARLY):
                     left[one.option] = alone[one.option]
         whole = judged.against_baseline(each.target, each.stage)
         if not left or whole is None:
@@ -285,8 +293,9 @@ class Recommendation:
 
     def _followed_up(self, steps: list[Step], judged: Judgement) -> Iterator[FollowedUp]:
         for step in (one for one in steps if one.round.stage == FOLLOW_UP):
+            changes = judged.followed_up(step.round)
             for arm in self._tried(step.round):
-                found = judged.followed_up.get(arm.configuration)
+                found = changes.get(arm.configuration)
                 change, pairs = (None, 0) if found is None else (found.change, found.pairs)
                 yield FollowedUp(arm.settings, change, pairs, set(arm.settings) <= set(step.after or ()))
 
@@ -310,7 +319,7 @@ class Recommendation:
         for step in steps:
             own = [arm for arm in arms if arm.configuration in step.round.configurations]
             if step.round.stage == FOLLOW_UP and step.after is None:
-                yield from unfinished(judged, own)
+                yield from unfinished(judged, own, step.round)
             elif step.round.stage == FOLLOW_UP:
                 yield from after_follow_up(judged, own, step.round, step.after or ())
                 yield from without_runs(step.after or (), LeaveReason.NOT_CONFIRMED)

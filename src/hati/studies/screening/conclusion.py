@@ -72,9 +72,9 @@ class ModelSummary:
 class FlipEvidence:
     """What flips of an ``option`` between its ``ends`` say: runs of fresh configurations that differ in it alone.
 
-    ``change`` is the average effect by so many ``flips`` from the first end to the second, beside what the design's
-    model expects in their configurations: a fraction on the deciding scale. ``interval`` is that of 99 %, None of a
-    single flip; ``claimed`` is the change that the design's rows showed.
+    ``change`` is the mean of the ``flips`` from the first end to the second, a fraction on the deciding scale.
+    ``interval`` is that of the average effect, of 99 %, None of a single flip; it takes into account what the design's
+    model expects in the flips' configurations. ``claimed`` is the change that the design's rows showed.
     ``confirmed`` and ``refuted`` say what follows for that claim, ``missed`` that flips do not show an effect that is
     certain all the same. ``depends_on`` names what changes the sign of the
     effect, beyond noise: another option, or the configuration; empty where the sign stays.

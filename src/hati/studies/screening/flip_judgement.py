@@ -11,7 +11,7 @@ import numpy as np
 from hati.core import FloatArray
 from hati.design import Model, levels
 from hati.space import Space
-from hati.stats import pure_error, t_quantile
+from hati.stats import PERMUTATIONS, pure_error, t_quantile
 from hati.studies.screening.claims import Claim
 from hati.studies.screening.conclusion import FlipEvidence, Scale, ScreeningConclusion
 from hati.studies.screening.flips import Flip, mean_interval
@@ -22,9 +22,11 @@ from hati.studies.screening.readable import Readable
 CONFIDENCE = 0.99
 """Of the interval of an option's flips, which decides: few flips of an option that interacts are easily alike."""
 _ABSENT = 0.75
-"""The part of the configurations in which an effect may be absent that depends on two other options."""
+"""The fraction of the configurations in which an effect is absent that depends on two other options."""
 _RARE = 0.02
-"""Of so many important effects that is taken to be so."""
+"""The fraction of important effects that are taken to be absent there."""
+_CERTAIN = 1.0 / (1.0 + PERMUTATIONS)
+"""The smallest p-value that permutations give."""
 THE_CONFIGURATION = "the configuration"
 _SIGNS = 0.05
 
@@ -39,16 +41,16 @@ def judge_flips(
 ) -> FlipEvidence | None:
     """What the flips of an option say of the claim about it; None where there is none.
 
-    The average effect is the claim, corrected by how much the flips' changes are beyond what the design's model expects
-    in just these configurations: the difference estimator of survey sampling (Särndal, Swensson and Wretman, Model
-    Assisted Survey Sampling, 1992, section 6.3). Where the model has no interaction of the option it is the mean of
-    the changes; where it has, few flips that are alike by chance, as where an effect is absent in most configurations,
-    do not make a narrow interval.
+    The interval covers Student's of two estimates of the average effect: of the mean change, and of the claim corrected
+    by the differences between the changes and what the design's model expects in just these configurations (the
+    difference estimator of survey sampling; Särndal, Swensson and Wretman, Model Assisted Survey Sampling, 1992,
+    section 6.3). They are the same where the model has no interaction of the option. Where it has, each is narrow by
+    chance where a few flips are alike, as where an effect is absent in most configurations; the two then disagree.
 
-    Flips confirm the claim where its interval holds relevant effects of the claim's sign only. They refute a doubtful
-    one where that excludes every relevant effect; or where it does not show one, and the mean of the changes is smaller
-    than the claim and than what is expected, by more than both intervals allow. A claim is doubtful unless chance made
-    it less often than flips miss an effect that is absent in most configurations.
+    Flips confirm the claim where the interval contains relevant effects of the claim's sign only. They refute a
+    doubtful one where it excludes every relevant effect; or where it does not show one, and the mean of the changes is
+    smaller than the claim and than what is expected, by more than both intervals allow. A claim is doubtful unless
+    chance made it less often than flips miss an effect that is absent in most configurations.
 
     Args:
         claim: from the design's rows.
@@ -61,11 +63,10 @@ def judge_flips(
     if not flips:
         return None
     changes, estimate = differences(flips, readable), claim.change.estimate
-    averages = estimate + changes - expected
-    found = mean_interval(averages, CONFIDENCE)
+    found = _cover(*(mean_interval(each, CONFIDENCE) for each in (changes, estimate + changes - expected)))
     limit = readable.difference(relevant)
     confirmed = refuted = missed = False
-    doubtful = claim.p_value > _RARE * _ABSENT ** len(changes)
+    doubtful = claim.p_value > max(_RARE * _ABSENT ** len(changes), _CERTAIN)
     if found is not None:
         sign = math.copysign(1.0, estimate)
         low, high = sorted(sign * end for end in found)
@@ -79,7 +80,7 @@ def judge_flips(
         option=claim.option,
         ends=claim.ends,
         flips=len(changes),
-        change=readable.relative(float(np.mean(averages))),
+        change=readable.relative(float(np.mean(changes))),
         interval=None if found is None else (readable.relative(found[0]), readable.relative(found[1])),
         claimed=readable.relative(estimate),
         confirmed=confirmed,
@@ -87,6 +88,12 @@ def judge_flips(
         missed=missed,
         depends_on=THE_CONFIGURATION if noise is not None and _both_signs(changes, max(noise, limit)) else "",
     )
+
+
+def _cover(*intervals: tuple[float, float] | None) -> tuple[float, float] | None:
+    """The interval from the lowest to the highest end; None without any."""
+    ends = [end for each in intervals if each is not None for end in each]
+    return (min(ends), max(ends)) if ends else None
 
 
 def between_ends(claim: Claim, flips: Sequence[Flip], scale: Scale) -> tuple[Flip, ...]:
