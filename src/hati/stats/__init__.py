@@ -106,6 +106,7 @@ from hati.stats.power import (
 )
 from hati.stats.proportions import Proportion, clustered_proportion, proportion, sign_test
 from hati.stats.quotients import quotient_interval
+from hati.stats.rank_shift import rank_shift
 from hati.stats.resolution import resolution
 from hati.stats.runs_to_decide import BoundTest, PlannedTest, fewest_runs, looks_to_decide, runs_to_decide
 from hati.stats.segments import Segments, segments
@@ -258,6 +259,7 @@ __all__ = [
     "quotient_interval",
     "range_covered",
     "rank_by_explained",
+    "rank_shift",
     "rank_trend",
     "resolution",
     "runs_to_decide",

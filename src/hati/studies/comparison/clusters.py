@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hati.core import Better, conversion
-from hati.stats import Cluster, Difference, difference, matched_clusters
+from hati.stats import Cluster, Difference, difference, matched_clusters, rank_shift
 from hati.studies.comparison.conclusion import Change, ClusterChange, ClusterSide, Verdict
 from hati.studies.comparison.decisions import Decision, corrected, p_values_of
 from hati.studies.comparison.matching import Pair
@@ -30,6 +30,7 @@ def cluster_changes(found: Sequence[Pair], question: Question) -> list[tuple[Clu
     """For each pair how its clusters changed, ascending; nothing where there is one cluster, or a value not above zero.
 
     The run is the unit here too: it counts as the median of its observations in the cluster, and as the share of them.
+    Centres of ten runs and more are compared by ranks: runs with a slow fast path throughout hide no change of others.
     The p-values of all pairs' centres are corrected together, and so are those of the shares (false discovery rate).
     Where shares of a pair changed, these are reported alone.
     """
@@ -62,7 +63,7 @@ def _matched(pair: Pair) -> list[_Matched]:
 
 
 def _moved(first: Cluster, second: Cluster) -> Difference | None:
-    return difference(first.medians, second.medians) if min(len(first.medians), len(second.medians)) > 0 else None
+    return rank_shift(first.medians, second.medians) if min(len(first.medians), len(second.medians)) > 0 else None
 
 
 def _mixed(first: Cluster, second: Cluster) -> Difference:
