@@ -45,7 +45,7 @@ class World:
     """Programs of one kind: ``deviations`` of coefficients by order, noise of a run, and how they are screened.
 
     Every option has ``settings``; ``constrained`` forbids one combination of two inert options' settings. The last
-    option changes the logarithm by ``gated`` more where the two before it are at their last settings.
+    option, of two settings, changes the logarithm by ``gated`` more where the two before it are at their last ones.
     """
 
     name: str

@@ -556,9 +556,9 @@ def test_changes_of_several_configurations_have_the_residual_variance_of_rows_an
         pairs = np.sum(rows == row)
         middle = float(np.mean(decided[rows == row] - decided[rows == 0][:pairs]))
         half = stats.t.ppf(0.975, df) * math.sqrt(2.0 * variance / pairs)
-        told = (middle, middle - half, middle + half) if level else np.expm1([middle, middle - half, middle + half])
+        wanted = (middle, middle - half, middle + half) if level else np.expm1([middle, middle - half, middle + half])
         assert (each.df, each.pairs) == (df, pairs)
-        assert (each.change, *(each.interval or ())) == pytest.approx(tuple(told))
+        assert (each.change, *(each.interval or ())) == pytest.approx(tuple(wanted))
     assert pooled_changes(values[rows > 0], rows[rows > 0], blocks[rows > 0]) == {}
 
 

@@ -19,7 +19,7 @@ def drawn_in(values: FloatArray) -> FloatArray:
     The noise is that of the values about the running median of seven: the range of their middle 80 %, and half of it
     beyond on each side, 2.6 standard deviations of a normal distribution. It is that of all values: of parts, a level
     that a tenth has would be drawn in here and stay there, which looks like a change. A level that lasts for four
-    values stays, and so does one that a tenth of all values has by turns; an outlier does not.
+    values stays, and so does one that a tenth of all values has at random; an outlier does not.
     """
     middle = running_median(values)
     apart = values - middle

@@ -13,20 +13,20 @@ from hati.stats.resolution import resolution
 _FEWEST = 10
 """Of fewer the interval by ranks is too uncertain: of 776 clusters of five and five runs two had a wrong sign."""
 _ERRORS = 1.3
-"""The interval of which the standard error is a part: wider ones need more runs, narrower ones are less certain."""
+"""Standard errors of Wilcoxon's statistic: wider intervals need more runs, narrower ones are less certain."""
 
 
 def rank_shift(first: FloatArray, second: FloatArray) -> Difference:
     """The median of all differences between a value of the second sample and one of the first.
 
-    The estimate of Hodges and Lehmann (1963, Annals of Mathematical Statistics 34, 598-611). Its standard error is that
-    of which the interval of Wilcoxon's test at 1.3 standard errors of its statistic consists (Lehmann 1963, 34,
-    1507-1512), at least that of rounding; it is judged by Student's distribution with the runs less two degrees of
-    freedom. Of fewer than ten values on a side it is the difference of the means.
+    The estimate of Hodges and Lehmann (1963, Annals of Mathematical Statistics 34, 598-611). Its standard error is the
+    half-width, divided by 1.3, of the interval by Wilcoxon's test at 1.3 standard errors of its statistic (Lehmann
+    1963, 34, 1507-1512), at least that of rounding. It is judged by Student's distribution with the number of runs less
+    two degrees of freedom. Of fewer than ten values on a side it is the difference of the means.
 
     Args:
-        first: shape (runs,).
-        second: shape (runs,).
+        first: one per run, in any unit, shape (runs,).
+        second: in the same unit, shape (runs,).
     """
     sizes = len(first), len(second)
     if min(sizes) < _FEWEST:

@@ -56,9 +56,7 @@ def paired_change(values: FloatArray, baselines: FloatArray, confidence: float =
     return scale.change(values, baselines, float(differences.var(ddof=1)) if df else 0.0, df, confidence)
 
 
-def pooled_changes(
-    values: FloatArray, rows: Index, blocks: Index, confidence: float = CONFIDENCE
-) -> dict[int, PairedChange]:
+def pooled_changes(values: FloatArray, rows: Index, blocks: Index) -> dict[int, PairedChange]:
     """The mean change of each row from row 0 over the blocks in which both have a value, as in ``paired_change``.
 
     The variance of a run is the residual one of rows plus blocks. Rows that share no block with row 0 are missing.
@@ -67,7 +65,6 @@ def pooled_changes(
         values: one per run, shape (runs,).
         rows: of the configuration that was run; once in a block.
         blocks: of the runs.
-        confidence: of the intervals.
     """
     scale = _Scale.of(values)
     variance, df = pure_error(scale.decided(values), rows, blocks)
@@ -76,7 +73,7 @@ def pooled_changes(
     for row, own in by_row.items():
         if shared := sorted(own.keys() & baselines.keys()):
             one, other = (np.array([each[block] for block in shared]) for each in (own, baselines))
-            found[row] = scale.change(one, other, 2.0 * variance, df, confidence)
+            found[row] = scale.change(one, other, 2.0 * variance, df, CONFIDENCE)
     return found
 
 

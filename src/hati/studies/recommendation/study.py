@@ -139,7 +139,7 @@ class Recommendation:
     def _steps(self, evidence: Evidence) -> Iterator[Step]:
         """The rounds as far as they are decided, and what each leaves to be confirmed.
 
-        An arm that is left for itself, or has no room beside others, is confirmed at once.
+        An arm that is left for itself, or has no room together with others, is confirmed at once.
         """
         left, alpha = self.wanted.runs, 1.0 - CONFIDENCE
         waiting, settings, number = self._arms, _NONE, 1

@@ -76,8 +76,8 @@ class FlipEvidence:
     ``interval`` is that of the average effect, of 99 %, None of a single flip; it takes into account what the design's
     model expects in the flips' configurations. ``claimed`` is the change that the design's rows showed.
     ``confirmed`` and ``refuted`` say what follows for that claim, ``missed`` that flips do not show an effect that is
-    certain all the same. ``depends_on`` names what changes the sign of the
-    effect, beyond noise: another option, or the configuration; empty where the sign stays.
+    certain all the same. ``depends_on`` names what changes the sign of the effect, beyond noise: another option, or the
+    configuration; empty where the sign stays.
     """
 
     option: str
