@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hati.core import FloatArray
 from hati.stats.contrasts import Term
-from hati.stats.model_terms import ModelTerms, parents
+from hati.stats.model_terms import ModelTerms
 from hati.stats.projection import NOTHING, added_basis
 
 _MOST = 0.5
@@ -38,25 +38,25 @@ def forward_selection(terms: ModelTerms, values: FloatArray) -> tuple[Term, ...]
         return ()
     every = tuple(terms)
     candidates = alike(terms, basis)
-    chosen = list[Term]()
+    chosen: list[int] = []
     best = _criterion(left, terms.runs, basis.shape[1])
     while left > smallest:
         explained, added = explained_by_each(candidates, residual, len(every))
         sizes = basis.shape[1] + added
-        open_ = [eligible(term, chosen) for term in every] & (added > 0) & (sizes <= _MOST * terms.runs)
+        open_ = terms.eligible(chosen) & (added > 0) & (sizes <= _MOST * terms.runs)
         criteria = np.where(open_, _criteria(np.maximum(left - explained, smallest), terms.runs, sizes), math.inf)
         place = int(np.argmin(criteria)) if every else 0
         if not open_.any() or criteria[place] >= best:
             break
         best = float(criteria[place])
-        chosen.append(every[place])
+        chosen.append(place)
         new = added_basis(terms.columns[every[place]], basis)
         basis = np.hstack([basis, new])
         residual = residual - new @ (new.T @ residual)
         left = float(residual @ residual)
         for group in candidates:
             group.remove(new)
-    return tuple(chosen)
+    return tuple(every[place] for place in chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +104,6 @@ def explained_by_each(
         explained[group.places] = np.sum(along**2 / np.where(told, lengths, math.inf), axis=1)
         added[group.places] = np.count_nonzero(told, axis=1)
     return explained, added
-
-
-def eligible(term: Term, chosen: Sequence[object]) -> bool:
-    """Whether a term may be chosen next: a main effect, or an interaction with a parent that was (weak heredity)."""
-    return term not in chosen and (len(term) == 1 or any(parent in chosen for parent in parents(term)))
 
 
 def _criterion(residual: float, runs: int, parameters: int) -> float:

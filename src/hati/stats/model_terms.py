@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError
 from hati.stats.contrasts import Term
@@ -49,6 +50,33 @@ class ModelTerms:
         """The terms of several options."""
         return tuple(term for term in self.columns if len(term) > 1)
 
+    def eligible(self, chosen: Sequence[int]) -> NDArray[np.bool_]:
+        """Which terms may be chosen next: main effects, and interactions with a parent that was (weak heredity).
+
+        Args:
+            chosen: the places of the terms that were.
+
+        Returns:
+            shape (terms,), as ordered in ``columns``.
+        """
+        places = list(chosen)
+        found = np.array([len(term) == 1 for term in self.columns], dtype=np.bool_)
+        found |= np.any(self._children[places], axis=0)
+        found[places] = False
+        return found
+
+    @cached_property
+    def _children(self) -> NDArray[np.bool_]:
+        """Shape (terms, terms): whether the second is the first and one more option."""
+        place = {term: number for number, term in enumerate(self.columns)}
+        found = np.zeros((len(place), len(place)), dtype=np.bool_)
+        for term, number in place.items():
+            for i in range(len(term)):
+                parent = place.get(term[:i] + term[i + 1 :])
+                if parent is not None:
+                    found[parent, number] = True
+        return found
+
     @cached_property
     def _basis_of_always(self) -> FloatArray:
         return spanned(self.always)
@@ -81,8 +109,3 @@ class ModelTerms:
 
     def _joined(self, terms: Iterable[Term]) -> FloatArray:
         return np.hstack([np.empty((self.runs, 0)), *(self.columns[term] for term in terms)])
-
-
-def parents(term: Term) -> tuple[Term, ...]:
-    """The terms that are a term without one of its options."""
-    return tuple(term[:i] + term[i + 1 :] for i in range(len(term))) if len(term) > 1 else ()

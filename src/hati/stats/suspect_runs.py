@@ -11,7 +11,7 @@ import numpy as np
 from hati.core import FloatArray
 from hati.stats.contrasts import Term
 from hati.stats.distributions import f_above
-from hati.stats.forward import alike, eligible, explained_by_each
+from hati.stats.forward import alike, explained_by_each
 from hati.stats.least_squares import Index
 from hati.stats.model_terms import ModelTerms
 from hati.stats.projection import NOTHING, added_basis, spanned
@@ -94,23 +94,22 @@ def _forward(terms: ModelTerms, values: FloatArray, given: Sequence[int], *, own
     residual = values - basis @ (basis.T @ values)
     leverage = np.sum(basis**2, axis=1)
     candidates = alike(terms, basis)
-    chosen: list[Term | int] = []
+    chosen: list[int] = []  # places among the terms, and after them among the runs
     parameters, left = basis.shape[1], float(residual @ residual)
     reached = _Fit((), tuple(given), left, parameters)
     smallest = _EXACT * float(np.sum((values - values.mean()) ** 2))
     while left > smallest and len(chosen) < _MOST_TERMS and 2 * (parameters + 1) <= count:
         explained, added = explained_by_each(candidates, residual, len(every))
-        open_ = np.array([eligible(term, chosen) for term in every], dtype=np.bool_) & (added > 0)
+        open_ = terms.eligible([place for place in chosen if place < len(every)]) & (added > 0)
         squares = np.where(open_, explained / np.maximum(added, 1), 0.0)
         free = 1.0 - leverage > NOTHING if own else np.zeros(count, dtype=np.bool_)
         squares = np.concatenate([squares, np.where(free, residual**2 / np.where(free, 1.0 - leverage, 1.0), 0.0)])
         place = int(np.argmax(squares))
         if squares[place] <= 0.0:
             break
-        taken = every[place] if place < len(every) else place - len(every)
-        columns = np.eye(count)[:, [taken]] if isinstance(taken, int) else terms.columns[taken]
-        new = added_basis(columns, basis)
-        chosen.append(taken)
+        run = place - len(every)
+        new = added_basis(terms.columns[every[place]] if run < 0 else np.eye(count)[:, [run]], basis)
+        chosen.append(place)
         basis = np.hstack([basis, new])
         residual = residual - new @ (new.T @ residual)
         leverage = leverage + np.sum(new**2, axis=1)
@@ -122,8 +121,8 @@ def _forward(terms: ModelTerms, values: FloatArray, given: Sequence[int], *, own
             break
         ratio = (before - left) / df / (max(left, smallest) / spare)
         if float(f_above(np.array([ratio]), df, spare)[0]) * (len(squares) - len(chosen) + 1) <= LEVEL:
-            kept = tuple(term for term in chosen if not isinstance(term, int))
-            runs = (*given, *(run for run in chosen if isinstance(run, int)))
+            kept = tuple(every[place] for place in chosen if place < len(every))
+            runs = (*given, *(place - len(every) for place in chosen if place >= len(every)))
             reached = _Fit(kept, runs, left, parameters)
     return reached
 
