@@ -23,6 +23,7 @@ from hati.space import Option, Space, parse_formula
 from hati.studies.screening import (
     ALPHA,
     AnyChoice,
+    FlipVerdict,
     FractionRequest,
     ModelScreening,
     asked_fraction,
@@ -35,6 +36,7 @@ ACTIVE = 4
 LARGE = 0.3
 """Effects, as differences of logarithms, that a study has to find."""
 _POINTS, _POINTS_IF_MILD = 0.05, 0.01
+_REFUTED = 0.01
 _DESIGNS = 20
 _LONG = 30
 """So many options and more share so many designs among all studies, as each takes ten seconds to find."""
@@ -148,10 +150,10 @@ def study(world: World, seed: int, choose: Chooser) -> Outcome:
         aliased=0,
         large=len(large),
         inert_flipped=sum(flips.option in inert for flips in judged.flips),
-        inert_refuted=sum(flips.option in inert and flips.refuted for flips in judged.flips),
+        inert_refuted=sum(flips.option in inert and flips.verdict is FlipVerdict.REFUTED for flips in judged.flips),
         large_flipped=sum(flips.option in large for flips in judged.flips),
-        large_refuted=sum(flips.option in large and flips.refuted for flips in judged.flips),
-        confirmed=sum(flips.option in large and flips.confirmed for flips in judged.flips),
+        large_refuted=sum(flips.option in large and flips.verdict is FlipVerdict.REFUTED for flips in judged.flips),
+        confirmed=sum(flips.option in large and flips.verdict is FlipVerdict.CONFIRMED for flips in judged.flips),
     )
 
 
@@ -165,40 +167,49 @@ def screened(world: World, studies: int, choose: Chooser = choose_followed) -> l
     return [study(world, seed, choose) for seed in range(1, studies + 1)]
 
 
+def _at_most(goal: float, count: int, number: int) -> bool:
+    """Whether so many of that number do not exceed a goal, by the lower 95 % limit."""
+    return not count or float(stats.beta.ppf(0.05, count, number - count + 1)) <= goal
+
+
 def _share(outcomes: Sequence[Outcome], found: Sequence[int]) -> float:
     return sum(found) / max(1, sum(one.large for one in outcomes))
 
 
+def row(world: World, studies: int) -> tuple[list[str], bool]:
+    """The row of a world, and whether its goals are reached."""
+    outcomes, without = screened(world, studies), screened(world, studies, choose_design)
+    false = sum(one.inert_important for one in outcomes)
+    refuted, flipped = (sum(each) for each in zip(*((o.large_refuted, o.large_flipped) for o in outcomes), strict=True))
+    power = _share(outcomes, [one.important for one in outcomes])
+    alone = _share(without, [one.important for one in without])
+    plain = world.settings > len("ab") or world.constrained
+    regular = [] if plain else screened(world, max(1, studies // 4), fraction_of_resolution_4)
+    before = _share(regular, [one.important + one.aliased for one in regular]) if regular else None
+    lost = _POINTS if world.deviations == STRONG else _POINTS_IF_MILD
+    good = (
+        _at_most(ALPHA, false, studies)
+        and _at_most(_REFUTED, refuted, flipped)
+        and power >= max(alone - lost, (before or 0.0) - _POINTS)
+    )
+    return [
+        f"{world.name}: {world.options} options, {world.runs} runs, noise {100 * world.noise:.0f} %",
+        f"{false / studies:.3f}",
+        f"{sum(one.inert_important for one in without) / studies:.3f}",
+        f"{power:.3f}",
+        f"{alone:.3f}",
+        f"{sum(o.inert_refuted for o in outcomes)} of {sum(o.inert_flipped for o in outcomes)}",
+        f"{refuted} of {flipped}",
+        f"{sum(o.confirmed for o in outcomes)}",
+        "-" if before is None else f"{sum(one.inert_aliased for one in regular) / len(regular):.2f}",
+        "-" if before is None else f"{before:.3f}",
+        "yes" if good else "NO",
+    ], good
+
+
 def result(studies: int = STUDIES, worlds: Sequence[World] = WORLDS) -> tuple[str, bool]:
     """The table, and whether its goals are reached."""
-    rows, reached = [], True
-    for world in worlds:
-        outcomes, without = screened(world, studies), screened(world, studies, choose_design)
-        false = sum(one.inert_important for one in outcomes)
-        power = _share(outcomes, [one.important for one in outcomes])
-        alone = _share(without, [one.important for one in without])
-        plain = world.settings > len("ab") or world.constrained
-        regular = [] if plain else screened(world, max(1, studies // 4), fraction_of_resolution_4)
-        before = _share(regular, [one.important + one.aliased for one in regular]) if regular else None
-        low = float(stats.beta.ppf(0.05, false, studies - false + 1)) if false else 0.0
-        lost = _POINTS if world.deviations == STRONG else _POINTS_IF_MILD
-        good = low <= ALPHA and power >= max(alone - lost, (before or 0.0) - _POINTS)
-        reached &= good
-        rows.append(
-            [
-                f"{world.name}: {world.options} options, {world.runs} runs, noise {100 * world.noise:.0f} %",
-                f"{false / studies:.3f}",
-                f"{sum(one.inert_important for one in without) / studies:.3f}",
-                f"{power:.3f}",
-                f"{alone:.3f}",
-                f"{sum(o.inert_refuted for o in outcomes)} of {sum(o.inert_flipped for o in outcomes)}",
-                f"{sum(o.large_refuted for o in outcomes)} of {sum(o.large_flipped for o in outcomes)}",
-                f"{sum(o.confirmed for o in outcomes)}",
-                "-" if before is None else f"{sum(one.inert_aliased for one in regular) / len(regular):.2f}",
-                "-" if before is None else f"{before:.3f}",
-                "yes" if good else "NO",
-            ]
-        )
+    rows = [row(world, studies) for world in worlds]
     head = [
         "program",
         "inert important",
@@ -217,11 +228,12 @@ def result(studies: int = STUDIES, worlds: Sequence[World] = WORLDS) -> tuple[st
         f"from 1 (of {_LONG} options and more by {_DESIGNS} designs), and a quarter as many by the smallest fraction "
         "of resolution IV, repeated. Found: of the options with "
         f"an effect above {LARGE} on the logarithmic scale; refuted and confirmed: of those that were flipped. Goals: "
-        f"an inert option is important in at most {ALPHA:.0%} of studies (lower 95 % limit); no less is found than by "
-        f"the fraction, and without follow-up, to {100 * _POINTS:.0f} points, in mild programs to "
-        f"{100 * _POINTS_IF_MILD:.0f}."
+        f"an inert option is important in at most {ALPHA:.0%} of studies, and at most {_REFUTED:.0%} of the large "
+        "effects that are flipped are refuted (lower 95 % limits); no less is found than by the fraction, and without "
+        f"follow-up, to {100 * _POINTS:.0f} points, in mild programs to {100 * _POINTS_IF_MILD:.0f}."
     )
-    return table("Options that do nothing, where interactions reach beyond pairs", head, rows, note), reached
+    title = "Options that do nothing, where interactions reach beyond pairs"
+    return table(title, head, [cells for cells, _ in rows], note), all(good for _, good in rows)
 
 
 def main() -> int:

@@ -24,6 +24,7 @@ from hati.studies.screening import (
     AnyChoice,
     AnyScreening,
     FlipEvidence,
+    FlipVerdict,
     FractionRequest,
     ModelChoice,
     ModelScreening,
@@ -152,7 +153,7 @@ def study(world: World, seed: int, chosen: Callable[[World, np.random.Generator]
         len(again & marked),
         len(again - marked),
         sum(each.option in active for each in flipped),
-        sum(each.option in active and each.confirmed for each in flipped),
+        sum(each.option in active and each.verdict is FlipVerdict.CONFIRMED for each in flipped),
     )
 
 

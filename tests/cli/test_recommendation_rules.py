@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from hati.studies.recommendation import planned
+
 Hati = Callable[..., Any]
 
 SERVER = """
@@ -98,6 +100,20 @@ def test_the_known_screening_is_continued_and_every_setting_has_a_confirmed_gain
     assert "Set fsync=off, buffers=on: tps is better by" in " ".join(
         hati_here("report", ".", "--metric", "tps").out.split()
     )
+
+
+def test_a_recommendation_by_earlier_rules_is_neither_shown_nor_continued(
+    hati_here: Hati, server: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(planned, "RULES_VERSION", 1)
+        first = hati_here(*RECOMMEND)
+    assert first.json["recommendation"]["configurations"]
+    before = len(stages(hati_here))
+    assert "recommendation" not in hati_here("report", ".", "--metric", "tps", "--format", "json").json
+    again = hati_here(*RECOMMEND)
+    assert again.json["study"] == first.json["study"]
+    assert len(stages(hati_here)) - before == again.json["recommendation"]["runs"]["done"]
 
 
 def test_a_screening_of_another_revision_is_named_beside_what_was_measured_now(hati_here: Hati, server: Path) -> None:

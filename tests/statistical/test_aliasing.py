@@ -27,6 +27,14 @@ def test_an_inert_option_is_rarely_important_and_large_effects_are_found(place: 
     assert sum(one.important for one in found) >= LEAST * sum(one.large for one in found)
 
 
+@pytest.mark.parametrize("place", [9, 10], ids=["strong", "mild"])
+def test_what_is_absent_in_three_quarters_of_configurations_is_not_refuted(place: int) -> None:
+    found = outcomes(place)
+    assert sum(one.inert_important for one in found) <= 2
+    assert sum(one.large_flipped for one in found) >= STUDIES
+    assert sum(one.large_refuted for one in found) == 0
+
+
 def test_in_mild_programs_nothing_large_is_refuted_and_as_much_is_found_as_without_follow_up() -> None:
     followed, whole = outcomes(2), screened(MILD, STUDIES, choose_design)
     assert sum(one.large_flipped for one in followed) >= STUDIES / 2

@@ -36,6 +36,15 @@ def test_levels_and_where_they_start() -> None:
     assert found.mean(700, 1_000) == pytest.approx(3.0, abs=0.01)
 
 
+@pytest.mark.parametrize(("period", "largest"), [(2, 3.0), (4, 3.0)])
+def test_a_level_is_found_where_observations_take_turns(period: int, largest: float) -> None:
+    """Each second or fourth observation takes three times as long, and the first two hundred of 800 a fifth longer."""
+    places = np.arange(800)
+    values = np.where(places % period, 1.0, largest) * np.where(places < 200, 1.2, 1.0)
+    found = segments(values + 0.01 * np.random.default_rng(4).normal(size=800))
+    assert [found.start(place) for place in range(len(found.levels))] == [0, pytest.approx(200, abs=10)]
+
+
 def test_outliers_are_drawn_in_and_levels_stay() -> None:
     values = 1.0 + 0.01 * np.random.default_rng(2).normal(size=400)
     values[[50, 200, 201]] = 9.0

@@ -17,6 +17,7 @@ from hati.report import answer, follow_up_table, noise_summary, screening_json
 from hati.space import Option, Space, parse_formula
 from hati.studies.screening import (
     Choice,
+    FlipVerdict,
     Isolation,
     ModelChoice,
     ModelScreening,
@@ -106,7 +107,12 @@ def test_what_flips_contradict_is_not_shown_and_what_they_show_is_confirmed() ->
     assert 0.4 < low < math.expm1(0.5) < high < 0.9
     refuted = effects["b"].flips
     assert refuted is not None
-    assert (refuted.refuted, refuted.flips, refuted.ends, effects["b"].important) == (True, 5, (False, True), False)
+    assert (refuted.verdict, refuted.flips, refuted.ends, effects["b"].important) == (
+        FlipVerdict.REFUTED,
+        5,
+        (False, True),
+        False,
+    )
     assert refuted.claimed == pytest.approx(math.expm1(0.2), abs=0.1)
     assert (found.follow_up and found.follow_up.planned, found.follow_up and found.follow_up.done) == (20, 20)
     assert (found.done, found.failed, found.suspects) == (96, 0, ())
@@ -126,7 +132,7 @@ def test_what_flips_contradict_although_it_is_certain_is_missed() -> None:
     assert set(found.important) == {"a", "b"}
     evidence = next(effect.flips for effect in found.effects if effect.options == ("b",))
     assert evidence is not None
-    assert (evidence.flips, evidence.missed, evidence.refuted, evidence.confirmed) == (5, True, False, False)
+    assert (evidence.flips, evidence.verdict) == (5, FlipVerdict.MISSED)
     table = follow_up_table(found)
     assert table is not None
     assert {row[0]: row[-1] for row in table.rows} == {"a: false -> true": "confirmed", "b: false -> true": "missed"}
@@ -207,7 +213,9 @@ def test_an_option_that_acts_with_another_alone_is_not_refuted() -> None:
     refuted = 0
     for seed in range(1, 9):
         found = concluded(study(space(8), 64, seed), lambda c, _: 0.5 * on(c, "a") * on(c, "b"))
-        refuted += sum(effect.flips is not None and effect.flips.refuted for effect in found.effects)
+        refuted += sum(
+            effect.flips is not None and effect.flips.verdict is FlipVerdict.REFUTED for effect in found.effects
+        )
     assert refuted == 0
 
 
@@ -241,9 +249,10 @@ def test_flips_that_all_missed_where_an_effect_acts_do_not_refute_it() -> None:
         found = made.conclude(Evidence((*design, *flips(tuple(outside)))))
         evidence = next(effect.flips for effect in found.effects if effect.options == ("a",))
         assert evidence is not None
-        assert (evidence.flips, evidence.refuted, evidence.confirmed) == (6, False, False)
+        assert evidence.flips == 6
+        assert evidence.verdict in {FlipVerdict.MISSED, FlipVerdict.NOT_DECIDED}
         low, high = evidence.interval or (0.0, 0.0)
-        assert evidence.missed or low < evidence.claimed < high
+        assert evidence.verdict is FlipVerdict.MISSED or low < evidence.claimed < high
 
 
 def test_an_effect_of_both_signs_depends_on_the_option_that_it_is_known_to_act_with() -> None:
@@ -256,7 +265,7 @@ def test_an_option_with_several_settings_is_flipped_between_its_best_and_its_wor
     place = Space((Option("level", (3, 1, 2), default=1), *space(7).options))
     found = concluded(study(place), lambda c, _: 0.2 * float(c["level"]))
     (evidence,) = (effect.flips for effect in found.effects if effect.flips is not None)
-    assert (evidence.ends, evidence.confirmed) == ((1, 3), True)
+    assert (evidence.ends, evidence.verdict) == ((1, 3), FlipVerdict.CONFIRMED)
     assert evidence.change == pytest.approx(math.expm1(0.4), abs=0.05)
 
 
@@ -284,7 +293,7 @@ def test_flips_between_other_ends_say_nothing_of_a_claim() -> None:
         found = made.conclude(Evidence((*design, *flips)))
         evidence = next(effect.flips for effect in found.effects if effect.options == ("a",))
         assert evidence is not None
-        assert (evidence.flips, evidence.ends, evidence.missed) == (3, ("x", "y"), True)
+        assert (evidence.flips, evidence.ends, evidence.verdict) == (3, ("x", "y"), FlipVerdict.MISSED)
 
 
 def test_a_flip_is_of_valid_configurations_and_options_under_a_condition_come_and_go_with_it() -> None:

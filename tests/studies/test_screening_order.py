@@ -16,7 +16,15 @@ from hati.core import Evidence, Plan, StudyId, Task, generator
 from hati.design import Model
 from hati.stats import beside_trend, contrasts, least_squares, pure_error
 from hati.stats.least_squares import within_residuals
-from hati.studies.screening import FlipEvidence, ModelScreening, Screening, choose, choose_design, choose_followed
+from hati.studies.screening import (
+    FlipEvidence,
+    FlipVerdict,
+    ModelScreening,
+    Screening,
+    choose,
+    choose_design,
+    choose_followed,
+)
 from hati.studies.screening import screening as any_screening
 from hati.studies.screening.model_units import model_units
 from hati.testing import FakeEngine, MemoryStore
@@ -148,7 +156,7 @@ def flips_of_d(factor: Callable[[Task, int], tuple[float, str]]) -> FlipEvidence
 
 def test_flips_confirm_under_drift_since_their_two_runs_are_one_after_the_other() -> None:
     flips = flips_of_d(lambda _, place: (math.exp(DRIFT * place), "fake"))
-    assert flips.confirmed
+    assert flips.verdict is FlipVerdict.CONFIRMED
     assert flips.change == pytest.approx(0.05, abs=0.01)
 
 
@@ -158,7 +166,7 @@ def test_flips_are_compared_within_machines() -> None:
         return (1.3, "m1") if second else (1.0, "m0")
 
     flips = flips_of_d(factor)
-    assert flips.confirmed
+    assert flips.verdict is FlipVerdict.CONFIRMED
     assert flips.change == pytest.approx(0.05, abs=0.01)
 
 

@@ -14,6 +14,7 @@ from hati.core import Evidence, InputError, Setting, StudyId, Task, generator
 from hati.report import suspects_table
 from hati.studies.screening import (
     FlipEvidence,
+    FlipVerdict,
     ModelChoice,
     ModelScreening,
     ScreeningConclusion,
@@ -89,7 +90,7 @@ def test_a_suspect_flip_is_repeated_twice_in_the_place_of_those_held_back_and_it
         far.configuration,
         True,
     )
-    assert (flips_of_a(found).flips, flips_of_a(found).confirmed, found.robust) == (4, True, None)
+    assert (flips_of_a(found).flips, flips_of_a(found).verdict, found.robust) == (4, FlipVerdict.CONFIRMED, None)
     assert found.points[suspect.order].value == suspect.used
     assert (found.done, found.failed) == (62, 0)
 
@@ -119,7 +120,7 @@ def test_a_flip_whose_fresh_values_agree_with_it_stands() -> None:
     (suspect,) = found.suspects
     assert suspect.used == pytest.approx(suspect.value, rel=0.1)
     assert found.robust is None
-    assert not flips_of_a(found).confirmed
+    assert flips_of_a(found).verdict is not FlipVerdict.CONFIRMED
 
 
 def test_a_flip_that_is_not_repeated_is_shown_with_a_robust_fit_beside() -> None:

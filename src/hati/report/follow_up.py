@@ -7,7 +7,7 @@ from hati.report.counts import counted, first_named
 from hati.report.plain import Plain
 from hati.report.quantities import change_number
 from hati.report.table import Align, Column, Shown, Table
-from hati.studies.screening import Effect, FlipEvidence, ScreeningConclusion
+from hati.studies.screening import Effect, FlipEvidence, FlipVerdict, ScreeningConclusion
 
 _NAMED = 4
 
@@ -22,7 +22,7 @@ def follow_up_table(conclusion: ScreeningConclusion) -> Table | None:
         "Claimed: what the design's rows show. Interval: of the average effect over all configurations, by the flips "
         "and by what the design's model expects in theirs.",
     ]
-    if any(each.refuted for each in found):
+    if any(each.verdict is FlipVerdict.REFUTED for each in found):
         notes.append("Refuted: flips do not show the effect and contradict what is claimed. It counts as not shown.")
     notes += [
         f"The effect of {each.option} depends on {each.depends_on}: flips change {conclusion.metric.name} both ways."
@@ -33,7 +33,7 @@ def follow_up_table(conclusion: ScreeningConclusion) -> Table | None:
         f"The flips of {each.option} do not show the effect, of which the design's rows leave little doubt: it may be "
         "absent in most configurations."
         for each in found
-        if each.missed
+        if each.verdict is FlipVerdict.MISSED
     ]
     given_up = conclusion.follow_up.given_up if conclusion.follow_up else ()
     flipped = {*(each.option for each in found), *given_up}
@@ -58,7 +58,7 @@ def follow_up_table(conclusion: ScreeningConclusion) -> Table | None:
                 Shown(change_number(each.claimed), 100 * each.claimed),
                 Shown(change_number(each.change), 100 * each.change),
                 _interval(each),
-                _finding(each),
+                each.verdict.value,
             )
             for each in found
         ),
@@ -73,7 +73,7 @@ def flipped_options(conclusion: ScreeningConclusion) -> tuple[FlipEvidence, ...]
 
 def refuted_sentence(conclusion: ScreeningConclusion) -> str:
     """Which options the follow-up refutes; empty where there are none."""
-    names = [each.option for each in flipped_options(conclusion) if each.refuted]
+    names = [each.option for each in flipped_options(conclusion) if each.verdict is FlipVerdict.REFUTED]
     if not names:
         return ""
     rest = len(names) - _NAMED
@@ -97,16 +97,10 @@ def evidence_json(conclusion: ScreeningConclusion, effect: Effect) -> dict[str, 
         "claimed": None if flips is None else flips.claimed,
         "flip_change": None if flips is None else flips.change,
         "flip_interval": None if flips is None or flips.interval is None else list(flips.interval),
-        "refuted": flips is not None and flips.refuted,
-        "missed": flips is not None and flips.missed,
+        "refuted": flips is not None and flips.verdict is FlipVerdict.REFUTED,
+        "missed": flips is not None and flips.verdict is FlipVerdict.MISSED,
         "depends_on": (flips.depends_on or None) if flips is not None else None,
     }
-
-
-def _finding(found: FlipEvidence) -> str:
-    if found.refuted:
-        return "refuted"
-    return "confirmed" if found.confirmed else "missed" if found.missed else "not decided"
 
 
 def _interval(found: FlipEvidence) -> Shown | None:

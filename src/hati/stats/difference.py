@@ -1,4 +1,4 @@
-"""The difference of two samples' means, and what it takes to decide it."""
+"""The difference of two samples' locations, and what it takes to decide it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from hati.stats.runs_to_decide import BoundTest, PlannedTest, runs_to_decide
 
 @dataclass(frozen=True)
 class Difference:
-    """The second sample's mean less the first's.
+    """The second sample's location less the first's: of means, or by ranks.
 
-    ``variance`` is that of a run about its sample's mean, with ``own`` degrees of freedom by these runs and
-    ``borrowed`` ones, infinite where it is known; ``runs`` are the sizes of the samples.
+    ``variance`` is what a run of each sample adds to the estimate's, that of a run about its sample's mean where these
+    are compared; with ``own`` degrees of freedom by these runs and ``borrowed`` ones, infinite where it is known;
+    ``runs`` are the sizes of the samples. No p-value of no difference is below ``least``.
     """
 
     estimate: float
@@ -26,6 +27,7 @@ class Difference:
     own: float
     runs: tuple[int, int]
     borrowed: float = 0.0
+    least: float = 0.0
 
     def __post_init__(self) -> None:
         if min(self.runs) < 1 or min(self.variance, self.own, self.borrowed) < 0.0:
@@ -65,8 +67,8 @@ class Difference:
         Samples without any variance say no more than that all of the one lie on one side of all of the other.
         """
         if self.told and self.standard_error == 0.0 and self.estimate != 0.0:
-            return self._of_orders
-        return min(1.0, 2.0 * self._above(abs(self.estimate)))
+            return max(self.least, self._of_orders)
+        return min(1.0, max(self.least, 2.0 * self._above(abs(self.estimate))))
 
     def half_width(self, confidence: float) -> float:
         """Of the interval about the estimate; infinite where nothing is known of the noise."""
@@ -109,7 +111,7 @@ class Difference:
         return 2 / math.comb(sum(self.runs), self.runs[0])
 
     def _of(self, runs: int) -> Difference:
-        return replace(self, runs=(runs, runs), own=2.0 * runs - 2.0)
+        return replace(self, runs=(runs, runs), own=2.0 * runs - 2.0, least=0.0)
 
     def _planned(self, alpha: float, low: float, high: float, level: float) -> PlannedTest:
         error = self.standard_error

@@ -92,6 +92,13 @@ def binomial_cdfs(counts: FloatArray, trials: int, probability: float) -> FloatA
     return np.asarray(special.bdtr(counts, trials, probability), dtype=np.float64)
 
 
+def kolmogorov_above(size: float) -> float:
+    """P(K > size) of Kolmogorov's distribution."""
+    from scipy import special
+
+    return float(special.kolmogorov(size))
+
+
 def gamma_cdf(values: FloatArray, shape: float) -> FloatArray:
     """P(X <= value) of the gamma distribution of scale 1, for values of at least 0."""
     from scipy import special

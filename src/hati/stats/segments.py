@@ -20,6 +20,9 @@ PENALTY = 4.0
 MOST_CORRELATED = 0.5
 """The autocorrelation of successive blocks is taken for no more."""
 
+_SHORT = 3
+"""In blocks of fewer values the medians of differences of block means are those of single values."""
+
 _CHANGES = 8
 """One in eight differences of successive values may be a change of the level."""
 
@@ -75,7 +78,9 @@ def segments(values: FloatArray, blocks: int = BLOCKS) -> Segments:
     edges = np.linspace(0, len(values), min(len(values), blocks) + 1).astype(np.intp)
     means = np.diff(sums[edges]) / np.diff(edges)
     noise, phi = _noise(means)
-    variance = max(noise**2 * (1.0 + phi) / (1.0 - phi), _independent(made) * len(means) / len(values))
+    variance = noise**2 * (1.0 + phi) / (1.0 - phi)
+    if len(values) < _SHORT * len(means):
+        variance = max(variance, _independent(made) * len(means) / len(values))
     starts = _partition(means - np.median(means), PENALTY * variance * math.log(len(means)))
     found = np.append(edges[starts], len(values))
     levels = np.diff(sums[found]) / np.diff(found)
@@ -86,9 +91,8 @@ def segments(values: FloatArray, blocks: int = BLOCKS) -> Segments:
 def _independent(values: FloatArray) -> float:
     """The variance of independent values by the squares of their differences, the largest eighth left out.
 
-    In short runs blocks are of a value or two: where some of these are on another level at random, medians of
-    differences are those of the others. Without an eighth it is .6 times the variance of normal values, and no bound
-    for these.
+    A bound for short runs: where some values are on another level at random, medians of differences are those of the
+    others. Without an eighth it is .6 times the variance of normal values, and no bound for these.
     """
     squares = np.sort(np.square(np.diff(values)))[: len(values) - 1 - len(values) // _CHANGES]
     return float(np.mean(squares)) / 2.0 if len(squares) else 0.0

@@ -24,7 +24,7 @@ from hati.space import Space
 from hati.studies.recommendation import (
     FEWEST_PAIRS,
     MOST_PAIRS,
-    RULES,
+    RULES_VERSION,
     ChangeScale,
     Findings,
     KeepRule,
@@ -231,7 +231,9 @@ def stored_recommendation(place: Workplace, found: ScreeningConclusion) -> Recom
     screening = records[found.study]
     wanted = (found.study, found.metric.name)
     made = [record for record in records.values() if record.id.kind == "recommendation" and record.choice]
-    own = [(record, asked) for record in made if (asked := json.loads(record.id.parameters)).get("rules") == RULES]
+    own = [
+        (record, asked) for record in made if (asked := json.loads(record.id.parameters)).get("rules") == RULES_VERSION
+    ]
     own = [(record, asked) for record, asked in own if (asked["screening"], asked["metric"]) == wanted]
     if not own:
         return None

@@ -22,7 +22,7 @@ from hati.studies.recommendation.search import Score, baseline, changes, pool
 
 FEWEST_PAIRS = 5
 MOST_PAIRS = 30
-RULES = 2
+RULES_VERSION = 2
 """The rules by which rounds are made and judged: campaigns by others are not continued or reported."""
 FEWEST_BLOCKS = 2
 """Of a follow-up. With 28 runs that is room for four candidates, with four blocks for one."""
@@ -64,7 +64,10 @@ class RecommendationPlan:
 
     def __post_init__(self) -> None:
         if self.pairs < 1 or self.runs < 0:
-            raise InputError(f"{self.pairs} pairs of {self.runs} runs are nothing to run")
+            raise InputError(
+                f"a recommendation of {self.pairs} pairs and {self.runs} runs",
+                fix="`pairs` must be 1 or more, `runs` 0 or more",
+            )
 
     def to_json(self) -> str:
         """The plan as canonical JSON."""
@@ -128,7 +131,7 @@ def recommendation_id(
         "relevant": relevant,
         "budget": budget,
         "revision": revision,
-        "rules": RULES,
+        "rules": RULES_VERSION,
         **({"keep": list(map(str, keep))} if keep else {}),
         **({"allowed": {name: list(settings) for name, settings in allowed.items()}} if allowed else {}),
     }
@@ -170,7 +173,16 @@ def plan_recommendation(
     ruled_out = tuple(one for one in others if not is_allowed(one.configuration, start, permitted))
     best = _best(space, findings, start, rng, among, permitted) if findings.important else None
     pairs = int(min(MOST_PAIRS, most_pairs))
-    return RecommendationPlan(start, () if best is None else (best,), pairs, tried, runs, ruled_out, permitted, seconds)
+    return RecommendationPlan(
+        baseline=start,
+        recommended=() if best is None else (best,),
+        pairs=pairs,
+        candidates=tried,
+        runs=runs,
+        ruled_out=ruled_out,
+        allowed=permitted,
+        seconds=seconds,
+    )
 
 
 def _best(

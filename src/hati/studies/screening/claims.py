@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from hati.core import Evidence
+from hati.stats import PERMUTATIONS, f_above
 from hati.studies.screening.flips import Ends
 from hati.studies.screening.model_analysis import ModelAnalysis, ModelEffect
 from hati.studies.screening.model_fit import Contrast
@@ -15,13 +18,16 @@ if TYPE_CHECKING:
     from hati.space import Space
 
 _TWO_LEVEL = 2
+_LEAST = 1.0 / (1.0 + PERMUTATIONS)
+"""The smallest p-value that permutations give."""
 
 
 @dataclass(frozen=True)
 class Claim:
     """What a design's rows say of an option: the change between its ``ends``, on the deciding scale.
 
-    ``p_value`` is that of the option's effect, study-wise.
+    ``p_value`` is that of the option's effect, study-wise: by permutations, and where it is the smallest that these
+    give by the distribution of F (Scheffe 1953), times the number of options.
     """
 
     option: str
@@ -50,4 +56,15 @@ def claim_of(found: ModelEffect, analysis: ModelAnalysis, space: Space) -> Claim
     if len(option.settings) > _TWO_LEVEL:
         ordered = sorted(means, key=lambda place: means[place].estimate)
         low, high = ordered[0], ordered[-1]
-    return Claim(option.name, (option.settings[low], option.settings[high]), found.decided, found.p_value)
+    ends = option.settings[low], option.settings[high]
+    smallest = len(space.names) * _by_f(found.decided, len(option.settings) - 1, analysis.judged.df)
+    p_value = found.p_value if found.p_value > _LEAST else min(found.p_value, smallest)
+    return Claim(option.name, ends, found.decided, p_value)
+
+
+def _by_f(change: Contrast, freedom: int, df: int) -> float:
+    """The p-value of a difference of the extremes among one setting more than ``freedom``."""
+    if not change.standard_error or df < 1:
+        return 0.0
+    squares = (change.estimate / change.standard_error) ** 2
+    return float(f_above(np.array([squares / freedom]), freedom, df)[0])

@@ -68,6 +68,16 @@ class ModelSummary:
     stability: tuple[float, ...] = ()
 
 
+class FlipVerdict(StrEnum):
+    """What follows from flips for a claim of the design's rows."""
+
+    CONFIRMED = "confirmed"
+    REFUTED = "refuted"
+    MISSED = "missed"
+    """The flips do not show an effect that is certain all the same."""
+    NOT_DECIDED = "not decided"
+
+
 @dataclass(frozen=True)
 class FlipEvidence:
     """What flips of an ``option`` between its ``ends`` say: runs of fresh configurations that differ in it alone.
@@ -75,9 +85,8 @@ class FlipEvidence:
     ``change`` is the mean of the ``flips`` from the first end to the second, a fraction on the deciding scale.
     ``interval`` is that of the average effect, of 99 %, None of a single flip; it takes into account what the design's
     model expects in the flips' configurations. ``claimed`` is the change that the design's rows showed.
-    ``confirmed`` and ``refuted`` say what follows for that claim, ``missed`` that flips do not show an effect that is
-    certain all the same. ``depends_on`` names what changes the sign of the effect, beyond noise: another option, or the
-    configuration; empty where the sign stays.
+    ``depends_on`` names what changes the sign of the effect, beyond noise: another option, or the configuration; empty
+    where the sign stays.
     """
 
     option: str
@@ -86,9 +95,7 @@ class FlipEvidence:
     change: float
     interval: tuple[float, float] | None
     claimed: float
-    confirmed: bool
-    refuted: bool
-    missed: bool = False
+    verdict: FlipVerdict
     depends_on: str = ""
 
 
@@ -133,7 +140,7 @@ class Effect:
     @property
     def confirmed(self) -> bool:
         """Whether flips confirm that it is important."""
-        return self.important and self.flips is not None and self.flips.confirmed
+        return self.important and self.flips is not None and self.flips.verdict is FlipVerdict.CONFIRMED
 
     @property
     def shown(self) -> bool:

@@ -11,9 +11,9 @@ import numpy as np
 from hati.core import FloatArray
 from hati.design import Model, levels
 from hati.space import Space
-from hati.stats import PERMUTATIONS, pure_error, t_quantile
+from hati.stats import pure_error, t_quantile
 from hati.studies.screening.claims import Claim
-from hati.studies.screening.conclusion import FlipEvidence, Scale, ScreeningConclusion
+from hati.studies.screening.conclusion import FlipEvidence, FlipVerdict, Scale, ScreeningConclusion
 from hati.studies.screening.flips import Flip, mean_interval
 from hati.studies.screening.measured import Measured
 from hati.studies.screening.model_fit import ModelFit
@@ -25,8 +25,6 @@ _ABSENT = 0.75
 """The fraction of the configurations in which an effect is absent that depends on two other options."""
 _RARE = 0.02
 """The fraction of important effects that are taken to be absent there."""
-_CERTAIN = 1.0 / (1.0 + PERMUTATIONS)
-"""The smallest p-value that permutations give."""
 THE_CONFIGURATION = "the configuration"
 _SIGNS = 0.05
 
@@ -48,9 +46,9 @@ def judge_flips(
     chance where a few flips are alike, as where an effect is absent in most configurations; the two then disagree.
 
     Flips confirm the claim where the interval contains relevant effects of the claim's sign only. They refute a
-    doubtful one where it excludes every relevant effect; or where it does not show one, and the mean of the changes is
-    smaller than the claim and than what is expected, by more than both intervals allow. A claim is doubtful unless
-    chance made it less often than flips miss an effect that is absent in most configurations.
+    doubtful one where it excludes these; or where the mean of the changes is smaller than the claim and than what is
+    expected, by more than both intervals allow. A claim is doubtful unless chance made it less often than flips miss an
+    effect that is absent in most configurations.
 
     Args:
         claim: from the design's rows.
@@ -65,17 +63,17 @@ def judge_flips(
     changes, estimate = differences(flips, readable), claim.change.estimate
     found = _cover(*(mean_interval(each, CONFIDENCE) for each in (changes, estimate + changes - expected)))
     limit = readable.difference(relevant)
-    confirmed = refuted = missed = False
-    doubtful = claim.p_value > max(_RARE * _ABSENT ** len(changes), _CERTAIN)
+    verdict = FlipVerdict.NOT_DECIDED
+    doubtful = claim.p_value > _RARE * _ABSENT ** len(changes)
     if found is not None:
         sign = math.copysign(1.0, estimate)
         low, high = sorted(sign * end for end in found)
-        shows = low > limit or high < -limit
         missing = min(sign * estimate, sign * float(np.mean(expected))) - sign * float(np.mean(changes))
-        confirmed = low > limit
         contradicts = missing > math.hypot(0.5 * (high - low), claim.change.margin or 0.0)
-        against = not shows and (contradicts or (-limit <= low and high <= limit))
-        refuted, missed = against and doubtful, against and not doubtful
+        if low > limit:
+            verdict = FlipVerdict.CONFIRMED
+        elif contradicts or high <= limit:
+            verdict = FlipVerdict.REFUTED if doubtful else FlipVerdict.MISSED
     return FlipEvidence(
         option=claim.option,
         ends=claim.ends,
@@ -83,9 +81,7 @@ def judge_flips(
         change=readable.relative(float(np.mean(changes))),
         interval=None if found is None else (readable.relative(found[0]), readable.relative(found[1])),
         claimed=readable.relative(estimate),
-        confirmed=confirmed,
-        refuted=refuted,
-        missed=missed,
+        verdict=verdict,
         depends_on=THE_CONFIGURATION if noise is not None and _both_signs(changes, max(noise, limit)) else "",
     )
 
@@ -138,12 +134,12 @@ def with_flips(conclusion: ScreeningConclusion, found: Sequence[FlipEvidence]) -
     """The conclusion of all rows with the evidence of flips: what they refute is not shown."""
     known = {each.option: _named(each, conclusion) for each in found}
     effects = tuple(
-        replace(effect, flips=own, important=effect.important and not own.refuted)
+        replace(effect, flips=own, important=effect.important and own.verdict is not FlipVerdict.REFUTED)
         if len(effect.options) == 1 and (own := known.get(effect.options[0])) is not None
         else effect
         for effect in conclusion.effects
     )
-    refuted = {each.option for each in found if each.refuted}
+    refuted = {each.option for each in found if each.verdict is FlipVerdict.REFUTED}
     important = tuple(name for name in conclusion.important if name not in refuted)
     return replace(conclusion, effects=effects, important=important)
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from hati.core import Evidence, Run
 from hati.studies.screening.claims import Claim, claim_of
-from hati.studies.screening.conclusion import FlipEvidence
+from hati.studies.screening.conclusion import FlipEvidence, FlipVerdict
 from hati.studies.screening.flip_judgement import (
     between_ends,
     expected_changes,
@@ -119,5 +119,5 @@ def _judged_by_design(judgement: ModelJudgement, runs: Evidence) -> tuple[Measur
 
 
 def _not_refuted(options: Sequence[str], flips: Sequence[FlipEvidence]) -> tuple[str, ...]:
-    refuted = {each.option for each in flips if each.refuted}
+    refuted = {each.option for each in flips if each.verdict is FlipVerdict.REFUTED}
     return tuple(name for name in options if name not in refuted)

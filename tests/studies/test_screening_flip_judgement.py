@@ -1,0 +1,66 @@
+"""What flips say of a claim, by their number, its certainty, and what the model expects of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from hati.studies.screening import FlipVerdict, Scale
+from hati.studies.screening.claims import Claim
+from hati.studies.screening.conclusion import FlipEvidence
+from hati.studies.screening.flip_judgement import judge_flips
+from hati.studies.screening.flips import Flip
+from hati.studies.screening.model_fit import Contrast
+from hati.studies.screening.readable import Readable
+
+CLAIMED = math.log(1.2)
+RELEVANT = 0.02
+
+
+def flips(changes: list[float]) -> tuple[Flip, ...]:
+    return tuple(Flip({"a": False}, {"a": True}, (1.0, math.exp(change))) for change in changes)
+
+
+def around(middle: float, number: int, spread: float = 0.004) -> list[float]:
+    return [middle + spread * (-1) ** place for place in range(number)]
+
+
+def judged(changes: list[float], p_value: float, expected: float = CLAIMED) -> FlipEvidence:
+    claim = Claim("a", (False, True), Contrast(CLAIMED, 0.02, 0.04), p_value)
+    readable = Readable(np.ones(4), Scale.LOG, 1.0)
+    found = judge_flips(claim, flips(changes), readable, np.full(len(changes), expected), 0.01, RELEVANT)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("number", [5, 10, 11, 40])
+def test_what_is_not_there_is_refuted_unless_flips_miss_effects_more_often_than_chance_made_the_claim(
+    number: int,
+) -> None:
+    rare = 0.02 * 0.75**number
+    assert judged(around(0.0, number), 1.1 * rare).verdict is FlipVerdict.REFUTED
+    assert judged(around(0.0, number), 0.9 * rare).verdict is FlipVerdict.MISSED
+    assert judged(around(CLAIMED, number), 1.1 * rare).verdict is FlipVerdict.CONFIRMED
+
+
+def test_two_estimates_that_disagree_decide_nothing() -> None:
+    """The model says that the effect is absent in the configurations of just these flips."""
+    found = judged(around(0.0, 6), 0.04, expected=0.0)
+    low, high = found.interval or (0.0, 0.0)
+    assert low < 0.0 < 0.2 < high
+    assert found.verdict is FlipVerdict.NOT_DECIDED
+
+
+def test_an_effect_of_the_other_sign_refutes_the_claim() -> None:
+    assert judged(around(-0.1, 10), 0.04).verdict is FlipVerdict.REFUTED
+
+
+def test_flips_that_vary_more_than_the_claim_decide_nothing() -> None:
+    assert judged(around(0.05, 10, spread=0.5), 0.04).verdict is FlipVerdict.NOT_DECIDED
+
+
+def test_a_single_flip_decides_nothing() -> None:
+    found = judged([0.0], 0.04)
+    assert (found.interval, found.verdict) == (None, FlipVerdict.NOT_DECIDED)
