@@ -76,7 +76,7 @@ def test_tests_of_orders_are_those_of_scipy() -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize(("sizes", "spread"), [((10, 40), 3.0), ((10, 200), 3.0), ((22, 22), 3.0), ((40, 10), 3.0)])
 def test_spreads_may_differ(sizes: tuple[int, int], spread: float) -> None:
-    """Of 2,000, by the lower 95 % limit at most twice the level; by equal errors it is 7 % of ten and two hundred runs."""
+    """Of 2,000, by the lower 95 % limit at most twice the level: of ten runs the error is uncertain."""
     rng = np.random.default_rng(sizes)
     pairs = ((spread * rng.standard_normal(sizes[0]), rng.standard_normal(sizes[1])) for _ in range(STUDIES))
     false = sum(rank_shift(*pair).p_value <= ALPHA for pair in pairs)
