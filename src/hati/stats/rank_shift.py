@@ -27,8 +27,8 @@ def rank_shift(first: FloatArray, second: FloatArray) -> Difference:
     with its degrees of freedom.
 
     Where both ends of that interval are at one level or tick, the error is too small. The p-value is therefore at least
-    twice the smaller one of two tests that hold for any equal distributions: Wilcoxon's, and Smirnov's, which finds a
-    shift of most runs beside others. Of fewer than ten values on a side it is the difference of the means.
+    the smaller one of two tests that hold for any equal distributions: Wilcoxon's, and Smirnov's, which finds a shift
+    of most runs beside others. Of fewer than ten values on a side it is the difference of the means.
 
     Args:
         first: one per run, in any unit, shape (runs,).
@@ -44,7 +44,7 @@ def rank_shift(first: FloatArray, second: FloatArray) -> Difference:
     low, middle, high = np.interp((pairs - 1) / 2.0 + np.array([-half, 0.0, half]), np.arange(pairs), apart)
     width = float(high - low) / (2.0 * _ERRORS)
     rounding = resolution(np.concatenate((first, second))) ** 2 / 12.0
-    least = min(1.0, 2.0 * min(_wilcoxon(first, second), _smirnov(first, second)))
+    least = min(_wilcoxon(first, second), _smirnov(first, second))
     variance = max(width**2 / (1.0 / sizes[0] + 1.0 / sizes[1]), rounding)
     return Difference(float(middle), variance, df, sizes, least=least)
 
