@@ -242,6 +242,7 @@ def test_of_a_table_the_next_candidates_are_looked_up_as_well() -> None:
     space = Space(tuple(Option(name, ("off", "on"), default="off") for name in "bcdefghijkla"))
     conclusion, evidence = concluded(study("bcdefghijkla", 26, pairs=1, looked_up=True, space=space), only_a_gains)
     assert {run.task.repetition for run in evidence.runs} == {0}
+    assert conclusion.planned == conclusion.done == len(evidence.runs)
     (one,) = conclusion.recommended
     assert one.set == (("a", "on"),)
 

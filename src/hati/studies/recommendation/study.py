@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -125,7 +125,7 @@ class Recommendation:
             recommended=recommended,
             looked_up=self.looked_up,
             pairs=last[0].blocks if last else 0,
-            planned=sum(step.round.runs for step in steps),
+            planned=len(self._asked(step.round for step in steps)),
             done=len(evidence.done),
             failed=len(evidence.failed),
             failures=failure_reasons(evidence.failed, self.metrics[0]),
@@ -143,7 +143,7 @@ class Recommendation:
         """
         left, alpha = self.wanted.runs, 1.0 - CONFIDENCE
         waiting, settings, number = self._arms, _NONE, 1
-        followed: list[Round] = []
+        followed, rounds = list[Round](), list[Round]()
         while alpha > _NO_ERROR_LEFT and (settings or waiting):
             each = None if settings else self._follow_up(waiting, left, sum(one.blocks for one in followed))
             if each is None:
@@ -156,12 +156,17 @@ class Recommendation:
             yield step
             if step.after is None:
                 return
-            left, settings = left - each.runs, step.after
+            rounds, settings = [*rounds, each], step.after
+            left = self.wanted.runs - len(self._asked(rounds))
             if each.stage == FOLLOW_UP:
                 followed.append(each)
                 waiting = tuple(arm for arm in waiting if arm.configuration not in each.configurations)
             else:
                 alpha, number = alpha - each.alpha, number + 1
+
+    def _asked(self, rounds: Iterable[Round]) -> frozenset[str]:
+        """The runs of rounds: a table has each configuration once, the baseline in all rounds."""
+        return frozenset(task.id for each in rounds for task in self.tasks(each))
 
     def _step(self, each: Round, settings: Settings, followed: Sequence[Round], evidence: Evidence) -> Step:
         judged = self._judgement(evidence)
