@@ -89,6 +89,18 @@ def test_a_small_budget_covers_as_much_as_it_can(made: Evolving, hati_here: Hati
     assert coverage["configurations"] < 4
 
 
+def test_a_budget_for_one_configuration_is_named_as_the_reason(made: Evolving, hati_here: Hati) -> None:
+    best = screened(hati_here, made)
+    done = hati_here("check", "HEAD", "--reference", "HEAD~1", "--budget", "16", "--format", "json")
+    [coverage] = done.json["coverage"]
+    assert coverage["configurations"] == 1
+    assert "the budget has no runs for a suite of the important options from" in coverage["source"]
+    assert best in coverage["source"]
+    text = " ".join(hati_here("check", "HEAD", "--reference", "HEAD~1", "--budget", "16").out.split())
+    assert "A larger `--budget` covers all of the space." in text
+    assert "not screened" not in text
+
+
 def test_a_suite_takes_the_options_of_the_most_informative_screening(made: Evolving, hati_here: Hati) -> None:
     best = screened(hati_here, made)
     weaker = hati_here("screen", "--budget", "4", "--seed", "2", "--format", "json")

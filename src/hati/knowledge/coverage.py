@@ -12,7 +12,8 @@ class Coverage:
     """Of a benchmark the number of ``configurations`` that are measured, of all in the ``space`` (None: uncounted).
 
     ``strata`` are the options all combinations of whose settings are measured, weighted by the configurations that they
-    stand for; without any, nothing is known of those that are not measured. ``source`` says where the choice is from.
+    stand for; without any, nothing is known of those that are not measured. ``source`` says where the choice is from,
+    ``remedy``, a sentence, what would cover the rest.
     """
 
     benchmark: str
@@ -20,6 +21,7 @@ class Coverage:
     space: int | None
     strata: tuple[str, ...]
     source: str
+    remedy: str = ""
 
     def __post_init__(self) -> None:
         if self.configurations < 1 or (self.space is not None and self.space < self.configurations):

@@ -53,7 +53,7 @@ def coverage_lines(coverage: Sequence[Coverage]) -> tuple[str, ...]:
 def _note(one: Coverage) -> str:
     measured = counted(one.configurations, "configuration")
     if one.partial:
-        return f"Measured: {one.source}. `hati screen` finds which options matter; then all of the space is covered."
+        return " ".join(filter(None, (f"Measured: {one.source}.", one.remedy)))
     if not one.strata:
         return f"Measured: {measured} ({one.source})."
     every = "every setting" if len(one.strata) == 1 else "every combination of the settings"

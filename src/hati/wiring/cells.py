@@ -66,16 +66,28 @@ def _benchmarks(place: Workplace, name: str | None) -> tuple[Benchmark, ...]:
 
 
 _Found = tuple[list[Cell], Coverage]
+_FEWEST = 2
+"""Configurations of a suite."""
+_BUDGET = "A larger `--budget` covers all of the space."
+_SCREEN = "`hati screen` finds which options matter; then all of the space is covered."
 
 
 def _of(place: Workplace, benchmark: Benchmark, most: float, now: datetime) -> _Found:
     """The cells of a benchmark, none of which has settings that are known not to work."""
     space, left_out = working_space(place, benchmark, now)
-    cells, coverage = _known(place, space, benchmark, most, now) or _listed(place, space, benchmark)
+    known = _important(place, space, benchmark, now)
+    cells, coverage = _known(place, space, benchmark, known, most, now) or _listed(place, space, benchmark, known, most)
     return cells, replace(coverage, source=f"{coverage.source}; {left_out}") if left_out else coverage
 
 
-def _listed(place: Workplace, space: Space, benchmark: Benchmark) -> _Found:
+def _important(place: Workplace, space: Space, benchmark: Benchmark, now: datetime) -> list[Entry[ImportantOptions]]:
+    found = [one for metric in benchmark.metrics if (one := important_options(place, benchmark, metric, now))]
+    return [replace(one, value=one.value.among(space.names)) for one in found]
+
+
+def _listed(
+    place: Workplace, space: Space, benchmark: Benchmark, known: list[Entry[ImportantOptions]], most: float
+) -> _Found:
     listed = [each for each in place.project.check.configurations if space.valid(each)]
     chosen = tuple(dict.fromkeys((space.default, *listed)))
     varied = [name for name in space.names if len({each.get(name) for each in chosen}) > 1]
@@ -83,7 +95,12 @@ def _listed(place: Workplace, space: Space, benchmark: Benchmark) -> _Found:
         Cell(benchmark, each, Assignment({name: each[name] for name in varied if name in each})) for each in chosen
     ]
     source = "the default configuration" + (" and those of [check]" if len(chosen) > 1 else "")
-    return cells, Coverage(benchmark.name, len(cells), _size(space), (), f"{source}: {benchmark.name} is not screened")
+    why, remedy = f"{benchmark.name} is not screened", _SCREEN
+    if known and most < _FEWEST:
+        why, remedy = f"the budget has no runs for a suite of the {_sources(known)}", _BUDGET
+    elif known:
+        why, remedy = f"the constraints leave no suite of the {_sources(known)}", ""
+    return cells, Coverage(benchmark.name, len(cells), _size(space), (), f"{source}: {why}", remedy)
 
 
 def _size(space: Space) -> int | None:
@@ -93,9 +110,14 @@ def _size(space: Space) -> int | None:
         return None
 
 
-def _known(place: Workplace, space: Space, benchmark: Benchmark, most: float, now: datetime) -> _Found | None:
-    found = [one for metric in benchmark.metrics if (one := important_options(place, benchmark, metric, now))]
-    known = [replace(one, value=one.value.among(space.names)) for one in found]
+def _known(
+    place: Workplace,
+    space: Space,
+    benchmark: Benchmark,
+    known: list[Entry[ImportantOptions]],
+    most: float,
+    now: datetime,
+) -> _Found | None:
     measured = _measured_suite(place, space, benchmark, known, now)
     if measured is not None and len(measured[0].configurations) <= most:
         suite, source = measured
