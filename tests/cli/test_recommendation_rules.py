@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -97,9 +98,8 @@ def test_the_known_screening_is_continued_and_every_setting_has_a_confirmed_gain
     assert hati_here(*RECOMMEND).json == done.json
     report = hati_here("report", ".", "--metric", "tps", "--format", "json").json
     assert report["recommendation"] == advice
-    assert "Set fsync=off, buffers=on: tps is better by" in " ".join(
-        hati_here("report", ".", "--metric", "tps").out.split()
-    )
+    text = " ".join(hati_here("report", ".", "--metric", "tps").out.split())
+    assert re.search(r"Set fsync=off, buffers=on: tps is better by .* runs; memory is worse by [45]\d(\.\d)? %", text)
 
 
 def test_a_recommendation_by_earlier_rules_is_neither_shown_nor_continued(

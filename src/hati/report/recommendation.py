@@ -215,10 +215,21 @@ def _sentence(one: Recommended, conclusion: RecommendationConclusion) -> str:
     if change.confirmed:
         size, around = percent(abs(change.change)), f"{percent(low)} to {percent(high)}"
         kept = "".join(f"; {_kept(rule)}" for rule in one.kept)
-        return f"{start}: {name} is better by {size} ({around}) than by default, {_how(change, conclusion)}{kept}"
+        found = f"{start}: {name} is better by {size} ({around}) than by default, {_how(change, conclusion)}"
+        return f"{found}{_worse(one, conclusion)}{kept}"
     around = f"{change_number(change.interval[0])} % to {change_number(change.interval[1])} %"
     what = "it is worse" if _verdict(change, looked_up=False) == "worse" else "not confirmed"
     return f"{start}? {what[0].upper()}{what[1:]}: {name} {change_number(change.change)} % ({around})"
+
+
+def _worse(one: Recommended, conclusion: RecommendationConclusion) -> str:
+    """Which other metrics are shown to be worse."""
+    others = (change for change in one.changes if change is not one.leading and change.change is not None)
+    return "".join(
+        f"; {change.metric.name} is worse by {percent(abs(change.change or 0.0))}"
+        for change in others
+        if _verdict(change, looked_up=conclusion.looked_up) == "worse"
+    )
 
 
 def _how(change: MetricChange, conclusion: RecommendationConclusion) -> str:
