@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 STAGE = "isolation"
 _BY_CHANCE = 1e-4
 """The probability below which repeated failures of a configuration are not taken for chance."""
-_FEWEST_REPEATED = 2
-_FEWEST_BESIDE_OTHERS = 3
+_FEWEST_REPEATED = 3
+_FEWEST_BESIDE_OTHERS = 5
 _MOST_REPEATED = 5
 
 
