@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hati.core import setting_text
+from hati.report.counts import counted
 from hati.report.table import Cell, Column, Table
 from hati.space import Diagnosis, Space
 
@@ -16,7 +17,7 @@ def diagnosis_table(space: Space, diagnosis: Diagnosis) -> Table:
         *(("dead setting", f"{name} = {setting_text(s)}", "no configuration has it") for name, s in diagnosis.dead),
         *(("forced", f"{name} = {setting_text(s)}", "it has no other choice") for name, s in diagnosis.forced),
     ]
-    size = f"{len(space.options):,} options, {len(space.constraints):,} constraints"
+    size = f"{counted(len(space.options), 'option')}, {counted(len(space.constraints), 'constraint')}"
     notes = [f"{size}: {'nothing is wrong' if diagnosis.sound else 'see above'}."]
     if diagnosis.undecided:
         notes.append(f"Undecided within the bound of steps: {diagnosis.undecided}.")
