@@ -168,7 +168,7 @@ def screened(world: World, studies: int, choose: Chooser = choose_followed) -> l
 
 
 def _at_most(goal: float, count: int, number: int) -> bool:
-    """Whether so many of that number do not exceed a goal, by the lower 95 % limit."""
+    """Whether the lower 95 % limit of a share does not exceed a goal."""
     return not count or float(stats.beta.ppf(0.05, count, number - count + 1)) <= goal
 
 
@@ -190,7 +190,7 @@ def row(world: World, studies: int) -> tuple[list[str], bool]:
     good = (
         _at_most(ALPHA, false, studies)
         and _at_most(_REFUTED, refuted, flipped)
-        and (bool(world.gated) or power >= max(alone - lost, (before or 0.0) - _POINTS))
+        and power >= max(alone - lost, (before or 0.0) - _POINTS)
     )
     return [
         f"{world.name}: {world.options} options, {world.runs} runs, noise {100 * world.noise:.0f} %",
@@ -230,8 +230,7 @@ def result(studies: int = STUDIES, worlds: Sequence[World] = WORLDS) -> tuple[st
         f"an effect above {LARGE} on the logarithmic scale; refuted and confirmed: of those that were flipped. Goals: "
         f"an inert option is important in at most {ALPHA:.0%} of studies, and at most {_REFUTED:.0%} of the large "
         "effects that are flipped are refuted (lower 95 % limits); no less is found than by the fraction, and without "
-        f"follow-up, to {100 * _POINTS:.0f} points, in mild programs to {100 * _POINTS_IF_MILD:.0f}; no goal is "
-        "set on what is found where an effect is absent in three quarters: what pairs do not explain is noise there."
+        f"follow-up, to {100 * _POINTS:.0f} points, in mild programs to {100 * _POINTS_IF_MILD:.0f}."
     )
     title = "Options that do nothing, where interactions reach beyond pairs"
     return table(title, head, [cells for cells, _ in rows], note), all(good for _, good in rows)

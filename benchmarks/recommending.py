@@ -238,17 +238,17 @@ def _combinations(case: Case) -> product[tuple[str, ...]]:
 
 def missed(case: Case, found: Tally) -> list[str]:
     """The goals that a case misses: a ceiling by its lower 95 % limit, a floor by its upper one."""
-    told = []
+    misses: list[str] = []
     for name, number in (("a setting without gain", found.listed), ("a broken rule", found.broken)):
         if proportion(number, found.studies).interval[0] > FALSE:
-            told.append(f"{name} in {number} of {found.studies}, goal at most {FALSE:.0%}")
+            misses.append(f"{name} in {number} of {found.studies}, goal at most {FALSE:.0%}")
     for name, number, goal in (
         ("confirmed", found.confirmed, case.confirmed),
         ("near the best", found.near, case.near),
     ):
         if proportion(number, found.studies).interval[1] < goal:
-            told.append(f"{name} in {number} of {found.studies}, goal at least {goal:.0%}")
-    return told
+            misses.append(f"{name} in {number} of {found.studies}, goal at least {goal:.0%}")
+    return misses
 
 
 def report(replicates: int = REPLICATES) -> tuple[str, list[str]]:

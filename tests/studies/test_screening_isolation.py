@@ -138,7 +138,7 @@ def test_failures_by_chance_exclude_nothing_and_are_traced_in_few_runs(chance: f
 
 
 def test_failures_by_chance_exclude_nothing_of_few_options() -> None:
-    """Five of 160 studies exclude something or give up the default; with two failures, and three beside others, 13."""
+    """Five of 160 exclude something or give up the default; with two failures, or three where others fail, 13."""
     few = Space(SPACE.options[:5])
 
     def wrong(seed: int) -> bool:

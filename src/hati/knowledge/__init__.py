@@ -9,12 +9,13 @@ from hati.knowledge.coverage import Coverage
 from hati.knowledge.entry import Entry, Provenance, age_text
 from hati.knowledge.importance import ImportantOptions, KnownEffect
 from hati.knowledge.information import MeasuredScreening, by_information
-from hati.knowledge.representatives import REPRESENTATIVES, representative_suite
+from hati.knowledge.representatives import FEWEST_REPRESENTATIVES, REPRESENTATIVES, representative_suite
 from hati.knowledge.variation import FEWEST_LEFT, SumsOfSquares, Variation, variation
 from hati.knowledge.warm_up import KnownWarmUp, warm_up_of
 
 __all__ = [
     "FEWEST_LEFT",
+    "FEWEST_REPRESENTATIVES",
     "REPRESENTATIVES",
     "Coverage",
     "Entry",

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 REPRESENTATIVES = 16
 """Configurations at most, where no budget says otherwise: each is run in every round at every revision."""
+FEWEST_REPRESENTATIVES = 2
+"""Configurations of a suite at least: a comparison of one is not one of a space."""
 
 
 def representative_suite(
@@ -24,13 +26,13 @@ def representative_suite(
     """A screening suite of two configurations for every combination of the important options' settings.
 
     ``important`` has an entry for each metric; options come in order of their ranks. Where ``most`` configurations are
-    too few for all combinations, options that rank last are varied within the strata. None where fewer than two
-    configurations are allowed, as a comparison of one is not one of a space.
+    too few for all combinations, options that rank last are varied within the strata. None where fewer
+    are allowed than a suite has at least.
 
     Raises:
         InputError: where the constraints are too entangled to count.
     """
-    if most < 2 or not important:
+    if most < FEWEST_REPRESENTATIVES or not important:
         return None
     wanted = _interleaved([one.leading for one in important])
     options = leading_options(space, wanted, most)

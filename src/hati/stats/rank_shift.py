@@ -28,7 +28,7 @@ def rank_shift(first: FloatArray, second: FloatArray) -> Difference:
 
     Where both ends of that interval are at one level or tick, the error is too small. The p-value is therefore at least
     the smaller one of two tests that hold for any equal distributions: Wilcoxon's, and Smirnov's, which finds a shift
-    of most runs beside others. Of fewer than ten values on a side it is the difference of the means.
+    of most runs where some are on another level. Of fewer than ten values on a side it is the difference of the means.
 
     Args:
         first: one per run, in any unit, shape (runs,).

@@ -10,7 +10,15 @@ from datetime import UTC, datetime
 
 from hati.core import Assignment, Benchmark, Budget, InputError, generator
 from hati.design.suite import Suite, screening_suite
-from hati.knowledge import REPRESENTATIVES, Coverage, Entry, ImportantOptions, age_text, representative_suite
+from hati.knowledge import (
+    FEWEST_REPRESENTATIVES,
+    REPRESENTATIVES,
+    Coverage,
+    Entry,
+    ImportantOptions,
+    age_text,
+    representative_suite,
+)
 from hati.space import Space, count
 from hati.store import StudyRecord
 from hati.studies.gate import Cell
@@ -66,8 +74,6 @@ def _benchmarks(place: Workplace, name: str | None) -> tuple[Benchmark, ...]:
 
 
 _Found = tuple[list[Cell], Coverage]
-_FEWEST = 2
-"""Configurations of a suite."""
 _BUDGET = "A larger `--budget` covers all of the space."
 _SCREEN = "`hati screen` finds which options matter; then all of the space is covered."
 
@@ -96,7 +102,7 @@ def _listed(
     ]
     source = "the default configuration" + (" and those of [check]" if len(chosen) > 1 else "")
     why, remedy = f"{benchmark.name} is not screened", _SCREEN
-    if known and most < _FEWEST:
+    if known and most < FEWEST_REPRESENTATIVES:
         why, remedy = f"the budget has no runs for a suite of the {_sources(known)}", _BUDGET
     elif known:
         why, remedy = f"the constraints leave no suite of the {_sources(known)}", ""

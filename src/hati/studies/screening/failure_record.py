@@ -63,8 +63,8 @@ class FailureRecord:
     def fails_certainly(self, configuration: Configuration, formulas: Sequence[Formula]) -> bool:
         """Whether it fails so often that it can be excluded.
 
-        That is beyond chance, and three times where a configuration failed in which all formulas hold; these exclude
-        what is known not to work, and what is to be excluded.
+        That is beyond chance, and three times; five times where a configuration failed in which all formulas hold.
+        These exclude what is known not to work, and what is to be excluded.
 
         Raises:
             RunNeeded: where that is not known yet.
