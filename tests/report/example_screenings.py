@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
-from hati.core import Better, Configuration, Metric, Setting, generator
+from hati.core import Assignment, Better, Configuration, Metric, Setting, generator
 from hati.studies.screening import (
     ConditionalEffect,
     DesignSummary,
@@ -145,8 +145,7 @@ def conditional(found: tuple[At, ...]) -> tuple[ConditionalEffect, ...]:
         ConditionalEffect(
             name,
             *settings[name],
-            given,
-            setting,
+            Assignment({given: setting}),
             change / 100,
             (low / 100, high / 100),
             {name, given} == {"synchronous", "journal_mode"},
@@ -360,10 +359,9 @@ def hostile_screening() -> ScreeningConclusion:
             replace(
                 each,
                 option=new[each.option],
-                given=new[each.given],
                 before=setting(each.before),
                 after=setting(each.after),
-                setting=setting(each.setting),
+                at=Assignment({new[name]: setting(own) for name, own in each.at.items()}),
             )
             for each in whole.conditional_effects
         ),

@@ -28,8 +28,10 @@ def test_an_inert_option_is_rarely_important_and_large_effects_are_found(place: 
 
 
 @pytest.mark.parametrize("place", [9, 10], ids=["strong", "mild"])
-def test_what_is_absent_in_three_quarters_of_configurations_is_not_refuted(place: int) -> None:
+def test_what_is_absent_in_most_configurations_is_not_refuted_and_hides_nothing(place: int) -> None:
+    """Found of large effects: .97 and .99 of 100 studies, .77 and .81 while interactions of three were noise."""
     found = outcomes(place)
+    assert sum(one.important for one in found) >= 0.9 * sum(one.large for one in found)
     assert sum(one.inert_important for one in found) <= 2
     assert sum(one.large_flipped for one in found) >= STUDIES
     assert sum(one.large_refuted for one in found) == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,3 +28,24 @@ def test_what_terms_add_to_all_others_is_what_each_adds_by_itself(
         assert added.shape == alone.shape
         assert np.allclose(added.T @ added, np.eye(added.shape[1]), atol=1e-6)
         assert np.allclose(added @ added.T, alone @ alone.T, atol=1e-5)
+
+
+def test_an_interaction_of_three_options_joins_those_of_which_two_have_one() -> None:
+    rng = np.random.default_rng(1)
+    mains = {(option,): rng.standard_normal((12, width)) for option, width in enumerate((1, 2, 3, 1))}
+    pairs = {
+        (i, j): (mains[i,][:, :, None] * mains[j,][:, None, :]).reshape(12, -1) for i, j in combinations(range(4), 2)
+    }
+    terms = ModelTerms(np.ones((12, 1)), {**mains, **pairs})
+    assert terms.with_third_order([(0,), (1,), (2,)]) is terms
+    wider = terms.with_third_order([(0,), (0, 2)])
+    assert [term for term in wider if len(term) == 3] == [(0, 1, 2), (0, 2, 3)]
+    row = 5
+    products = np.einsum("a,b,c->abc", *(mains[option,][row] for option in range(3))).ravel()
+    assert np.allclose(wider.columns[0, 1, 2][row], products)
+    assert wider.with_third_order([(0, 2)]) is wider
+
+
+def test_an_option_without_an_effect_of_its_own_is_in_no_interaction_of_three() -> None:
+    columns = {(0,): np.ones((4, 1)), (1,): np.ones((4, 1)), (0, 1): np.ones((4, 1)), (1, 2): np.ones((4, 1))}
+    assert ModelTerms(np.ones((4, 1)), columns).with_third_order([(0, 1)]).columns.keys() == columns.keys()

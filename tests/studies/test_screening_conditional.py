@@ -44,7 +44,7 @@ def test_where_no_setting_does_anything_intervals_hold_nothing(settings: int, mo
     interaction = important(("size", "fast"), 1.0)
     held = 0
     for _ in range(STUDIES):
-        first, *_ = effects_at(shown(place, cells, rng.standard_normal(len(cells)), [interaction]), "size", "fast")
+        first, *_ = effects_at(shown(place, cells, rng.standard_normal(len(cells)), [interaction]), "size", ["fast"])
         assert first.interval is not None
         held += first.interval[0] <= 0.0 <= first.interval[1]
     assert 0.925 <= held / STUDIES <= most
@@ -57,10 +57,10 @@ def test_effects_at_settings_are_differences_of_means() -> None:
     values = np.random.default_rng(2).standard_normal(len(levels))
     found = shown(place, levels, values, [important(("a", "b"), 1.0), important(("c",), 0.5)])
     means = np.array([[values[(levels[:, 0] == i) & (levels[:, 1] == j)].mean() for j in range(3)] for i in range(2)])
-    of_a, of_b = effects_at(found, "a", "b"), effects_at(found, "b", "a")
-    assert [(each.before, each.after, each.setting) for each in of_a] == [(0, 1, "y"), (0, 1, "x"), (0, 1, "z")]
+    of_a, of_b = effects_at(found, "a", ["b"]), effects_at(found, "b", ["a"])
+    assert [(each.before, each.after, each.at["b"]) for each in of_a] == [(0, 1, "y"), (0, 1, "x"), (0, 1, "z")]
     assert [each.relative for each in of_a] == pytest.approx([means[1, j] - means[0, j] for j in (1, 0, 2)])
-    assert [each.setting for each in of_b] == [1, 0]
+    assert [each.at["a"] for each in of_b] == [1, 0]
     assert [each.relative for each in of_b] == pytest.approx([np.ptp(means[i]) for i in (1, 0)])
 
 
@@ -73,9 +73,35 @@ def test_a_shown_interaction_may_be_the_one_that_it_is_aliased_with() -> None:
     values += 0.01 * np.random.default_rng(3).standard_normal(len(levels))
     mains = [important((name,), size) for name, size in zip("abcd", (2.0, 1.6, 1.2, 0.8), strict=True)]
     found = conditional_effects(shown(place, levels, values, [*mains, important(("a", "b"), 2.0)]))
-    assert {(each.option, each.given, each.found) for each in found} == {
+    assert {(each.option, *each.at, each.found) for each in found} == {
         ("a", "b", True),
         ("b", "a", True),
         ("c", "d", False),
         ("d", "c", False),
     }
+
+
+def test_an_effect_that_depends_on_two_options_together_is_at_their_combinations() -> None:
+    """Of a full factorial, with an interaction of three: differences of the means of cells, the default's first."""
+    place = Space((Option("a", (0, 1), 0), Option("b", ("x", "y", "z"), "y"), Option("c", (0, 1), default=1)))
+    levels = np.array([*product(range(2), range(3), range(2))] * 2, dtype=np.int16)
+    values = np.random.default_rng(2).standard_normal(len(levels))
+    sizes = {("a", "b"): 1.0, ("a", "c"): 0.4, ("a", "b", "c"): 0.5}
+    effects = [important(options, size) for options, size in sizes.items()]
+    found = conditional_effects(shown(place, levels, values, [*effects, important(("b",), 2.0)]))
+    of_a = [each for each in found if each.option == "a"]
+    assert [dict(each.at) for each in of_a] == [{"b": b, "c": c} for b in "yxz" for c in (1, 0)]
+    means = {cell: values[(levels == cell).all(axis=1)].mean() for cell in product(range(2), range(3), range(2))}
+    assert [each.relative for each in of_a] == pytest.approx(
+        [means[1, j, k] - means[0, j, k] for j in (1, 0, 2) for k in (1, 0)]
+    )
+    assert {tuple(each.at) for each in found} == {("b", "c"), ("a", "c"), ("a", "b")}
+
+
+def test_an_interaction_of_three_with_many_combinations_is_shown_by_its_pairs() -> None:
+    place = Space((Option("a", (0, 1), 0), *(Option(name, tuple(range(4)), 0) for name in "bc")))
+    levels = np.array([*product(range(2), range(4), range(4))] * 2, dtype=np.int16)
+    values = np.random.default_rng(2).standard_normal(len(levels))
+    effects = [important(("a", "b"), 1.0), important(("a", "b", "c"), 0.5)]
+    found = conditional_effects(shown(place, levels, values, effects))
+    assert [tuple(each.at) for each in found if each.option == "a"] == [("b",)] * 4

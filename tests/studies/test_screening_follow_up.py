@@ -181,9 +181,9 @@ def test_what_both_runs_of_a_flip_share_changes_no_effect_at_a_setting() -> None
     )
     plain, moved = made.conclude(Evidence(runs)), made.conclude(Evidence(shifted))
     assert (plain.scale, moved.scale) == (Scale.LOG, Scale.LOG)
-    assert [(each.option, each.given, each.setting) for each in plain.conditional_effects[:2]] == [
-        ("a", "b", False),
-        ("a", "b", True),
+    assert [(each.option, dict(each.at)) for each in plain.conditional_effects[:2]] == [
+        ("a", {"b": False}),
+        ("a", {"b": True}),
     ]
     for one, other in zip(plain.conditional_effects, moved.conditional_effects, strict=True):
         assert one.relative == pytest.approx(other.relative)

@@ -315,7 +315,7 @@ def test_effects_at_settings_are_within_machines_and_beside_drift(
     made = study()
     found = made.conclude(measured_under(made, factor))
     off, on = (each for each in found.conditional_effects if each.option == "b")
-    assert [(each.given, each.setting, each.found) for each in (off, on)] == [("d", False, True), ("d", True, True)]
+    assert [(dict(each.at), each.found) for each in (off, on)] == [({"d": False}, True), ({"d": True}, True)]
     assert off.relative == pytest.approx(math.expm1(0.2), abs=0.02)
     assert on.relative == pytest.approx(0.0, abs=0.02)
     for each, truth in ((off, math.expm1(0.2)), (on, 0.0)):

@@ -16,7 +16,7 @@ from hati.studies.screening import (
 
 
 def conditional_table(conclusion: ScreeningConclusion) -> Table | None:
-    """The effects of options at each setting of one that they may depend on; None where there are none."""
+    """The effects of options at the settings of others that they may depend on; None where there are none."""
     found = conclusion.conditional_effects
     if not found:
         return None
@@ -38,7 +38,7 @@ def conditional_table(conclusion: ScreeningConclusion) -> Table | None:
         tuple(
             (
                 f"{each.option}: {setting_text(each.before)} -> {setting_text(each.after)}",
-                f"{each.given}={setting_text(each.setting)}",
+                str(each.at),
                 Shown(change_number(each.relative), 100 * each.relative),
                 _interval(each),
                 "depends" if each.found else "may depend",
@@ -77,7 +77,7 @@ def conditional_json(conclusion: ScreeningConclusion) -> dict[str, Plain]:
                 "option": each.option,
                 "from": each.before,
                 "to": each.after,
-                "at": {each.given: each.setting},
+                "at": dict(each.at),
                 "relative": each.relative,
                 "relative_interval": None if each.interval is None else list(each.interval),
                 "interaction": "found" if each.found else "not excluded",

@@ -110,6 +110,7 @@ from hati.stats.rank_shift import rank_shift
 from hati.stats.resolution import resolution
 from hati.stats.runs_to_decide import BoundTest, PlannedTest, fewest_runs, looks_to_decide, runs_to_decide
 from hati.stats.segments import Segments, segments
+from hati.stats.significant_steps import significant_model
 from hati.stats.skewed_t import skewed_t_above, skewed_t_critical
 from hati.stats.stability import stability
 from hati.stats.step_down import PERMUTATIONS, StepDown, step_down
@@ -268,6 +269,7 @@ __all__ = [
     "shapiro_wilk",
     "side_means",
     "sign_test",
+    "significant_model",
     "simultaneous_margin_of_error",
     "skewed_e_value",
     "skewed_e_values",

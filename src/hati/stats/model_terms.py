@@ -65,6 +65,21 @@ class ModelTerms:
         found[places] = False
         return found
 
+    def with_third_order(self, found: Sequence[Term]) -> ModelTerms:
+        """With the interactions of three options of which two have an interaction that was found (weak heredity)."""
+        pairs = [term for term in found if len(term) == 2]
+        options = [option for (option,) in self.main_effects]
+        threes = {tuple(sorted((*pair, option))) for pair in pairs for option in options if option not in pair}
+        new = [term for term in sorted(threes - set(self.columns)) if {term[:2], term[2:]} <= set(self.columns)]
+        if not new:
+            return self
+        return ModelTerms(self.always, {**self.columns, **{term: self._product(term[:2], term[2:]) for term in new}})
+
+    def _product(self, one: Term, other: Term) -> FloatArray:
+        """The columns of an interaction."""
+        products = self.columns[one][:, :, None] * self.columns[other][:, None, :]
+        return products.reshape(self.runs, -1)
+
     @cached_property
     def _children(self) -> NDArray[np.bool_]:
         """Shape (terms, terms): whether the second is the first and one more option."""

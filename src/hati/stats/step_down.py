@@ -27,13 +27,15 @@ _EXACT = 1e-14
 class StepDown:
     """Terms found significant, in the order in which they were, and every candidate's study-wise p-value.
 
-    ``model`` are the terms that the residuals are of; ``critical`` is the p-value of a single test below which one more
-    main effect would have been found, and over its weight, in ``weights``, another term; ``unsought`` are the
-    interactions that the last step did not look for.
+    ``terms`` are the candidates, with the interactions of three options that were looked for; ``model`` are those that
+    the residuals are of; ``critical`` is the p-value of a single test below which one more main effect would have been
+    found, and over its weight, in ``weights``, another term; ``unsought`` are the interactions that the last step did
+    not look for.
     """
 
     significant: tuple[Term, ...]
     p_values: Mapping[Term, float]
+    terms: ModelTerms
     model: tuple[Term, ...]
     critical: float
     unsought: tuple[Term, ...]
@@ -58,6 +60,9 @@ def step_down(terms: ModelTerms, values: FloatArray, alpha: float, rng: np.rando
     significant its term is found, and the next step begins. Without any effect the first step is exact whatever
     the noise is distributed like; later ones are as exact as the residuals are exchangeable.
 
+    An interaction of three options becomes a candidate once that of two of them is found: one combination of settings
+    that is special shows in all of these, and what it does would be noise for all other effects.
+
     Interactions are looked for until one is found with which the model has more parameters than half of the runs: what
     such a model leaves is no longer like the noise.
 
@@ -76,6 +81,7 @@ def step_down(terms: ModelTerms, values: FloatArray, alpha: float, rng: np.rando
     order = np.array([rng.permutation(terms.runs) for _ in range(PERMUTATIONS)])
     reached = 0.0
     while True:
+        terms = terms.with_third_order(found)
         model = _model(terms, found)
         basis = terms.basis(model)
         unsought = _unsought(terms, found, basis.shape[1])
@@ -84,7 +90,7 @@ def step_down(terms: ModelTerms, values: FloatArray, alpha: float, rng: np.rando
         residual = values - known @ (known.T @ values)
         drawn = np.column_stack([residual, residual[order].T])
         if not tests:
-            return StepDown(tuple(found), p_values, tuple(model), 0.0, unsought, {})
+            return StepDown(tuple(found), p_values, terms, tuple(model), 0.0, unsought, {})
         tested = _tested(tests, drawn, basis, float(np.sum((values - values.mean()) ** 2)))
         weighted, smallest = tested.p_values, np.sort(tested.smallest)
         place = int(np.argmin(weighted))
@@ -93,7 +99,7 @@ def step_down(terms: ModelTerms, values: FloatArray, alpha: float, rng: np.rando
         if adjusted[place] > alpha:
             p_values |= {test.term: max(reached, float(p)) for test, p in zip(tests, adjusted, strict=True)}
             critical = float(smallest[max(0, int(alpha * (PERMUTATIONS + 1)) - 1)])
-            return StepDown(tuple(found), p_values, tuple(model), critical, unsought, _weights(terms, found))
+            return StepDown(tuple(found), p_values, terms, tuple(model), critical, unsought, _weights(terms, found))
         found.append(tests[place].term)
         p_values[tests[place].term] = reached
 

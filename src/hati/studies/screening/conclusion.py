@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from hati.core import Configuration, Evidence, Metric, Setting
+from hati.core import Assignment, Configuration, Evidence, Metric, Setting
 from hati.studies.screening.option_summary import OptionSummary
 
 
@@ -241,7 +241,7 @@ class RobustFit:
 
 @dataclass(frozen=True)
 class ConditionalEffect:
-    """The effect of an option at one setting of another.
+    """The effect of an option ``at`` one setting of another, or at settings of two others.
 
     ``relative`` is the change from ``before`` to ``after`` (the first setting to the second; of more settings the one
     with the lowest mean there to the one with the highest), a fraction on the deciding scale as in `Effect`;
@@ -253,8 +253,7 @@ class ConditionalEffect:
     option: str
     before: Setting
     after: Setting
-    given: str
-    setting: Setting
+    at: Assignment
     relative: float
     interval: tuple[float, float] | None
     found: bool

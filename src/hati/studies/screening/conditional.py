@@ -1,14 +1,16 @@
-"""The effects of options at each setting of another option."""
+"""The effects of options at the settings of others."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hati.core import FloatArray
+from hati.core import Assignment, FloatArray
 from hati.design import setting_contrasts
 from hati.stats import Term
 from hati.studies.screening.conclusion import ConditionalEffect
@@ -22,14 +24,16 @@ if TYPE_CHECKING:
 _CHANGED = 0.5
 """An interaction is excluded where no effect can differ by this part of itself between the settings."""
 _TWO_LEVEL = 2
+_MOST = 9
+"""Of two other options at most so many combinations of settings are shown."""
 
 
 def conditional_effects(shown: ShownEffects) -> tuple[ConditionalEffect, ...]:
-    """The effects of shown options at each setting of one that they may depend on, the default's setting first.
+    """The effects of shown options at the settings of others that they may depend on, the default's settings first.
 
     From least squares of the runs on the shown options, the shown interactions and the one that is asked about. For
-    each option the found interaction with the largest effect counts, else the one with the most important option that
-    is not excluded. What the runs cannot estimate is left out.
+    each option the found interaction with the largest effect counts, or one of three options that it is a part of; else
+    that with the most important option that is not excluded. What the runs cannot estimate is left out.
     """
     found: list[ConditionalEffect] = []
     for name in shown.options:
@@ -38,20 +42,24 @@ def conditional_effects(shown: ShownEffects) -> tuple[ConditionalEffect, ...]:
     return tuple(found)
 
 
-def effects_at(shown: ShownEffects, name: str, given: str) -> tuple[ConditionalEffect, ...]:
-    """The effects of an option at each setting of a given one.
+def effects_at(shown: ShownEffects, name: str, given: Sequence[str]) -> tuple[ConditionalEffect, ...]:
+    """The effects of an option at each combination of settings of given ones.
 
-    None where the runs cannot estimate the interaction, or exclude it: the 95 % interval of the change of the effect
-    between two settings reaches neither half of the effect itself nor the relevant size.
+    None where the runs cannot estimate the interactions, or exclude that of a single one: the 95 % interval of the
+    change of the effect between two settings reaches neither half of the effect itself nor the relevant size.
     """
-    main, interaction = shown.term(name), shown.term(name, given)
-    fit = shown.fit(_chosen(shown, main, shown.term(given), interaction))
-    if not fit.determines(main) or not fit.determines(interaction):
+    subsets = (some for size in range(len(given) + 1) for some in combinations(given, size))
+    main, *interactions = (shown.term(name, *some) for some in subsets)
+    fit = shown.fit(_chosen(shown, main, given, interactions))
+    if not all(map(fit.determines, (main, *interactions))):
         return ()
-    option, other = shown.option(name), shown.option(given)
-    places = _default_first(other)
-    differences = [_difference(fit, option, _cells(main, interaction, option, other, place)) for place in places]
-    found = interaction in shown.interactions
+    option, others = shown.option(name), [shown.option(other) for other in given]
+    ats = list(product(*map(_default_first, others)))
+    differences = [
+        _difference(fit, option, _cells(shown, (main, *interactions), name, dict(zip(given, at, strict=True))))
+        for at in ats
+    ]
+    found = interactions[-1] in shown.interactions
     if not found and _excluded(fit, [each.weights for each in differences], shown.limit):
         return ()
     contrasts = [fit.difference(each.weights, len(option.settings) - 1) for each in differences]
@@ -60,13 +68,12 @@ def effects_at(shown: ShownEffects, name: str, given: str) -> tuple[ConditionalE
             option=name,
             before=option.settings[each.before],
             after=option.settings[each.after],
-            given=given,
-            setting=other.settings[place],
+            at=Assignment({other.name: other.settings[place] for other, place in zip(others, at, strict=True)}),
             relative=shown.readable.relative(contrast.estimate),
             interval=_interval(shown.readable, contrast),
             found=found,
         )
-        for place, each, contrast in zip(places, differences, contrasts, strict=True)
+        for at, each, contrast in zip(ats, differences, contrasts, strict=True)
     )
 
 
@@ -79,30 +86,42 @@ class _Difference:
     weights: Mapping[Term, FloatArray]
 
 
-def _partners(shown: ShownEffects, name: str) -> list[str]:
-    """Found interactions first, the largest before; then the other shown options by their main effects."""
-    others = [other for other in shown.options if other != name]
-    found = {other: each for other in others if (each := shown.interactions.get(shown.term(name, other)))}
-    mains = {other: each for other in others if other not in found and (each := shown.main_effects.get(other))}
+def _partners(shown: ShownEffects, name: str) -> list[tuple[str, ...]]:
+    """Those of found interactions first, the largest before; then the other shown options by their main effects."""
+    sizes = {frozenset(effect.options): abs(effect.contrast) for effect in shown.interactions.values()}
+    found = [each - {name} for each in sizes if name in each]
+    able = [each for each in found if len(each) == 1 or prod(len(shown.option(o).settings) for o in each) <= _MOST]
+
+    def largest(others: frozenset[str]) -> float:
+        return max(size for each, size in sizes.items() if name in each and each <= {name, *others})
+
+    mains = {other: abs(effect.contrast) for other, effect in shown.main_effects.items() if other != name}
     return [
-        *sorted(found, key=lambda other: -abs(found[other].contrast)),
-        *sorted(mains, key=lambda other: -abs(mains[other].contrast)),
+        *(tuple(sorted(each)) for each in sorted(able, key=lambda each: (-largest(each), -len(each)))),
+        *((other,) for other in sorted(mains, key=lambda other: -mains[other]) if {other} not in found),
     ]
 
 
-def _chosen(shown: ShownEffects, main: Term, given: Term, interaction: Term) -> tuple[Term, ...]:
-    """The terms of the model: a shown interaction may be the one that is asked about, where the two are aliased."""
-    mains = dict.fromkeys((main, given, *map(shown.term, shown.options)))
-    others = (term for term in shown.interactions if not shown.aliased(term, interaction))
-    return (*mains, *others, interaction)
+def _chosen(shown: ShownEffects, main: Term, given: Sequence[str], interactions: Sequence[Term]) -> tuple[Term, ...]:
+    """The terms of the model: a shown interaction may be one that is asked about, where the two are aliased."""
+    mains = dict.fromkeys((main, *map(shown.term, (*given, *shown.options))))
+    others = [term for term in shown.interactions if not any(shown.aliased(term, own) for own in interactions)]
+    return (*mains, *others, *interactions)
 
 
-def _cells(main: Term, interaction: Term, option: Option, given: Option, place: int) -> dict[Term, FloatArray]:
-    """The columns of both terms at each setting of an option, shape (settings, any), at one of a given option."""
-    own, other = setting_contrasts(len(option.settings)), setting_contrasts(len(given.settings))[place]
-    first = main[0] == interaction[0]
-    products = own[:, :, None] * other[None, None, :] if first else other[None, :, None] * own[:, None, :]
-    return {main: own, interaction: products.reshape(len(own), -1)}
+def _cells(shown: ShownEffects, terms: Sequence[Term], name: str, at: Mapping[str, int]) -> dict[Term, FloatArray]:
+    """The terms' columns at each setting of an option, shape (settings, any), at one place of each other option."""
+    coded = {other: setting_contrasts(len(shown.option(other).settings))[[place]] for other, place in at.items()}
+    coded[name] = setting_contrasts(len(shown.option(name).settings))
+    return {term: _products([coded[shown.space.names[place]] for place in term], len(coded[name])) for term in terms}
+
+
+def _products(parts: Sequence[FloatArray], rows: int) -> FloatArray:
+    """The columns of an interaction from those of its options, which have so many rows, or one."""
+    found = np.ones((rows, 1))
+    for part in parts:
+        found = (found[:, :, None] * part[:, None, :]).reshape(rows, -1)
+    return found
 
 
 def _difference(fit: ModelFit, option: Option, cells: Mapping[Term, FloatArray]) -> _Difference:

@@ -32,7 +32,7 @@ from hati.studies.screening.conclusion import Noise, Scale
 from hati.studies.screening.model_fit import Contrast, ModelFit
 from hati.studies.screening.model_units import Units, model_units
 from hati.studies.screening.readable import Readable
-from hati.studies.screening.scale import choose_scale
+from hati.studies.screening.scale import choose_scale_of_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +52,11 @@ class ModelEffect:
 class ModelAnalysis:
     """Everything that the values of any design say; effects are sorted by their size, the largest first.
 
-    ``predicting`` are the terms of the model that predicts, ``prediction`` its fit on the deciding scale, ``judged``
-    the fit that effects are told from, ``own`` the same of the values; they are fits of the ``units``' values.
-    ``readable`` holds the runs'. ``confounded`` effects may be a trend over the order of runs: they are not
-    important. ``unsought`` interactions were not looked for, the model being large already.
+    ``model`` holds all effects that were looked for, ``predicting`` are the terms of the model that predicts,
+    ``prediction`` its fit on the deciding scale, ``judged`` the fit that effects are told from, ``own`` the same of the
+    values; they are fits of the ``units``' values. ``readable`` holds the runs'. ``confounded`` effects may be a trend
+    over the order of runs: they are not important. ``unsought`` interactions were not looked for, the model being large
+    already.
     """
 
     readable: Readable
@@ -66,6 +67,7 @@ class ModelAnalysis:
     detectable: tuple[float, float] | None
     missing: tuple[Term, ...]
     unsought: tuple[Term, ...]
+    model: Model
     predicting: tuple[Term, ...]
     prediction: ModelFit
     judged: ModelFit
@@ -115,9 +117,7 @@ def analyse_model(
         machines: each run's, counted from 0.
         order: the place of each run in time, where that is known: a linear trend is in every model then.
     """
-    everything = model_terms(model, levels, blocks)
-    mains = np.hstack([everything.columns[term] for term in everything.main_effects])
-    scale, reason = choose_scale(values, mains, blocks)
+    scale, reason = choose_scale_of_model(values, model_terms(model, levels, blocks), blocks)
     decided = np.log(values) if scale is Scale.LOG else values
     readable = Readable(decided, scale, float(np.mean(np.abs(values))))
     return _analysis(
@@ -165,6 +165,7 @@ def _analysis(
     terms = model_terms(model, units.levels, units.blocks, units.order)
     decided = units.values(readable.values)
     tested = step_down(terms, decided, alpha, rng)
+    terms = tested.terms
     predicting = tuple(dict.fromkeys([*forward_selection(terms, decided), *tested.significant]))
     told = tuple(dict.fromkeys([*tested.model, *tested.significant]))
     judged, own = (ModelFit.of(terms, told, model.sizes, of) for of in (decided, units.values(values)))
@@ -184,6 +185,7 @@ def _analysis(
         detectable=None if detectable is None else (readable.in_unit(detectable), readable.relative(detectable)),
         missing=tuple(t for t in terms.main_effects if t not in tested.p_values and terms.columns[t].shape[1]),
         unsought=tested.unsought,
+        model=Model(model.sizes, tuple(terms)),
         predicting=predicting,
         prediction=ModelFit.of(terms, predicting, model.sizes, decided),
         judged=judged,

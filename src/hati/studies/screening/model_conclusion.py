@@ -90,7 +90,7 @@ class ConclusionBuilder:
             model=ModelSummary(
                 tuple(map(self.model.named, analysis.predicting)),
                 analysis.prediction.r_squared,
-                often_selected(analysis, self.model.effects, generator(self.id.seed, "stability")),
+                often_selected(analysis, generator(self.id.seed, "stability")),
             ),
             lack_of_fit=lacking,
             template=tuple(map(str, space.template)),

@@ -106,7 +106,7 @@ class ModelJudgement:
         """What an option's flips say of a claim, of so many flips in all."""
         design, analysis = self._design(evidence)
         own = between_ends(claim, flips, analysis.readable.scale)
-        expected = expected_changes(self.model.effects, analysis.judged, self.model.space, own)
+        expected = expected_changes(analysis.model, analysis.judged, self.model.space, own)
         noise = noise_of_a_difference(design, analysis.readable.values, total)
         return judge_flips(claim, own, analysis.readable, expected, noise, self.model.relevant)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hati.core import FloatArray
-from hati.design import Levels, Model
+from hati.design import Levels
 from hati.stats import averaged_model, ordered_settings, rank_by_explained, stability, unordered_settings
 from hati.studies.screening.model_analysis import ModelAnalysis, model_terms
 
@@ -41,14 +41,14 @@ def _alike(option: Option) -> FloatArray:
     return ordered_settings(np.argsort(np.argsort(numbers)).tolist())
 
 
-def often_selected(analysis: ModelAnalysis, model: Model, rng: np.random.Generator) -> tuple[float, ...]:
+def often_selected(analysis: ModelAnalysis, rng: np.random.Generator) -> tuple[float, ...]:
     """How often a Lasso selects each term of the model that predicts from half of the runs, from 0 to 1.
 
     So few columns are let in that at a share of .75 at most one column in all is expected to be selected in vain
     (Meinshausen and Buhlmann 2010, Theorem 1).
     """
     units = analysis.units
-    terms = model_terms(model, units.levels, units.blocks, units.order)
+    terms = model_terms(analysis.model, units.levels, units.blocks, units.order)
     most = math.isqrt(sum(columns.shape[1] for columns in terms.columns.values()) // 2)
     found = stability(terms, units.values(analysis.readable.values), max(1, most), rng)
     return tuple(found[term] for term in analysis.predicting)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from hati.core import FloatArray
-from hati.stats import BoxCox, Index, box_cox
+from hati.stats import BoxCox, Index, ModelTerms, box_cox, significant_model
+from hati.stats.significant_steps import EXACT
 from hati.studies.screening.conclusion import Scale
 
 _LARGEST_POWER = 3.0
@@ -38,6 +39,28 @@ def choose_scale(values: FloatArray, main_effects: FloatArray, blocks: Index) ->
     if found.log_gain >= 0.0:
         return Scale.LOG, _preferred("the logarithm (power 0)", 0.0, found)
     return Scale.RAW, _preferred("the values as they are (power 1)", 1.0, found)
+
+
+def choose_scale_of_model(values: FloatArray, terms: ModelTerms, blocks: Index) -> tuple[Scale, str]:
+    """`choose_scale` beside main effects and interactions: those by which one of the two scales needs fewest.
+
+    What few combinations of settings do is an interaction on either scale, and larger on that of the logarithm where
+    they are fast: without it, Box-Cox would call the values as they are the nearer scale of a product of effects.
+
+    Args:
+        values: one per run, shape (runs,).
+        terms: the candidates, on these runs.
+        blocks: the repetition of each run.
+    """
+    mains = np.hstack([terms.columns[term] for term in terms.main_effects])
+    if np.min(values) <= 0.0 or np.ptp(values) == 0.0:
+        return choose_scale(values, mains, blocks)
+    logs = np.log(values)
+    fits = [significant_model(terms, each) for each in (np.exp(logs - logs.mean()), logs)]
+    fewest = min(fits, key=lambda fit: fit.extended_bayes(EXACT * float(np.sum((logs - logs.mean()) ** 2))))
+    pairs = [fewest.candidates.columns[term] for term in fewest.terms if len(term) > 1]
+    model = np.hstack([mains, *pairs])
+    return choose_scale(values, model if 2 * model.shape[1] <= len(values) else mains, blocks)
 
 
 def _preferred(scale: str, power: float, found: BoxCox) -> str:

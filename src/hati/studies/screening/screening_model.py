@@ -19,7 +19,7 @@ from hati.studies.screening.flip_stages import flip_stage, is_of_flip
 from hati.studies.screening.measured import Measured
 from hati.studies.screening.model_analysis import ModelAnalysis, analyse_model, analyse_model_variance, model_terms
 from hati.studies.screening.reruns import run_key
-from hati.studies.screening.scale import choose_scale
+from hati.studies.screening.scale import choose_scale_of_model
 from hati.studies.screening.suspects import suspected
 
 if TYPE_CHECKING:
@@ -96,10 +96,11 @@ class ScreeningModel:
 
     def suspected(self, found: Measured) -> tuple[Index, FloatArray]:
         """The places of suspect runs, the most suspect first, and the values with what the others predict."""
-        terms = model_terms(self.effects, self._levels(found), found.blocks, found.in_time)
-        mains = np.hstack([terms.columns[term] for term in terms.main_effects])
+        rows = self._levels(found)
+        scale, _ = choose_scale_of_model(found.values, model_terms(self.effects, rows, found.blocks), found.blocks)
+        terms = model_terms(self.effects, rows, found.blocks, found.in_time)
         candidates = _with_effects_in_flips(terms, [run.task for run in found.runs], self.space.names)
-        return suspected(candidates, found.values, choose_scale(found.values, mains, found.blocks)[0])
+        return suspected(candidates, found.values, scale)
 
     def important(self, analysis: ModelAnalysis) -> tuple[str, ...]:
         """The options whose main effect is important, the largest first."""

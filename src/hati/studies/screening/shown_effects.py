@@ -50,8 +50,8 @@ class ShownEffects:
 
     @cached_property
     def interactions(self) -> dict[Term, Effect]:
-        """The shown effects of two options."""
-        return {self.term(*effect.options): effect for effect in self._shown if len(effect.options) == 2}
+        """The shown effects of several options."""
+        return {self.term(*effect.options): effect for effect in self._shown if len(effect.options) > 1}
 
     @cached_property
     def limit(self) -> float:

@@ -23,6 +23,7 @@ def confirmation_assumptions(
     prediction: PredictionCheck,
     screened: Screened,
     *,
+    order: int,
     wanted: int,
 ) -> tuple[Assumption, ...]:
     """The assumptions of a screening by a model after its follow-up.
@@ -34,13 +35,13 @@ def confirmation_assumptions(
         found: what all runs say.
         prediction: how well the model predicts.
         screened: the screening.
+        order: all effects up to it were thought of.
         wanted: effects up to this order were asked for.
     """
 
     def word(term: Term) -> str:
         return ":".join(names[option] for option in term)
 
-    order = max((len(term) for term in known.model.terms), default=1)
     own = tuple(_of_important(term, known, found, names, word, screened) for term in important)
     stood_for = {sub for term in important if term in known.dropped for sub in _within(term, known)}
     new = [effect for effect in found if effect.important and effect.term not in {*important, *stood_for}]

@@ -123,8 +123,8 @@ def confirmed_effects(
         relevant: the difference that matters.
         rng: for permutations.
     """
-    terms = model_columns(known, runs)
-    tested = step_down(terms, runs.values, ALPHA, rng)
+    tested = step_down(model_columns(known, runs), runs.values, ALPHA, rng)
+    terms = tested.terms
     claimed = [term for term in claims if term in known.terms]
     told = tuple(dict.fromkeys([*tested.model, *tested.significant, *claimed]))
     fit = ModelFit.of(terms, told, known.model.sizes, runs.values)

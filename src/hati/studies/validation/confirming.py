@@ -47,7 +47,8 @@ _NO_RUNS_DECIDE = {
 """Doubts that further runs like these leave, and why, in words."""
 _MOST_PARAMETERS = 1_000
 _LOOKED_AT = 4_000
-_SELECTED_ORDER = 2  # the screening's model is selected from effects up to that order
+_SELECTED_ORDER = 2
+"""The screening's model is selected from effects up to that order, and those that it opened to larger ones."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +95,9 @@ class Confirming(ValidationBase):
         if len(among.levels) > _LOOKED_AT:
             some = np.sort(rng.choice(len(among.levels), _LOOKED_AT, replace=False))
             among = Candidates(self.space, among.reach, among.levels[some])
-        order = min(self.order, len(among.sizes))
-        while order > 1 and Model.of_order(among.sizes, order).parameters > _MOST_PARAMETERS:
-            order -= 1
-        return identified(among, Model.of_order(among.sizes, order).terms, self.screened.runs.levels)
+        of_order = Model.of_order(among.sizes, self._order).terms
+        every = dict.fromkeys([*of_order, *self._important, *self._predicting])
+        return identified(among, tuple(every), self.screened.runs.levels)
 
     @cached_property
     def chosen(self) -> NewRuns:
@@ -146,7 +146,14 @@ class Confirming(ValidationBase):
         rng = generator(self.id.seed, STAGE, "permutations")
         found = confirmed_effects(self.known, before, runs, self._claims, self.screened.relevant, rng)
         told = confirmation_assumptions(
-            self.space.names, self.known, self._important, found, prediction, self.screened, wanted=self.order
+            self.space.names,
+            self.known,
+            self._important,
+            found,
+            prediction,
+            self.screened,
+            order=self._order,
+            wanted=self.order,
         )
         settled = all(a.result is not Result.UNDECIDED for a in told)
         return self.conclusion(
@@ -195,7 +202,8 @@ class Confirming(ValidationBase):
         def reselected(simulated: FloatArray) -> tuple[FloatArray, FloatArray]:
             runs = replace(before, values=simulated).by_configuration()
             known = model_columns(self.known, runs)
-            offered = {term: known.columns[term] for term in known if len(term) <= _SELECTED_ORDER}
+            screened = [term for term in known if len(term) <= _SELECTED_ORDER or term in self._predicting]
+            offered = {term: known.columns[term] for term in screened}
             return columns(forward_selection(ModelTerms(known.always, offered), runs.values))
 
         rng = generator(self.id.seed, STAGE, "predictions")
@@ -206,9 +214,14 @@ class Confirming(ValidationBase):
         """All columns of those terms, as the screening had them."""
         return Model(self.known.model.sizes, tuple(terms)).matrix(rows)[:, 1:]
 
-    @property
+    @cached_property
     def _order(self) -> int:
-        return max((len(term) for term in self.known.model.terms), default=1)
+        """Up to which all effects are thought of."""
+        sizes = [len(option.settings) for option in self.space.options]
+        order = min(self.order, len(sizes))
+        while order > 1 and Model.of_order(sizes, order).parameters > _MOST_PARAMETERS:
+            order -= 1
+        return order
 
     @cached_property
     def _important(self) -> tuple[Term, ...]:

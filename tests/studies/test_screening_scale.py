@@ -1,0 +1,57 @@
+"""The scale that decides where interactions are found beside main effects."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hati.core import FloatArray
+from hati.design import Levels, Model
+from hati.studies.screening.conclusion import Scale
+from hati.studies.screening.model_analysis import model_terms
+from hati.studies.screening.scale import choose_scale, choose_scale_of_model
+
+SIZES = (2,) * 10
+RUNS = 96
+ONE_BLOCK = np.zeros(RUNS, dtype=np.intp)
+
+
+def drawn(seed: int) -> tuple[Levels, np.random.Generator]:
+    rng = np.random.default_rng(seed)
+    return np.column_stack([rng.permutation(np.arange(RUNS) % 2) for _ in SIZES]).astype(np.int16), rng
+
+
+def product(levels: Levels, rng: np.random.Generator) -> FloatArray:
+    """Factors of four options; three of them together make a run a hundred times faster."""
+    log = levels[:, :4] @ np.array([0.4, -0.3, 0.2, 0.5]) - 4.6 * levels[:, :3].all(axis=1)
+    return np.asarray(np.exp(log + 0.02 * rng.standard_normal(RUNS)))
+
+
+def total(levels: Levels, rng: np.random.Generator) -> FloatArray:
+    """Times that add up; two options together take most of it."""
+    mean = 10.0 + levels[:, :4] @ np.array([2.0, 3.0, 1.0, 1.5]) + 60.0 * levels[:, :2].all(axis=1)
+    return np.asarray(mean + 0.1 * rng.standard_normal(RUNS))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_few_combinations_do_does_not_decide_the_scale(seed: int) -> None:
+    for program, scale in ((product, Scale.LOG), (total, Scale.RAW)):
+        levels, rng = drawn(seed)
+        terms = model_terms(Model.of_order(SIZES, 2), levels, ONE_BLOCK)
+        assert choose_scale_of_model(program(levels, rng), terms, ONE_BLOCK)[0] is scale
+
+
+def test_without_interactions_main_effects_decide() -> None:
+    levels, rng = drawn(1)
+    terms = model_terms(Model.of_order(SIZES, 2), levels, ONE_BLOCK)
+    mains = np.hstack([terms.columns[term] for term in terms.main_effects])
+    values = np.exp(levels[:, 0] + 0.1 * rng.standard_normal(RUNS))
+    assert choose_scale_of_model(values, terms, ONE_BLOCK) == choose_scale(values, mains, ONE_BLOCK)
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_equal_values_and_values_below_zero_have_a_scale(value: float) -> None:
+    levels, _ = drawn(1)
+    terms = model_terms(Model.of_order(SIZES, 2), levels, ONE_BLOCK)
+    assert choose_scale_of_model(np.full(RUNS, value), terms, ONE_BLOCK)[0] is Scale.RAW
+    assert choose_scale_of_model(levels[:, 0] - 0.5, terms, ONE_BLOCK)[0] is Scale.RAW
