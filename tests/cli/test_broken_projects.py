@@ -136,7 +136,7 @@ CASES = [
     Broken(
         "unknown metric asked for",
         2,
-        ("no metric 'throughput'", "it has: latency"),
+        ("no metric 'throughput'", "there are: latency"),
         command=("screen", ".", "--metric", "throughput"),
     ),
     Broken(
@@ -157,7 +157,7 @@ CASES = [
     Broken(
         "missing program", 4, ("no-such-program", "install it"), ('"python3", "-S", "subject.py"', '"no-such-program"')
     ),
-    Broken("prints nothing", 4, ("no metric 'latency'", "correct `name` at hati.toml:"), subject="pass"),
+    Broken("prints nothing", 4, ("no metric 'latency'", "reader 'hati' finds nothing", "print"), subject="pass"),
     Broken("prints NaN", 4, ("NaN",), subject=printing('{"metric": "latency", "values": [NaN]}')),
     Broken("negative time", 4, ("negative",), subject=printing('{"metric": "latency", "values": [-0.1]}')),
     Broken(

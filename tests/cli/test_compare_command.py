@@ -142,7 +142,7 @@ def test_what_is_not_decided_has_a_status_of_its_own(hati: Hati, files: Path) ->
         (("a.json", "other.json"), "no benchmark is in both"),
         (
             ("a.json", "b.json", "--metric", "memory"),
-            "a.json has no samples of the metric 'memory'; its metrics are time",
+            "a.json has no samples of the metric 'memory'; there are: time",
         ),
         (("a.json", "b.json", "--margin", "200%"), "share"),
         (("a.json", "b.json", "--alpha", "0"), "alpha is a probability"),

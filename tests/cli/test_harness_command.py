@@ -104,7 +104,7 @@ def test_runs(here: Hati, files: Path) -> None:
         (("steady", "a.json", "--tolerance", "0"), "tolerance"),
         (
             ("steady", "a.json", "--metric", "x"),
-            "a.json has no samples of the metric 'x'; its metrics are latency, pages",
+            "a.json has no samples of the metric 'x'; there are: latency, pages",
         ),
         (("observations", "--quantile", "1"), "the quantile is between 0 and 1"),
         (("runs", "a.json", "--detect", "0"), "the change is between 0 and 1"),

@@ -159,7 +159,7 @@ def test_a_rule_has_to_be_shown(hati_here: Hati, server: Path) -> None:
     [
         (("--keep", "memory < 2"), "error: --keep:1: expected METRIC <= FACTOR * default; write --keep 'METRIC <= 1.1"),
         (("--keep", "memory <= 1.1.1 * default"), "error: --keep:11: '1.1.1' is not a number"),
-        (("--keep", "memry <= 1.1 * default"), "benchmark 'main' has no metric 'memry'; it has: tps, memory"),
+        (("--keep", "memry <= 1.1 * default"), "benchmark 'main' has no metric 'memry'; did you mean 'memory'?"),
         (("--keep", "memory <= 0 * default"), "the factor of --keep is a number above 0, not 0"),
     ],
 )

@@ -217,8 +217,15 @@ class TestStore:
         rows = list(csv.DictReader(io.StringIO(told(capfd, "export", "--format", "csv", "--where", "x=2"))))
         assert [row["x"] for row in rows] == ["2", "2"]
         assert main(("compare", "a.json", "b.json", "--fail-on", "none")) == 0
-        assert "b: x=1 before, x=2 y=p after" in capfd.readouterr().err
-        for where, said in (("x=3", "no run has x=3; there are runs of x=1"), ("x", "--where 'x' is no setting")):
+        said = capfd.readouterr()
+        assert "b: x=1 before, x=2 y=p after" in said.err
+        assert "x=1" not in said.out
+        for where, said in (
+            ("x=3", "--where: no run has x=3; there are: 1, 2"),
+            ("X=1", "--where: no run has an option 'X'; did you mean 'x'?"),
+            ("x=1, y=p", "no run has x=1, y=p; there are runs of x=1"),
+            ("x", "--where 'x' is no setting"),
+        ):
             assert main(("export", "--where", where)) == 2
             assert said in capfd.readouterr().err
 

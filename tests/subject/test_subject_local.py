@@ -88,10 +88,10 @@ class TestOutcomes:
     @pytest.mark.parametrize(
         ("command", "words"),
         [
-            (("true",), "no reading at all"),
+            (("true",), "finds nothing in it"),
             (prints('{"metric": "latency", "value": NaN}'), "NaN is no number"),
             (prints('{"metric": "latency", "value": -1}'), "negative time"),
-            (sh("head -c 10000000 /dev/urandom"), "no reading at all"),
+            (sh("head -c 10000000 /dev/urandom"), "finds nothing in it"),
         ],
     )
     def test_nonsense_is_unreadable(self, measure: Measure, command: tuple[str, ...], words: str) -> None:

@@ -103,8 +103,8 @@ class TestHati:
             ('{"metric": "latency", "value": 1' + "0" * 5000 + "}", "no JSON: Exceeds the limit"),
             ('{"metric": "latency", "value": 1' + "0" * 400 + "}", "too large"),
             ('{"metric": "throughput", "value": 1}', "the output has no metric 'latency', only 'throughput'"),
-            ("fine", "no reading at all"),
-            ("", "no reading at all"),
+            ("fine", "finds nothing in it"),
+            ("", "finds nothing in it"),
         ],
     )
     def test_nonsense_is_named(self, line: str, words: str) -> None:

@@ -11,6 +11,7 @@ from hati.cli.comparisons import ComparisonFormat, write_comparisons
 from hati.cli.output import say
 from hati.cli.parameters import DEFAULT_SEED
 from hati.core import InputError
+from hati.core.nearest import suggestion
 
 if TYPE_CHECKING:
     from hati.core import Sample
@@ -111,8 +112,8 @@ def of_metric(samples: tuple[Sample, ...], metric: str | None, path: Path) -> tu
     """
     chosen = tuple(sample for sample in samples if metric in {None, sample.metric.name})
     if not chosen:
-        known = ", ".join(sorted({sample.metric.name for sample in samples}))
-        raise InputError(f"{path} has no samples of the metric {metric!r}", fix=f"its metrics are {known}")
+        known = sorted({sample.metric.name for sample in samples})
+        raise InputError(f"{path} has no samples of the metric {metric!r}", fix=suggestion(metric or "", known))
     return chosen
 
 

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from hati.core.errors import InputError, Place
 from hati.core.metric import Metric
+from hati.core.nearest import suggestion
 from hati.core.study import digest
 from hati.core.values import Workload, canonical_json
 
@@ -181,8 +182,8 @@ class Benchmark:
         for metric in self.metrics:
             if metric.name == name:
                 return metric
-        names = ", ".join(m.name for m in self.metrics)
-        raise InputError(f"benchmark {self.name!r} has no metric {name!r}", fix=f"it has: {names}")
+        known = [metric.name for metric in self.metrics]
+        raise InputError(f"benchmark {self.name!r} has no metric {name!r}", fix=suggestion(name, known))
 
     @property
     def paths(self) -> dict[str, str]:

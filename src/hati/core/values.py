@@ -77,6 +77,15 @@ class Assignment(Mapping[str, Setting]):
 class Configuration(Assignment):
     """One setting for every active option of a space."""
 
+    def shared(self, other: Configuration) -> Configuration:
+        """The settings that both have.
+
+        >>> Configuration({"cache": True, "size": 1}).shared(Configuration({"cache": True, "size": 2}))
+        Configuration({'cache': True})
+        """
+        both = (name for name in self if name in other and canonical_json(self[name]) == canonical_json(other[name]))
+        return Configuration({name: self[name] for name in both})
+
 
 class Workload(Assignment):
     """The parameters of a benchmark's input.

@@ -125,8 +125,8 @@ class ClusterChange:
 class Comparison:
     """One benchmark's two samples, by what stands for their runs and, where there are several, by ``clusters``.
 
-    ``tests`` are classical ones of the runs' medians, where they were asked for; ``choice`` is why a run counts as it
-    does, where that was chosen.
+    ``configuration`` holds the settings that both samples have; ``tests`` are classical ones of the runs' medians,
+    where they were asked for; ``choice`` is why a run counts as it does, where that was chosen.
     """
 
     benchmark: str

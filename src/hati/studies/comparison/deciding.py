@@ -98,7 +98,7 @@ def _row(
         shown, noise = compared.rest.mean, decision.rest.mean
     return Comparison(
         benchmark=first.benchmark,
-        configuration=first.configuration,
+        configuration=first.configuration.shared(pair.after.configuration),
         workload=first.workload,
         metric=first.metric,
         change=decision.change(question, first.metric.better),

@@ -152,7 +152,7 @@ def _row(contest: Contest, found: _Found, alpha: float) -> Comparison:
     )
     return Comparison(
         " and ".join(names),
-        before.configuration,
+        before.configuration.shared(after.configuration),
         before.benchmark.workload,
         found.metric,
         change,

@@ -105,8 +105,15 @@ def _correction(benchmark: Benchmark, error: MissingMetricError) -> str:
 def _observations(metric: Metric, readings: Sequence[Reading], benchmark: Benchmark, source: str) -> Observations:
     mine = [reading for reading in readings if reading.metric == metric.name]
     if not mine:
-        others = ": its pattern matches nothing" if benchmark.reader.kind is ReaderKind.REGEX else _others(readings)
-        raise MissingMetricError(metric.name, f"the output has no metric {metric.name!r}{others}", place=Place(source))
+        kind, lacks = benchmark.reader.kind, f"the output has no metric {metric.name!r}"
+        if not readings and kind is not ReaderKind.REGEX:
+            raise InputError(
+                f"{lacks}: the reader {kind.value!r} finds nothing in it",
+                place=Place(source),
+                fix="make the command print what it measured, or name another `reader`",
+            )
+        others = ": its pattern matches nothing" if kind is ReaderKind.REGEX else _others(readings)
+        raise MissingMetricError(metric.name, f"{lacks}{others}", place=Place(source))
     if not any(reading.values.size for reading in mine):
         raise InputError(f"no observation of {metric.name!r}: its values are empty", place=mine[0].place)
     values = np.concatenate([_in_unit(reading, metric) for reading in mine])
@@ -155,5 +162,4 @@ def _in_unit(reading: Reading, metric: Metric) -> np.ndarray[tuple[int], np.dtyp
 
 
 def _others(readings: Sequence[Reading]) -> str:
-    names = sorted({reading.metric for reading in readings})
-    return f", only {', '.join(map(repr, names))}" if names else ": it has no reading at all"
+    return f", only {', '.join(map(repr, sorted({reading.metric for reading in readings})))}"
