@@ -60,7 +60,7 @@ class ModelTerms:
             shape (terms,), as ordered in ``columns``.
         """
         places = list(chosen)
-        found = np.array([len(term) == 1 for term in self.columns], dtype=np.bool_)
+        found = self._mains.copy()
         found |= np.any(self._children[places], axis=0)
         found[places] = False
         return found
@@ -79,6 +79,10 @@ class ModelTerms:
         """The columns of an interaction."""
         products = self.columns[one][:, :, None] * self.columns[other][:, None, :]
         return products.reshape(self.runs, -1)
+
+    @cached_property
+    def _mains(self) -> NDArray[np.bool_]:
+        return np.array([len(term) == 1 for term in self.columns], dtype=np.bool_)
 
     @cached_property
     def _children(self) -> NDArray[np.bool_]:
