@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from hypothesis import given
@@ -47,5 +47,26 @@ def test_an_interaction_of_three_options_joins_those_of_which_two_have_one() -> 
 
 
 def test_an_option_without_an_effect_of_its_own_is_in_no_interaction_of_three() -> None:
-    columns = {(0,): np.ones((4, 1)), (1,): np.ones((4, 1)), (0, 1): np.ones((4, 1)), (1, 2): np.ones((4, 1))}
-    assert ModelTerms(np.ones((4, 1)), columns).with_third_order([(0, 1)]).columns.keys() == columns.keys()
+    rng = np.random.default_rng(2)
+    mains = {(option,): rng.standard_normal((12, 1)) for option in (0, 1, 3)}
+    pairs = {pair: rng.standard_normal((12, 1)) for pair in combinations(range(4), 2)}
+    wider = ModelTerms(np.ones((12, 1)), {**mains, **pairs}).with_third_order([(0, 1), (1, 2)])
+    assert [term for term in wider if len(term) == 3] == [(0, 1, 3)]
+
+
+def test_an_interaction_of_three_that_is_wholly_aliased_with_a_pair_does_not_join() -> None:
+    """In 16 runs of five options, the last the product of the others, 0:1:4 has the column of 2:3."""
+    signs = np.array(list(product((-1.0, 1.0), repeat=4)))
+    signs = np.column_stack([signs, signs.prod(axis=1)])
+    columns = {(i,): signs[:, [i]] for i in range(5)}
+    columns |= {(i, j): signs[:, [i]] * signs[:, [j]] for i, j in combinations(range(5), 2)}
+    terms = ModelTerms(np.ones((16, 1)), columns)
+    assert terms.with_third_order([(0,), (0, 1)]) is terms
+
+
+def test_an_interaction_of_three_with_columns_for_most_runs_does_not_join() -> None:
+    rng = np.random.default_rng(2)
+    columns = {(option,): rng.standard_normal((40, 3)) for option in range(3)}
+    columns |= {pair: rng.standard_normal((40, 9)) for pair in combinations(range(3), 2)}
+    terms = ModelTerms(np.ones((40, 1)), columns)
+    assert terms.with_third_order([(0, 1)]) is terms

@@ -207,7 +207,7 @@ def test_what_one_combination_of_three_settings_does_hides_no_other_option() -> 
 @pytest.mark.statistical
 @pytest.mark.acceptance
 def test_interactions_of_three_that_do_nothing_are_not_found_beside_a_pair() -> None:
-    """Of 400 studies at most 29: the 99 % binomial bound of 5 %; 26 such interactions are candidates."""
+    """Of 400 studies at most 31: the 99 % binomial bound of 5 %; 13 such interactions are candidates."""
     sizes = (2,) * 15
     rng = np.random.default_rng(23)
     alarms = opened = 0
@@ -219,4 +219,4 @@ def test_interactions_of_three_that_do_nothing_are_not_found_beside_a_pair() -> 
         opened += any(len(term) == 3 for term in found.p_values)
         alarms += bool(set(found.significant) - {(0,), (1,), (0, 1)})
     assert opened >= 390
-    assert 2 <= alarms <= 29
+    assert 2 <= alarms <= 31

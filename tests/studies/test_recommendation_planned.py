@@ -18,6 +18,7 @@ from hati.studies.recommendation import (
     plan_recommendation,
     predict,
 )
+from hati.studies.recommendation.gains import gains
 
 TIME = Metric("time", "s")
 Value = Callable[[Mapping[str, Setting]], float]
@@ -190,6 +191,20 @@ def test_a_gain_is_estimated_at_the_default_of_an_option_that_it_depends_on() ->
     )
     (one,) = planned(space, found).candidates
     assert (one.option, one.gain) == ("o1", pytest.approx(0.4))
+
+
+def test_a_gain_is_not_what_an_option_does_in_one_combination_of_three() -> None:
+    """At the default o0, o1 and o2 do nothing one by one; together they make a run a hundred times longer."""
+    space = switches(6)
+    chosen = [*enumerate_configurations(space)][::2]
+    three = ("o0", "o1", "o2")
+    found = findings(
+        chosen,
+        lambda c: math.exp(4.6 * on(c, *three) - 0.1 * on(c, "o3")),
+        [*((name,) for name in (*three, "o3")), ("o0", "o1"), ("o0", "o2"), ("o1", "o2"), three],
+    )
+    found_gains = gains(space, found, space.default, [("o3", "on"), ("o0", "on")])
+    assert found_gains.estimates == pytest.approx([0.1, 0.0], abs=1e-6)
 
 
 def test_gains_are_estimated_at_the_default_of_a_dominating_option_though_no_interaction_is_important() -> None:

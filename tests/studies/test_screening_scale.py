@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
 from hati.core import FloatArray
 from hati.design import Levels, Model
+from hati.stats import Index
 from hati.studies.screening.conclusion import Scale
 from hati.studies.screening.model_analysis import model_terms
+from hati.studies.screening.model_units import model_units
 from hati.studies.screening.scale import choose_scale, choose_scale_of_model
 
 SIZES = (2,) * 10
@@ -33,12 +37,17 @@ def total(levels: Levels, rng: np.random.Generator) -> FloatArray:
     return np.asarray(mean + 0.1 * rng.standard_normal(RUNS))
 
 
+def chosen(values: FloatArray, levels: Levels, blocks: Index = ONE_BLOCK) -> tuple[Scale, str]:
+    model = Model.of_order(SIZES, 2)
+    units = model_units(model, levels, blocks)
+    return choose_scale_of_model(values, model_terms(model, units.levels, units.blocks), units)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_what_few_combinations_do_does_not_decide_the_scale(seed: int) -> None:
     for program, scale in ((product, Scale.LOG), (total, Scale.RAW)):
         levels, rng = drawn(seed)
-        terms = model_terms(Model.of_order(SIZES, 2), levels, ONE_BLOCK)
-        assert choose_scale_of_model(program(levels, rng), terms, ONE_BLOCK)[0] is scale
+        assert chosen(program(levels, rng), levels)[0] is scale
 
 
 def test_without_interactions_main_effects_decide() -> None:
@@ -46,12 +55,24 @@ def test_without_interactions_main_effects_decide() -> None:
     terms = model_terms(Model.of_order(SIZES, 2), levels, ONE_BLOCK)
     mains = np.hstack([terms.columns[term] for term in terms.main_effects])
     values = np.exp(levels[:, 0] + 0.1 * rng.standard_normal(RUNS))
-    assert choose_scale_of_model(values, terms, ONE_BLOCK) == choose_scale(values, mains, ONE_BLOCK)
+    assert chosen(values, levels) == choose_scale(values, mains, ONE_BLOCK)
 
 
 @pytest.mark.parametrize("value", [0.0, 3.0])
 def test_equal_values_and_values_below_zero_have_a_scale(value: float) -> None:
     levels, _ = drawn(1)
-    terms = model_terms(Model.of_order(SIZES, 2), levels, ONE_BLOCK)
-    assert choose_scale_of_model(np.full(RUNS, value), terms, ONE_BLOCK)[0] is Scale.RAW
-    assert choose_scale_of_model(levels[:, 0] - 0.5, terms, ONE_BLOCK)[0] is Scale.RAW
+    assert chosen(np.full(RUNS, value), levels)[0] is Scale.RAW
+    assert chosen(levels[:, 0] - 0.5, levels)[0] is Scale.RAW
+
+
+def test_repetitions_show_no_more_interactions_than_configurations() -> None:
+    """A product with many small interactions, and noise that adds up: repetitions would make all significant."""
+    decided = []
+    for seed in range(6):
+        levels, rng = drawn(seed)
+        signs = 2.0 * levels - 1.0
+        pairs = [signs[:, i] * signs[:, j] for i, j in combinations(range(8), 2)]
+        log = signs[:, :4] @ np.array([0.5, 0.4, 0.3, 0.2]) + np.column_stack(pairs) @ rng.normal(0.0, 0.06, 28)
+        values = np.tile(np.exp(log), 3) + 0.03 * rng.standard_normal(3 * RUNS)
+        decided.append(chosen(np.maximum(values, 0.01), np.tile(levels, (3, 1)), np.repeat([0, 1, 2], RUNS))[0])
+    assert decided.count(Scale.LOG) >= 5

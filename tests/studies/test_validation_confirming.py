@@ -233,6 +233,26 @@ def test_an_interaction_has_to_be_more_significant_than_an_option() -> None:
     assert 0.0 < critical[2, 3] < critical[3,] / 10.0
 
 
+def test_an_effect_of_more_options_than_were_asked_for_is_no_effect_up_to_their_order() -> None:
+    """The screening lacks b:c:d, which all runs show; up to order 2 nothing else is active."""
+    rng = np.random.default_rng(3)
+    whole = screened("multi-level", 110, 0.04, rng, noise=0.005)
+    assert ("b", "c", "d") in whole.important
+    lacking = [named for named in whole.important if len(named) < 3]
+    start = replace(
+        whole,
+        important=tuple(lacking),
+        aliases=tuple(() for _ in lacking),
+        sizes=(),
+        predicting=tuple(named for named in whole.predicting if len(named) < 3),
+    )
+    found = concluded(confirming("multi-level", start, order=2), 0.04, rng, noise=0.005)
+    told = {a.statement: a for a in found.assumptions}
+    larger = told["no effects of more than 2 options are active but the important ones"]
+    assert (larger.result, "b:c:d" in larger.detail) == (Result.REFUTED, True)
+    assert "b:c:d" not in told["up to order 2, no effects are active but the important ones"].detail
+
+
 def test_where_everything_was_measured_nothing_is_planned() -> None:
     place = Space(tuple(Option(name, (False, True), default=False) for name in "abc"))
     every = from_levels(np.array(list(np.ndindex(2, 2, 2)), dtype=np.int16), place)

@@ -1,4 +1,4 @@
-"""Effects at each setting of another option, and what to do about an option that explains most of the variance."""
+"""Effects at the settings of other options, and what to do about an option that explains most of the variance."""
 
 from __future__ import annotations
 

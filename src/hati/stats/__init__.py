@@ -110,7 +110,7 @@ from hati.stats.rank_shift import rank_shift
 from hati.stats.resolution import resolution
 from hati.stats.runs_to_decide import BoundTest, PlannedTest, fewest_runs, looks_to_decide, runs_to_decide
 from hati.stats.segments import Segments, segments
-from hati.stats.significant_steps import significant_model
+from hati.stats.significant_steps import EXACT, significant_model
 from hati.stats.skewed_t import skewed_t_above, skewed_t_critical
 from hati.stats.stability import stability
 from hati.stats.step_down import PERMUTATIONS, StepDown, step_down
@@ -126,6 +126,7 @@ from hati.stats.weighted import Ecdf, Quantile, stratified_quantiles
 __all__ = [
     "ALIASED",
     "ALIAS_ORDER",
+    "EXACT",
     "FEWEST_DIFFERENCES",
     "FEWEST_SUSPECTED",
     "FEWEST_VALUES",

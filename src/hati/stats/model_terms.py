@@ -13,6 +13,9 @@ from hati.core import FloatArray, InputError
 from hati.stats.contrasts import Term
 from hati.stats.projection import NOTHING, added_basis, beside, largest_norm, spanned
 
+_WIDEST = 0.6
+_ALIASED = 1e-6
+
 
 @dataclass(frozen=True, eq=False)
 class ModelTerms:
@@ -66,19 +69,41 @@ class ModelTerms:
         return found
 
     def with_third_order(self, found: Sequence[Term]) -> ModelTerms:
-        """With the interactions of three options of which two have an interaction that was found (weak heredity)."""
+        """Add the interactions of three options of which two have an interaction that was found (weak heredity).
+
+        Left out are those that are wholly aliased with an effect of fewer options, which is the likelier one, and those
+        with columns for more than ``_WIDEST`` of the runs.
+        """
         pairs = [term for term in found if len(term) == 2]
         options = [option for (option,) in self.main_effects]
         threes = {tuple(sorted((*pair, option))) for pair in pairs for option in options if option not in pair}
-        new = [term for term in sorted(threes - set(self.columns)) if {term[:2], term[2:]} <= set(self.columns)]
-        if not new:
-            return self
-        return ModelTerms(self.always, {**self.columns, **{term: self._product(term[:2], term[2:]) for term in new}})
+        new = {}
+        for term in sorted(threes - set(self.columns)):
+            if all((option,) in self.columns for option in term):
+                columns = self._product(term)
+                if columns.shape[1] <= _WIDEST * self.runs and not self._is_aliased(columns):
+                    new[term] = columns
+        return ModelTerms(self.always, {**self.columns, **new}) if new else self
 
-    def _product(self, one: Term, other: Term) -> FloatArray:
+    def _product(self, term: Term) -> FloatArray:
         """The columns of an interaction."""
-        products = self.columns[one][:, :, None] * self.columns[other][:, None, :]
-        return products.reshape(self.runs, -1)
+        found = np.ones((self.runs, 1))
+        for option in term:
+            found = (found[:, :, None] * self.columns[(option,)][:, None, :]).reshape(self.runs, -1)
+        return found
+
+    def _is_aliased(self, columns: FloatArray) -> bool:
+        """Whether one term has all that columns add to what is always there."""
+        added = added_basis(columns, self._basis_of_always)
+        shared = (np.sum(np.square(bases.transpose(0, 2, 1) @ added), axis=(1, 2)) for bases in self._bases)
+        return any(np.any(squares > added.shape[1] - _ALIASED) for squares in shared)
+
+    @cached_property
+    def _bases(self) -> tuple[FloatArray, ...]:
+        """What each term of one and two options adds to what is always there, those of one rank together."""
+        each = [added_basis(own, self._basis_of_always) for term, own in self.columns.items() if len(term) <= 2]
+        ranks = sorted({basis.shape[1] for basis in each})
+        return tuple(np.array([basis for basis in each if basis.shape[1] == rank]) for rank in ranks)
 
     @cached_property
     def _mains(self) -> NDArray[np.bool_]:

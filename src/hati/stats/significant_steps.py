@@ -27,7 +27,8 @@ EXACT = 1e-12
 class Steps:
     """A model of ``terms`` and ``runs`` of their own, in the order of choice.
 
-    ``candidates`` holds the terms that it was chosen among. It has so many ``parameters``, and leaves a sum of squares.
+    ``candidates`` holds the terms that it was chosen among, ``parameters`` is how many it has, ``left`` the residual
+    sum of squares.
     """
 
     candidates: ModelTerms
@@ -42,8 +43,8 @@ class Steps:
         Models are as likely as their size, whatever is in them.
 
         Args:
-            smallest: a sum of squares below which nothing is told apart.
-            others: so many runs were candidates too.
+            smallest: a residual sum of squares below this is rounding.
+            others: the number of runs that were candidates too.
         """
         count, size = self.candidates.runs, len(self.terms) + len(self.runs)
         among = len(self.candidates.columns) + others
@@ -54,7 +55,7 @@ class Steps:
 def significant_steps(
     terms: ModelTerms, values: FloatArray, level: float, given: Sequence[int] = (), among: Sequence[int] = ()
 ) -> Steps:
-    """What explains most of the values, step by step, under weak heredity.
+    """Select terms, and runs with means of their own, by what they explain of the values, under weak heredity.
 
     Selection is not stopped by a step that does not pay, but taken back to its last significant one, by F times the
     number of candidates: effects of one size hide each other.
@@ -98,7 +99,7 @@ def significant_steps(
         if spare < _LEAST_LEFT:
             break
         ratio = (before - left) / df / (max(left, smallest) / spare)
-        if float(f_above(np.array([ratio]), df, spare)[0]) * (len(squares) - len(chosen) + 1) <= level:
+        if float(f_above(np.array([ratio]), df, spare)[0]) * (len(every) + may.sum() - len(chosen) + 1) <= level:
             kept = tuple(every[place] for place in chosen if place < len(every))
             runs = (*given, *(place - len(every) for place in chosen if place >= len(every)))
             reached = Steps(terms, kept, runs, parameters, left)

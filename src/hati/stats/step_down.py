@@ -52,13 +52,14 @@ class _Test(NamedTuple):
 
 
 def step_down(terms: ModelTerms, values: FloatArray, alpha: float, rng: np.random.Generator) -> StepDown:
-    """Find the significant terms, with probability at most ``alpha`` of any false one.
+    """Find the significant terms, with probability ``alpha`` of any false one.
 
     In each step every candidate is tested by F: main effects beside all others, interactions on top of them and of the
     interactions found so far. The smallest p-value is compared with the smallest ones of permuted residuals from the
     terms found so far (Freedman and Lane 1983; step-down maxima: Westfall and Young 1993, algorithm 4.1). If it is
     significant its term is found, and the next step begins. Without any effect the first step is exact whatever
-    the noise is distributed like; later ones are as exact as the residuals are exchangeable.
+    the noise is distributed like; later ones are as exact as the residuals are exchangeable. As terms join the family
+    (below), no theorem bounds the probability over all steps by ``alpha``; it is measured in `benchmarks.aliasing`.
 
     An interaction of three options becomes a candidate once that of two of them is found: one combination of settings
     that is special shows in all of these, and what it does would be noise for all other effects.

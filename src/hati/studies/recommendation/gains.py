@@ -47,7 +47,7 @@ class Gains:
 
 
 def gains(space: Space, findings: Findings, start: Configuration, flips: Sequence[Flip]) -> Gains:
-    """The gain of each flip at the start, by the model of the main effects and the important interactions of two.
+    """The gain of each flip at the start, by the model of the main effects and the important interactions.
 
     Where an option dominates all interactions with it are in the model: next to it they are small, and so not shown,
     but the gains at its default may be twice their averages.
@@ -69,11 +69,11 @@ def gains(space: Space, findings: Findings, start: Configuration, flips: Sequenc
 
 def _model(space: Space, findings: Findings) -> Model:
     places = {name: place for place, name in enumerate(space.names)}
-    important = [named for named in findings.important if len(named) == 2]
+    important = [named for named in findings.important if len(named) > 1]
     if findings.dominating:
         important += [(findings.dominating, name) for name in places if name != findings.dominating]
-    pairs = (tuple(sorted(places[name] for name in named)) for named in important)
-    terms = dict.fromkeys([*((place,) for place in range(len(places))), *pairs])
+    interactions = (tuple(sorted(places[name] for name in named)) for named in important)
+    terms = dict.fromkeys([*((place,) for place in range(len(places))), *interactions])
     return Model(tuple(len(option.settings) for option in space.options), tuple(terms))
 
 

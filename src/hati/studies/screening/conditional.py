@@ -25,7 +25,7 @@ _CHANGED = 0.5
 """An interaction is excluded where no effect can differ by this part of itself between the settings."""
 _TWO_LEVEL = 2
 _MOST = 9
-"""Of two other options at most so many combinations of settings are shown."""
+"""The most combinations of two other options' settings that are shown."""
 
 
 def conditional_effects(shown: ShownEffects) -> tuple[ConditionalEffect, ...]:
@@ -105,7 +105,8 @@ def _partners(shown: ShownEffects, name: str) -> list[tuple[str, ...]]:
 def _chosen(shown: ShownEffects, main: Term, given: Sequence[str], interactions: Sequence[Term]) -> tuple[Term, ...]:
     """The terms of the model: a shown interaction may be one that is asked about, where the two are aliased."""
     mains = dict.fromkeys((main, *map(shown.term, (*given, *shown.options))))
-    others = [term for term in shown.interactions if not any(shown.aliased(term, own) for own in interactions)]
+    with_others = dict.fromkeys([*shown.interactions, *([shown.term(*given)] if len(given) > 1 else [])])
+    others = [term for term in with_others if not any(shown.aliased(term, own) for own in interactions)]
     return (*mains, *others, *interactions)
 
 

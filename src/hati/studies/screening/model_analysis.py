@@ -117,12 +117,13 @@ def analyse_model(
         machines: each run's, counted from 0.
         order: the place of each run in time, where that is known: a linear trend is in every model then.
     """
-    scale, reason = choose_scale_of_model(values, model_terms(model, levels, blocks), blocks)
+    units = model_units(model, levels, blocks, machines, order)
+    scale, reason = choose_scale_of_model(values, model_terms(model, units.levels, units.blocks), units)
     decided = np.log(values) if scale is Scale.LOG else values
     readable = Readable(decided, scale, float(np.mean(np.abs(values))))
     return _analysis(
         model,
-        model_units(model, levels, blocks, machines, order),
+        units,
         values,
         readable,
         reason,

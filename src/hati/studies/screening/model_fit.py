@@ -126,8 +126,9 @@ class ModelFit:
         rows, fit = self._rows(term), self._telling(term)
         place = fit.places[term]
         hidden = rows @ (np.eye(len(fit.estimable)) - fit.estimable)[place]  # the same for settings told apart
-        same = np.abs(hidden[:, None, :] - hidden[None, :, :]).max(axis=2, initial=0.0) < _SAME
-        found = np.flatnonzero(same[int(np.argmax(same.sum(axis=1)))])
+        _, kinds, counts = np.unique(np.round(hidden / _SAME) + 0.0, axis=0, return_inverse=True, return_counts=True)
+        kinds = kinds.reshape(-1)
+        found = np.flatnonzero(kinds == kinds[int(np.argmax(counts[kinds]))])
         return found if len(term) == 1 or len(found) == len(rows) else found[:1]
 
     def settings(self, option: int) -> dict[int, Contrast]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from hati.core import FloatArray
-from hati.stats import BoxCox, Index, ModelTerms, box_cox, significant_model
-from hati.stats.significant_steps import EXACT
+from hati.stats import EXACT, BoxCox, Index, ModelTerms, box_cox, significant_model
 from hati.studies.screening.conclusion import Scale
+from hati.studies.screening.model_units import Units
 
 _LARGEST_POWER = 3.0
 """`box_cox` tries powers from minus this to this."""
@@ -41,26 +41,30 @@ def choose_scale(values: FloatArray, main_effects: FloatArray, blocks: Index) ->
     return Scale.RAW, _preferred("the values as they are (power 1)", 1.0, found)
 
 
-def choose_scale_of_model(values: FloatArray, terms: ModelTerms, blocks: Index) -> tuple[Scale, str]:
+def choose_scale_of_model(values: FloatArray, terms: ModelTerms, units: Units) -> tuple[Scale, str]:
     """`choose_scale` beside main effects and interactions: those by which one of the two scales needs fewest.
 
     What few combinations of settings do is an interaction on either scale, and larger on that of the logarithm where
     they are fast: without it, Box-Cox would call the values as they are the nearer scale of a product of effects.
+    Interactions are those of the units: repetitions would make all that configurations vary by significant.
 
     Args:
         values: one per run, shape (runs,).
-        terms: the candidates, on these runs.
-        blocks: the repetition of each run.
+        terms: the candidates, on the units.
+        units: of the runs.
     """
-    mains = np.hstack([terms.columns[term] for term in terms.main_effects])
+    columns = [terms.columns[term] for term in terms.main_effects]
+    mains = np.hstack(columns)[units.places]
     if np.min(values) <= 0.0 or np.ptp(values) == 0.0:
-        return choose_scale(values, mains, blocks)
+        return choose_scale(values, mains, units.run_blocks)
     logs = np.log(values)
-    fits = [significant_model(terms, each) for each in (np.exp(logs - logs.mean()), logs)]
-    fewest = min(fits, key=lambda fit: fit.extended_bayes(EXACT * float(np.sum((logs - logs.mean()) ** 2))))
-    pairs = [fewest.candidates.columns[term] for term in fewest.terms if len(term) > 1]
-    model = np.hstack([mains, *pairs])
-    return choose_scale(values, model if 2 * model.shape[1] <= len(values) else mains, blocks)
+    decided = [units.values(each) for each in (np.exp(logs - logs.mean()), logs)]
+    smallest = EXACT * float(np.sum((decided[1] - decided[1].mean()) ** 2))
+    fits = [significant_model(terms, each) for each in decided]
+    fewest = min(fits, key=lambda fit: fit.extended_bayes(smallest))
+    columns += [fewest.candidates.columns[term] for term in fewest.terms if len(term) > 1]
+    model = np.hstack(columns)[units.places]
+    return choose_scale(values, model if 2 * model.shape[1] <= terms.runs else mains, units.run_blocks)
 
 
 def _preferred(scale: str, power: float, found: BoxCox) -> str:

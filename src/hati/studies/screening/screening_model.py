@@ -18,6 +18,7 @@ from hati.studies.screening.flip_stages import STAGE as FLIPS
 from hati.studies.screening.flip_stages import flip_stage, is_of_flip
 from hati.studies.screening.measured import Measured
 from hati.studies.screening.model_analysis import ModelAnalysis, analyse_model, analyse_model_variance, model_terms
+from hati.studies.screening.model_units import model_units
 from hati.studies.screening.reruns import run_key
 from hati.studies.screening.scale import choose_scale_of_model
 from hati.studies.screening.suspects import suspected
@@ -97,7 +98,8 @@ class ScreeningModel:
     def suspected(self, found: Measured) -> tuple[Index, FloatArray]:
         """The places of suspect runs, the most suspect first, and the values with what the others predict."""
         rows = self._levels(found)
-        scale, _ = choose_scale_of_model(found.values, model_terms(self.effects, rows, found.blocks), found.blocks)
+        units = model_units(self.effects, rows, found.blocks, _machines_and_flips(found))
+        scale, _ = choose_scale_of_model(found.values, model_terms(self.effects, units.levels, units.blocks), units)
         terms = model_terms(self.effects, rows, found.blocks, found.in_time)
         candidates = _with_effects_in_flips(terms, [run.task for run in found.runs], self.space.names)
         return suspected(candidates, found.values, scale)

@@ -35,7 +35,7 @@ def confirmation_assumptions(
         found: what all runs say.
         prediction: how well the model predicts.
         screened: the screening.
-        order: all effects up to it were thought of.
+        order: up to which all effects are in ``known``.
         wanted: effects up to this order were asked for.
     """
 
@@ -45,17 +45,14 @@ def confirmation_assumptions(
     own = tuple(_of_important(term, known, found, names, word, screened) for term in important)
     stood_for = {sub for term in important if term in known.dropped for sub in _within(term, known)}
     new = [effect for effect in found if effect.important and effect.term not in {*important, *stood_for}]
+    larger = [effect for effect in new if len(effect.term) > order]
     scale = "logarithmic scale" if screened.scale is ValueScale.LOG else "scale of the values"
     return (
         _predicted(prediction),
         *own,
-        _no_others(new, found, order, prediction, screened, word),
+        _no_others([effect for effect in new if effect not in larger], found, order, prediction, screened, word),
         *_unidentified(known, word),
-        Assumption(
-            f"an effect of more than {order} options is seen in the errors of predictions only",
-            Result.ASSUMED,
-            f"see --order {order + 1}" if order >= wanted else "there are too many of them to look for",
-        ),
+        _larger(larger, order, wanted, word),
         Assumption(f"effects add up on the {scale}", Result.ASSUMED, "chosen by the screening"),
         ONE_SHIFT,
     )
@@ -140,7 +137,11 @@ def _no_others(
     if new:
         told = listed([word(effect.term) for effect in new])
         return Assumption(statement, Result.REFUTED, f"with all runs these are important as well: {told}")
-    lost = [word(effect.term) for effect in found if effect.confounded and effect.p_value <= ALPHA and not effect.claim]
+    lost = [
+        word(effect.term)
+        for effect in found
+        if len(effect.term) <= order and effect.confounded and effect.p_value <= ALPHA and not effect.claim
+    ]
     if lost:
         return Assumption(statement, Result.UNDECIDED, f"{listed(lost)}: {CONFOUNDED}")
     if prediction.p_value is None:
@@ -148,6 +149,22 @@ def _no_others(
     sizes = [e.detectable for e in found if len(e.term) == 1 and e.detectable is not None]
     seen = f"; of main effects {screened.missed(max(sizes))}" if sizes else ""
     return Assumption(statement, Result.NOT_REFUTED, f"none is significant with all runs{seen}")
+
+
+def _larger(found: Sequence[ConfirmedEffect], order: int, wanted: int, word: _Word) -> Assumption:
+    """What is said of effects of more options than all are thought of."""
+    if found:
+        told = listed([word(effect.term) for effect in found])
+        return Assumption(
+            f"no effects of more than {order} options are active but the important ones",
+            Result.REFUTED,
+            f"with all runs these are important as well: {told}",
+        )
+    return Assumption(
+        f"most effects of more than {order} options are seen in the errors of predictions only",
+        Result.ASSUMED,
+        f"see --order {order + 1}" if order >= wanted else "there are too many of them to look for",
+    )
 
 
 def _unidentified(known: Identified, word: _Word) -> tuple[Assumption, ...]:
