@@ -247,10 +247,10 @@ def test_an_effect_of_more_options_than_were_asked_for_is_no_effect_up_to_their_
         predicting=tuple(named for named in whole.predicting if len(named) < 3),
     )
     found = concluded(confirming("multi-level", start, order=2), 0.04, rng, noise=0.005)
-    told = {a.statement: a for a in found.assumptions}
-    larger = told["no effects of more than 2 options are active but the important ones"]
+    assumptions = {a.statement: a for a in found.assumptions}
+    larger = assumptions["no effects of more than 2 options are active but the important ones"]
     assert (larger.result, "b:c:d" in larger.detail) == (Result.REFUTED, True)
-    assert "b:c:d" not in told["up to order 2, no effects are active but the important ones"].detail
+    assert "b:c:d" not in assumptions["up to order 2, no effects are active but the important ones"].detail
 
 
 def test_where_everything_was_measured_nothing_is_planned() -> None:

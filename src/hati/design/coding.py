@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError, Setting
-from hati.stats import Index, Term
+from hati.stats import Index, Term, interaction_columns
 
 if TYPE_CHECKING:  # a space is only looked at here; its solver need not be loaded
     from hati.space import Space
@@ -90,14 +90,8 @@ class Model:
     def matrix(self, levels: Levels) -> FloatArray:
         """The model's columns for those configurations, shape (configurations, parameters)."""
         coded = [_coded(levels[:, option], size) for option, size in enumerate(self.sizes)]
-        columns = [np.ones((len(levels), 1))]
-        for term in self.terms:
-            product = coded[term[0]]
-            for option in term[1:]:
-                outer = product[:, :, None] * coded[option][:, None, :]
-                product = outer.reshape(len(levels), outer.shape[1] * outer.shape[2])
-            columns.append(product)
-        return np.hstack(columns)
+        columns = (interaction_columns([coded[option] for option in term]) for term in self.terms)
+        return np.hstack([np.ones((len(levels), 1)), *columns])
 
     def columns(self, levels: Levels) -> dict[Term, FloatArray]:
         """Each term's columns for those configurations."""

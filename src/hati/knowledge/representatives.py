@@ -27,7 +27,7 @@ def representative_suite(
 
     ``important`` has an entry for each metric; options come in order of their ranks. Where ``most`` configurations are
     too few for all combinations, options that rank last are varied within the strata. None where fewer
-    are allowed than a suite has at least.
+    than ``FEWEST_REPRESENTATIVES`` are allowed.
 
     Raises:
         InputError: where the constraints are too entangled to count.

@@ -74,7 +74,7 @@ from hati.stats.lenth import (
     simultaneous_margin_of_error,
 )
 from hati.stats.marginal import Moments, block_columns, moments
-from hati.stats.model_terms import ModelTerms
+from hati.stats.model_terms import ModelTerms, interaction_columns
 from hati.stats.moderated import VariancePrior, variance_prior
 from hati.stats.multiple import adaptive_benjamini_hochberg, benjamini_hochberg, critical_p_value, holm, holm_factors
 from hati.stats.nested_variance import NestedVariance, nested_variance
@@ -228,6 +228,7 @@ __all__ = [
     "half_normal",
     "holm",
     "holm_factors",
+    "interaction_columns",
     "ks_distance",
     "lag_one",
     "least_squares",

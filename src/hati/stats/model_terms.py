@@ -14,7 +14,21 @@ from hati.stats.contrasts import Term
 from hati.stats.projection import NOTHING, added_basis, beside, largest_norm, spanned
 
 _WIDEST = 0.6
+"""An interaction of three options has at most this many columns for each run: more leave no runs to test it by."""
 _ALIASED = 1e-6
+
+
+def interaction_columns(parts: Sequence[FloatArray]) -> FloatArray:
+    """Return the columns of an interaction: all products of one column of each option.
+
+    Args:
+        parts: each option's columns, shape (runs, columns) or (1, columns).
+    """
+    found = parts[0]
+    for part in parts[1:]:
+        products = found[:, :, None] * part[:, None, :]
+        found = products.reshape(len(products), products.shape[1] * products.shape[2])
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,27 +94,20 @@ class ModelTerms:
         new = {}
         for term in sorted(threes - set(self.columns)):
             if all((option,) in self.columns for option in term):
-                columns = self._product(term)
+                columns = interaction_columns([self.columns[(option,)] for option in term])
                 if columns.shape[1] <= _WIDEST * self.runs and not self._is_aliased(columns):
                     new[term] = columns
         return ModelTerms(self.always, {**self.columns, **new}) if new else self
 
-    def _product(self, term: Term) -> FloatArray:
-        """The columns of an interaction."""
-        found = np.ones((self.runs, 1))
-        for option in term:
-            found = (found[:, :, None] * self.columns[(option,)][:, None, :]).reshape(self.runs, -1)
-        return found
-
     def _is_aliased(self, columns: FloatArray) -> bool:
-        """Whether one term has all that columns add to what is always there."""
+        """Whether what columns add to ``always`` lies within what a single term adds to it."""
         added = added_basis(columns, self._basis_of_always)
         shared = (np.sum(np.square(bases.transpose(0, 2, 1) @ added), axis=(1, 2)) for bases in self._bases)
         return any(np.any(squares > added.shape[1] - _ALIASED) for squares in shared)
 
     @cached_property
     def _bases(self) -> tuple[FloatArray, ...]:
-        """What each term of one and two options adds to what is always there, those of one rank together."""
+        """The orthonormal bases of terms of up to two options beside ``always``, by rank, shape (terms, runs, rank)."""
         each = [added_basis(own, self._basis_of_always) for term, own in self.columns.items() if len(term) <= 2]
         ranks = sorted({basis.shape[1] for basis in each})
         return tuple(np.array([basis for basis in each if basis.shape[1] == rank]) for rank in ranks)

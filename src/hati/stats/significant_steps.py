@@ -16,7 +16,7 @@ from hati.stats.model_terms import ModelTerms
 from hati.stats.projection import NOTHING, added_basis, spanned
 
 LEVEL = 0.01
-"""The probability, over all candidates of a step together, that it is taken in vain."""
+"""The level of a step, corrected for all its candidates."""
 _MOST_TERMS = 40
 _LEAST_LEFT = 3
 EXACT = 1e-12
@@ -53,7 +53,7 @@ class Steps:
 
 
 def significant_steps(
-    terms: ModelTerms, values: FloatArray, level: float, given: Sequence[int] = (), among: Sequence[int] = ()
+    terms: ModelTerms, values: FloatArray, given: Sequence[int] = (), among: Sequence[int] = ()
 ) -> Steps:
     """Select terms, and runs with means of their own, by what they explain of the values, under weak heredity.
 
@@ -63,7 +63,6 @@ def significant_steps(
     Args:
         terms: the candidates.
         values: shape (runs,).
-        level: at which a step is significant.
         given: the runs that have means of their own.
         among: those that may get one.
     """
@@ -99,7 +98,7 @@ def significant_steps(
         if spare < _LEAST_LEFT:
             break
         ratio = (before - left) / df / (max(left, smallest) / spare)
-        if float(f_above(np.array([ratio]), df, spare)[0]) * (len(every) + may.sum() - len(chosen) + 1) <= level:
+        if float(f_above(np.array([ratio]), df, spare)[0]) * (len(every) + may.sum() - len(chosen) + 1) <= LEVEL:
             kept = tuple(every[place] for place in chosen if place < len(every))
             runs = (*given, *(place - len(every) for place in chosen if place >= len(every)))
             reached = Steps(terms, kept, runs, parameters, left)
@@ -107,12 +106,16 @@ def significant_steps(
 
 
 def significant_model(terms: ModelTerms, values: FloatArray) -> Steps:
-    """What significant steps choose, interactions of three options among it.
+    """Select terms by significant steps, with interactions of three options.
 
-    These are candidates where two of the options have an interaction that was chosen.
+    An interaction of three is a candidate once that of two of them is chosen.
+
+    Args:
+        terms: the candidates.
+        values: shape (runs,).
     """
     while True:
-        found = significant_steps(terms, values, LEVEL)
+        found = significant_steps(terms, values)
         wider = terms.with_third_order(found.terms)
         if wider is terms:
             return found

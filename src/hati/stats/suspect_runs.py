@@ -63,8 +63,8 @@ def suspect_runs(terms: ModelTerms, values: FloatArray) -> Suspects:
     if not FEWEST_SUSPECTED <= count <= _MOST_RUNS or total <= 0.0:
         return NO_SUSPECTS
     most = min(_MOST_SUSPECT, most_suspect(count))
-    proposed = significant_steps(terms, values, LEVEL, among=range(count)).runs[:most]
-    fits = [significant_steps(terms, values, LEVEL, proposed[:number]) for number in range(len(proposed) + 1)]
+    proposed = significant_steps(terms, values, among=range(count)).runs[:most]
+    fits = [significant_steps(terms, values, proposed[:number]) for number in range(len(proposed) + 1)]
     best = min(fits, key=lambda fit: fit.extended_bayes(EXACT * total, others=count))
     return _significant(terms, values, best, EXACT * total)
 

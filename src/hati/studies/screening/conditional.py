@@ -12,7 +12,7 @@ import numpy as np
 
 from hati.core import Assignment, FloatArray
 from hati.design import setting_contrasts
-from hati.stats import Term
+from hati.stats import Term, interaction_columns
 from hati.studies.screening.conclusion import ConditionalEffect
 from hati.studies.screening.model_fit import Contrast, ModelFit
 from hati.studies.screening.readable import Readable
@@ -114,15 +114,7 @@ def _cells(shown: ShownEffects, terms: Sequence[Term], name: str, at: Mapping[st
     """The terms' columns at each setting of an option, shape (settings, any), at one place of each other option."""
     coded = {other: setting_contrasts(len(shown.option(other).settings))[[place]] for other, place in at.items()}
     coded[name] = setting_contrasts(len(shown.option(name).settings))
-    return {term: _products([coded[shown.space.names[place]] for place in term], len(coded[name])) for term in terms}
-
-
-def _products(parts: Sequence[FloatArray], rows: int) -> FloatArray:
-    """The columns of an interaction from those of its options, which have so many rows, or one."""
-    found = np.ones((rows, 1))
-    for part in parts:
-        found = (found[:, :, None] * part[:, None, :]).reshape(rows, -1)
-    return found
+    return {term: interaction_columns([coded[shown.space.names[place]] for place in term]) for term in terms}
 
 
 def _difference(fit: ModelFit, option: Option, cells: Mapping[Term, FloatArray]) -> _Difference:

@@ -45,12 +45,13 @@ def confirmation_assumptions(
     own = tuple(_of_important(term, known, found, names, word, screened) for term in important)
     stood_for = {sub for term in important if term in known.dropped for sub in _within(term, known)}
     new = [effect for effect in found if effect.important and effect.term not in {*important, *stood_for}]
+    up_to_order = [effect for effect in new if len(effect.term) <= order]
     larger = [effect for effect in new if len(effect.term) > order]
     scale = "logarithmic scale" if screened.scale is ValueScale.LOG else "scale of the values"
     return (
         _predicted(prediction),
         *own,
-        _no_others([effect for effect in new if effect not in larger], found, order, prediction, screened, word),
+        _no_others(up_to_order, found, order, prediction, screened, word),
         *_unidentified(known, word),
         _larger(larger, order, wanted, word),
         Assumption(f"effects add up on the {scale}", Result.ASSUMED, "chosen by the screening"),
@@ -152,13 +153,13 @@ def _no_others(
 
 
 def _larger(found: Sequence[ConfirmedEffect], order: int, wanted: int, word: _Word) -> Assumption:
-    """What is said of effects of more options than all are thought of."""
+    """Report on effects of more options than ``order``."""
     if found:
-        told = listed([word(effect.term) for effect in found])
+        names = listed([word(effect.term) for effect in found])
         return Assumption(
             f"no effects of more than {order} options are active but the important ones",
             Result.REFUTED,
-            f"with all runs these are important as well: {told}",
+            f"with all runs these are important as well: {names}",
         )
     return Assumption(
         f"most effects of more than {order} options are seen in the errors of predictions only",

@@ -48,7 +48,7 @@ _NO_RUNS_DECIDE = {
 _MOST_PARAMETERS = 1_000
 _LOOKED_AT = 4_000
 _SELECTED_ORDER = 2
-"""The screening's model is selected from effects up to that order, and those that it opened to larger ones."""
+"""The screening's model is selected from effects up to this order, and from interactions of three that joined it."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class Confirming(ValidationBase):
 
     @cached_property
     def _order(self) -> int:
-        """Up to which all effects are thought of."""
+        """The order up to which all effects are considered: as asked, or lower where they are too many."""
         sizes = [len(option.settings) for option in self.space.options]
         order = min(self.order, len(sizes))
         while order > 1 and Model.of_order(sizes, order).parameters > _MOST_PARAMETERS:
