@@ -7,13 +7,14 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hati.core import Benchmark, InputError, Metric, Outcome, Plan, Reader, ReaderKind, Ready, Server, Task
-from hati.engine import DuetEngine, MachineLock
-from hati.subject import duet_cores, machine
+from hati.core import Benchmark, Binding, InputError, Metric, Outcome, Plan, Reader, ReaderKind, Ready, Server, Task
+from hati.engine import DuetEngine, FileLock
+from hati.subject import duet_cores, machine, pinned_cores
 from hati.subject.cores import _two_cores
 
 HATI = Reader(ReaderKind.HATI)
@@ -87,8 +88,8 @@ def test_an_interrupt_ends_both(tmp_path: Path, task: Callable[..., Task], cores
     finally:
         signal.signal(signal.SIGINT, before)
     assert time.monotonic() - began < 30
-    lock = MachineLock(tmp_path / "lock")  # held until the last process has gone
-    lock.acquire(pytest.fail)
+    lock = FileLock(tmp_path / "lock")  # held until the last process has gone
+    lock.acquire("s", pytest.fail)
     lock.release()
 
 
@@ -107,6 +108,24 @@ def test_two_cores_are_needed(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=message) as refused:
             _two_cores(usable, tmp_path)
         assert "leave out --duet" in str(refused.value.fix)
+
+
+def test_what_is_pinned_takes_whole_cores_and_what_may_run_anywhere_takes_the_machine(tmp_path: Path) -> None:
+    folder = tmp_path / "cpu0" / "topology"
+    folder.mkdir(parents=True)
+    (folder / "thread_siblings_list").write_text("0,4")
+    server = Server(("true",), Ready(port=True), cpus=(2,))
+    one = Benchmark("a", ("true",), HATI, METRICS, cpus=(0,))
+    assert pinned_cores([one], tmp_path) == {0, 4}
+    assert pinned_cores([one, replace(one, cpus=(1,), server=server)], tmp_path) == {0, 1, 2, 4}
+    for anywhere in (
+        replace(one, cpus=()),
+        replace(one, server=replace(server, cpus=())),
+        replace(one, server=replace(server, reload=(("true",),))),
+        replace(one, bindings=(Binding("o", setup=(("true",),)),)),
+        *(replace(one, **{step: (("true",),)}) for step in ("build", "prepare", "setup", "cleanup")),
+    ):
+        assert not pinned_cores([one, anywhere], tmp_path)
 
 
 def test_a_benchmark_that_does_more_than_its_command_is_refused() -> None:

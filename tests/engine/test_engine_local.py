@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -12,8 +13,8 @@ import numpy as np
 import pytest
 
 from hati.core import Benchmark, InputError, MeasurementError, Metric, Outcome, Plan, Reader, ReaderKind, Task
-from hati.engine import LocalEngine, MachineLock
-from hati.subject import Trees, machine
+from hati.engine import FileLock, LocalEngine
+from hati.subject import Trees, machine, pinned_cores
 from hati.subject.revisions.directory import Folder
 from hati.subject.revisions.trees import Origin
 
@@ -121,7 +122,7 @@ def test_nothing_survives_a_signal(
     assert all_gone(mark)
     if number == signal.SIGINT:
         assert "KeyboardInterrupt" in errors
-        assert list((tmp_path / ".hati/work").iterdir()) == []
+        assert [path.name for path in (tmp_path / ".hati/work").iterdir()] == ["CACHEDIR.TAG"]
 
 
 def test_what_a_killed_campaign_left_is_removed_by_the_next(
@@ -132,7 +133,7 @@ def test_what_a_killed_campaign_left_is_removed_by_the_next(
     stale.mkdir(exist_ok=True)
     with engine(tmp_path) as local:
         assert [run.outcome for run in local.run(Plan((task(),)))] == [Outcome.DONE]
-    assert list((tmp_path / ".hati/work").iterdir()) == []
+    assert [path.name for path in (tmp_path / ".hati/work").iterdir()] == ["CACHEDIR.TAG"]
 
 
 def engine(root: Path, waiting: Callable[[str], None] = print, command: tuple[str, ...] = ("true",)) -> LocalEngine:
@@ -153,7 +154,7 @@ def test_another_hati_waits_until_the_first_has_ended(
     with engine(tmp_path, waiting) as second:
         next(iter(second.run(Plan((task(),)))))
         assert living(mark) == []  # the lock outlives a killed hati for as long as its processes do
-    assert told == [f"waiting for another hati (process {first.pid}) that measures on this machine"]
+    assert told == [f"waiting for another hati (process {first.pid}, s) that measures on this machine"]
 
 
 def test_one_process_does_not_wait_for_itself(tmp_path: Path, task: Callable[..., Task]) -> None:
@@ -163,6 +164,53 @@ def test_one_process_does_not_wait_for_itself(tmp_path: Path, task: Callable[...
             list(second.run(Plan((task(),))))
         first.close()
         assert [run.outcome for run in second.run(Plan((task(),)))] == [Outcome.DONE]
+
+
+def test_one_folder_is_for_one_hati_whatever_they_lock_of_the_machine(
+    campaign: Callable[[str], subprocess.Popen[str]], tmp_path: Path, task: Callable[..., Task]
+) -> None:
+    mark = f"57{time.time_ns()}"
+    first = campaign(mark)
+    told: list[str] = []
+
+    def waiting(message: str) -> None:
+        told.append(message)
+        first.kill()
+
+    good = Benchmark("good", ("true",), PROCESS, WALL)
+    with LocalEngine(tmp_path, [good], machine(), waiting, lock=tmp_path / "another lock") as second:
+        assert [run.outcome for run in second.run(Plan((task(),)))] == [Outcome.DONE]
+        assert living(mark) == []
+    assert told == [f"waiting for another hati (process {first.pid}, s) that measures in this folder"]
+
+
+def pinned(root: Path, cpu: int, lock: Path) -> LocalEngine:
+    """An engine of a benchmark on one CPU, in a folder of its own."""
+    root.mkdir()
+    good = Benchmark("good", ("true",), PROCESS, WALL, cpus=(cpu,))
+    return LocalEngine(root, [good], machine(), pytest.fail, lock=lock)
+
+
+def test_benchmarks_on_cores_of_their_own_wait_for_each_other_on_one_core_alone(
+    tmp_path: Path, task: Callable[..., Task]
+) -> None:
+    cpus = sorted(os.sched_getaffinity(0))
+    lock = tmp_path / "lock"
+    with pinned(tmp_path / "a", cpus[0], lock) as first, pinned(tmp_path / "b", cpus[-1], lock) as second:
+        list(first.run(Plan((task(),))))
+        if pinned_cores([Benchmark("x", ("true",), PROCESS, WALL, cpus=(cpus[-1],))]) & {cpus[0]}:
+            pytest.skip("needs two cores")
+        assert [run.outcome for run in second.run(Plan((task(),)))] == [Outcome.DONE]
+        with pinned(tmp_path / "c", cpus[0], lock) as third, pytest.raises(MeasurementError, match="measures already"):
+            list(third.run(Plan((task(),))))
+
+
+def test_what_may_run_anywhere_waits_for_what_is_pinned(tmp_path: Path, task: Callable[..., Task]) -> None:
+    lock = tmp_path / "lock"
+    with pinned(tmp_path / "a", min(os.sched_getaffinity(0)), lock) as first:
+        list(first.run(Plan((task(),))))
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(FileLock(lock).fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_tasks_are_run_in_the_order_of_the_plan(tmp_path: Path, task: Callable[..., Task]) -> None:
@@ -190,8 +238,8 @@ def test_no_write_permission_is_told_and_the_lock_given_up(tmp_path: Path, task:
 
 
 def test_who_waits_for_the_lock_in_vain_leaves_what_its_holder_made(tmp_path: Path, task: Callable[..., Task]) -> None:
-    lock = MachineLock(tmp_path / "lock")
-    lock.acquire(pytest.fail)
+    lock = FileLock(tmp_path / "lock")
+    lock.acquire("s", pytest.fail)
     made = tmp_path / ".hati/trees/made"
     made.mkdir(parents=True)
     trees = Trees(tmp_path, {"r1": Origin(Folder(tmp_path))})
@@ -200,16 +248,16 @@ def test_who_waits_for_the_lock_in_vain_leaves_what_its_holder_made(tmp_path: Pa
     with local, pytest.raises(MeasurementError, match="measures already"):
         list(local.run(Plan((task(),))))
     assert made.is_dir()
-    assert lock.holder() == str(os.getpid())
+    assert lock.holder() == (str(os.getpid()), "s")
     lock.release()
 
 
 class TestLock:
     def test_it_is_for_all_users(self, tmp_path: Path) -> None:
-        lock = MachineLock(tmp_path / "lock")
+        lock = FileLock(tmp_path / "lock")
         assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o666
-        lock.acquire(print)
-        assert lock.holder() == str(os.getpid())
+        lock.acquire("s", print)
+        assert lock.holder() == (str(os.getpid()), "s")
         lock.release()
         lock.release()
 
@@ -217,11 +265,17 @@ class TestLock:
         (tmp_path / "precious").write_text("data")
         (tmp_path / "lock").symlink_to("precious")
         with pytest.raises(MeasurementError, match=r"cannot lock .*; remove that file"):
-            MachineLock(tmp_path / "lock")
+            FileLock(tmp_path / "lock")
         assert (tmp_path / "precious").read_text() == "data"
+
+    @pytest.mark.parametrize("text", ["", "?", "12\x1b[2J", "12 a\x1b[2J"])
+    def test_what_others_wrote_into_it_is_not_shown_as_it_is(self, tmp_path: Path, text: str) -> None:
+        (tmp_path / "lock").write_text(text)
+        process, study = FileLock(tmp_path / "lock").holder()
+        assert (process, study) == (("12", "") if text.startswith("12 ") else ("", ""))
 
     def test_it_is_free_when_released(self, tmp_path: Path) -> None:
         for _ in range(2):
-            lock = MachineLock(tmp_path / "lock")
-            lock.acquire(pytest.fail)
+            lock = FileLock(tmp_path / "lock")
+            lock.acquire("s", pytest.fail)
             lock.release()

@@ -28,7 +28,7 @@ from hati.core import (
     Task,
     Workload,
 )
-from hati.subject import InPlace, LocalSubject, Warden, machine
+from hati.subject import InPlace, LocalSubject, Warden, machine, make_own
 
 Measure = Callable[..., Run]
 
@@ -135,7 +135,7 @@ class TestCommand:
             repetition=7,
         )
         assert run.output.split() == ["3", "true", "10", "rev1", "7", "{}", str(tmp_path / "project"), "0"]
-        assert list((tmp_path / "project/.hati/work").iterdir()) == []
+        assert [path.name for path in (tmp_path / "project/.hati/work").iterdir()] == ["CACHEDIR.TAG"]
 
     def test_placeholders_in_patterns_stand_for_their_own_text(self, measure: Measure) -> None:
         run = measure(
@@ -450,12 +450,13 @@ class TestBefore:
             self.subject(tmp_path).check([task])
 
     def test_stale_work_folders_are_removed(self, tmp_path: Path) -> None:
+        make_own(tmp_path)
         stale = tmp_path / ".hati/work/stale/deep"
         stale.mkdir(parents=True)
         (stale / "file").touch()
         stale.chmod(0o500)
         self.subject(tmp_path).tidy()
-        assert list((tmp_path / ".hati/work").iterdir()) == []
+        assert [path.name for path in (tmp_path / ".hati/work").iterdir()] == ["CACHEDIR.TAG"]
 
 
 @pytest.fixture

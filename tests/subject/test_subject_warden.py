@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hati.core import InputError, MeasurementError
-from hati.subject import Program, Warden
+from hati.core import InputError, MeasurementError, Outcome
+from hati.subject import Program, Warden, programs
 from hati.subject.programs import LARGEST_OUTPUT
+from hati.subject.setback import Setback
 from hati.subject.warden import contention
 
 Make = Callable[..., Program]
@@ -245,6 +246,60 @@ def test_closing_ends_a_server(warden: Warden, program: Make, all_gone: Callable
     warden.close()
     with pytest.raises(MeasurementError, match="has ended"):
         warden.run(program("true"))
+
+
+PARENT = "os.getppid()"
+GRANDPARENT = "int(open(f'/proc/{os.getppid()}/stat').read().rpartition(')')[2].split()[1])"
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        f"os.kill({PARENT}, 9)",
+        f"os.kill({PARENT}, 19)",
+        f"os.kill({GRANDPARENT}, 9)",
+        f"g = {GRANDPARENT}; os.kill({PARENT}, 19); os.kill(g, 9)",
+        f"g = {GRANDPARENT}; os.kill({PARENT}, 9); os.kill(g, 9)",
+        f"os.killpg(os.getpgid({PARENT}), 9)",
+        f"os.killpg(os.getpgid({GRANDPARENT}), 9)",
+    ],
+)
+def test_who_attacks_what_watches_over_it_is_ended_and_the_next_is_run(
+    warden: Warden, program: Make, all_gone: Callable[[str], bool], attack: str
+) -> None:
+    mark = f"38{time.time_ns()}"
+    left = f"import os, subprocess, time; subprocess.Popen(['sleep', '{mark}'])\n{attack}\ntime.sleep(3)"
+    with pytest.raises(Setback, match="was killed or stopped") as lost:
+        warden.run(program(python=left))
+    assert lost.value.outcome is Outcome.FAILED
+    assert all_gone(mark)
+    assert warden.run(program("echo still")).stdout == b"still\n"
+
+
+def test_who_stops_the_second_process_that_watches_changes_nothing(warden: Warden, program: Make) -> None:
+    assert warden.run(program(python=f"import os; os.kill({GRANDPARENT}, 19)")).exit == 0
+    assert warden.run(program("echo still")).stdout == b"still\n"
+
+
+def test_when_both_are_stopped_a_deadline_ends_them(
+    warden: Warden, program: Make, all_gone: Callable[[str], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "_SLACK", 1.0)
+    mark = f"39{time.time_ns()}"
+    attack = f"import os, subprocess, time; subprocess.Popen(['sleep', '{mark}']); g = {GRANDPARENT}\n"
+    attack += f"os.kill(g, 19); os.kill({PARENT}, 19); time.sleep(20)"
+    with pytest.raises(Setback, match="was killed or stopped"):
+        warden.run(program(python=attack, timeout=0.2))
+    assert all_gone(mark)
+    assert warden.run(program("echo still")).stdout == b"still\n"
+
+
+def test_what_watches_and_never_starts_is_no_failure_of_the_command(
+    warden: Warden, program: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "_START", "raise SystemExit({folder!r})")
+    with pytest.raises(MeasurementError, match="ends by itself"):
+        warden.run(program(python=f"import os; os.kill({PARENT}, 9)"))
 
 
 def test_contention_is_counted_while_a_program_runs(warden: Warden, program: Make) -> None:

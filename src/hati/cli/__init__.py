@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Sequence
 
 INTERRUPTED = 130
+FAULT = 70
+"""EX_SOFTWARE of sysexits.h; a traceback of Python ends with 1, which would mean slower."""
 _MANY_OBJECTS = 100_000
 
-__all__ = ["INTERRUPTED", "main"]
+__all__ = ["FAULT", "INTERRUPTED", "main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,3 +27,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return run(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - while it loads: `run` answers all others
+        sys.stderr.write(f"error: Hati cannot be loaded: {type(error).__name__}: {error}; install it again\n")
+        return FAULT

@@ -6,13 +6,14 @@ import errno
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
 import typer
 
-from hati.cli import INTERRUPTED
+from hati.cli import FAULT, INTERRUPTED
 from hati.cli.app import app
 from hati.cli.output import discard_output, say
 from hati.core import HatiError
@@ -24,7 +25,6 @@ NOT_MEASURED = 4
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command; its exit status."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in arguments
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks
             signal.signal(number, _interrupt)
@@ -33,21 +33,33 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return BAD_INPUT
     try:
         return _run([a for a in arguments if a != "--debug"])
-    except HatiError as error:
-        if debug:
-            raise
-        say(f"error: {error}")
-        return error.exit_status
-    except OSError as error:
-        if debug:
-            raise
-        if _is_nowhere():
-            say("error: the working directory is gone; change to one that is there")
-            return BAD_INPUT
-        where = f": {error.filename}" if error.filename else ""
-        fix = "; free some space" if error.errno in {errno.ENOSPC, errno.EDQUOT} else ""
-        say(f"error: {error.strerror or error}{where}{fix}")
-        return NOT_MEASURED if error.errno in _MACHINE_TROUBLE else BAD_INPUT
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is no verdict
+        if "--debug" in arguments:
+            traceback.print_exc()
+        message, status = _answer(error)
+        say(f"error: {message}")
+        return status
+
+
+def _answer(error: Exception) -> tuple[str, int]:
+    """The message of an error, and the exit status."""
+    if isinstance(error, HatiError):
+        return str(error), error.exit_status
+    if not isinstance(error, OSError):
+        return _fault(error), FAULT
+    if _is_nowhere():
+        return "the working directory is gone; change to one that is there", BAD_INPUT
+    where = f": {error.filename}" if error.filename else ""
+    fix = "; free some space" if error.errno in {errno.ENOSPC, errno.EDQUOT} else ""
+    return f"{error.strerror or error}{where}{fix}", NOT_MEASURED if error.errno in _MACHINE_TROUBLE else BAD_INPUT
+
+
+def _fault(error: Exception) -> str:
+    """What to report of an error that no message of Hati covers."""
+    innermost = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(innermost.filename).name}:{innermost.lineno}"
+    cause = _one_line(f"{type(error).__name__}: {error}")
+    return f"a fault in Hati at {where}: {cause}; report it with what --debug shows"
 
 
 def _is_nowhere() -> bool:

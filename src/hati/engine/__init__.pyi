@@ -1,4 +1,4 @@
 from .duet import DuetEngine as DuetEngine
 from .local import LocalEngine as LocalEngine
-from .lock import MachineLock as MachineLock
+from .lock import FileLock as FileLock
 from .table import TableEngine as TableEngine

@@ -53,7 +53,7 @@ class DuetEngine(LocalEngine):
         super()._end()
 
     def _at_once(self, tasks: Sequence[Task]) -> list[Run]:
-        wardens = self._both()
+        wardens = self._both(tasks[0].study)
         for task in tasks:
             self._subject.build(task, wardens[0])
         with ThreadPoolExecutor(len(tasks)) as pool:
@@ -71,9 +71,8 @@ class DuetEngine(LocalEngine):
                 self._end()
                 raise
 
-    def _both(self) -> tuple[Warden, Warden]:
-        first = self._ready()
+    def _both(self, study: str) -> tuple[Warden, Warden]:
+        first = self._ready(study)
         if self._second is None:
-            assert self._lock is not None
-            self._second = Warden(self._lock.fd)
+            self._second = Warden(*self._locks.descriptors)
         return first, self._second

@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Self
 
 from hati.core import Benchmark, Machine, MeasurementError, Plan, Run
-from hati.engine.lock import MachineLock, default_path
-from hati.subject import LocalSubject, Trees, Warden
+from hati.engine.lock import Locks, default_path
+from hati.subject import LocalSubject, Trees, Warden, pinned_cores
 
 
 def say_nothing(_: str) -> None:
@@ -18,10 +18,10 @@ def say_nothing(_: str) -> None:
 
 
 class LocalEngine:
-    """Runs the tasks of the subject in the folder ``root``, one at a time under the machine's lock.
+    """Runs the tasks of the subject in the folder ``root``, one at a time under the locks of machine and folder.
 
-    A context manager. The lock is taken with the first plan and kept until the engine is closed;
-    ``waiting`` is told, once, when another hati has it. Closing the engine, an exception while a run is
+    A context manager. The locks are taken with the first plan and kept until the engine is closed;
+    ``waiting`` is called once for each that another hati has. Closing the engine, an exception while a run is
     under way (Ctrl-C), and the death of this process all end the run's whole process tree.
 
     Raises:
@@ -39,8 +39,7 @@ class LocalEngine:
     ) -> None:
         self._subject = LocalSubject(root, benchmarks, machine, trees=trees)
         self._waiting = waiting
-        self._lock_path = lock or default_path()
-        self._lock: MachineLock | None = None
+        self._locks = Locks(lock or default_path(), pinned_cores(benchmarks))
         self._warden: Warden | None = None
 
     def run(self, plan: Plan) -> Iterator[Run]:
@@ -52,7 +51,7 @@ class LocalEngine:
         """
         self._subject.check(plan.tasks)
         for task in plan:
-            warden = self._ready()
+            warden = self._ready(task.study)
             try:
                 run = self._subject.measure(task, warden)
             except BaseException:
@@ -61,7 +60,7 @@ class LocalEngine:
             yield run
 
     def close(self) -> None:
-        """End what runs, a server with its `cleanup`, and give the lock up."""
+        """End what runs, a server with its `cleanup`, and give the locks up."""
         with suppress(MeasurementError):  # nothing is left to end where the warden has gone
             if self._warden is not None:
                 self._subject.retire()
@@ -71,11 +70,9 @@ class LocalEngine:
         if self._warden is not None:
             self._warden.close()
             self._warden = None
-        if self._lock is not None:
-            if self._lock.held:  # else what is in the project's folders is another's
-                self._subject.close()
-            self._lock.release()
-            self._lock = None
+        if self._locks.held:  # else what is in the project's folders is another's
+            self._subject.close()
+        self._locks.release()
 
     def __enter__(self) -> Self:
         return self
@@ -85,13 +82,12 @@ class LocalEngine:
     ) -> None:
         self.close()
 
-    def _ready(self) -> Warden:
+    def _ready(self, study: str) -> Warden:
         if self._warden is None:
-            lock = self._lock = MachineLock(self._lock_path)
             try:
-                lock.acquire(self._waiting)
+                self._locks.take(study, self._waiting, self._subject.lock_file)
                 self._subject.tidy()
-                self._warden = Warden(lock.fd)
+                self._warden = Warden(*self._locks.descriptors)
             except BaseException:
                 self.close()
                 raise

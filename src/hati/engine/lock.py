@@ -1,17 +1,19 @@
-"""One measurement at a time on a machine."""
+"""One measurement at a time on a machine, or on a core, and in a folder."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from hati.core import MeasurementError
 
 _COMMON = Path("/tmp")  # noqa: S108  # not TMPDIR, which differs between those who share the machine
 _NAME = "hati-machine.lock"
+_LONGEST = 200
+"""Bytes of a process id and a study's key."""
 
 
 def default_path() -> Path:
@@ -22,11 +24,10 @@ def default_path() -> Path:
     return (_COMMON if os.access(_COMMON, os.W_OK) else Path(tempfile.gettempdir())) / _NAME
 
 
-class MachineLock:
-    """A lock that one hati has at a time; ``fd`` may be handed to a process that is to hold it as well;
-    ``held`` tells whether this object has it.
+class FileLock:
+    """A lock that one hati has at a time, or several share; ``fd`` may be handed to a process that is to hold it too.
 
-    The file holds the holder's process id. The lock is released when all who have the descriptor have gone.
+    The file holds its process id and study. The lock is released when all who have the descriptor have gone.
 
     Raises:
         MeasurementError: where the file cannot be opened.
@@ -40,36 +41,95 @@ class MachineLock:
         except OSError as error:
             raise MeasurementError(f"cannot lock {path}: {error.strerror}", fix="remove that file") from None
 
-    def acquire(self, waiting: Callable[[str], None]) -> None:
-        """Wait for the lock; where another has it, tell so once.
+    def acquire(self, study: str, waiting: Callable[[str], None], where: str = "on this machine") -> None:
+        """Wait until nobody else has the lock, and say once who that is, who measures ``where``.
 
         Raises:
             MeasurementError: where this very process holds it through another object.
         """
-        try:
-            fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = self.holder()
-            if holder == str(os.getpid()):
-                raise MeasurementError("this process measures already", fix="close the other engine first") from None
-            waiting(f"waiting for another hati (process {holder or 'unknown'}) that measures on this machine")
-            fcntl.flock(self.fd, fcntl.LOCK_EX)
-        self.held = True
+        self._take(fcntl.LOCK_EX, waiting, where)
         os.ftruncate(self.fd, 0)
-        os.pwrite(self.fd, str(os.getpid()).encode(), 0)
+        os.pwrite(self.fd, f"{os.getpid()} {study}".encode()[:_LONGEST], 0)
 
-    def holder(self) -> str:
-        """The process id that the file holds; empty where it holds none."""
-        text = os.pread(self.fd, 20, 0).decode("ascii", "replace")
-        return text if text.isdigit() else ""
+    def share(self, waiting: Callable[[str], None]) -> None:
+        """Wait until nobody else has the lock alone.
+
+        Raises:
+            MeasurementError: where this very process holds it through another object.
+        """
+        self._take(fcntl.LOCK_SH, waiting, "on this machine")
+
+    def holder(self) -> tuple[str, str]:
+        """The process id and the study that the file holds; empty where it holds none."""
+        text = os.pread(self.fd, _LONGEST, 0).decode("utf-8", "replace")
+        process, _, study = text.partition(" ")
+        return (process, study if study.isprintable() else "") if process.isdigit() else ("", "")
 
     def release(self) -> None:
         """Give the lock up and close the file."""
         if self.fd >= 0:
-            if self.held:
+            if self.held and self.holder()[0] == str(os.getpid()):
                 os.ftruncate(self.fd, 0)
             os.close(self.fd)
             self.fd, self.held = -1, False
+
+    def _take(self, operation: int, waiting: Callable[[str], None], where: str) -> None:
+        try:
+            fcntl.flock(self.fd, operation | fcntl.LOCK_NB)
+        except BlockingIOError:
+            process, study = self.holder()
+            if process == str(os.getpid()):
+                raise MeasurementError("this process measures already", fix="close the other engine first") from None
+            about = f" (process {process}{study and f', {study}'})" if process else ""
+            waiting(f"waiting for another hati{about} that measures {where}")
+            fcntl.flock(self.fd, operation)
+        self.held = True
+
+
+class Locks:
+    """What a campaign locks: the machine, or the cores that everything it runs is pinned to, and Hati's own folder.
+
+    Two in one folder would remove each other's runs, whichever locks they have of the machine.
+    """
+
+    def __init__(self, machine: Path, cores: Collection[int]) -> None:
+        self._machine = machine
+        self._cores = cores
+        self._locks: list[FileLock] = []
+        self.held = False
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """Those of the locks that were taken."""
+        return tuple(lock.fd for lock in self._locks)
+
+    def take(self, study: str, waiting: Callable[[str], None], folder: Callable[[], Path]) -> None:
+        """Take all of them, in an order in which no two wait for each other; ``folder`` makes the folder's file.
+
+        Raises:
+            MeasurementError: where one cannot be had.
+        """
+        whole = self._open(self._machine)
+        if self._cores:
+            whole.share(waiting)
+            for core in sorted(self._cores):
+                path = self._machine.with_name(f"{self._machine.name}.cpu{core}")
+                self._open(path).acquire(study, waiting, f"on CPU {core}")
+        else:
+            whole.acquire(study, waiting)
+        self._open(folder()).acquire(study, waiting, "in this folder")
+        self.held = True
+
+    def release(self) -> None:
+        """Give all of them up."""
+        for lock in reversed(self._locks):
+            lock.release()
+        self._locks.clear()
+        self.held = False
+
+    def _open(self, path: Path) -> FileLock:
+        self._locks.append(FileLock(path))
+        return self._locks[-1]
 
 
 def _open(path: Path) -> int:

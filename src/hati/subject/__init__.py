@@ -5,7 +5,7 @@ and watches over: every process that a run starts ends with it, and with hati. W
 read by one of the readers. A run that fails is a run too; only what concerns every run is an error.
 """
 
-from hati.subject.cores import duet_cores
+from hati.subject.cores import duet_cores, pinned_cores
 from hati.subject.fingerprint import machine
 from hati.subject.folders import make_own, remedy
 from hati.subject.local import LocalSubject
@@ -28,6 +28,7 @@ __all__ = [
     "machine",
     "make_own",
     "modified_since",
+    "pinned_cores",
     "remedy",
     "remember_output",
     "remember_store",

@@ -1,4 +1,4 @@
-"""The two cores of a duet."""
+"""The two cores of a duet, and those that benchmarks are pinned to."""
 
 from __future__ import annotations
 
@@ -25,6 +25,25 @@ def duet_cores(benchmarks: Iterable[Benchmark], folder: Path = _CPUS) -> tuple[i
     return _two_cores(usable, folder)
 
 
+def pinned_cores(benchmarks: Iterable[Benchmark], folder: Path = _CPUS) -> frozenset[int]:
+    """The CPUs of the cores that all that benchmarks run is pinned to; none where something of it may run anywhere."""
+    found = set[int]()
+    for benchmark in benchmarks:
+        programs = [benchmark.cpus, *([benchmark.server.cpus] if benchmark.server else [])]
+        if not all(programs) or any(_unpinned(benchmark).values()):
+            return frozenset()
+        found |= {sibling for cpus in programs for cpu in cpus for sibling in _siblings(cpu, folder)}
+    return frozenset(found)
+
+
+def _unpinned(benchmark: Benchmark) -> dict[str, object]:
+    """The steps of a benchmark that run on any CPU, and whether it has them."""
+    setup = benchmark.setup or any(binding.setup for binding in benchmark.bindings)
+    reload = (benchmark.server and benchmark.server.reload) or any(binding.reload for binding in benchmark.bindings)
+    steps = {"build": benchmark.build, "prepare": benchmark.prepare, "setup": setup, "cleanup": benchmark.cleanup}
+    return {**steps, "reload": reload}
+
+
 def _two_cores(usable: Sequence[int], folder: Path) -> tuple[int, int]:
     if len(usable) < 2:
         raise InputError("a duet needs two cores, and there is one that may be used", fix=_INTERLEAVED)
@@ -47,9 +66,8 @@ def _siblings(cpu: int, folder: Path) -> set[int]:
 
 
 def _check(benchmark: Benchmark) -> None:
-    setup = benchmark.setup or any(binding.setup for binding in benchmark.bindings)
-    more = {"prepare": benchmark.prepare, "server": benchmark.server, "setup": setup, "cleanup": benchmark.cleanup}
-    for name, value in more.items():
+    steps = _unpinned(benchmark) | {"build": None, "reload": None, "server": benchmark.server}  # builds come first
+    for name, value in steps.items():
         if value:
             raise InputError(
                 f"in a duet the {name} of {benchmark.name!r} would run beside the other's command", fix=_INTERLEAVED

@@ -11,6 +11,9 @@ from pathlib import Path
 
 from hati.core import MeasurementError, digest
 
+_TAG = "CACHEDIR.TAG"
+_TAGGED = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by hati, which empties this folder.\n"
+"""By the Cache Directory Tagging Standard, so that backups pass over it too."""
 _IGNORED = "# Made by hati: nothing in this folder is to be under version control.\n*\n"
 
 
@@ -38,6 +41,25 @@ def make_own(root: Path) -> None:
             ignored.unlink(missing_ok=True)
             own.rmdir()
         raise
+
+
+def lock_file(root: Path) -> Path:
+    """The file of the folder's lock, in the folder, which is made.
+
+    Raises:
+        MeasurementError: where it cannot be made.
+    """
+    lock = root / ".hati" / "lock"
+    try:
+        make_own(root)
+        lock.touch()
+    except OSError as error:
+        raise _unwritable(lock.parent, error) from None
+    return lock
+
+
+def _unwritable(folder: Path, error: OSError) -> MeasurementError:
+    return MeasurementError(f"cannot write to {folder}: {error.strerror}", fix=remedy(error))
 
 
 def remedy(error: OSError) -> str:
@@ -94,22 +116,77 @@ def tidy(root: Path) -> None:
     """Make the folders, and remove the work folders and the trees of campaigns that were killed.
 
     Raises:
-        MeasurementError: where nothing can be written.
+        MeasurementError: where nothing can be written, or a folder holds files that Hati did not make.
     """
-    for folder in (work_root(root), build_root(root)):
+    for folder in (work_root(root), build_root(root), tree_root(root)):
         try:
             make_own(root)
-            folder.mkdir(parents=True, exist_ok=True)
+            make_disposable(folder)
             probe = folder / ".writable"
             probe.touch()
             probe.unlink()
         except OSError as error:
-            raise MeasurementError(f"cannot write to {folder}: {error.strerror}", fix=remedy(error)) from None
-    for stale in work_root(root).iterdir():
-        remove(stale)
+            raise _unwritable(folder, error) from None
+    clear(work_root(root))
+    discard(tree_root(root))
     if (shared := shared_work_root(root)).exists() and os.geteuid() == 0:
         remove(shared)
-    remove(tree_root(root))
+
+
+def make_disposable(folder: Path) -> None:
+    """Make a folder whose content Hati may delete, and tag it as such.
+
+    One that is there is tagged where it is empty, or an earlier Hati made it: a link may lead to anybody's files.
+
+    Raises:
+        MeasurementError: where it holds files that Hati did not make.
+        OSError: where it cannot be made.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if _is_disposable(folder):
+        return
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name != _TAG)
+    if names and not _is_of_earlier_hati(folder):
+        raise MeasurementError(
+            f"{folder} holds files that hati did not make, such as `{names[0]}`, and hati empties this folder",
+            fix="move them away, or let the link lead to an empty folder" if _is_linked(folder) else "move them away",
+        )
+    (folder / _TAG).write_text(_TAGGED, encoding="ascii")
+
+
+def clear(folder: Path) -> None:
+    """Remove what a folder holds, where its tag says that Hati may."""
+    if _is_disposable(folder):
+        for entry in folder.iterdir():
+            if entry.name != _TAG:
+                remove(entry)
+
+
+def discard(folder: Path) -> None:
+    """`clear` a folder, and remove it too; a link stays."""
+    clear(folder)
+    if _is_disposable(folder) and not folder.is_symlink():
+        remove(folder)
+
+
+def _is_disposable(folder: Path) -> bool:
+    try:
+        return (folder / _TAG).read_text(encoding="ascii", errors="replace") == _TAGGED
+    except OSError:
+        return False
+
+
+def _is_of_earlier_hati(folder: Path) -> bool:
+    """Whether an earlier Hati, which tagged nothing, made a folder: no link, and in one that Hati made."""
+    try:
+        listed = (folder.parent / ".gitignore").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return listed == _IGNORED and not _is_linked(folder)
+
+
+def _is_linked(folder: Path) -> bool:
+    return folder.is_symlink() or folder.parent.is_symlink()
 
 
 def remove(path: Path) -> None:

@@ -17,7 +17,7 @@ from hati.core.run import REMARKS_APART
 from hati.subject.attempt import Deployment, Measured, resources
 from hati.subject.builds import Builds
 from hati.subject.checks import check_benchmark, needs_port, needs_work
-from hati.subject.folders import log_root, make_shared, shared_work_root, tidy, work_root
+from hati.subject.folders import lock_file, log_root, make_shared, shared_work_root, tidy, work_root
 from hati.subject.programs import Ending, Warden
 from hati.subject.readiness import free_port
 from hati.subject.recipe import Recipe
@@ -60,6 +60,14 @@ class LocalSubject:
         self._trees = trees or Trees(self._root)
         self._builds = Builds(self._root, self._environment, self._trees)
         self._kept: _Kept | None = None
+
+    def lock_file(self) -> Path:
+        """The file whose lock lets one campaign at a time work in the project's folder.
+
+        Raises:
+            MeasurementError: where it cannot be made.
+        """
+        return lock_file(self._root)
 
     def tidy(self) -> None:
         """Make hati's own folder, and remove what killed campaigns left in it.

@@ -6,22 +6,34 @@ import json
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from hati.core import InputError, MeasurementError
+from hati.core import InputError, MeasurementError, Outcome
+from hati.subject.setback import Setback
+from hati.subject.warden.kin import kill, session
 
 LARGEST_OUTPUT = 16 * 2**20
 """Bytes of standard output that a command may print."""
 
 _SHOWN = 4096
 _POLITE_SECONDS = 5.0
+_SLACK = 60.0
+"""Seconds in which the process that watches answers, beyond those that the programs take; it gives up on what cannot be
+killed after twice ten, and is patient with a server for five."""
+_LOST = (
+    "the process that watches over the command was killed or stopped, by the command or for lack of memory; "
+    "what was left of the command was ended"
+)
 _START = "import sys; sys.path.append({folder!r}); from warden.service import main; main()"
 
 
@@ -75,9 +87,14 @@ class Warden:
     def __init__(self, *kept: int) -> None:
         if not sys.platform.startswith("linux"):
             raise MeasurementError("measuring needs Linux: nothing else can end a whole process tree for sure")
+        self._kept = kept
         self._spool = os.memfd_create("hati-stdout")
+        self._abandoned = False
+        self._begin()
+
+    def _begin(self) -> None:
         self._socket, other = socket.socketpair()
-        fds = (other.fileno(), self._spool, *kept)
+        fds = (other.fileno(), self._spool, *self._kept)
         code = _START.format(folder=str(Path(__file__).parent))
         with other:
             self._process = subprocess.Popen(
@@ -115,7 +132,7 @@ class Warden:
 
     def look(self, seconds: float) -> Ending:
         """How the server stands, after at most that many seconds."""
-        reply = self._ask({"do": "look", "seconds": seconds})
+        reply = self._ask({"do": "look", "seconds": seconds}, seconds)
         return _ending(reply, b"")
 
     def clear(self) -> Ending | None:
@@ -130,15 +147,35 @@ class Warden:
 
     def abandon(self) -> None:
         """End everything; a thread that waits for an answer gets a `MeasurementError` in its place."""
+        self._abandoned = True
         self._process.terminate()
 
     def close(self) -> None:
         """End everything, and wait until it has ended."""
-        self._socket.close()
-        self._process.wait()
+        self._end()
         if self._spool >= 0:
             os.close(self._spool)
             self._spool = -1
+
+    def _end(self) -> None:
+        """End the processes that watch, and with them all others."""
+        self._hang_up()
+        for number in (signal.SIGCONT, signal.SIGKILL):  # what was stopped goes on, and ends
+            self._process.send_signal(number)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_SLACK / 4.0)
+                break
+        self._socket.close()
+
+    def _hang_up(self) -> None:
+        """Say that nothing more will be asked, and wait until the one that was asked has gone."""
+        deadline = time.monotonic() + _SLACK
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+            while (left := deadline - time.monotonic()) > 0.0:
+                self._socket.settimeout(left)
+                if not self._socket.recv(1 << 16):
+                    break
 
     def _run(self, program: Program, request: dict[str, Any]) -> Ending:
         reply = self._start("run", program, {**request, "timeout": program.timeout})
@@ -151,25 +188,44 @@ class Warden:
         if program.user:  # the kernel's own way for a program to be another's is setpriv
             path, argv = _switched(program, path)
         about = {"program": path, "argv": argv, "env": dict(program.env), "cwd": str(program.cwd)}
-        reply = self._ask({"do": do, **about, "cpus": program.cpus, **request})
+        reply = self._ask({"do": do, **about, "cpus": program.cpus, **request}, program.timeout)
         if "error" in reply:
             raise InputError(
                 f"cannot start {program.argv[0]!r}: {os.strerror(reply['error'])}", fix=_FIXES.get(reply["error"])
             )
         return reply
 
-    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        text = json.dumps(request).encode()
+    def _ask(self, request: dict[str, Any], seconds: float = 0.0) -> dict[str, Any]:
+        """The answer to a request, which takes so many seconds and some slack."""
         try:
-            self._socket.sendall(len(text).to_bytes(4, "big") + text)
-            size = int.from_bytes(self._receive(4), "big")
-            reply: dict[str, Any] = json.loads(self._receive(size))
+            return self._exchanged(request, seconds)
         except OSError as error:
-            self.close()
-            raise MeasurementError("the process that watches over the benchmark has ended") from error
+            if self._abandoned or self._spool < 0:
+                self.close()
+                raise MeasurementError("the process that watches over the benchmark has ended") from error
+            self._begin_again()
+            raise Setback(Outcome.FAILED, _LOST) from error
         except BaseException:  # Ctrl-C between question and answer: the next answer would be to the wrong question
             self.close()
             raise
+
+    def _begin_again(self) -> None:
+        self._end()
+        for pid in session(self._process.pid):  # where both were killed
+            kill(pid)
+        self._begin()
+        try:
+            self._exchanged({"do": "look", "seconds": 0.0}, 0.0)
+        except OSError as error:
+            self.close()
+            raise MeasurementError("the process that watches over benchmarks ends by itself") from error
+
+    def _exchanged(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        text = json.dumps(request).encode()
+        self._socket.settimeout(seconds + _SLACK)
+        self._socket.sendall(len(text).to_bytes(4, "big") + text)
+        size = int.from_bytes(self._receive(4), "big")
+        reply: dict[str, Any] = json.loads(self._receive(size))
         return reply
 
     def _receive(self, size: int) -> bytes:

@@ -107,10 +107,15 @@ def _git_files(root: Path) -> list[Path]:
     files = []
     for path in map(Path, names):
         if (root / path).is_dir() and not (root / path).is_symlink():  # a submodule
-            files += [path / inner for inner in tree_files(root / path)]
+            files += [path / inner for inner in _submodule_files(root / path)]
         elif _is_file(root / path):
             files.append(path)
     return files
+
+
+def _submodule_files(folder: Path) -> list[Path]:
+    """A submodule's files; where it is not initialised git would list those of the repository around it."""
+    return tree_files(folder) if (folder / ".git").exists() else _all_files(folder)
 
 
 def _svn_files(root: Path) -> list[Path]:

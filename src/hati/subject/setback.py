@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import signal
+from typing import TYPE_CHECKING
 
 from hati.core import Outcome
-from hati.subject.programs import Ending, Program
+
+if TYPE_CHECKING:
+    from hati.subject.programs import Ending, Program
 
 _ENOUGH = 200
 _HINT = re.compile(r"^usage:|--help\b|for more information", re.IGNORECASE)

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from typing import NamedTuple, Protocol
 
 from hati.core import InputError, Outcome, digest
-from hati.subject.folders import remove, tree_root
+from hati.subject.folders import discard, make_disposable, remove, tree_root
 from hati.subject.revisions.directory import copy_tree
 from hati.subject.revisions.package import PACKAGES
 from hati.subject.setback import Setback
@@ -103,10 +103,11 @@ class Trees:
         """Remove them."""
         self._made.clear()
         if self._origins:
-            remove(tree_root(self._root))
+            discard(tree_root(self._root))
 
     def _put(self, revision: str) -> Tree:
         origin, folder = self._origins[revision], tree_root(self._root) / digest(revision)
+        make_disposable(folder.parent)
         remove(folder)
         try:
             origin.source.put(revision, folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import select
@@ -12,13 +11,12 @@ import time
 
 from .channel import Channel, HangUp, Message, keep_from_children
 from .contention import Contention
+from .guard import GIVE_UP_SECONDS, guard
 from .kin import Kin, ask_to_end, group, kill, memory
 from .program import Program
 
-_PR_SET_CHILD_SUBREAPER = 36
 _SAMPLE_SECONDS = 0.02
 _SAMPLE_SHARE = 0.02  # of the time, at most, goes into looking at the tree's memory
-_GIVE_UP_SECONDS = 10.0  # on a process that the kernel does not let die
 
 
 class Service:
@@ -44,7 +42,7 @@ class Service:
         signal.signal(signal.SIGCHLD, self.ring)
         signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
         self.poll.register(self.wake, select.POLLIN)
-        self.poll.register(channel.fd, select.POLLIN)
+        self.poll.register(channel.fd, select.POLLIN | select.POLLRDHUP)
 
     def ring(self, _: int, __: object) -> None:
         """Note when a child has ended: to wait for it, and what it closed before, takes some time more."""
@@ -132,7 +130,7 @@ class Service:
             now = time.perf_counter()
             if not problem and (now >= deadline or program.printed > program.limit):
                 problem = "timeout" if now >= deadline else "output"
-                deadline = now + _GIVE_UP_SECONDS
+                deadline = now + GIVE_UP_SECONDS
                 kill(program.pid)
             elif now >= deadline:
                 break
@@ -157,7 +155,7 @@ class Service:
                 os.read(self.wake, 1 << 10)
                 self.reap()
             elif fd == self.channel.fd:
-                if event & (select.POLLHUP | select.POLLERR):
+                if event & (select.POLLRDHUP | select.POLLHUP | select.POLLERR):
                     raise HangUp
                 self.asked = True
             else:
@@ -207,7 +205,7 @@ class Service:
 
     def end_others(self) -> set[int]:
         """Kill and bury all but the bystanders; those that do not die."""
-        deadline = time.perf_counter() + _GIVE_UP_SECONDS
+        deadline = time.perf_counter() + GIVE_UP_SECONDS
         while self.reap():
             left = self.others()
             if not left or time.perf_counter() > deadline:
@@ -226,7 +224,6 @@ def main() -> None:
     channel, spool, *kept = map(int, sys.argv[1:])
     for fd in (spool, *kept):
         keep_from_children(fd)
-    if ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        sys.exit("hati needs a kernel with PR_SET_CHILD_SUBREAPER")
+    guard(channel, spool)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     Service(Channel(channel), spool).serve()
