@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from examples.study.effects import Effects, effects, pair_designs
 from examples.study.screenings import Screened
@@ -9,7 +11,8 @@ from examples.study.suites import Sample
 from examples.study.systems import System
 
 from hati.core import conversion
-from hati.render import chart_svg
+from hati.render import ImageKind, chart_images
+from hati.render.chart_style import Chart
 from hati.render.effect_charts import half_normal_chart
 from hati.render.suite_drawings import box_chart, quantile_chart
 from hati.report import SuiteBox, SuiteFigure, half_normal
@@ -31,19 +34,24 @@ def effect_figures(system: System, full: Effects, fractions: list[Screened]) -> 
     for found in fractions:
         figure = half_normal(found.conclusion)
         figures[found.name] = figure._replace(metric=f"{what}: {found.name}, {found.runs} configurations")
-    return {name.lower(): chart_svg(half_normal_chart(figure)) for name, figure in figures.items()}
+    return _svg({name.lower(): half_normal_chart(figure) for name, figure in figures.items()})
 
 
 def quantile_figure(figure: SuiteFigure) -> str:
     """The Q-Q plot of a suite and full data (seed 000, Fig. 10)."""
-    return chart_svg(quantile_chart(figure))
+    return _svg({"quantiles": quantile_chart(figure)})["quantiles"]
 
 
 def box_figure(system: System, figure: SuiteFigure, samples: list[Sample]) -> str:
     """Box plots of a suite, full data, and random samples (seed 000, Fig. 11)."""
     factor = conversion(system.metric.unit, figure.unit)
     boxes = tuple(_box(f"random sample {n}", np.exp(s.logs) * factor) for n, s in enumerate(samples, 1))
-    return chart_svg(box_chart(figure._replace(boxes=(*figure.boxes, *boxes), other="full data, random samples")))
+    chart = box_chart(figure._replace(boxes=(*figure.boxes, *boxes), other="full data, random samples"))
+    return _svg({"boxes": chart})["boxes"]
+
+
+def _svg(charts: Mapping[str, Chart]) -> dict[str, str]:
+    return {name: drawing.image.decode() for name, drawing in chart_images(charts, ImageKind.SVG).items()}
 
 
 def _box(name: str, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> SuiteBox:

@@ -165,7 +165,7 @@ def forget_metrics(project: Path) -> None:
         for key, choice in store.execute("SELECT key, choice FROM study WHERE choice IS NOT NULL").fetchall():
             fields = json.loads(choice)
             fields.pop("metric", None)
-            store.execute("UPDATE study SET choice = ? WHERE key = ?", (json.dumps(fields), key))
+            store.execute("UPDATE study SET choice = ?, checksum = NULL WHERE key = ?", (json.dumps(fields), key))
 
 
 def test_failures_are_said_and_the_study_goes_on(hati: Hati, fake_project: Path) -> None:

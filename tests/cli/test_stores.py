@@ -99,3 +99,33 @@ def test_a_password_is_never_shown(hati: Hati, fake_project: Path) -> None:
         assert done.status == (0 if "--help" in words else 4)
         assert "s3cret" not in done.out + done.err
         assert done.err.count("\n") == (0 if "--help" in words else 1)
+
+
+DELETING = """
+[subject]
+name = "deleting"
+
+[[benchmark]]
+name = "b"
+command = ["sh", "-c", "[ {repetition} -lt 3 ] || WHAT"]
+reader = "process"
+
+[[benchmark.metric]]
+name = "wall_time"
+unit = "s"
+"""
+
+
+@pytest.mark.parametrize(
+    "what", ["rm .hati/store.sqlite", "rm -r .hati", "mv .hati/store.sqlite away && cp away .hati/store.sqlite"]
+)
+def test_a_store_that_is_deleted_meanwhile_is_kept_beside_it(hati: Hati, tmp_path: Path, what: str) -> None:
+    (tmp_path / "hati.toml").write_text(DELETING.replace("WHAT", what))
+    done = hati("run", "--budget", "5")
+    assert done.status == 4
+    assert "was deleted or replaced while it was measured into; what it held is in " in done.err
+    command = done.err.rpartition("`hati ")[2].partition("`")[0].split()
+    (tmp_path / "hati.toml").write_text(DELETING.replace("WHAT", "true"))
+    assert hati(*command).status == 0
+    rows = hati("runs", "--format", "csv").out.splitlines()[1:]
+    assert 3 <= len(rows) <= 4

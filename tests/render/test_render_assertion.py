@@ -12,7 +12,7 @@ from html_page import Page, assert_alone, assert_described
 
 from hati.core import Metric
 from hati.logic.syntax import Source, parse_file
-from hati.render import assertion_html, chart_svg, to_junit
+from hati.render import ImageKind, assertion_html, chart_images, to_junit
 from hati.render.charts import specification
 from hati.render.relation_charts import relation_chart
 from hati.report import assertion_cases, assertion_evidence, relation_figure
@@ -145,7 +145,7 @@ def test_charts_are_valid_vega_lite(formula: str) -> None:
 def test_a_chart_names_its_sides_and_their_unit() -> None:
     figure = relation_figure(atom(BOOK, "a <= 10.05 ms"), BOOK)
     assert figure is not None
-    drawn = ElementTree.fromstring(chart_svg(relation_chart(figure)))
+    drawn = ElementTree.fromstring(chart_images({"c": relation_chart(figure)}, ImageKind.SVG)["c"].image)
     texts = {"".join(each.itertext()) for each in drawn.iter("{http://www.w3.org/2000/svg}text")}
     assert {"What was measured for a <= 10.05 ms", "a", "mean of a run (ms)"} <= texts
     assert any("Points: the means of runs. The dashed line is the limit." in each for each in texts)

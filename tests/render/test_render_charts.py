@@ -13,8 +13,8 @@ from example_screenings import empty_screening, hostile_screening, raw_screening
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hati.render import chart_png, chart_svg, screening_charts
-from hati.render.chart_style import factor_axis, labels, plain
+from hati.render import ImageKind, chart_images, drawing, screening_charts, screening_html
+from hati.render.chart_style import Chart, factor_axis, labels, plain
 from hati.render.charts import specification
 from hati.studies.screening import ScreeningConclusion
 
@@ -39,11 +39,15 @@ def test_charts_are_valid_vega_lite(screening: ScreeningConclusion) -> None:
         assert chart.to_dict(validate=True) == specification(chart)
 
 
+def svg_of(chart: Chart) -> str:
+    return chart_images({"c": chart}, ImageKind.SVG)["c"].image.decode()
+
+
 def test_every_chart_is_an_image() -> None:
     charts = screening_charts(sqlite_screening())
     assert list(charts) == NAMES
-    for chart in charts.values():
-        png = chart_png(chart)
+    for image in chart_images(charts, ImageKind.PNG).values():
+        png = image.image
         assert png.startswith(b"\x89PNG\r\n\x1a\n")
         width, height = struct.unpack(">II", png[16:24])
         assert 800 < width < 2400
@@ -52,20 +56,20 @@ def test_every_chart_is_an_image() -> None:
 
 def test_a_chart_says_what_it_shows_with_units() -> None:
     charts = screening_charts(sqlite_screening())
-    normal = texts(chart_svg(charts["half_normal"]))
+    normal = texts(svg_of(charts["half_normal"]))
     assert {"synchronous", "journal_mode", "important", "not shown", "half-normal quantile", "×2"} <= set(normal)
     assert "foreign_keys" not in normal
-    means = texts(chart_svg(charts["main_effects"]))
+    means = texts(svg_of(charts["main_effects"]))
     assert {"mean latency (ms)", "synchronous", "FULL", "OFF", "first setting"} <= set(means)
 
 
 def test_a_chart_on_the_raw_scale_has_the_metrics_unit() -> None:
     charts = screening_charts(raw_screening())
-    assert "size of the effect (1/s)" in texts(chart_svg(charts["pareto"]))
+    assert "size of the effect (1/s)" in texts(svg_of(charts["pareto"]))
 
 
 def test_hostile_names_are_text_in_a_drawing() -> None:
-    svg = chart_svg(screening_charts(hostile_screening())["pareto"])
+    svg = svg_of(screening_charts(hostile_screening())["pareto"])
     assert "<script" not in svg
     assert "\"quoted\" & 'single'" in texts(svg)
 
@@ -95,7 +99,7 @@ def test_names_in_a_half_normal_plot_keep_off_each_other() -> None:
     whole = sqlite_screening()
     sizes = (1.0, 0.999, 0.998, 0.5)
     effects = tuple(replace(e, contrast=size, important=True) for e, size in zip(whole.effects[:4], sizes, strict=True))
-    svg = chart_svg(screening_charts(replace(whole, effects=effects, threshold=None))["half_normal"])
+    svg = svg_of(screening_charts(replace(whole, effects=effects, threshold=None))["half_normal"])
     names = {"synchronous", "journal_mode", "journal_mode x synchronous", "locking_mode"}
     heights = [
         float(e.attrib["transform"].rstrip(")").split(",")[1])
@@ -104,3 +108,35 @@ def test_names_in_a_half_normal_plot_keep_off_each_other() -> None:
     ]
     assert len(heights) == 4
     assert min(b - a for a, b in itertools.pairwise(sorted(heights))) > 11
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("import os; os.abort()", "ended with signal SIGABRT"),
+        ("raise SystemExit(3)", "ended with exit status 3"),
+        ("import time; time.sleep(60)", "did not end within 3 s"),
+    ],
+)
+def test_a_chart_that_ends_the_process_costs_itself_only(
+    monkeypatch: pytest.MonkeyPatch, fault: str, words: str
+) -> None:
+    faulty = drawing._DRAWING.replace("    try:\n", f"    if 'fatal' in request['chart']: {fault}\n    try:\n", 1)
+    monkeypatch.setattr(drawing, "_DRAWING", faulty)
+    monkeypatch.setattr(drawing, "_SECONDS", 3.0 if "sleep" in fault else 300.0)
+    good = {"mark": "bar", "data": {"values": [{"a": 1}]}, "encoding": {"x": {"field": "a", "type": "quantitative"}}}
+    drawn = drawing.draw([good, {**good, "fatal": True}, good], ImageKind.SVG)
+    assert [each.image[:4] for each in drawn] == [b"<svg", b"", b"<svg"]
+    assert words in drawn[1].reason
+
+
+def test_what_cannot_be_drawn_is_said() -> None:
+    (drawn,) = drawing.draw([{"mark": "none of these"}], ImageKind.PNG)
+    assert drawn.image == b""
+    assert drawn.reason
+
+
+def test_a_page_without_a_drawing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawing, "_DRAWING", "raise SystemExit(1)")
+    page = screening_html(sqlite_screening())
+    assert "This chart is not drawn: the process that draws it ended with exit status 1." in page

@@ -77,7 +77,11 @@ def _write_charts(conclusion: ScreeningConclusion, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder} cannot be made: {error.strerror}", fix="name another folder") from error
-    for name, chart in render.screening_charts(conclusion).items():
-        write(render.chart_png(chart), str(folder / f"{name}.png"))
-        write(render.chart_svg(chart), str(folder / f"{name}.svg"))
-        say(f"{folder / name}.png and .svg are written")
+    charts = render.screening_charts(conclusion)
+    for kind in render.ImageKind:
+        for name, drawing in render.chart_images(charts, kind).items():
+            if drawing.reason:
+                say(f"warning: {folder / name}.{kind} is not written: {drawing.reason}")
+            else:
+                write(drawing.image, str(folder / f"{name}.{kind}"))
+                say(f"{folder / name}.{kind} is written")

@@ -64,13 +64,14 @@ def forget(
             fix="give --study, --task or --benchmark, or --all by itself; `hati runs` lists them",
         )
     place = existing_store(path, store)
-    _check_known(place, selection)
     removed = place.forget(selection)
+    if not removed:
+        _check_known(place, selection)
     typer.echo(f"{removed:,} run{'' if removed == 1 else 's'} forgotten")
 
 
 def _check_known(place: SqlStore, selection: Selection) -> None:
-    """See that the selection means something.
+    """See that a selection without runs means something.
 
     Raises:
         InputError: for a study that the store does not hold, or a task or benchmark without a run.
@@ -79,5 +80,5 @@ def _check_known(place: SqlStore, selection: Selection) -> None:
     if selection.study is not None and selection.study not in known:
         fix = f"there are: {', '.join(known)}" if known else "the store is empty"
         raise InputError(f"there is no study {selection.study}", fix=fix)
-    if (selection.task, selection.benchmark) != (None, None) and not place.runs(selection):
+    if (selection.task, selection.benchmark) != (None, None):
         raise InputError("there is no such run", fix="`hati runs` lists them")

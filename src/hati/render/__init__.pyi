@@ -4,10 +4,11 @@ from .audit import audit_markdown as audit_markdown
 from .audit import audit_text as audit_text
 from .audit import print_audit as print_audit
 from .benchstat import benchstat_text as benchstat_text
-from .charts import chart_png as chart_png
-from .charts import chart_svg as chart_svg
+from .charts import chart_images as chart_images
 from .charts import screening_charts as screening_charts
 from .csv import table_csv as table_csv
+from .drawing import Drawing as Drawing
+from .drawing import ImageKind as ImageKind
 from .gate import gate_markdown as gate_markdown
 from .history import histories_markdown as histories_markdown
 from .history import histories_text as histories_text

@@ -1,21 +1,20 @@
 """Altair charts of figure data: one definition for the interactive page, for PNG and for SVG.
 
-Altair and vl-convert take most of a second to load. They are imported where a chart is made, here and in
+Altair takes most of a second to load. It is imported where a chart is made, here and in
 the modules that draw, so that programs that draw nothing start at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hati.render.scripts import vega_lite_version
+from hati.render.drawing import Drawing, ImageKind, draw
 from hati.report import half_normal, interactions, main_effects, pareto, run_order
 from hati.studies.screening import ScreeningConclusion
 
 if TYPE_CHECKING:
     from hati.render.chart_style import Chart
-
-_PNG_SCALE = 2.0
 
 
 def screening_charts(conclusion: ScreeningConclusion) -> dict[str, Chart]:
@@ -38,29 +37,11 @@ def screening_charts(conclusion: ScreeningConclusion) -> dict[str, Chart]:
     return charts
 
 
-def chart_png(chart: Chart) -> bytes:
-    """The chart as a PNG image, at twice its nominal size."""
-    import vl_convert
-
-    return bytes(
-        vl_convert.vegalite_to_png(
-            specification(chart), vl_version=vega_lite_version(), scale=_PNG_SCALE, allowed_base_urls=[]
-        )
-    )
-
-
-def chart_svg(chart: Chart) -> str:
-    """The chart as an SVG document."""
-    return specification_svg(specification(chart))
+def chart_images(charts: Mapping[str, Chart], kind: ImageKind) -> dict[str, Drawing]:
+    """Images of charts by their names: PNG at twice the nominal size, or SVG."""
+    return dict(zip(charts, draw([specification(chart) for chart in charts.values()], kind), strict=True))
 
 
 def specification(chart: Chart) -> dict[str, Any]:
     """The chart in Vega-Lite. It is not validated, which takes longer than to draw it: charts differ by data alone."""
     return chart.to_dict(validate=False)
-
-
-def specification_svg(drawn: dict[str, Any]) -> str:
-    """A chart's Vega-Lite specification as an SVG document."""
-    import vl_convert
-
-    return vl_convert.vegalite_to_svg(drawn, vl_version=vega_lite_version(), allowed_base_urls=[])

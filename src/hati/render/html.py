@@ -13,7 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hati.render.charts import screening_charts, specification, specification_svg
+from hati.render.charts import screening_charts, specification
+from hati.render.drawing import Drawing, ImageKind, draw
 from hati.render.scripts import chart_script
 from hati.render.visible import visible
 from hati.report import (
@@ -57,6 +58,7 @@ _CAPTIONS = {
 class _Figure(NamedTuple):
     name: str
     svg: str
+    reason: str
     caption: str
 
 
@@ -113,8 +115,12 @@ def page(template: str, drawn: Mapping[str, Chart], captions: Mapping[str, str],
 
 
 def _figures(charts: Mapping[str, dict[str, Any]], captions: Mapping[str, str]) -> list[_Figure]:
-    drawings = {name: _own_ids(name, specification_svg(chart)) for name, chart in charts.items()}
-    return [_Figure(name, _markup(drawing), captions[name]) for name, drawing in drawings.items()]
+    drawings = zip(charts, draw(list(charts.values()), ImageKind.SVG), strict=True)
+    return [_Figure(name, _svg(name, drawing), drawing.reason, captions[name]) for name, drawing in drawings]
+
+
+def _svg(name: str, drawing: Drawing) -> str:
+    return _markup(_own_ids(name, drawing.image.decode()))
 
 
 def _own_ids(name: str, svg: str) -> str:

@@ -7,7 +7,7 @@ import zlib
 
 import numpy as np
 
-from hati.core import FloatArray, InputError
+from hati.core import FloatArray
 
 _PLAIN = b"\x00"
 _SHUFFLED_ZLIB = b"\x01"
@@ -33,7 +33,7 @@ def decode(data: bytes) -> FloatArray:
     """The values of shape (n,) that ``encode`` was given.
 
     Raises:
-        InputError: where the bytes are none of ``encode``'s.
+        ValueError: where the bytes are none of ``encode``'s.
     """
     try:
         if data[:1] == _PLAIN:
@@ -42,11 +42,8 @@ def decode(data: bytes) -> FloatArray:
             raise ValueError("unknown codec")
         raw = np.frombuffer(zlib.decompress(data[1:]), dtype=np.uint8)
         values: FloatArray = np.ascontiguousarray(raw.reshape(8, -1).T).view("<f8").ravel().astype(np.float64)
-    except (ValueError, zlib.error) as error:
-        raise InputError(
-            f"stored observations cannot be read ({error})",
-            fix="the store is damaged or was written by a newer Hati; restore it from a copy",
-        ) from error
+    except (TypeError, zlib.error) as error:
+        raise ValueError(f"the observations cannot be read: {error}") from error
     return values
 
 

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Insert, Row, select
 
 from hati.core import Event, Happening, Size, Spot, canonical_json
 from hati.store import schema
+from hati.store.failures import UNREADABLE, damaged
 
 
 def add_events(connection: Connection, insertion: Insert, events: Iterable[Event]) -> int:
@@ -23,10 +24,24 @@ def add_events(connection: Connection, insertion: Insert, events: Iterable[Event
     return sum(connection.execute(counted, _row(event)).rowcount for event in missing)
 
 
-def read_events(connection: Connection) -> tuple[Event, ...]:
-    """All of them, in the order of their times."""
+def read_events(connection: Connection, name: str) -> tuple[Event, ...]:
+    """All of them, in the order of their times.
+
+    Raises:
+        MeasurementError: where one in the store of that name is not as it was written.
+    """
     rows = connection.execute(select(schema.event).order_by(schema.event.c.at, schema.event.c.id))
-    return tuple(map(_read, rows))
+    return tuple(_read_or_raise(row, name) for row in rows)
+
+
+def _read_or_raise(row: Row[Any], name: str) -> Event:
+    try:
+        event = _read(row)
+        if event.id != row.id:
+            raise ValueError("its content is another's")
+    except UNREADABLE as error:
+        raise damaged(name, f"event {row.id}", error) from error
+    return event
 
 
 def _row(event: Event) -> dict[str, object]:

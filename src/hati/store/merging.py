@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hati.core import Run, digest
+from hati.store.failures import damaged
 from hati.store.sql import SqlStore, StudyRecord
 
 _AT_ONCE = 500
@@ -101,7 +102,8 @@ def _take(into: SqlStore, source: SqlStore, study: _Missing) -> None:
     record = study.record
     if study.begun:
         machine = source.machine(record.id.machine)
-        assert machine is not None, "a study's machine is kept with it"
+        if machine is None:
+            raise damaged(source.name, f"study {record.id.key}", f"there is no machine {record.id.machine}")
         into.begin(record.id, record.metrics, machine)
     if study.choice is not None:
         into.keep_choice(record.id, study.choice)

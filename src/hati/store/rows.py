@@ -10,6 +10,8 @@ from typing import Any
 from sqlalchemy import Row
 
 from hati.core import Configuration, Observations, Outcome, Resources, Run, Task, Workload
+from hati.store import schema
+from hati.store.checksums import checksum, verify
 from hati.store.codec import decode, decode_text, encode, encode_text
 
 _RESOURCES = (
@@ -23,10 +25,20 @@ _RESOURCES = (
     "pressure",
     "steal",
 )
+_NOT_EVERYWHERE = {"pressure", "steal"}
 
 
-def run_row(run: Run) -> dict[str, object]:
-    """The row of a run."""
+def run_rows(run: Run) -> tuple[dict[str, object], list[dict[str, object]]]:
+    """The row of a run, and those of its observations without its number."""
+    observed = [
+        {"metric": o.metric, "unit": o.unit, "warmup": o.warmup, "position": position, "data": encode(o.values)}
+        for position, o in enumerate(run.observations)
+    ]
+    row = _run_row(run)
+    return {**row, "checksum": checksum(schema.run, row, observed)}, observed
+
+
+def _run_row(run: Run) -> dict[str, object]:
     task = run.task
     return {
         "task": task.id,
@@ -48,28 +60,13 @@ def run_row(run: Run) -> dict[str, object]:
     }
 
 
-def observation_rows(number: int, run: Run) -> list[dict[str, object]]:
-    """The rows of a run's observations."""
-    return [
-        {
-            "run": number,
-            "metric": o.metric,
-            "unit": o.unit,
-            "warmup": o.warmup,
-            "position": position,
-            "data": encode(o.values),
-        }
-        for position, o in enumerate(run.observations)
-    ]
+def read_run(row: Row[Any], observed: Sequence[Row[Any]]) -> Run:
+    """A run from its row and those of its observations.
 
-
-def read_observations(row: Row[Any]) -> Observations:
-    """Observations from their row."""
-    return Observations(row.metric, row.unit, decode(row.data), row.warmup)
-
-
-def read_run(row: Row[Any], observations: Sequence[Observations]) -> Run:
-    """A run from its row and its observations."""
+    Raises:
+        ValueError: or another of ``UNREADABLE``, where they are not as they were written.
+    """
+    verify(schema.run, row._mapping, [o._mapping for o in observed])
     task = Task(
         study=row.study,
         stage=row.stage,
@@ -79,9 +76,8 @@ def read_run(row: Row[Any], observations: Sequence[Observations]) -> Run:
         workload=Workload(json.loads(row.workload)),
         repetition=row.repetition,
     )
-    resources = None
-    if row.wall_time is not None:
-        resources = Resources(**{name: getattr(row, name) for name in _RESOURCES})
+    if task.id != row.task:
+        raise ValueError("its task is another")
     return Run(
         task=task,
         machine=row.machine,
@@ -91,6 +87,21 @@ def read_run(row: Row[Any], observations: Sequence[Observations]) -> Run:
         detail=decode_text(row.detail),
         exit=row.exit,
         output=decode_text(row.output),
-        resources=resources,
-        observations=tuple(observations),
+        resources=_resources(row),
+        observations=tuple(map(_observations, observed)),
     )
+
+
+def _observations(row: Row[Any]) -> Observations:
+    if not row.metric:
+        raise ValueError("a metric has no name")
+    return Observations(row.metric, row.unit, decode(row.data), row.warmup)
+
+
+def _resources(row: Row[Any]) -> Resources | None:
+    if row.wall_time is None:
+        return None
+    values = {name: getattr(row, name) for name in _RESOURCES}
+    if any(values[name] is None for name in _RESOURCES if name not in _NOT_EVERYWHERE):
+        raise ValueError("its resources are not whole")
+    return Resources(**values)

@@ -16,7 +16,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-HEAD = "0004"
+HEAD = "0005"
 """The newest migration: a store at this revision needs none."""
 
 Whole = BigInteger().with_variant(Integer, "sqlite")
@@ -50,6 +50,7 @@ study = Table(
     Column("metrics", Plain, nullable=False),
     Column("choice", Plain),
     Column("token", Plain, nullable=False, server_default=""),
+    Column("checksum", Whole),
     UniqueConstraint("family", "campaign", "token"),
 )
 
@@ -81,6 +82,7 @@ run = Table(
     Column("load", Float),
     Column("pressure", Float),
     Column("steal", Float),
+    Column("checksum", Whole),
     Index(None, "study"),
 )
 

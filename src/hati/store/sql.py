@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection, Engine, RowMapping, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, Engine, Row, RowMapping, Select, delete, func, insert, select, update
 
 from hati.core import (
     Better,
@@ -24,10 +25,11 @@ from hati.core import (
     sampled,
 )
 from hati.store import schema
+from hati.store.checksums import checksum, verify
 from hati.store.database import Database, Insertion
 from hati.store.events import add_events, read_events
-from hati.store.failures import explained
-from hati.store.rows import observation_rows, read_observations, read_run, run_row
+from hati.store.failures import UNREADABLE, damaged, explained
+from hati.store.rows import read_run, run_rows
 from hati.store.spans import Span, read_spans
 
 
@@ -75,13 +77,13 @@ class SqlStore:
         """Make a study known, or find it where it is known already."""
         with explained(self._database), self._engine.begin() as connection:
             wanted = select(schema.study).where(schema.study.c.key == study.key)
-            known = _one_study(connection, wanted)
+            known = self._one_study(connection, wanted)
             if known:
                 return known
             # Another process may begin it at the same time.
             connection.execute(self._database.insert_missing(schema.machine), _machine_row(machine))
             connection.execute(self._database.insert_missing(schema.study), _study_row(study, metrics))
-            return _one_study(connection, wanted) or StudyRecord(study, tuple(metrics), None)
+            return self._one_study(connection, wanted) or StudyRecord(study, tuple(metrics), None)
 
     def latest(self, study: StudyId) -> tuple[StudyRecord, ...]:
         """The campaign of the same study with the highest number; none, or several where stores were merged.
@@ -93,28 +95,39 @@ class SqlStore:
         wanted = select(schema.study).where(table.family == study.family, table.campaign == highest)
         with explained(self._database), self._engine.connect() as connection:
             rows = connection.execute(wanted.order_by(table.number.desc())).all()
-            return tuple(_read_study(row._mapping) for row in rows)
+            return tuple(self._read_study(row._mapping) for row in rows)
 
     def studies(self) -> tuple[StudyRecord, ...]:
         """All studies, in the order in which they were begun."""
         with explained(self._database), self._engine.connect() as connection:
             rows = connection.execute(select(schema.study).order_by(schema.study.c.number)).all()
-            return tuple(_read_study(row._mapping) for row in rows)
+            return tuple(self._read_study(row._mapping) for row in rows)
 
     def spans(self) -> Mapping[str, Span]:
         """When the first and the last run of every study started, by its key."""
         with explained(self._database), self._engine.connect() as connection:
-            return read_spans(connection)
+            return read_spans(connection, self.name)
 
     def keep_choice(self, study: StudyId, choice: str) -> None:
         """Remember what a study chose, so that a resumed campaign repeats it."""
         with explained(self._database), self._engine.begin() as connection:
-            connection.execute(update(schema.study).where(schema.study.c.key == study.key).values(choice=choice))
+            here = schema.study.c.key == study.key
+            for row in connection.execute(select(schema.study).where(here)).all():
+                checked = checksum(schema.study, {**row._mapping, "choice": choice})
+                connection.execute(update(schema.study).where(here).values(choice=choice, checksum=checked))
 
     def record(self, run: Run) -> bool:
-        """Keep a run, committed when this returns; False where its task had one already."""
+        """Keep a run, committed when this returns; False where its task had one already.
+
+        Raises:
+            MeasurementError: where the store was deleted meanwhile; what it held is then in a file beside it.
+        """
         with explained(self._database), self._engine.begin() as connection:
-            return self._insert(connection, run)
+            recorded = self._insert(connection, run)
+        if self._database.is_lost():
+            with explained(self._database), self._engine.connect() as connection:
+                raise self._database.rescued(connection)
+        return recorded
 
     def evidence(self, study: StudyId) -> Evidence:
         """All runs of a study, in the order in which they were recorded."""
@@ -126,11 +139,11 @@ class SqlStore:
         inner = _selected(select(schema.run.c.number), selection)
         values = select(schema.observations).where(schema.observations.c.run.in_(inner))
         with explained(self._database), self._engine.connect() as connection:
-            observed: dict[int, list[Observations]] = defaultdict(list)
+            observed: dict[int, list[Row[Any]]] = defaultdict(list)
             for row in connection.execute(values.order_by(schema.observations.c.run, schema.observations.c.position)):
-                observed[row.run].append(read_observations(row))
+                observed[row.run].append(row)
             rows = connection.execute(chosen.order_by(schema.run.c.number)).all()
-        return tuple(read_run(row, observed[row.number]) for row in rows)
+        return tuple(self._read_run(row, observed[row.number]) for row in rows)
 
     def forget(self, selection: Selection) -> int:
         """Remove the selected runs, and studies that have none left; how many runs were removed."""
@@ -164,7 +177,7 @@ class SqlStore:
         known = select(table.number, table.key).order_by(table.key).with_for_update()
         with explained(self._database), self._engine.begin() as connection:
             rows = sorted((number, key) for number, key in connection.execute(known))
-            spans = read_spans(connection)
+            spans = read_spans(connection, self.name)
             measured = sorted((span.first, key) for key, span in spans.items())
             ordered = [key for _, key in measured] + sorted(key for _, key in rows if key not in spans)
             if ordered == [key for _, key in rows]:
@@ -190,7 +203,15 @@ class SqlStore:
         wanted = select(schema.machine.c.properties).where(schema.machine.c.fingerprint == fingerprint)
         with explained(self._database), self._engine.connect() as connection:
             text = connection.scalar(wanted)
-        return Machine(tuple((str(k), str(v)) for k, v in json.loads(text))) if text else None
+        if text is None:
+            return None
+        try:
+            found = Machine(tuple((str(k), str(v)) for k, v in json.loads(text)))
+            if found.fingerprint != fingerprint:
+                raise ValueError("its properties are another's")
+        except UNREADABLE as error:
+            raise damaged(self.name, f"machine {fingerprint}", error) from error
+        return found
 
     def add_events(self, events: Sequence[Event]) -> int:
         """Keep what happened to findings; how many of the events were not there yet."""
@@ -200,7 +221,7 @@ class SqlStore:
     def events(self) -> tuple[Event, ...]:
         """All that happened to findings, in the order of its times."""
         with explained(self._database), self._engine.connect() as connection:
-            return read_events(connection)
+            return read_events(connection, self.name)
 
     def close(self) -> None:
         """Let go of the database."""
@@ -208,13 +229,31 @@ class SqlStore:
 
     def _insert(self, connection: Connection, run: Run) -> bool:
         """Insert a run with its observations, unless there is one of its task."""
-        number = self._database.insert_run(connection, self._run, run_row(run))
+        row, observed = run_rows(run)
+        number = self._database.insert_run(connection, self._run, row)
         if number is None:
             return False
-        rows = observation_rows(number, run)
-        if rows:
-            self._observations.all(connection, rows)
+        if observed:
+            self._observations.all(connection, [{"run": number, **each} for each in observed])
         return True
+
+    def _read_run(self, row: Row[Any], observed: Sequence[Row[Any]]) -> Run:
+        try:
+            return read_run(row, observed)
+        except UNREADABLE as error:
+            remedy = f"remove the run by `hati forget --task {row.task}`"
+            raise damaged(self.name, f"run {row.number} (task {row.task})", error, remedy) from error
+
+    def _one_study(self, connection: Connection, query: Select) -> StudyRecord | None:  # type: ignore[type-arg]
+        row = connection.execute(query).one_or_none()
+        return self._read_study(row._mapping) if row else None
+
+    def _read_study(self, row: RowMapping) -> StudyRecord:
+        try:
+            return _read_study(row)
+        except UNREADABLE as error:
+            remedy = f"remove the study by `hati forget --study {row['key']}`"
+            raise damaged(self.name, f"study {row['key']}", error, remedy) from error
 
     def _directions(self) -> dict[tuple[str, str], Better]:
         return {(s.id.key, m.name): m.better for s in self.studies() for m in s.metrics}
@@ -250,7 +289,7 @@ def _machine_row(machine: Machine) -> dict[str, object]:
 
 
 def _study_row(study: StudyId, metrics: Sequence[Metric]) -> dict[str, object]:
-    return {
+    row = {
         "key": study.key,
         "family": study.family,
         "kind": study.kind,
@@ -261,14 +300,13 @@ def _study_row(study: StudyId, metrics: Sequence[Metric]) -> dict[str, object]:
         "token": study.token,
         "metrics": canonical_json([[m.name, m.unit, m.better] for m in metrics]),
     }
-
-
-def _one_study(connection: Connection, query: Select) -> StudyRecord | None:  # type: ignore[type-arg]
-    row = connection.execute(query).one_or_none()
-    return _read_study(row._mapping) if row else None
+    return {**row, "checksum": checksum(schema.study, {**row, "choice": None})}
 
 
 def _read_study(row: RowMapping) -> StudyRecord:
+    verify(schema.study, row)
     study = StudyId(row["kind"], row["parameters"], row["seed"], row["machine"], row["campaign"], row["token"])
+    if (study.key, study.family) != (row["key"], row["family"]):
+        raise ValueError("its parameters are another's")
     metrics = tuple(Metric(name, unit, Better(better)) for name, unit, better in json.loads(row["metrics"]))
     return StudyRecord(study, metrics, row["choice"])

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import sqlite3
+import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import closing, suppress
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, Insert, Table, create_engine, event
@@ -12,6 +16,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from hati.core import HatiError, InputError, MeasurementError
 from hati.store.database import Database, Insertion
+from hati.store.failures import damaged
 
 _BUSY_SECONDS = 30
 _BETWEEN_TRIES = 0.01
@@ -25,6 +30,7 @@ class Sqlite(Database):
         self._url = url
         self.file = Path(url.database) if url.database else None
         self.name = name
+        self._opened: tuple[int, int] | None = None
 
     @classmethod
     def at(cls, file: Path, name: str | None = None) -> Sqlite:
@@ -46,6 +52,7 @@ class Sqlite(Database):
         """What makes connections."""
         engine = create_engine(self._url, connect_args={"timeout": _BUSY_SECONDS})
         event.listen(engine, "connect", _set_pragmas)
+        event.listen(engine, "connect", self._note)
         return engine
 
     def prepare(self, connection: Connection) -> None:
@@ -72,6 +79,31 @@ class Sqlite(Database):
         done = connection.exec_driver_sql(insertion.statement, insertion.values(row))
         return int(done.lastrowid) if done.rowcount else None
 
+    def is_lost(self) -> bool:
+        """Whether the file was deleted or replaced since it was opened."""
+        return self.file is not None and self._opened is not None and _identity(self.file) != self._opened
+
+    def rescued(self, connection: Connection) -> HatiError:
+        """Write what the open file holds into a new one beside it, which is named."""
+        assert self.file is not None
+        source = connection.connection.driver_connection
+        assert isinstance(source, sqlite3.Connection)
+        lost = f"the store {self.name} was deleted or replaced while it was measured into"
+        try:
+            place = _free(self.file)
+            with closing(sqlite3.connect(place)) as target:
+                source.backup(target)
+        except (OSError, sqlite3.Error) as error:
+            return MeasurementError(f"{lost}, and what it held cannot be kept: {error}", fix="start again")
+        return MeasurementError(
+            f"{lost}; what it held is in {place}", fix=f"put it into a store by `hati import {place}`"
+        )
+
+    def _note(self, _connection: object, _record: object) -> None:
+        """Which file was opened first."""
+        if self.file is not None and self._opened is None:
+            self._opened = _identity(self.file)
+
     def told(self, error: DBAPIError) -> HatiError:
         """What the user can mend."""
         return self.refused(str(error.orig))
@@ -83,6 +115,8 @@ class Sqlite(Database):
                 f"the store {self.name} cannot be written: {reason}",
                 fix="free some space there and start again: what was recorded is kept",
             )
+        if "malformed" in reason or "Could not decode" in reason:
+            return damaged(self.name, "a row or a table", reason)
         if "locked" in reason:
             return MeasurementError(
                 f"the store {self.name} stays locked by another program",
@@ -97,6 +131,33 @@ class Sqlite(Database):
             f"the store {self.name} cannot be used: {reason}",
             fix="is it a store of Hati's? another can be named by --store",
         )
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _free(lost: Path) -> Path:
+    """A file that is not there yet, beside one that is lost; not its own name, beside which SQLite's files may be left.
+
+    Raises:
+        OSError: where none can be made.
+    """
+    folder = lost.parent
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError:
+        folder = Path(tempfile.mkdtemp(prefix="hati-"))
+    for number in itertools.count(1):
+        place = folder / f"{lost.stem}-rescued{f'-{number}' if number > 1 else ''}{lost.suffix}"
+        with suppress(FileExistsError):
+            place.touch(exist_ok=False)
+            return place
+    raise AssertionError
 
 
 def _write_ahead(connection: Connection) -> None:

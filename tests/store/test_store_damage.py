@@ -1,0 +1,121 @@
+"""Rows that are not as they were written are named, whatever is wrong with them."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from hati.core import HatiError, MeasurementError
+from hati.store import Selection, SqlStore, open_store, schema
+from hati.testing.store_conformance import MACHINE, METRICS, a_run, a_study, an_event
+
+WRONG: tuple[object, ...] = (None, "", "?", "[]", "{", "1e999", "2020-01-01", b"\x01\x00", b"\xff", -1, 2, 0.5, 10**15)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A store with a row in every table."""
+    with closing(open_store(str(tmp_path / "store.sqlite"))) as store:
+        store.begin(a_study(), METRICS, MACHINE)
+        store.keep_choice(a_study(), '{"runs": 8}')
+        for repetition in range(3):
+            store.record(a_run(a_study(), repetition))
+        store.add_events([an_event(1)])
+    return tmp_path / "store.sqlite"
+
+
+def read_all(store: SqlStore) -> list[object]:
+    """All that a store gives back."""
+    found: list[object] = [*store.studies(), *store.latest(a_study()), *store.runs(Selection())]
+    found += [*store.spans().items(), *store.events(), store.machine(MACHINE.fingerprint)]
+    return [*found, *(sample.runs for sample in store.samples(Selection()))]
+
+
+def contents(file: Path) -> list[object]:
+    with closing(open_store(str(file))) as store:
+        return read_all(store)
+
+
+COLUMNS = [
+    (table.name, column.name)
+    for table in schema.metadata.tables.values()
+    for column in table.columns
+    if column is not schema.machine.c.fingerprint  # by another name the machine is not known
+]
+
+
+def change(file: Path, table: str, column: str, value: object) -> bool:
+    """Write a value into a row of a table; whether the database takes it."""
+    with closing(sqlite3.connect(file)) as connection:
+        try:
+            connection.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = 1", [value])
+            connection.commit()
+        except sqlite3.Error:
+            return False
+    return True
+
+
+@pytest.mark.parametrize(("table", "column"), COLUMNS)
+def test_a_row_that_was_changed_is_named(file: Path, table: str, column: str) -> None:
+    before, whole = file.read_bytes(), contents(file)
+    taken = 0
+    for value in WRONG:
+        file.write_bytes(before)
+        if not change(file, table, column, value):
+            continue
+        taken += 1
+        try:
+            found = contents(file)
+        except MeasurementError as error:
+            assert "is damaged: " in error.message
+            assert "restore the store from a copy" in str(error.fix)
+        else:
+            assert [repr(each) for each in found] == [repr(each) for each in whole], value
+    assert taken
+
+
+@pytest.mark.parametrize(("table", "column"), COLUMNS)
+def test_rows_without_checksums_raise_nothing_else(file: Path, table: str, column: str) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript("UPDATE run SET checksum = NULL; UPDATE study SET checksum = NULL")
+    before = file.read_bytes()
+    for value in WRONG:
+        file.write_bytes(before)
+        if change(file, table, column, value):
+            try:
+                contents(file)
+            except HatiError as error:
+                assert "damaged" in error.message
+
+
+def test_observations_that_are_gone_are_missed(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("DELETE FROM observations WHERE run = 2")
+        connection.commit()
+    with pytest.raises(MeasurementError, match=r"run 2 \(task .*checksum differs"):
+        contents(file)
+
+
+def test_a_damaged_run_can_be_forgotten_by_what_the_message_says(file: Path) -> None:
+    change(file, "run", "seconds", 17.0)
+    with closing(open_store(str(file))) as store:
+        with pytest.raises(MeasurementError) as caught:
+            store.runs(Selection())
+        task = str(caught.value.fix).rpartition("--task ")[2].rstrip("`")
+        assert store.forget(Selection(task=task)) == 1
+        assert len(store.runs(Selection())) == 2
+
+
+def test_a_page_that_was_overwritten_is_damage(file: Path) -> None:
+    whole = bytearray(file.read_bytes())
+    for start in range(4096, len(whole), 4096):
+        torn = whole.copy()
+        torn[start : start + 64] = b"\xa5" * 64
+        file.write_bytes(torn)
+        try:
+            contents(file)
+        except HatiError as error:
+            assert "damaged" in error.message or "cannot be used" in error.message
