@@ -147,4 +147,4 @@ def test_a_killed_campaign_over_revisions_goes_on(tmp_path: Path, command: str) 
     assert not left_running(mark)
     assert checksum(killed) == tree
     assert not (killed / ".hati" / "trees").exists()
-    assert not list((killed / ".hati" / "work").iterdir())
+    assert [path.name for path in (killed / ".hati" / "work").iterdir()] == ["CACHEDIR.TAG"]

@@ -243,3 +243,16 @@ def test_what_is_wrong_is_reported_with_its_place(project: Path, capfd: Capture,
     error = capfd.readouterr().err
     assert said in error
     assert re.search(r"hati\.toml:\d+:\d+: ", error)
+
+
+def test_secrets_are_kept_nowhere(project: Path, monkeypatch: pytest.MonkeyPatch, capfd: Capture) -> None:
+    secret = "hunter2-hunter2"
+    monkeypatch.setenv("DB_PASSWORD", secret)
+    change(project, 'name = "s"', 'name = "s"\nsecrets = ["DB_PASSWORD"]')
+    change(project, "echo server {threads} >> $EVENTS;", "echo login $DB_PASSWORD;")
+    change(project, "echo m: 1 $NAMED", "echo error: $DB_PASSWORD is wrong; exit 3")
+    measure("fast=true", status=4)
+    assert "error: *** is wrong" in capfd.readouterr().err
+    kept = [path for path in (project / ".hati").rglob("*") if path.is_file()]
+    assert any("login ***" in path.read_text() for path in kept if path.suffix == ".log")
+    assert not [path for path in kept if secret.encode() in path.read_bytes()]

@@ -176,6 +176,16 @@ BROKEN = {
         "shop.j2",
         "23:12: template shop.j2: there is no such file; templates are looked for beside hati.toml",
     ),
+    "a template outside of the project": (
+        "shop.conf.j2",
+        "/etc/hostname",
+        "23:12: template /etc/hostname is outside of the project; put it beside hati.toml or into its repository",
+    ),
+    "secrets that are no list": (
+        'name = "shop"',
+        'name = "shop"\nsecrets = "TOKEN"',
+        "3:11: secrets: expected an array [...], found the text 'TOKEN'",
+    ),
     "a file outside of the run's folder": (
         'path     = "shop.conf"',
         'path     = "../shop.conf"',

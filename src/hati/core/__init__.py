@@ -31,6 +31,7 @@ from hati.core.revision import Revision, RevisionKind
 from hati.core.run import LARGEST, FloatArray, Observations, Outcome, Resources, Run
 from hati.core.sample import NO_ORIGIN, NO_USAGE, Origin, Sample, SampledRun, SampleFormat, Usage, sampled, usage
 from hati.core.seeds import generator
+from hati.core.spreadsheet import guarded, unguarded
 from hati.core.stopping import Stopping
 from hati.core.study import StudyId, Task, digest
 from hati.core.units import Unit, conversion, is_unit, parse_duration, parse_unit
@@ -98,10 +99,12 @@ __all__ = [
     "conversion",
     "digest",
     "generator",
+    "guarded",
     "is_unit",
     "parse_duration",
     "parse_unit",
     "sampled",
     "setting_text",
+    "unguarded",
     "usage",
 ]

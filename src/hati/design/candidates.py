@@ -16,6 +16,7 @@ from hati.design.coding import INACTIVE, Levels, levels
 
 if TYPE_CHECKING:  # a space is only looked at here; its solver need not be loaded
     from hati.space import Space
+    from hati.space.arrays import ArraySpace
 
 MOST_LISTED = 20_000
 SAMPLED = 4_000
@@ -53,14 +54,32 @@ class Candidates:
 
         Options that this deactivates lose their setting, options that it activates get their default.
         """
-        settings = _settings(row, self.space)
-        found = dict.fromkeys(
-            self.space.canonical({**settings, name: setting})
-            for name in settings
-            for setting in self.space.by_name[name].settings
-        )
-        own = self.space.complete(settings)
-        return levels([other for other in found if other != own and self.space.valid(other)], self.space)
+        key = row.tobytes()
+        if key not in self._neighbours:
+            self._neighbours[key] = self._found(row)
+        return self._neighbours[key]
+
+    @cached_property
+    def _neighbours(self) -> dict[bytes, Levels]:
+        """Those that were found: an exchange asks for a run's again in every pass."""
+        return {}
+
+    @cached_property
+    def _arrays(self) -> ArraySpace:
+        from hati.space.arrays import ArraySpace
+
+        return ArraySpace(self.space)
+
+    def _found(self, row: Levels) -> Levels:
+        active = np.flatnonzero(row != INACTIVE)
+        sizes = np.array(self.sizes)[active]
+        options = np.repeat(active, sizes)
+        moved = np.tile(row, (len(options), 1))
+        moved[np.arange(len(options)), options] = np.concatenate([np.arange(size) for size in sizes])
+        moved = self._arrays.canonical(moved)
+        moved = moved[self._arrays.valid(moved) & np.any(moved != row, axis=1)]
+        _, first = np.unique(moved, axis=0, return_index=True)
+        return np.asarray(moved[np.sort(first)])
 
 
 def candidates(space: Space, rng: np.random.Generator) -> Candidates:

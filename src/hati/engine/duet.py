@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from pathlib import Path
@@ -28,8 +28,9 @@ class DuetEngine(LocalEngine):
         waiting: Callable[[str], None] = say_nothing,
         lock: Path | None = None,
         trees: Trees | None = None,
+        secrets: Collection[str] = (),
     ) -> None:
-        super().__init__(root, benchmarks, machine, waiting, lock, trees)
+        super().__init__(root, benchmarks, machine, waiting, lock, trees, secrets)
         self._cores = cores
         self._second: Warden | None = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -36,8 +36,9 @@ class LocalEngine:
         waiting: Callable[[str], None] = say_nothing,
         lock: Path | None = None,
         trees: Trees | None = None,
+        secrets: Collection[str] = (),
     ) -> None:
-        self._subject = LocalSubject(root, benchmarks, machine, trees=trees)
+        self._subject = LocalSubject(root, benchmarks, machine, trees=trees, secrets=secrets)
         self._waiting = waiting
         self._locks = Locks(lock or default_path(), pinned_cores(benchmarks))
         self._warden: Warden | None = None

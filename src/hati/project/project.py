@@ -23,7 +23,8 @@ FILE = "hati.toml"
 class Project:
     """What a project file says; ``root`` is its folder, ``name`` the subject's.
 
-    ``recommendable`` maps the options that restrict them to the settings that may be recommended.
+    ``recommendable`` maps the options that restrict them to the settings that may be recommended; ``secrets`` names
+    variables of the environment whose values are kept nowhere.
     """
 
     root: Path
@@ -34,6 +35,7 @@ class Project:
     check: Check = field(default_factory=Check)
     python: PythonTable = field(default_factory=PythonTable)
     recommendable: Mapping[str, tuple[Setting, ...]] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
 
     def benchmark(self, name: str | None = None) -> Benchmark:
         """The benchmark of that name, or the only one.
@@ -79,26 +81,37 @@ def parse_project(text: str, file: Path) -> Project:
     root = file.parent
     document = parse_document(text, str(file))
     document.only("subject", "benchmark", "options", "space", "check", "python")
+    subject = _subject(document)
     space = read_space(document)
     around = Surroundings(root, space, read_bindings(document), option_tables(document))
     benchmarks = document.get("benchmark")
     return Project(
         root,
         file,
-        _subject(document) or root.resolve().name or "subject",
+        _name(subject) or root.resolve().name or "subject",
         space,
         read_benchmarks(benchmarks.tables() if benchmarks else [], around),
         read_check(document, space),
         read_python(document),
         read_recommendable(document, space),
+        _secrets(subject),
     )
 
 
-def _subject(document: Table) -> str:
+def _subject(document: Table) -> Table | None:
     value = document.get("subject")
     if value is None:
-        return ""
+        return None
     table = value.table()
-    table.only("name")
-    name = table.get("name")
+    table.only("name", "secrets")
+    return table
+
+
+def _name(subject: Table | None) -> str:
+    name = subject.get("name") if subject else None
     return name.line() if name else ""
+
+
+def _secrets(subject: Table | None) -> tuple[str, ...]:
+    listed = subject.get("secrets") if subject else None
+    return tuple(name.line() for name in listed.items()) if listed else ()

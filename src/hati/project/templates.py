@@ -42,6 +42,11 @@ def _check_path(value: Value, known: Collection[str]) -> None:
 
 def _file(path: str, value: Value, root: Path, options: Collection[str]) -> ConfigurationFile:
     source = root / value.line()
+    if not source.resolve().is_relative_to(_repository(root)):
+        raise value.error(
+            f"template {source} is outside of the project",
+            fix="put it beside hati.toml or into its repository",
+        )
     try:
         template = read_text(source)
     except InputError as error:
@@ -54,6 +59,12 @@ def _file(path: str, value: Value, root: Path, options: Collection[str]) -> Conf
     inside = PurePosixPath(value.line())
     own = "" if inside.is_absolute() or ".." in inside.parts else str(inside)
     return ConfigurationFile(path, template, str(source), own)
+
+
+def _repository(root: Path) -> Path:
+    """The folder with a repository that the project is in; where there is none, its own."""
+    own = root.resolve()
+    return next((place for place in (own, *own.parents) if (place / ".git").exists() or (place / ".svn").exists()), own)
 
 
 def _check_syntax(source: Source, options: Collection[str]) -> None:

@@ -11,6 +11,7 @@ from pwd import struct_passwd
 from hati.core import Command, Configuration, InputError, Observations, Outcome, Resources
 from hati.core.run import REMARKS_APART
 from hati.subject.folders import remove
+from hati.subject.masking import Masking
 from hati.subject.programs import Ending, Program, Warden
 from hati.subject.readers import OUTPUT, read, unsettled
 from hati.subject.readiness import start_server
@@ -45,6 +46,7 @@ class Deployment:
     port: int | None
     logs: Path
     user: struct_passwd | None = None
+    masking: Masking = field(default_factory=Masking)
     served: set[Configuration] = field(default_factory=set)
     _recipe: Recipe | None = None
     _log: ServerLog | None = None
@@ -133,7 +135,7 @@ class Deployment:
         if server is None:
             return
         own = None if server.log is None else recipe.tree / recipe.fill([server.log])[0]
-        self._log = ServerLog.begin(self.logs, recipe.task.id[:16], own)
+        self._log = ServerLog.begin(self.logs, recipe.task.id[:16], own, self.masking)
         self._server = self._program(recipe, recipe.fill(server.command), server.cpus)
         self._busy = True
         with self._explained():
@@ -151,7 +153,7 @@ class Deployment:
         written = recipe.output
         if written is not None:  # that of an earlier run is no result of this one
             written.unlink(missing_ok=True)
-        ending = self.warden.run(command)
+        ending = self.masking.ending(self.warden.run(command))
         if why := failure("the command", command, ending):
             raise Setback(Outcome.TIMEOUT if ending.problem == "timeout" else Outcome.FAILED, why, ending)
         try:
@@ -167,7 +169,7 @@ class Deployment:
         for argv in commands:
             self._busy = True
             program = self._program(recipe, argv, ())
-            ending = self.warden.run_aside(program)
+            ending = self.masking.ending(self.warden.run_aside(program))
             if why := failure(what, program, ending):
                 raise Setback(Outcome.NOT_STARTED, why, ending)
 

@@ -8,9 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 
-from jinja2 import Environment, StrictUndefined, Template, TemplateError, TemplateSyntaxError, UndefinedError, meta
+from jinja2 import StrictUndefined, Template, TemplateError, TemplateSyntaxError, UndefinedError, meta
 
 from hati.core import ConfigurationFile, InputError, Place
+from hati.subject.bounded_jinja import BoundedEnvironment
 
 
 def _plain(value: object) -> object:
@@ -18,12 +19,14 @@ def _plain(value: object) -> object:
     return str(value).lower() if isinstance(value, bool) else value
 
 
+_OF_EXPRESSIONS = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
+
 # A name that a template misspells must not vanish silently.
-_JINJA = Environment(
+_JINJA = BoundedEnvironment(
     undefined=StrictUndefined,
     keep_trailing_newline=True,
     finalize=_plain,
-    autoescape=False,  # noqa: S701  # what is made is no HTML
+    autoescape=False,  # what is made is no HTML
 )
 
 
@@ -45,14 +48,14 @@ def render(file: ConfigurationFile, variables: Mapping[str, object]) -> str:
     """
     template = _compile(file)
     try:
-        return template.render(variables)
+        return _JINJA.bounded(template, variables)
     except UndefinedError as error:
         raise InputError(
             f"template: {error.message}",
             place=Place(file.source, _line(error.__traceback__)),
             fix="an option without influence has no setting: test it with `is defined`",
         ) from None
-    except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+    except (TemplateError, RecursionError, *_OF_EXPRESSIONS) as error:
         raise InputError(f"template: {error}", place=Place(file.source, _line(error.__traceback__))) from None
 
 
@@ -75,7 +78,7 @@ def write(path: Path, text: str) -> None:
 @lru_cache(maxsize=64)
 def _compile(file: ConfigurationFile) -> Template:
     try:
-        return _JINJA.from_string(file.template)
+        return _JINJA.compiled(file.template)
     except TemplateSyntaxError as error:
         raise InputError(f"template: {error.message}", place=Place(file.source, error.lineno)) from None
 

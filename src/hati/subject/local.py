@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,6 +18,7 @@ from hati.subject.attempt import Deployment, Measured, resources
 from hati.subject.builds import Builds
 from hati.subject.checks import check_benchmark, needs_port, needs_work
 from hati.subject.folders import lock_file, log_root, make_shared, shared_work_root, tidy, work_root
+from hati.subject.masking import Masking
 from hati.subject.programs import Ending, Warden
 from hati.subject.readiness import free_port
 from hati.subject.recipe import Recipe
@@ -37,6 +38,8 @@ class LocalSubject:
     Raises:
         InputError: where a benchmark can never run, so that no time is lost: its CPUs are not there, its
             reader cannot find a metric, a file's template is wrong.
+
+    The values of the environment's variables ``secrets`` are masked in what is kept of a run.
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class LocalSubject:
         clock: Callable[[], datetime] = utc_now,
         environment: Mapping[str, str] | None = None,
         trees: Trees | None = None,
+        secrets: Collection[str] = (),
     ) -> None:
         for benchmark in benchmarks:
             check_benchmark(benchmark)
@@ -59,6 +63,7 @@ class LocalSubject:
         self._environment = dict(os.environ if environment is None else environment)
         self._trees = trees or Trees(self._root)
         self._builds = Builds(self._root, self._environment, self._trees)
+        self._masking = Masking.of(secrets, self._environment)
         self._kept: _Kept | None = None
 
     def lock_file(self) -> Path:
@@ -128,9 +133,9 @@ class LocalSubject:
             started,
             time.perf_counter() - began,
             outcome,
-            detail,
+            self._masking.mask(detail),
             ending.exit if outcome.started else None,
-            ending.output,
+            self._masking.mask(ending.output),
             resources(ending, load) if outcome.started else None,
             measured.observations if measured else (),
         )
@@ -174,7 +179,7 @@ class LocalSubject:
         user = switched_user(benchmark.user)
         port = free_port() if benchmark.name in self._ports else None
         work = self._work_folder(user) / task.id[:16] if benchmark.name in self._works else None
-        return Deployment(warden, self._environment, work, port, log_root(self._root), user)
+        return Deployment(warden, self._environment, work, port, log_root(self._root), user, self._masking)
 
     def _work_folder(self, user: struct_passwd | None) -> Path:
         """Where work folders are; elsewhere for a user who may not enter the project's."""

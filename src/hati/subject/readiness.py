@@ -30,7 +30,7 @@ def start_server(server: Program, ready: Ready, port: int | None, warden: Warden
     deadline = time.monotonic() + ready.timeout
     warden.start(server, ready.line, log.kept)
     while True:
-        stands = warden.look(_LOOK_SECONDS)
+        stands = log.masking.ending(warden.look(_LOOK_SECONDS))
         if stands.exit is not None:
             why = failure("the server", server, stands, log.why())
             raise Setback(Outcome.NOT_STARTED, why or f"the server ended at once{last_line(stands)}", stands)

@@ -8,6 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hati.subject.masking import Masking
+
 _KEPT = 100
 _LONGEST = 1 << 20
 _LONGEST_LINE = 200
@@ -47,10 +49,11 @@ class ServerLog:
     kept: Path
     shown: str
     own: Path | None = None
+    masking: Masking = field(default_factory=Masking)
     _marks: list[int] = field(default_factory=lambda: [0, 0])
 
     @classmethod
-    def begin(cls, folder: Path, name: str, own: Path | None) -> ServerLog:
+    def begin(cls, folder: Path, name: str, own: Path | None, masking: Masking) -> ServerLog:
         """A new log in the folder, of which the oldest are removed: a hundred are kept.
 
         Raises:
@@ -62,7 +65,7 @@ class ServerLog:
             path.unlink(missing_ok=True)
         kept = folder / f"{name}.log"
         kept.write_bytes(b"")
-        return cls(kept, f".hati/logs/{kept.name}", own)
+        return cls(kept, f".hati/logs/{kept.name}", own, masking)
 
     def mark(self) -> None:
         """Leave what was logged so far out of the search."""
@@ -71,13 +74,18 @@ class ServerLog:
     def why(self) -> str:
         """The lines since the mark that report an error; empty where there is none."""
         texts = [_read(path, mark) for path, mark in zip((self.kept, self.own), self._marks, strict=True) if path]
-        return lines_that_say_why("\n".join(texts))
+        return lines_that_say_why(self.masking.mask("\n".join(texts)))
 
     def keep(self) -> None:
-        """Put what the server wrote itself behind what it printed."""
-        if self.own is not None and self.own.is_file():
-            with suppress(OSError), self.kept.open("a", encoding="utf-8") as stream:
-                stream.write(_read(self.own, 0))
+        """Put what the server wrote itself behind what it printed, and mask secrets in both."""
+        own = _read(self.own, 0) if self.own is not None and self.own.is_file() else ""
+        with suppress(OSError):
+            if self.masking.values:
+                printed = self.kept.read_text(encoding="utf-8", errors="replace")
+                self.kept.write_text(self.masking.mask(printed), encoding="utf-8")
+            if own:
+                with self.kept.open("a", encoding="utf-8") as stream:
+                    stream.write(self.masking.mask(own))
 
 
 def _read(path: Path, start: int) -> str:

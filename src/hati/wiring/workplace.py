@@ -53,9 +53,12 @@ class Workplace:
         """What runs the tasks of a benchmark: a context manager; ``announce`` is told when it has to wait."""
         from hati import engine  # each of its modules where it is needed: the table's loads designs
 
+        project = self.project
         if self.table is not None:
             return engine.TableEngine(self.table, self.machine)
-        return engine.LocalEngine(self.project.root, (benchmark,), self.machine, announce, trees=self.folder)
+        return engine.LocalEngine(
+            project.root, (benchmark,), self.machine, announce, trees=self.folder, secrets=project.secrets
+        )
 
     def engine_of_revisions(
         self, benchmarks: tuple[Benchmark, ...], trees: Trees, announce: Announce = mute
@@ -63,7 +66,10 @@ class Workplace:
         """What runs the tasks of benchmarks, each in the files of its revision."""
         from hati import engine
 
-        return engine.LocalEngine(self.project.root, benchmarks, self.machine, announce, trees=trees)
+        project = self.project
+        return engine.LocalEngine(
+            project.root, benchmarks, self.machine, announce, trees=trees, secrets=project.secrets
+        )
 
     def engine_of_pairs(
         self, benchmarks: tuple[Benchmark, ...], pairing: Pairing, announce: Announce = mute
@@ -71,10 +77,15 @@ class Workplace:
         """What runs pairs of tasks of benchmarks, one after the other or both at once."""
         from hati import engine
 
+        project = self.project
         if pairing is Pairing.DUET:
             cores = duet_cores(benchmarks)
-            return engine.DuetEngine(self.project.root, benchmarks, self.machine, cores, announce, trees=self.folder)
-        return engine.LocalEngine(self.project.root, benchmarks, self.machine, announce, trees=self.folder)
+            return engine.DuetEngine(
+                project.root, benchmarks, self.machine, cores, announce, trees=self.folder, secrets=project.secrets
+            )
+        return engine.LocalEngine(
+            project.root, benchmarks, self.machine, announce, trees=self.folder, secrets=project.secrets
+        )
 
 
 def existing_store(path: Path, place: str | None) -> SqlStore:

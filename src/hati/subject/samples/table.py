@@ -14,7 +14,7 @@ from itertools import chain
 
 import numpy as np
 
-from hati.core import Better, InputError, Metric, Place, Workload
+from hati.core import Better, InputError, Metric, Place, Workload, unguarded
 from hati.subject.samples.book import MOST_RUNS, Book, Complain, Label
 from hati.subject.samples.parts import direction, values_run
 
@@ -64,7 +64,7 @@ def read_table(lines: Iterator[tuple[int, str]], file: str, book: Book) -> None:
         complain = _at(file, position)
         for row in rows:
             if row:
-                _row(row, columns, series, position.number, complain)
+                _row(list(map(unguarded, row)), columns, series, position.number, complain)
     except csv.Error as error:
         raise InputError(f"this is no table: {error}", place=Place(file, position.number or None)) from None
     if not series:

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hati.core import InputError, Place
+from hati.core import InputError, Place, unguarded
 from hati.subject.table.sheet import Sheet
 
 _DELIMITERS = ",;\t"
@@ -46,7 +46,7 @@ def _records(text: str, file: str, delimiter: str) -> tuple[list[str], list[list
     try:
         for record in reader:
             if record and record != [""]:
-                records.append(record)
+                records.append(list(map(unguarded, record)))
                 starts.append(line)
             line = reader.line_num + 1
     except csv.Error as error:

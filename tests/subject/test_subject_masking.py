@@ -1,0 +1,38 @@
+"""Secrets are not kept."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hati.subject.masking import Masking
+
+ENVIRONMENT = {"TOKEN": "s3cret-token", "LONGER": "s3cret-token-2", "SHORT": "abc", "EMPTY": ""}
+MASKING = Masking.of(["TOKEN", "LONGER", "SHORT", "EMPTY", "MISSING"], ENVIRONMENT)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("login with s3cret-token: refused", "login with ***: refused"),
+        ("s3cret-token-2", "***"),
+        ("s3cret-tokens3cret-token", "******"),
+        ("oken-2 was refused", "*** was refused"),  # the beginning was cut off
+        ("abc", "abc"),
+        ("", ""),
+    ],
+)
+def test_values_are_masked(text: str, kept: str) -> None:
+    assert MASKING.mask(text) == kept
+
+
+@given(st.text(max_size=20), st.text(max_size=20), st.integers(0, 8))
+def test_no_value_is_left(before: str, after: str, cut: int) -> None:
+    masked = MASKING.mask(f"{before}s3cret-token{after}"[cut if not before else 0 :])
+    assert "s3cret-token" not in masked
+    assert not masked.startswith("ret-token")
+
+
+def test_without_secrets_nothing_changes() -> None:
+    assert Masking.of([], ENVIRONMENT).mask("s3cret-token") == "s3cret-token"
