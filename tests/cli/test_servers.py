@@ -256,3 +256,9 @@ def test_secrets_are_kept_nowhere(project: Path, monkeypatch: pytest.MonkeyPatch
     kept = [path for path in (project / ".hati").rglob("*") if path.is_file()]
     assert any("login ***" in path.read_text() for path in kept if path.suffix == ".log")
     assert not [path for path in kept if secret.encode() in path.read_bytes()]
+
+
+def test_a_command_that_kills_what_watches_over_it_beside_a_server_fails_alone(project: Path) -> None:
+    change(project, "echo m: 1 $NAMED", "[ {threads} = 1 ] || kill -9 $PPID; echo m: 1 $NAMED")
+    measure("threads=1", "threads=2", budget=4)
+    assert events(project).count("cleanup") >= 2

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import signal
@@ -209,8 +210,41 @@ def test_what_may_run_anywhere_waits_for_what_is_pinned(tmp_path: Path, task: Ca
     lock = tmp_path / "lock"
     with pinned(tmp_path / "a", min(os.sched_getaffinity(0)), lock) as first:
         list(first.run(Plan((task(),))))
-        with pytest.raises(BlockingIOError):
-            fcntl.flock(FileLock(lock).fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with engine(tmp_path) as other, pytest.raises(MeasurementError, match="measures already"):
+            list(other.run(Plan((task(),))))
+
+
+def test_a_holder_of_the_same_number_in_another_container_is_waited_for(tmp_path: Path) -> None:
+    opened = f"import fcntl; f = open({str(tmp_path / 'lock')!r}, 'a')"
+    script = f"{opened}; fcntl.flock(f, 2); print(1, flush=True); input()"
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        (tmp_path / "lock").write_text(f"{os.getpid()} s")
+        told: list[str] = []
+
+        def waiting(message: str) -> None:
+            told.append(message)
+            holder.kill()
+
+        lock = FileLock(tmp_path / "lock")
+        lock.acquire("t", waiting)
+        lock.release()
+    assert len(told) == 1
+
+
+def test_where_nothing_can_be_locked_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusing(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refusing)
+    told: list[str] = []
+    FileLock(tmp_path / "lock").acquire("s", told.append)
+    assert told == [
+        f"warning: {tmp_path / 'lock'} cannot be locked (No locks available); "
+        "see that no other hati measures on this machine"
+    ]
 
 
 def test_tasks_are_run_in_the_order_of_the_plan(tmp_path: Path, task: Callable[..., Task]) -> None:

@@ -119,3 +119,16 @@ def test_a_page_that_was_overwritten_is_damage(file: Path) -> None:
             contents(file)
         except HatiError as error:
             assert "damaged" in error.message or "cannot be used" in error.message
+
+
+def test_a_damaged_study_without_runs_can_be_forgotten(tmp_path: Path) -> None:
+    file = tmp_path / "store.sqlite"
+    with closing(open_store(str(file))) as store:
+        store.begin(a_study(), METRICS, MACHINE)
+    change(file, "study", "parameters", "{}")
+    with closing(open_store(str(file))) as store:
+        with pytest.raises(MeasurementError):
+            store.studies()
+        assert store.forget_study(a_study().key)
+        assert store.studies() == ()
+        assert not store.forget_study(a_study().key)

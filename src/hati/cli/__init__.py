@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 INTERRUPTED = 130
 FAULT = 70
@@ -23,10 +24,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(_MANY_OBJECTS)
     try:
         from hati.cli.program import run  # inside, so that Ctrl-C while it loads is no traceback either
-
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - a broken installation of whatever kind
+        with suppress(Exception):
+            sys.stderr.write(f"error: Hati cannot be loaded: {type(error).__name__}: {error}; install it again\n")
+        return FAULT
+    try:
         return run(arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - while it loads: `run` answers all others
-        sys.stderr.write(f"error: Hati cannot be loaded: {type(error).__name__}: {error}; install it again\n")
+    except Exception:  # noqa: BLE001 - of standard error, on which nothing can be reported
         return FAULT

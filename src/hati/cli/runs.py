@@ -65,7 +65,8 @@ def forget(
         )
     place = existing_store(path, store)
     removed = place.forget(selection)
-    if not removed:
+    alone = study if (task, benchmark) == (None, None) else None
+    if not removed and not (alone and place.forget_study(alone)):
         _check_known(place, selection)
     typer.echo(f"{removed:,} run{'' if removed == 1 else 's'} forgotten")
 

@@ -72,6 +72,8 @@ class Candidates:
 
     def _found(self, row: Levels) -> Levels:
         active = np.flatnonzero(row != INACTIVE)
+        if not len(active):
+            return row[np.newaxis][:0]
         sizes = np.array(self.sizes)[active]
         options = np.repeat(active, sizes)
         moved = np.tile(row, (len(options), 1))

@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import ClassVar
 
 from hati.core import MeasurementError
 
@@ -32,6 +33,9 @@ class FileLock:
     Raises:
         MeasurementError: where the file cannot be opened.
     """
+
+    _ours: ClassVar[list[tuple[int, int]]] = []
+    """The files that objects of this process have locked: another's process id may be the same in another container."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -68,8 +72,10 @@ class FileLock:
     def release(self) -> None:
         """Give the lock up and close the file."""
         if self.fd >= 0:
-            if self.held and self.holder()[0] == str(os.getpid()):
-                os.ftruncate(self.fd, 0)
+            if self.held:
+                if self.holder()[0] == str(os.getpid()):
+                    os.ftruncate(self.fd, 0)
+                FileLock._ours.remove(self._identity())
             os.close(self.fd)
             self.fd, self.held = -1, False
 
@@ -77,13 +83,22 @@ class FileLock:
         try:
             fcntl.flock(self.fd, operation | fcntl.LOCK_NB)
         except BlockingIOError:
-            process, study = self.holder()
-            if process == str(os.getpid()):
+            if self._identity() in FileLock._ours:
                 raise MeasurementError("this process measures already", fix="close the other engine first") from None
+            process, study = self.holder()
             about = f" (process {process}{study and f', {study}'})" if process else ""
             waiting(f"waiting for another hati{about} that measures {where}")
             fcntl.flock(self.fd, operation)
+        except OSError as error:
+            waiting(
+                f"warning: {self.path} cannot be locked ({error.strerror}); see that no other hati measures {where}"
+            )
+        FileLock._ours.append(self._identity())
         self.held = True
+
+    def _identity(self) -> tuple[int, int]:
+        status = os.fstat(self.fd)
+        return status.st_dev, status.st_ino
 
 
 class Locks:

@@ -80,6 +80,9 @@ def _drawn(charts: Sequence[Mapping[str, Any]], kind: ImageKind) -> list[Drawing
             process.kill()
             output, _ = process.communicate()
             ended = f"did not end within {_SECONDS:g} s"
+        except BaseException:
+            process.kill()
+            raise
     found = _images(output)
     return found if len(found) == len(charts) else [*found, Drawing(b"", f"the process that draws it {ended}")]
 

@@ -52,8 +52,8 @@ def _kind(column: Column[Any]) -> type | tuple[type, ...]:
 
 
 def _stored(value: object, column: Column[Any]) -> object:
-    """A value as the database gives it back: numbers with a fraction are doubles, whatever they were."""
-    return float(value) if isinstance(column.type, Float) and isinstance(value, int) else value
+    """A value as the database gives it back: numbers with a fraction are doubles, and zeros have no sign."""
+    return float(value) + 0.0 if isinstance(column.type, Float) and isinstance(value, int | float) else value
 
 
 _CHECKED = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ from hati.store.events import add_events, read_events
 from hati.store.failures import UNREADABLE, damaged, explained
 from hati.store.rows import read_run, run_rows
 from hati.store.spans import Span, read_spans
+
+_TASK = re.compile(r"[0-9a-f]{16,}")
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,12 @@ class SqlStore:
             connection.execute(delete(schema.study).where(emptied))
         return removed
 
+    def forget_study(self, key: str) -> bool:
+        """Remove a study that has no runs; whether there was one."""
+        empty = (schema.study.c.key == key) & schema.study.c.key.not_in(select(schema.run.c.study))
+        with explained(self._database), self._engine.begin() as connection:
+            return bool(connection.execute(delete(schema.study).where(empty)).rowcount)
+
     def replace(self, study: StudyId, before: Sequence[Run], after: Sequence[Run]) -> None:
         """Keep runs of a study in the place of others, all or none; where a task has another run, that stays."""
         alone = select(schema.study.c.key).where(schema.study.c.key == study.key).with_for_update(key_share=True)
@@ -241,7 +250,8 @@ class SqlStore:
         try:
             return read_run(row, observed)
         except UNREADABLE as error:
-            remedy = f"remove the run by `hati forget --task {row.task}`"
+            whole = isinstance(row.task, str) and _TASK.fullmatch(row.task)  # fewer digits would be those of others too
+            remedy = f"remove the run by `hati forget --task {row.task}`" if whole else ""
             raise damaged(self.name, f"run {row.number} (task {row.task})", error, remedy) from error
 
     def _one_study(self, connection: Connection, query: Select) -> StudyRecord | None:  # type: ignore[type-arg]

@@ -79,7 +79,13 @@ class Deployment:
 
     def alive(self) -> bool:
         """Whether the server is still up."""
-        return self._server is not None and self.warden.look(0.0).exit is None
+        if self._server is None:
+            return False
+        try:
+            stands = self.warden.look(0.0)
+        except Setback:
+            return False
+        return stands.exit is None and not stands.problem
 
     def end(self, ending: Ending | None = None) -> str:
         """End the server, clean up and end what is left; what went wrong with that.
@@ -100,7 +106,9 @@ class Deployment:
             self.discard()
 
     def discard(self) -> None:
-        """Remove the folder."""
+        """Remove the folder; what the server logged is kept, without secrets."""
+        if self._log is not None:
+            self._log.keep()
         if self.work is not None:
             remove(self.work)
 

@@ -21,7 +21,7 @@ _steps: ContextVar[Iterator[int]] = ContextVar("steps")
 
 
 class BoundedEnvironment(SandboxedEnvironment):
-    """A sandbox that also bounds passes through loops, calls, and sizes of texts and numbers."""
+    """A sandbox that also bounds passes through loops, calls, what is written, repetitions and powers."""
 
     intercepted_binops = frozenset({"*", "**"})
 
@@ -59,7 +59,7 @@ class BoundedEnvironment(SandboxedEnvironment):
         finally:
             _steps.reset(token)
 
-    def call(self, context: Context, called: Any, *arguments: Any, **named: Any) -> Any:
+    def call(self, context: Context, called: Any, /, *arguments: Any, **named: Any) -> Any:
         """Call something in a template."""
         _count()
         return super().call(context, called, *arguments, **named)

@@ -49,13 +49,14 @@ def lock_file(root: Path) -> Path:
     Raises:
         MeasurementError: where it cannot be made.
     """
-    lock = root / ".hati" / "lock"
+    own = root / ".hati"
     try:
         make_own(root)
-        lock.touch()
+        if not own.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
     except OSError as error:
-        raise _unwritable(lock.parent, error) from None
-    return lock
+        raise _unwritable(own, error) from None
+    return own / "lock"
 
 
 def _unwritable(folder: Path, error: OSError) -> MeasurementError:

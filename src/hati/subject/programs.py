@@ -30,6 +30,7 @@ _POLITE_SECONDS = 5.0
 _SLACK = 60.0
 """Seconds in which the process that watches answers, beyond those that the programs take; it gives up on what cannot be
 killed after twice ten, and is patient with a server for five."""
+_GONE = "gone"
 _LOST = (
     "the process that watches over the command was killed or stopped, by the command or for lack of memory; "
     "what was left of the command was ended"
@@ -133,7 +134,7 @@ class Warden:
     def look(self, seconds: float) -> Ending:
         """How the server stands, after at most that many seconds."""
         reply = self._ask({"do": "look", "seconds": seconds}, seconds)
-        return _ending(reply, b"")
+        return _ending(reply, b"") if reply else Ending(None, "", problem=_GONE)
 
     def clear(self) -> Ending | None:
         """End the server and everything that is left; how the server had ended by itself, or None.
@@ -157,19 +158,24 @@ class Warden:
             os.close(self._spool)
             self._spool = -1
 
-    def _end(self) -> None:
+    def _end(self, patience: float = _SLACK) -> None:
         """End the processes that watch, and with them all others."""
-        self._hang_up()
+        self._hang_up(patience)
         for number in (signal.SIGCONT, signal.SIGKILL):  # what was stopped goes on, and ends
             self._process.send_signal(number)
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_SLACK / 4.0)
                 break
         self._socket.close()
+        deadline = time.monotonic() + _SLACK / 4.0
+        while (left := session(self._process.pid)) and time.monotonic() < deadline:  # where both were killed
+            for pid in left:
+                kill(pid)
+            time.sleep(0.001)
 
-    def _hang_up(self) -> None:
-        """Say that nothing more will be asked, and wait until the one that was asked has gone."""
-        deadline = time.monotonic() + _SLACK
+    def _hang_up(self, patience: float) -> None:
+        """Say that nothing more will be asked, and wait for a while until the one that was asked has gone."""
+        deadline = time.monotonic() + patience
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
             while (left := deadline - time.monotonic()) > 0.0:
@@ -203,16 +209,14 @@ class Warden:
             if self._abandoned or self._spool < 0:
                 self.close()
                 raise MeasurementError("the process that watches over the benchmark has ended") from error
-            self._begin_again()
+            self._begin_again(0.0 if isinstance(error, TimeoutError) else _SLACK)
             raise Setback(Outcome.FAILED, _LOST) from error
         except BaseException:  # Ctrl-C between question and answer: the next answer would be to the wrong question
             self.close()
             raise
 
-    def _begin_again(self) -> None:
-        self._end()
-        for pid in session(self._process.pid):  # where both were killed
-            kill(pid)
+    def _begin_again(self, patience: float) -> None:
+        self._end(patience)
         self._begin()
         try:
             self._exchanged({"do": "look", "seconds": 0.0}, 0.0)

@@ -50,6 +50,7 @@ class ServerLog:
     shown: str
     own: Path | None = None
     masking: Masking = field(default_factory=Masking)
+    _whole: bool = False
     _marks: list[int] = field(default_factory=lambda: [0, 0])
 
     @classmethod
@@ -78,6 +79,9 @@ class ServerLog:
 
     def keep(self) -> None:
         """Put what the server wrote itself behind what it printed, and mask secrets in both."""
+        if self._whole:
+            return
+        self._whole = True
         own = _read(self.own, 0) if self.own is not None and self.own.is_file() else ""
         with suppress(OSError):
             if self.masking.values:

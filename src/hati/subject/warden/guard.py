@@ -37,12 +37,19 @@ def guard(*closed: int) -> None:
 
 
 def _watch(watched: int) -> NoReturn:
-    signal.signal(signal.SIGTERM, lambda *_: os.kill(watched, signal.SIGTERM))
+    signal.signal(signal.SIGTERM, lambda *_: _pass_on(watched))
     while (ended := os.waitid(os.P_PID, watched, os.WEXITED | os.WSTOPPED)) and ended.si_code == os.CLD_STOPPED:
         os.kill(watched, signal.SIGKILL)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _end_all()
     os._exit(0)
+
+
+def _pass_on(watched: int) -> None:
+    try:  # noqa: SIM105 - contextlib would make the process larger
+        os.kill(watched, signal.SIGTERM)
+    except ProcessLookupError:
+        pass
 
 
 def _end_all() -> None:
