@@ -1,4 +1,4 @@
-"""What Hati itself does wrong is no verdict."""
+"""Faults of Hati itself never end with the status of a verdict."""
 
 from __future__ import annotations
 

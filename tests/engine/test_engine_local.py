@@ -15,7 +15,8 @@ import pytest
 
 from hati.core import Benchmark, InputError, MeasurementError, Metric, Outcome, Plan, Reader, ReaderKind, Task
 from hati.engine import FileLock, LocalEngine
-from hati.subject import Trees, machine, pinned_cores
+from hati.engine.lock import Locks
+from hati.subject import Trees, machine
 from hati.subject.revisions.directory import Folder
 from hati.subject.revisions.trees import Origin
 
@@ -146,16 +147,16 @@ def test_another_hati_waits_until_the_first_has_ended(
 ) -> None:
     mark = f"54{time.time_ns()}"
     first = campaign(mark)
-    told: list[str] = []
+    messages: list[str] = []
 
     def waiting(message: str) -> None:
-        told.append(message)
+        messages.append(message)
         first.kill()
 
     with engine(tmp_path, waiting) as second:
         next(iter(second.run(Plan((task(),)))))
         assert living(mark) == []  # the lock outlives a killed hati for as long as its processes do
-    assert told == [f"waiting for another hati (process {first.pid}, s) that measures on this machine"]
+    assert messages == [f"waiting for another hati (process {first.pid}, s) that measures on this machine"]
 
 
 def test_one_process_does_not_wait_for_itself(tmp_path: Path, task: Callable[..., Task]) -> None:
@@ -172,43 +173,43 @@ def test_one_folder_is_for_one_hati_whatever_they_lock_of_the_machine(
 ) -> None:
     mark = f"57{time.time_ns()}"
     first = campaign(mark)
-    told: list[str] = []
+    messages: list[str] = []
 
     def waiting(message: str) -> None:
-        told.append(message)
+        messages.append(message)
         first.kill()
 
     good = Benchmark("good", ("true",), PROCESS, WALL)
     with LocalEngine(tmp_path, [good], machine(), waiting, lock=tmp_path / "another lock") as second:
         assert [run.outcome for run in second.run(Plan((task(),)))] == [Outcome.DONE]
         assert living(mark) == []
-    assert told == [f"waiting for another hati (process {first.pid}, s) that measures in this folder"]
+    assert messages == [f"waiting for another hati (process {first.pid}, s) that measures in this folder"]
 
 
-def pinned(root: Path, cpu: int, lock: Path) -> LocalEngine:
-    """An engine of a benchmark on one CPU, in a folder of its own."""
-    root.mkdir()
-    good = Benchmark("good", ("true",), PROCESS, WALL, cpus=(cpu,))
-    return LocalEngine(root, [good], machine(), pytest.fail, lock=lock)
+def test_benchmarks_on_cores_of_their_own_wait_for_each_other_on_one_core_alone(tmp_path: Path) -> None:
+    def locked(core: int, folder: str) -> Locks:
+        locks = Locks(tmp_path / "lock", {core})
+        try:
+            locks.take("s", pytest.fail, lambda: tmp_path / folder)
+        except MeasurementError:
+            locks.release()
+            raise
+        return locks
 
-
-def test_benchmarks_on_cores_of_their_own_wait_for_each_other_on_one_core_alone(
-    tmp_path: Path, task: Callable[..., Task]
-) -> None:
-    cpus = sorted(os.sched_getaffinity(0))
-    lock = tmp_path / "lock"
-    with pinned(tmp_path / "a", cpus[0], lock) as first, pinned(tmp_path / "b", cpus[-1], lock) as second:
-        list(first.run(Plan((task(),))))
-        if pinned_cores([Benchmark("x", ("true",), PROCESS, WALL, cpus=(cpus[-1],))]) & {cpus[0]}:
-            pytest.skip("needs two cores")
-        assert [run.outcome for run in second.run(Plan((task(),)))] == [Outcome.DONE]
-        with pinned(tmp_path / "c", cpus[0], lock) as third, pytest.raises(MeasurementError, match="measures already"):
-            list(third.run(Plan((task(),))))
+    held = [locked(0, "a"), locked(1, "b")]
+    with pytest.raises(MeasurementError, match="measures already"):
+        locked(0, "c")
+    held[0].release()
+    held[0] = locked(0, "c")
+    for locks in held:
+        locks.release()
 
 
 def test_what_may_run_anywhere_waits_for_what_is_pinned(tmp_path: Path, task: Callable[..., Task]) -> None:
-    lock = tmp_path / "lock"
-    with pinned(tmp_path / "a", min(os.sched_getaffinity(0)), lock) as first:
+    (tmp_path / "a").mkdir()
+    cpu = min(os.sched_getaffinity(0))
+    pinned = Benchmark("good", ("true",), PROCESS, WALL, cpus=(cpu,))
+    with LocalEngine(tmp_path / "a", [pinned], machine(), pytest.fail, lock=tmp_path / "lock") as first:
         list(first.run(Plan((task(),))))
         with engine(tmp_path) as other, pytest.raises(MeasurementError, match="measures already"):
             list(other.run(Plan((task(),))))
@@ -222,16 +223,16 @@ def test_a_holder_of_the_same_number_in_another_container_is_waited_for(tmp_path
         assert holder.stdout is not None
         holder.stdout.readline()
         (tmp_path / "lock").write_text(f"{os.getpid()} s")
-        told: list[str] = []
+        messages: list[str] = []
 
         def waiting(message: str) -> None:
-            told.append(message)
+            messages.append(message)
             holder.kill()
 
         lock = FileLock(tmp_path / "lock")
         lock.acquire("t", waiting)
         lock.release()
-    assert len(told) == 1
+    assert len(messages) == 1
 
 
 def test_where_nothing_can_be_locked_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,9 +240,9 @@ def test_where_nothing_can_be_locked_it_is_said(tmp_path: Path, monkeypatch: pyt
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refusing)
-    told: list[str] = []
-    FileLock(tmp_path / "lock").acquire("s", told.append)
-    assert told == [
+    messages: list[str] = []
+    FileLock(tmp_path / "lock").acquire("s", messages.append)
+    assert messages == [
         f"warning: {tmp_path / 'lock'} cannot be locked (No locks available); "
         "see that no other hati measures on this machine"
     ]

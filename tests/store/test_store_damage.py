@@ -110,15 +110,18 @@ def test_a_damaged_run_can_be_forgotten_by_what_the_message_says(file: Path) -> 
 
 
 def test_a_page_that_was_overwritten_is_damage(file: Path) -> None:
+    expected = [repr(each) for each in contents(file)]
     whole = bytearray(file.read_bytes())
     for start in range(4096, len(whole), 4096):
         torn = whole.copy()
         torn[start : start + 64] = b"\xa5" * 64
         file.write_bytes(torn)
         try:
-            contents(file)
+            found = contents(file)
         except HatiError as error:
             assert "damaged" in error.message or "cannot be used" in error.message
+        else:
+            assert [repr(each) for each in found] == expected
 
 
 def test_a_damaged_study_without_runs_can_be_forgotten(tmp_path: Path) -> None:

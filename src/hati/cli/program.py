@@ -33,7 +33,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return BAD_INPUT
     try:
         return _run([a for a in arguments if a != "--debug"])
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is no verdict
+    except Exception as error:  # noqa: BLE001 - no error may end with the status of a verdict
         if "--debug" in arguments:
             traceback.print_exc()
         message, status = _answer(error)
@@ -59,7 +59,7 @@ def _fault(error: Exception) -> str:
     innermost = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(innermost.filename).name}:{innermost.lineno}"
     cause = _one_line(f"{type(error).__name__}: {error}")
-    return f"a fault in Hati at {where}: {cause}; report it with what --debug shows"
+    return f"a fault in Hati at {where}: {cause}; report it with the output of the same command with `--debug`"
 
 
 def _is_nowhere() -> bool:

@@ -53,10 +53,17 @@ class Candidates:
         """The valid configurations that a configuration becomes by another setting of one active option.
 
         Options that this deactivates lose their setting, options that it activates get their default.
+
+        Args:
+            row: shape (options,).
+
+        Returns:
+            Shape (neighbours, options); not to be written to.
         """
         key = row.tobytes()
         if key not in self._neighbours:
             self._neighbours[key] = self._found(row)
+            self._neighbours[key].flags.writeable = False
         return self._neighbours[key]
 
     @cached_property

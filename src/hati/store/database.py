@@ -70,13 +70,9 @@ class Database(ABC):
     def insert_run(self, connection: Connection, insertion: Insertion, row: Mapping[str, object]) -> int | None:
         """Insert a run unless there is one of its task; its number, or None where there is."""
 
-    def is_lost(self) -> bool:
-        """Whether what was opened is not what its name leads to any more."""
-        return False
-
-    def rescued(self, connection: Connection) -> HatiError:
-        """Keep what was opened elsewhere, and say where; for one that can be lost."""
-        raise NotImplementedError
+    def rescued(self, engine: Engine) -> HatiError | None:  # noqa: ARG002 - only files can be lost
+        """Keep elsewhere what is open, where the name leads to something else by now, and say where; else None."""
+        return None
 
     @abstractmethod
     def told(self, error: DBAPIError) -> HatiError:

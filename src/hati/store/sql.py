@@ -127,9 +127,10 @@ class SqlStore:
         """
         with explained(self._database), self._engine.begin() as connection:
             recorded = self._insert(connection, run)
-        if self._database.is_lost():
-            with explained(self._database), self._engine.connect() as connection:
-                raise self._database.rescued(connection)
+        with explained(self._database):
+            lost = self._database.rescued(self._engine)
+        if lost is not None:
+            raise lost
         return recorded
 
     def evidence(self, study: StudyId) -> Evidence:
@@ -254,7 +255,7 @@ class SqlStore:
             remedy = f"remove the run by `hati forget --task {row.task}`" if whole else ""
             raise damaged(self.name, f"run {row.number} (task {row.task})", error, remedy) from error
 
-    def _one_study(self, connection: Connection, query: Select) -> StudyRecord | None:  # type: ignore[type-arg]
+    def _one_study(self, connection: Connection, query: Select) -> StudyRecord | None:  # type: ignore[type-arg]  # all columns
         row = connection.execute(query).one_or_none()
         return self._read_study(row._mapping) if row else None
 

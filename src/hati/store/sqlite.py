@@ -79,18 +79,18 @@ class Sqlite(Database):
         done = connection.exec_driver_sql(insertion.statement, insertion.values(row))
         return int(done.lastrowid) if done.rowcount else None
 
-    def is_lost(self) -> bool:
-        """Whether the file was deleted or replaced since it was opened."""
-        return self.file is not None and self._opened is not None and _identity(self.file) != self._opened
+    def rescued(self, engine: Engine) -> HatiError | None:
+        """Write what the open file holds into a new one beside it, where it was deleted or replaced."""
+        if self.file is None or self._opened is None or _identity(self.file) == self._opened:
+            return None
+        with engine.connect() as connection:
+            return self._copied(self.file, connection.connection.driver_connection)
 
-    def rescued(self, connection: Connection) -> HatiError:
-        """Write what the open file holds into a new one beside it, which is named."""
-        assert self.file is not None
-        source = connection.connection.driver_connection
+    def _copied(self, file: Path, source: object) -> HatiError:
         assert isinstance(source, sqlite3.Connection)
         lost = f"the store {self.name} was deleted or replaced while it was measured into"
         try:
-            place = _free(self.file)
+            place = _free(file)
             with closing(sqlite3.connect(place)) as target:
                 source.backup(target)
         except (OSError, sqlite3.Error) as error:

@@ -26,7 +26,7 @@ _JINJA = BoundedEnvironment(
     undefined=StrictUndefined,
     keep_trailing_newline=True,
     finalize=_plain,
-    autoescape=False,  # what is made is no HTML
+    autoescape=False,  # the files are not HTML
 )
 
 

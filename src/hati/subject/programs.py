@@ -171,7 +171,7 @@ class Warden:
         while (left := session(self._process.pid)) and time.monotonic() < deadline:  # where both were killed
             for pid in left:
                 kill(pid)
-            time.sleep(0.001)
+            time.sleep(0.001)  # nobody is told when processes of others end
 
     def _hang_up(self, patience: float) -> None:
         """Say that nothing more will be asked, and wait for a while until the one that was asked has gone."""
@@ -202,7 +202,7 @@ class Warden:
         return reply
 
     def _ask(self, request: dict[str, Any], seconds: float = 0.0) -> dict[str, Any]:
-        """The answer to a request, which takes so many seconds and some slack."""
+        """The answer to a request whose program may take that many seconds."""
         try:
             return self._exchanged(request, seconds)
         except OSError as error:

@@ -63,7 +63,7 @@ def _end_all() -> None:
             return
         for pid in kin.below():
             kill(pid)
-        time.sleep(0.0005)
+        time.sleep(0.0005)  # what was killed takes a moment to end
 
 
 def _control(option: int, value: int) -> None:
