@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
@@ -61,9 +61,28 @@ def test_runs_are_limited(budget: int, at_once: int) -> None:
 
 
 def test_time_is_limited_over_restarts_too() -> None:
-    store, budget = MemoryStore(), Budget(seconds=1.0)
+    store, budget = MemoryStore(), Budget(seconds=1.1)
     assert campaign(Counting(30, 30), FakeEngine(one, seconds=0.4), store, budget) == 3
     assert campaign(Counting(30, 30), FakeEngine(one, seconds=0.4), store, budget) == 3
+
+
+@given(st.floats(0.05, 5.0), st.floats(0.05, 5.0), st.integers(1, 7))
+def test_a_budget_in_time_is_missed_by_half_a_run_at_most(limit: float, each: float, at_once: int) -> None:
+    made = campaign(Counting(200, at_once), FakeEngine(one, seconds=each), MemoryStore(), Budget(seconds=limit))
+    assert made >= 1
+    most = 0.5 if made > 3 else 1.0
+    assert made == 200 or abs(made * each - limit) <= most * each * (1.0 + 1e-9)
+
+
+def test_a_first_run_with_a_long_build_does_not_end_the_campaign() -> None:
+    engine = FakeEngine(one)
+
+    class Building(FakeEngine):
+        def run(self, plan: Plan) -> Iterator[Run]:
+            for run in engine.run(plan):
+                yield replace(run, seconds=420.0 if len(engine.tasks) == 1 else 1.0)
+
+    assert campaign(Counting(300, 50), Building(one), MemoryStore(), Budget(seconds=600.0)) in {180, 181}
 
 
 def test_failures_are_evidence() -> None:

@@ -166,7 +166,7 @@ CASES = [
         ("cannot be converted", "hati.toml"),
         subject=printing('{"metric": "latency", "unit": "B", "values": [1.0]}'),
     ),
-    Broken("text for a number", 4, ("no number",), subject=printing('{"metric": "latency", "values": ["fast"]}')),
+    Broken("text for a number", 4, ("not a number",), subject=printing('{"metric": "latency", "values": ["fast"]}')),
     Broken(
         "another metric",
         4,

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import secrets
 import shutil
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -96,3 +99,28 @@ def test_what_is_planned_does_not_depend_on_the_token(
         rehearsed.append([{name: row[name] for name in row if name != "task"} for row in done.json])
     assert rehearsed[0] == rehearsed[1] != []
     assert next(drawn) >= 2
+
+
+SLOW = """
+[subject]
+name = "slow"
+
+[[benchmark]]
+name = "b"
+command = ["sh", "-c", "sleep 0.05; echo t: 1"]
+reader = "regex"
+metric = [{ name = "t", unit = "1", pattern = "t: (.)" }]
+"""
+
+
+def test_a_screening_that_is_started_twice_at_once_is_one_study(tmp_path: Path) -> None:
+    options = "".join(f'[options.{name}]\nsettings = ["off", "on"]\n' for name in "abc")
+    (tmp_path / "hati.toml").write_text(SLOW + options)
+    command = [str(Path(sys.executable).with_name("hati")), "screen", "--budget", "16", "--format", "json"]
+    started = [subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    told = [json.loads(process.communicate()[0]) for process in started]
+    assert [process.returncode for process in started] == [0, 0]
+    assert told[0] == told[1]
+    found = runs(tmp_path / ".hati" / "store.sqlite")
+    assert len({run.task.study for run in found}) == 1
+    assert len(found) <= 16

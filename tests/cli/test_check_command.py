@@ -267,6 +267,7 @@ def test_without_a_repository_folders_are_left(tmp_path: Path, hati_here: Hati) 
     assert "no repository to tell what came before" in hati_here("check").err
     assert "no repository with a past" in hati_here("history", "--revisions", "a..b").err
     shutil.copytree(tmp_path, tmp_path / "before", ignore=shutil.ignore_patterns(".hati", "before"))
+    made.write(base=1_300_000)
     done = hati_here("check", ".", "--reference", "./before", "--dry-run")
     assert done.status == 0, done.err
 

@@ -76,6 +76,14 @@ def test_a_step_in_a_file_is_told(tmp_path: Path, hati: Hati) -> None:
     assert (tmp_path / "found.txt").read_text() == text.out
 
 
+def test_a_history_is_written_as_a_page(tmp_path: Path, hati: Hati) -> None:
+    recorded(tmp_path)
+    assert hati("history", "series.csv", "--format", "html", "--output", "history.html").status == 0
+    text = (tmp_path / "history.html").read_text()
+    assert "<figure>" in text
+    assert "Slower by" in text
+
+
 def observations(folder: Path) -> None:
     """Four benchmarks of ten revisions of five runs of twenty observations each, one of these ten times as long."""
     rng = np.random.default_rng(5)

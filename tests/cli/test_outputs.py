@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,30 +12,9 @@ import pytest
 from gate_projects import git
 
 from contents import content
-from hati.cli.output import write
-from hati.subject import Revisions
 
 if TYPE_CHECKING:
     from conftest import Hati
-
-
-@pytest.mark.parametrize("here", [".", "services", "services/db"])
-@pytest.mark.parametrize("output", ["report.json", "services/report.json", "services/db/report.json"])
-def test_a_result_beside_its_project_is_no_edit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: str, output: str
-) -> None:
-    project = tmp_path / "services" / "db"
-    (project / ".hati").mkdir(parents=True)
-    (tmp_path / ".gitignore").write_text(".hati\n")
-    git(tmp_path, "init", "--quiet")
-    git(tmp_path, "add", "--all")
-    git(tmp_path, "commit", "--quiet", "--message", "first")
-    before = Revisions(project).find(".").id
-    monkeypatch.chdir(tmp_path / here)
-    write("{}", str(tmp_path / output))
-    assert Revisions(project).find(".").id == before
-    (tmp_path / "another.json").write_text("{}")
-    assert Revisions(project).find(".").id != before
 
 
 BENCH = """
@@ -74,11 +55,11 @@ BY_MEASURING = ("assert", "--formula", "main(1) <= 4", "--budget", "13")
         (BY_SAMPLES, "h.json", "it is what is read"),
         (BY_SAMPLES, "hati.toml", "it is what is read"),
         (BY_MEASURING, "hati.toml", "it is what is read"),
-        (BY_MEASURING, "bench.py", "git tracks it, and Hati did not write it here"),
+        (BY_MEASURING, "bench.py", "it is a source of the measured project"),
         (BY_MEASURING, ".hati/store.sqlite", "that folder is Hati's own"),
         (BY_MEASURING, "runs.sqlite", "it is a database"),
-        (("run",), "bench.py", "git tracks it, and Hati did not write it here"),
-        (("check",), "bench.py", "git tracks it, and Hati did not write it here"),
+        (("run",), "bench.py", "it is a source of the measured project"),
+        (("check",), "bench.py", "it is a source of the measured project"),
         (("export",), ".hati/store.sqlite", "that folder is Hati's own"),
         (("export",), "runs.sqlite", "it is a database"),
         (("runs",), "runs.sqlite", "it is a database"),
@@ -100,20 +81,58 @@ def test_what_is_read_measured_or_kept_is_not_written_over(
 
 
 @pytest.mark.usefixtures("bench")
-def test_a_result_may_be_written_again_once_it_is_tracked(hati_here: Hati, tmp_path: Path) -> None:
+def test_a_result_that_is_tracked_may_be_written_again_where_the_project_leaves_it_out(
+    hati_here: Hati, tmp_path: Path
+) -> None:
     assert hati_here(*BY_MEASURING, "--output", "verdict.txt").status == 0
+    again = hati_here(*BY_MEASURING, "--output", "verdict.txt")
+    assert (again.status, "was measured before" in again.err) == (0, True)
     git(tmp_path, "add", "verdict.txt")
-    git(tmp_path, "commit", "--quiet", "--message", "what came out")
+    refused = hati_here(*BY_MEASURING, "--output", "verdict.txt")
+    assert refused.status == 2
+    assert 'or exclude it: [subject] sources = ["!verdict.txt"]' in refused.err
+    (tmp_path / "hati.toml").write_text(BENCH.replace('name = "s"', 'name = "s"\nsources = ["!verdict.txt"]'))
     done = hati_here(*BY_MEASURING, "--output", "verdict.txt")
     assert (done.status, "was measured before" in done.err) == (0, True)
-    (tmp_path / ".hati" / "outputs").unlink()  # as in a fresh clone
-    told = hati_here(*BY_MEASURING, "--output", "verdict.txt")
-    assert (told.status, "where it is an earlier result, remove it first" in told.err) == (2, True)
-    (tmp_path / "verdict.txt").unlink()
-    assert hati_here(*BY_MEASURING, "--output", "verdict.txt").status == 0
     assert hati_here(*BY_MEASURING, "--output", ".hati/reports").status == 2
     (tmp_path / ".hati" / "reports").mkdir(exist_ok=True)
     assert hati_here(*BY_MEASURING, "--output", ".hati/reports/verdict.txt").status == 0
+
+
+@pytest.mark.parametrize("version_control", ["git", "none"])
+def test_what_is_sent_to_a_file_in_the_project_is_no_edit(
+    hati_here: Hati, tmp_path: Path, version_control: str
+) -> None:
+    options = "".join(f'[options.{name}]\nsettings = ["off", "on"]\n' for name in "abc")
+    (tmp_path / "hati.toml").write_text(BENCH + options)
+    (tmp_path / "bench.py").write_text('print(\'{"metric": "steps", "value": 3}\')')
+    if version_control == "git":
+        git(tmp_path, "init", "--quiet")
+        git(tmp_path, "add", "--all")
+    screen = f"{Path(sys.executable).with_name('hati')} screen --budget 8 --metric steps"
+
+    def made(words: str) -> int:
+        done = subprocess.run(["sh", "-c", words], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, "error" in done.stderr) == (0, False)
+        return len(hati_here("runs", "--format", "json").json)
+
+    first = made(f"{screen} > first.txt 2> errors.txt")
+    assert first >= 4
+    assert made(f"{screen} > first.txt 2>&1") == first
+    assert made(f"{screen} | tee second.txt") == first
+    assert made(f"{screen} > third.txt") == first
+    again = made(f"echo '#' >> bench.py; {screen} > first.txt")
+    assert again >= 2 * first
+    assert made(f"{screen} > first.txt 2> errors.txt") == again
+
+
+def test_a_new_file_is_told_where_nothing_says_what_it_is(hati_here: Hati, tmp_path: Path) -> None:
+    (tmp_path / "hati.toml").write_text(BENCH)
+    (tmp_path / "bench.py").write_text('print(\'{"metric": "steps", "value": 3}\')')
+    assert "warning" not in hati_here("run", "--budget", "1").err
+    (tmp_path / "new.py").touch()
+    told = hati_here("run", "--budget", "1").err
+    assert "warning: new.py is not part of the measured revision, as untracked or new; add sources to git" in told
 
 
 @pytest.mark.parametrize("here", ["tools", "."])

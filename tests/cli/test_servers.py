@@ -258,6 +258,20 @@ def test_secrets_are_kept_nowhere(project: Path, monkeypatch: pytest.MonkeyPatch
     assert not [path for path in kept if secret.encode() in path.read_bytes()]
 
 
+def test_no_part_of_a_secret_is_quoted_of_what_cannot_be_read(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: Capture
+) -> None:
+    secret = "hunter2-" * 9
+    monkeypatch.setenv("DB_PASSWORD", secret)
+    change(project, 'name = "s"', 'name = "s"\nsecrets = ["DB_PASSWORD"]')
+    change(project, "echo m: 1 $NAMED", "echo m: $DB_PASSWORD")
+    change(project, '"m: (.)"', '"m: (.*)"')
+    measure("fast=true", status=4)
+    assert "hunter2" not in capfd.readouterr().err
+    kept = [path for path in (project / ".hati").rglob("*") if path.is_file()]
+    assert not [path for path in kept if b"hunter2" in path.read_bytes()]
+
+
 def test_a_command_that_kills_what_watches_over_it_beside_a_server_fails_alone(project: Path) -> None:
     change(project, "echo m: 1 $NAMED", "[ {threads} = 1 ] || kill -9 $PPID; echo m: 1 $NAMED")
     measure("threads=1", "threads=2", budget=4)

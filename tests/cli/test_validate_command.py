@@ -43,6 +43,27 @@ def test_a_screening_is_validated_resumed_and_not_measured_twice(hati: Hati, tmp
     assert "--fresh" in again.err
 
 
+def test_suspects_are_named(hati: Hati, tmp_path: Path) -> None:
+    table = write_table(tmp_path, "abcdefg", 1)
+    assert hati("screen", *table, "--budget", "16", "--resolution", "4").status == 0
+    done = hati("validate", *table, "--options", "g, c", "--order", "2", "--budget", "12", "--format", "json")
+    assert done.status == 0, done.err
+    estimated = {tuple(effect["options"]) for effect in done.json["effects"]}
+    assert done.json["mode"] == "dealias"
+    assert {("a",), ("b",), ("c",), ("g",)} <= estimated
+    assert ("c", "g") in estimated
+    assert not any({"d", "e", "f"} & set(effect) for effect in estimated)
+    squares = [effect["sum_of_squares"] for effect in done.json["effects"]]
+    assert all(square >= 0.0 for square in squares)
+    told = hati("validate", *table, "--options", "g,c", "--order", "2", "--budget", "12")
+    assert "type III SS" in told.out
+    assert "among effects of c, g alone" in " ".join(told.out.split())
+    again = hati("validate", *table, "--options", "h")
+    assert (again.status, "there is no option 'h' in the screening" in again.err) == (2, True)
+    refused = hati("validate", *table, "--options", "g", "--mode", "discriminate")
+    assert (refused.status, "`--options` needs `--mode dealias` or `--mode check`" in refused.err) == (2, True)
+
+
 def test_a_screening_by_a_model_is_confirmed(hati: Hati, tmp_path: Path) -> None:
     table = write_table(tmp_path, "abc", 4)
     screened = hati("screen", *table, "--budget", "20", "--format", "json")
@@ -80,8 +101,11 @@ def test_what_changed_since_the_screening_is_named_and_is_not_what_was_asked_for
     words = (".", "--metric", "latency")
     assert hati("screen", *words, "--budget", "16", "--output", "asked.txt").status == 0
     (fake_project / "redirected.txt").write_text("what a shell wrote there")
+    program = (fake_project / "subject.py").read_text()
+    (fake_project / "subject.py").write_text(f"{program}# edited\n")
     done = hati("validate", *words, "--budget", "4")
     assert done.status == 2
-    assert "(redirected.txt modified since): its runs and new ones" in done.err
+    assert "(redirected.txt, subject.py modified since): its runs and new ones" in done.err
     (fake_project / "redirected.txt").unlink()
+    (fake_project / "subject.py").write_text(program)
     assert hati("validate", *words, "--budget", "4", "--dry-run").status == 0

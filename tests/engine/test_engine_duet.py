@@ -12,7 +12,20 @@ from pathlib import Path
 
 import pytest
 
-from hati.core import Benchmark, Binding, InputError, Metric, Outcome, Plan, Reader, ReaderKind, Ready, Server, Task
+from hati.core import (
+    Benchmark,
+    Binding,
+    InputError,
+    Metric,
+    Outcome,
+    Plan,
+    Reader,
+    ReaderKind,
+    Ready,
+    Reset,
+    Server,
+    Task,
+)
 from hati.engine import DuetEngine, FileLock
 from hati.subject import duet_cores, machine, pinned_cores
 from hati.subject.cores import _two_cores
@@ -123,6 +136,7 @@ def test_what_is_pinned_takes_whole_cores_and_what_may_run_anywhere_takes_the_ma
         replace(one, server=replace(server, cpus=())),
         replace(one, server=replace(server, reload=(("true",),))),
         replace(one, bindings=(Binding("o", setup=(("true",),)),)),
+        replace(one, reset=Reset((("true",),))),
         *(replace(one, **{step: (("true",),)}) for step in ("build", "prepare", "setup", "cleanup")),
     ):
         assert not pinned_cores([one, anywhere], tmp_path)

@@ -46,6 +46,10 @@ TIMES = Operator.MULTIPLY
         ("a <= 2 * b * 3", "a <= 6 * b"),
         ("a <= (b + 2 ms) / 2", "a <=(x: x, x: (x + 2 ms) / 2) b"),
         ("a <=(x: x, y: log2(y)**2) b", "a <=(x: x, x: log2(x) ** 2) b"),
+        ("a <=(id, λx.0.95x) b", "a <= 0.95 * b"),
+        ("a ≥_p(id, λx. 0.95x) b ∧ a <=_p (id, λ x . 1.05 x) b", "a >= 0.95 * b & a <= 1.05 * b"),
+        ("a <=(λx.x, λy.200y) b", "a <= 200 * b"),
+        ("a <=(id, λx. log2(x) + 1) b", "a <=(x: x, x: log2(x) + 1) b"),
         ("a <=(x: max(x, 1 ms), id) 2 ms", "a <=(x: max(x, 1 ms), x: x) 2 ms"),
         # margins
         ("a = b +- 3%", "a = b +- 3%"),
@@ -164,3 +168,40 @@ def test_aliases_and_generators_are_resolved() -> None:
     method = file.declarations.resolved(used.measured.method)
     assert str(method) == "pkg.mod:sort@v1.2[bench:rand('uniform')](3)"
     assert method.workload == Generator(Callee("bench:rand"), "", method.workload.arguments if method.workload else ())
+
+
+LISTINGS = {
+    "Listing 2": """\
+ver1 = myMethod@ver1
+ver2 = myMethod@ver2
+
+ver2 <= ver1
+""",
+    "Listing 5": """\
+arraylist = ArrayList.contains[randomSearch, factoryArrayList]
+linkedlist = LinkedList.contains[randomSearch, factoryLinkedList]
+for i in 10, 100, 500, 1000
+    linkedlist(i) > arraylist(i)
+""",
+}
+READ = {
+    "Listing 2": """\
+alias ver1 = myMethod@ver1
+alias ver2 = myMethod@ver2
+
+ver2 <= ver1
+""",
+    "Listing 5": """\
+alias arraylist = ArrayList.contains[randomSearch, factoryArrayList]
+alias linkedlist = LinkedList.contains[randomSearch, factoryLinkedList]
+
+for all i in {10, 100, 500, 1000}: linkedlist(i) > arraylist(i)
+""",
+}
+
+
+@pytest.mark.parametrize("listing", LISTINGS)
+def test_the_listings_of_seed_004_are_read_as_they_are_printed(listing: str) -> None:
+    file = parse_file(LISTINGS[listing], "listing.spl")
+    assert str(file) == READ[listing]
+    assert parse_file(READ[listing], "listing.spl") == file

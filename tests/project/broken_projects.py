@@ -181,6 +181,16 @@ BROKEN = {
         "/etc/hostname",
         "23:12: template /etc/hostname is outside of the project; put it beside hati.toml or into its repository",
     ),
+    "a source outside of the project": (
+        'name = "shop"',
+        'name = "shop"\nsources = ["src/**", "!../x"]',
+        "3:22: '!../x' is not a path or pattern below this folder; write one such as \"data/**\"",
+    ),
+    "a reset before something else": (
+        'name    = "orders"',
+        'name    = "orders"\nreset = { command = ["true"], before = "day" }',
+        "6:40: before: 'day' is not 'run' or 'repetition'",
+    ),
     "secrets that are no list": (
         'name = "shop"',
         'name = "shop"\nsecrets = "TOKEN"',

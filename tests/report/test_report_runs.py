@@ -42,3 +42,9 @@ def test_one_run_is_shown_whole() -> None:
     assert said["involuntary context switches"] == "3,456"
     assert said["CPU time (s)"] == "0.75"
     assert "CPU time (s)" not in {cell_text(row[0]) for row in run_table(FAILED).rows}
+
+
+def test_the_last_of_many_runs_are_shown() -> None:
+    table = runs_table([DONE, FAILED, DONE], last=2)
+    assert [row[4] for row in table.rows] == ["timeout", "done"]
+    assert table.notes == ("3 runs, of which the last 2 are shown.",)

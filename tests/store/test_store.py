@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -87,12 +88,25 @@ def test_campaigns_of_a_store_of_before_keep_their_keys_and_have_no_token(tmp_pa
     with closing(open_store(str(file))) as store:
         assert [record.id for record in store.studies()] == begun
         assert [record.choice for record in store.studies()] == [None, "{}", None]
-        assert [store.evidence(study).runs for study in begun] == [(a_run(study),) for study in begun]
+        assert [store.evidence(study).runs for study in begun] == [
+            (replace(a_run(study), reset=None),) for study in begun
+        ]
         again = a_study(2, token="t")
         store.begin(again, METRICS, MACHINE)
         assert [record.id for record in store.latest(a_study())] == [again, a_study(2)]
         with pytest.raises(HatiError, match="FOREIGN KEY"):
             store.record(a_run(a_study(seed=9)))
+
+
+def test_checksums_from_before_resets_hold(tmp_path: Path) -> None:
+    file = tmp_path / "s.sqlite"
+    run = replace(a_run(a_study()), reset=None)
+    with closing(open_store(str(file))) as store:
+        store.begin(a_study(), METRICS, MACHINE)
+        store.record(run)
+    bring_back(file, "0005")
+    with closing(open_store(str(file))) as store:
+        assert store.evidence(a_study()).runs == (run,)
 
 
 def test_head_is_the_newest_migration() -> None:

@@ -135,3 +135,12 @@ def test_a_damaged_study_without_runs_can_be_forgotten(tmp_path: Path) -> None:
         assert store.forget_study(a_study().key)
         assert store.studies() == ()
         assert not store.forget_study(a_study().key)
+
+
+def test_a_choice_hides_no_damage(file: Path) -> None:
+    assert change(file, "study", "kind", "other")
+    with closing(open_store(str(file))) as store:
+        with pytest.raises(MeasurementError, match="is damaged: "):
+            store.keep_choice(a_study(), '{"runs": 16}')
+        with pytest.raises(MeasurementError, match="is damaged: "):
+            store.studies()

@@ -408,8 +408,8 @@ def test_looking_before_the_last_run_of_a_round_confirms_nothing() -> None:
 
 def test_a_round_that_the_time_ends_is_judged_by_its_runs() -> None:
     made = study("a", 24)
-    made = replace(made, wanted=replace(made.wanted, seconds=0.195))  # a run takes 0.01
-    conclusion, evidence = concluded(made, times, seconds=0.195)
+    made = replace(made, wanted=replace(made.wanted, seconds=0.197))  # a run takes 0.01
+    conclusion, evidence = concluded(made, times, seconds=0.197)
     assert len(evidence.runs) == 20
     assert conclusion.recommended[0].confirmed
     assert RecommendationPlan.from_json(made.wanted.to_json()) == made.wanted

@@ -29,9 +29,9 @@ from hati.studies.validation.screened import Runs
 from hati.testing import FakeEngine, MemoryStore
 
 
-def augmenting(start: Screened, mode: Mode, **others: int) -> Augmenting:
+def augmenting(start: Screened, mode: Mode, suspects: tuple[str, ...] = (), **others: int) -> Augmenting:
     study = StudyId.of("validation", {"mode": mode.value}, 1, "fake")
-    return Augmenting(study, "simulated", BENCHMARK, LATENCY, "1", PLACE, start, mode=mode, **others)
+    return Augmenting(study, "simulated", BENCHMARK, LATENCY, "1", PLACE, start, mode=mode, suspects=suspects, **others)
 
 
 def concluded(study: Augmenting, effects: dict[str, float]) -> ValidationConclusion:
@@ -65,6 +65,53 @@ def test_all_effects_of_second_order_are_checked() -> None:
     assert any(a.result is Result.REFUTED and "d:e" in a.detail for a in found.assumptions)
 
 
+def test_effects_are_ranked_by_what_each_explains_beside_all_others() -> None:
+    """Type III: by how much the residual sum of squares grows where a term's columns are left out."""
+    study = augmenting(screened(EFFECTS, (*MAINS, ("a", "b"))), Mode.DEALIAS, order=2, budget=16)
+    store = MemoryStore()
+    found = campaign(study, FakeEngine(measure(EFFECTS)), store, Budget(runs=study.budget))
+    runs = study.screened.runs.followed_by(study.measured(store.evidence(study.id)))
+    columns = study.terms.known.columns(runs.levels)
+
+    def residual(without: object) -> float:
+        kept = [own for term, own in columns.items() if term != without]
+        matrix = np.hstack([runs.nuisance, *kept])
+        fitted = matrix @ np.linalg.lstsq(matrix, runs.values, rcond=None)[0]
+        return float(np.sum((runs.values - fitted) ** 2))
+
+    squares = {effect.options: effect.sum_of_squares for effect in found.effects}
+    for term in study.terms.terms:
+        assert squares[study.named(term)] == pytest.approx(residual(term) - residual(None), rel=1e-6, abs=1e-12)
+    [table] = validation_tables(found)
+    assert {row[0] for row in table.rows[:4]} == {"a", "b", "c", "a:b"}
+
+
+def test_the_aliases_of_important_effects_are_named() -> None:
+    named = alias_of(("b", "c"))
+    study = augmenting(screened(EFFECTS, (*MAINS, ("b", "c"))), Mode.DEALIAS, order=2, budget=24)
+    found = concluded(study, EFFECTS)
+    [effect] = [effect for effect in found.effects if effect.options == ("b", "c")]
+    assert named in effect.aliases
+    assert ":".join(named) in str(validation_tables(found)[-1].rows)
+    [entry] = [each for each in validation_json(found)["effects"] if each["options"] == ["b", "c"]]
+    assert list(named) in entry["aliases"]
+    assert entry["sum_of_squares"] == effect.sum_of_squares
+
+
+def test_effects_of_suspects_alone_take_fewer_runs() -> None:
+    effects = EFFECTS | {"de": 0.25}
+    start = screened(effects, MAINS)
+    whole = augmenting(start, Mode.CHECK, order=2, budget=96)
+    study = augmenting(start, Mode.CHECK, order=2, budget=24, suspects=("d", "e"))
+    assert set(map(study.named, study.terms.terms)) == {*MAINS, ("d",), ("e",), ("d", "e")}
+    assert study.terms.needed < whole.terms.needed
+    found = concluded(study, effects)
+    assert ("d", "e") in {e.options for e in found.effects if e.important}
+    told = [a.statement for a in found.assumptions]
+    assert "no other effect up to order 2 is active among effects of d, e alone" in told
+    assert "all other effects are negligible" in told
+
+
 def test_what_a_budget_does_not_suffice_for_is_said_with_its_cost() -> None:
     study = augmenting(screened(EFFECTS, MAINS), Mode.DEALIAS, order=5, budget=40)
     assert study.terms.wanted_needed > 100
@@ -94,7 +141,7 @@ def test_an_important_effect_that_is_not_estimated_leaves_it_undecided_and_is_na
     assert [a.effect for a in found.unsized] == [("a", "b")]
     assert "estimated, by the screening's own runs" in found.warnings[0]
     assert "a:b in doubt" in validation_answer(found)
-    assert ("a:b", "undecided") in {(row[0], row[2]) for row in validation_tables(found)[0].rows}
+    assert ("a:b", "undecided") in {(row[0], row[3]) for row in validation_tables(found)[0].rows}
     assert validation_json(found)["not_estimated"] == [["a", "b"]]
 
 

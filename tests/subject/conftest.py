@@ -1,4 +1,4 @@
-"""Real programs for the subject's tests, started by a warden."""
+"""Real programs for the subject's tests, started by a supervisor."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from hati.core import Benchmark, Configuration, Metric, Reader, ReaderKind, Run, Setting, Task, Workload
-from hati.subject import LocalSubject, Program, Warden, machine
+from hati.subject import LocalSubject, Program, Supervisor, machine
 
 PYTHON = (sys.executable, "-S", "-E")
 
 
 @pytest.fixture
-def warden() -> Iterator[Warden]:
-    one = Warden()
+def supervisor() -> Iterator[Supervisor]:
+    one = Supervisor()
     yield one
     one.close()
 
@@ -36,7 +36,7 @@ def program(tmp_path: Path) -> Callable[..., Program]:
 
 
 @pytest.fixture
-def measure(tmp_path: Path, warden: Warden) -> Callable[..., Run]:
+def measure(tmp_path: Path, supervisor: Supervisor) -> Callable[..., Run]:
     """One run of a benchmark in the folder ``project`` that these words describe."""
     root = tmp_path / "project"
     root.mkdir()
@@ -55,7 +55,7 @@ def measure(tmp_path: Path, warden: Warden) -> Callable[..., Run]:
         task = Task("s", "design", "b", Configuration(configuration), "rev1", Workload(workload), repetition)
         subject = LocalSubject(root, [benchmark], machine())
         subject.tidy()
-        return subject.measure(task, warden)
+        return subject.measure(task, supervisor)
 
     return make
 

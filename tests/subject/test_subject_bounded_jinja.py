@@ -45,6 +45,7 @@ def test_python_itself_is_out_of_reach(template: str) -> None:
         rendered(template, x=test_macros_and_namespaces_work_as_in_jinja)
 
 
+DOUBLING = "{{% set n = namespace(x='x') %}}{{% for i in range(60) %}}{}{{% endfor %}}{{{{ n.x | string | length }}}}"
 BOMBS = {
     "loops": "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}",
     "one range": "{% set r = range(99999) %}{% for a in r %}{% for b in r %}{% endfor %}{% endfor %}",
@@ -55,6 +56,34 @@ BOMBS = {
     "power": "{{ 9 ** 999999999 }}",
     "length": "{% for a in range(20) %}{{ 'x' * 1000000 }}{% endfor %}",
     "range": "{{ range(10 ** 9) | list }}",
+    "concatenation": DOUBLING.format("{% set n.x = n.x ~ n.x %}"),
+    "sum": DOUBLING.format("{% set n.x = n.x + n.x %}"),
+    "list": DOUBLING.format("{% set n.x = [n.x, n.x] | sum(start=[]) %}").replace("'x'", "[0]"),
+    "extended list": DOUBLING.format("{% set _ = n.x.extend(n.x) %}").replace("'x'", "[0]"),
+    "block": DOUBLING.format("{% set n.x %}{{ n.x }}{{ n.x }}{% endset %}"),
+    "filtered block": DOUBLING.format("{% set n.x | upper %}{{ n.x }}{{ n.x }}{% endset %}"),
+    "product": DOUBLING.format("{% set n.x = n.x * n.x %}").replace("'x'", "3"),
+    "filter's width": "{{ 'x' | center(10000000000) }}",
+    "mapped filter": "{{ ['x'] | map('center', 10000000000) | first }}",
+    "method's width": "{{ 'x'.ljust(10000000000) }}",
+    "replacement": "{{ ('x' * 1000000).replace('x', 'y' * 1000000) }}",
+    "joined": "{{ ([''] * 1000000) | join('y' * 1000000) }}",
+    "format": "{{ '{:10000000000}'.format(1) }}",
+    "percent": "{{ '%10000000000d' % 1 }}",
+    "star": "{{ '%*d' | format(10000000000, 1) }}",
+    "bytes": "{{ (1).to_bytes(10000000000, 'big') }}",
+    "shared": "{{ (['x' * 9999999] * 9999) | join }}",
+    "shared and printed": "{{ ['x' * 9999999] * 9999 }}",
+    "shared and nested": "{% set l = ['x' * 9999] * 999 %}{{ ([l] * 999) | string | length }}",
+    "long concatenation": "{% set s = 'x' * 9999999 %}{{ s ~ s ~ s ~ s ~ s ~ s ~ s }}",
+    "sum of lists": "{% set l = [0] * 99999 %}{{ ([l] * 9999) | sum(start=[]) | length }}",
+    "captured output": "{% set s = 'x' * 999999 %}{% set b %}{% for i in range(9999) %}{{ s }}{% endfor %}{% endset %}",
+    "captured text": "{% set b %}{% for i in range(99999) %}" + "x" * 9999 + "{% endfor %}{% endset %}{{ b | length }}",
+    "many formats": "{{ ('%999999d' * 10000) % ((1,) * 10000) }}",
+    "precision": "{{ '%.9999999f' % 1.5 ~ '%.9999999f' % 1.5 ~ '%.99999999f' % 1.5 }}",
+    "recursive loop": "{% for i in range(9) recursive %}{{ loop(range(99999)) }}{% endfor %}",
+    "sums of ranges": "{% for i in range(99999) %}{{ range(99999) | sum }}{% endfor %}",
+    "many": "{% set l = [] %}{% for i in range(9999) %}{% set _ = l.append('x' * 9999999) %}{% endfor %}",
 }
 
 
@@ -62,6 +91,14 @@ BOMBS = {
 def test_what_would_never_end_is_refused(bomb: str) -> None:
     with pytest.raises(InputError, match=r"a\.conf\.j2(:1)?: template: "):
         rendered(BOMBS[bomb])
+
+
+def test_large_numbers_and_what_filters_make_of_them_are_no_bombs() -> None:
+    template = (
+        "{{ memory | default(5000000) }} {{ '%d' % memory }} {{ '%08.3f' | format(1.5) }} {{ 'a' ~ memory ~ true }} "
+        "{{ xs | map('upper') | join(',') }} {{ 'ab' | center(6) | trim }} {% set t | upper %}x{% endset %}{{ t }}"
+    )
+    assert rendered(template, memory=20_000_000, xs=["a", "b"]) == ("20000000 20000000 0001.500 a20000000True A,B ab X")
 
 
 def test_each_file_has_steps_of_its_own() -> None:

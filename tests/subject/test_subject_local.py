@@ -23,12 +23,14 @@ from hati.core import (
     Reader,
     ReaderKind,
     Ready,
+    Reset,
+    ResetBefore,
     Run,
     Server,
     Task,
     Workload,
 )
-from hati.subject import InPlace, LocalSubject, Warden, machine, make_own
+from hati.subject import InPlace, LocalSubject, Supervisor, machine, make_own
 
 Measure = Callable[..., Run]
 
@@ -258,6 +260,67 @@ while True:
 """
 
 
+class TestReset:
+    """Before each run, or each repetition, and its time apart."""
+
+    @pytest.fixture
+    def measured(self, tmp_path: Path, supervisor: Supervisor) -> Callable[..., list[Run]]:
+        def make(reset: Reset, server: Server | None = None) -> list[Run]:
+            binding = Binding("n", reload=(("true",),)) if server else Binding("n")
+            benchmark = Benchmark(
+                "b",
+                sh("echo run >> log"),
+                Reader(ReaderKind.PROCESS),
+                METRICS,
+                bindings=(binding,),
+                reset=reset,
+                server=server,
+            )
+            subject = LocalSubject(tmp_path, [benchmark], machine())
+            subject.tidy()
+            tasks = [
+                Task("s", "design", "b", Configuration({"n": n}), "r", Workload({"k": 7}), repetition)
+                for repetition in (0, 1)
+                for n in (1, 2)
+            ]
+            runs = [subject.measure(task, supervisor) for task in tasks]
+            subject.retire()
+            return runs
+
+        return make
+
+    RESET = sh("echo reset {repetition} {k} >> log; sleep 0.05")  # {k} of the workload
+
+    def test_before_each_run(self, measured: Callable[..., list[Run]], tmp_path: Path) -> None:
+        runs = measured(Reset((self.RESET,)))
+        assert (tmp_path / "log").read_text().splitlines() == [
+            *("reset 0 7", "run") * 2,
+            *("reset 1 7", "run") * 2,
+        ]
+        for run in runs:
+            assert run.outcome is Outcome.DONE, run.detail
+            assert run.reset is not None
+            assert run.resources is not None
+            assert 0.05 <= run.reset <= run.seconds - run.resources.wall_time
+
+    def test_before_each_repetition(self, measured: Callable[..., list[Run]], tmp_path: Path) -> None:
+        runs = measured(Reset((self.RESET,), ResetBefore.REPETITION))
+        lines = (tmp_path / "log").read_text().splitlines()
+        assert lines == ["reset 0 7", "run", "run", "reset 1 7", "run", "run"]
+        assert [run.reset is None for run in runs] == [False, True, False, True]
+
+    def test_no_server_lives_on_through_it(self, measured: Callable[..., list[Run]], tmp_path: Path) -> None:
+        server = Server(sh("echo up; echo server >> log; exec sleep 60"), Ready(line="up"))
+        measured(Reset((self.RESET,), ResetBefore.REPETITION), server)
+        lines = (tmp_path / "log").read_text().splitlines()
+        assert lines == ["reset 0 7", "server", "run", "run", "reset 1 7", "server", "run", "run"]
+
+    def test_one_that_fails_is_told_and_tried_again(self, measured: Callable[..., list[Run]]) -> None:
+        runs = measured(Reset((sh("echo no disk >&2; exit 3"),), ResetBefore.REPETITION))
+        assert {run.outcome for run in runs} == {Outcome.NOT_STARTED}
+        assert {run.detail for run in runs} == {"`reset` ended with exit status 3: no disk"}
+
+
 class TestServer:
     @pytest.fixture
     def serve(self, tmp_path: Path) -> tuple[str, ...]:
@@ -318,12 +381,13 @@ class TestBuild:
         (tmp_path / "make.sh").write_text(
             '#!/bin/sh\necho built >> "$LOG"\nsed "s/@LEVEL@/$1/" main.in > main.out; echo $KIND >> main.out\n'
             '[ "$1" != 9 ] || { echo cannot do 9 >&2; exit 1; }\n'
+            '[ "$1" != 8 ] || [ -e "$LOG.once" ] || { touch "$LOG.once"; kill -9 $PPID; sleep 3; }\n'
         )
         (tmp_path / "make.sh").chmod(0o755)
         return tmp_path
 
     @pytest.fixture
-    def build(self, root: Path, warden: Warden) -> Iterator[Callable[..., Run]]:
+    def build(self, root: Path, supervisor: Supervisor) -> Iterator[Callable[..., Run]]:
         bindings = (Binding("level", argument="{}", build=True), Binding("kind", env="KIND", build=True))
         benchmark = Benchmark(
             "b",
@@ -339,7 +403,7 @@ class TestBuild:
 
         def make(level: int, revision: str = "r", other: int = 0) -> Run:
             configuration = Configuration({"level": level, "kind": "k", "other": other})
-            return subject.measure(Task("s", "design", "b", configuration, revision, Workload(), 1), warden)
+            return subject.measure(Task("s", "design", "b", configuration, revision, Workload(), 1), supervisor)
 
         return make
 
@@ -351,7 +415,7 @@ class TestBuild:
         assert (root / ".hati/log").read_text().count("built") == 3
         assert not (root / "main.out").exists()
 
-    def test_once_per_parameter_of_the_workload_that_it_names(self, root: Path, warden: Warden) -> None:
+    def test_once_per_parameter_of_the_workload_that_it_names(self, root: Path, supervisor: Supervisor) -> None:
         build = ("sh", "-c", "echo {n} > made; echo built >> $LOG")
         benchmark = Benchmark("b", ("cat", "made"), Reader(ReaderKind.PROCESS), METRICS, (build,))
         environment = {**os.environ, "LOG": str(root / ".hati/log")}
@@ -360,12 +424,12 @@ class TestBuild:
 
         def output(n: int, unnamed: int) -> str:
             workload = Workload({"n": n, "m": unnamed})
-            return subject.measure(Task("s", "design", "b", Configuration(), "r", workload, 1), warden).output
+            return subject.measure(Task("s", "design", "b", Configuration(), "r", workload, 1), supervisor).output
 
         assert [output(1, 1), output(2, 1), output(1, 2)] == ["1\n", "2\n", "1\n"]
         assert (root / ".hati/log").read_text() == "built\n" * 2
 
-    def test_an_edit_during_a_campaign_is_in_none_of_its_builds(self, root: Path, warden: Warden) -> None:
+    def test_an_edit_during_a_campaign_is_in_none_of_its_builds(self, root: Path, supervisor: Supervisor) -> None:
         build = Benchmark(
             "b", ("cat", "made"), Reader(ReaderKind.PROCESS), METRICS, (("sh", "-c", "cat main.in >made; : {n}"),)
         )
@@ -374,7 +438,7 @@ class TestBuild:
 
         def output(n: int) -> str:
             task = Task("s", "design", "b", Configuration(), folder.revision, Workload({"n": n}), 1)
-            return subject.measure(task, warden).output
+            return subject.measure(task, supervisor).output
 
         subject.tidy()
         before = output(1)
@@ -385,7 +449,9 @@ class TestBuild:
         with pytest.raises(MeasurementError, match=r"edited before its files were copied: main\.in; start again"):
             output(3)
 
-    def test_a_log_that_is_written_during_a_campaign_is_in_none_of_its_builds(self, root: Path, warden: Warden) -> None:
+    def test_a_log_that_is_written_during_a_campaign_is_in_none_of_its_builds(
+        self, root: Path, supervisor: Supervisor
+    ) -> None:
         build = Benchmark("b", ("cat", "made"), Reader(ReaderKind.PROCESS), METRICS, (sh("cat log.txt >made"),))
         (root / "log.txt").touch()
         folder = InPlace(root)
@@ -393,7 +459,7 @@ class TestBuild:
         subject.tidy()
         (root / "log.txt").write_text("began\n")
         task = Task("s", "design", "b", Configuration(), folder.revision, Workload(), 1)
-        run = subject.measure(task, warden)
+        run = subject.measure(task, supervisor)
         assert (run.outcome, run.output) == (Outcome.DONE, "")
         subject.close()
 
@@ -406,6 +472,12 @@ class TestBuild:
             assert run.detail == "the build ended with exit status 1: cannot do 9\ncannot do 9"
         assert (root / ".hati/log").read_text().count("built") == 1
         assert build(1).outcome is Outcome.DONE
+
+    def test_a_build_that_lost_what_watches_over_it_is_tried_again(self, build: Callable[..., Run]) -> None:
+        lost = build(8)
+        assert (lost.outcome, lost.exit, lost.resources) == (Outcome.NOT_BUILT, None, None)
+        assert lost.detail.startswith("the build: the supervisor of the command was killed")
+        assert build(8).outcome is Outcome.DONE
 
     def test_a_build_that_was_interrupted_is_made_again(self, build: Callable[..., Run], root: Path) -> None:
         build(1)
@@ -471,7 +543,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def test_a_disk_that_is_really_full(small_disk: Path, warden: Warden) -> None:
+def test_a_disk_that_is_really_full(small_disk: Path, supervisor: Supervisor) -> None:
     benchmark = Benchmark(
         "b",
         sh("head -c 1000000 /dev/zero > '{work}/big'"),
@@ -482,12 +554,12 @@ def test_a_disk_that_is_really_full(small_disk: Path, warden: Warden) -> None:
     subject = LocalSubject(small_disk, [benchmark], machine())
     subject.tidy()
     task = Task("s", "design", "b", Configuration(), "r", Workload(), 1)
-    by_subject = subject.measure(task, warden)
+    by_subject = subject.measure(task, supervisor)
     assert by_subject.outcome is Outcome.FAILED
     assert "No space left on device" in by_subject.detail
     (small_disk / "filler").write_bytes(b"x" * 200_000)
-    by_hati = subject.measure(task, warden)
+    by_hati = subject.measure(task, supervisor)
     assert by_hati.outcome is Outcome.NOT_STARTED
     assert "No space left on device; free some space" in by_hati.detail
     (small_disk / "filler").unlink()
-    assert "No space left" in subject.measure(task, warden).detail
+    assert "No space left" in subject.measure(task, supervisor).detail

@@ -84,11 +84,11 @@ class TestHati:
         [
             ('{"metric": "latency", "value": NaN}', "standard output:1.*NaN is no number"),
             ('{"metric": "latency", "values": [1, Infinity]}', "Infinity is no number"),
-            ('{"metric": "latency", "value": 1e999}', "inf, which is no finite number"),
+            ('{"metric": "latency", "value": 1e999}', "inf, which is not a finite number"),
             ('{"metric": "latency", "value": -0.5}', r"negative time, -0\.5 s"),
-            ('{"metric": "latency", "value": true}', "True, which is no number"),
-            ('{"metric": "latency", "values": ["1"]}', "'1', which is no number"),
-            ('{"metric": "latency", "values": [[1]]}', "a list, which is no number"),
+            ('{"metric": "latency", "value": true}', "True, which is not a number"),
+            ('{"metric": "latency", "values": ["1"]}', "'1', which is not a number"),
+            ('{"metric": "latency", "values": [[1]]}', "a list, which is not a number"),
             ('{"metric": "latency", "values": 1}', "`values` of 'latency' is 1, not a list"),
             ('{"metric": "latency", "values": []}', "no observation of 'latency'"),
             ('{"metric": "latency", "value": 1, "values": [1]}', "either `value` or `values`"),
@@ -98,9 +98,9 @@ class TestHati:
             ('{"metric": "latency", "value": 1, "warmup": 1}', "not true or false"),
             ('{"metric": "latency", "value": 1, "warmup": true}', "none is left"),
             ('{"metric": ["latency"], "value": 1}', "`metric` is a list, not a name"),
-            ('{"metric": "latency", "values": [0.1, 0.', "standard output:1: a reading that is no JSON"),
+            ('{"metric": "latency", "values": [0.1, 0.', "standard output:1: a reading that is not valid JSON"),
             ('{"metric": "latency", "value": ' + "[" * 100_000, "nested too deeply"),
-            ('{"metric": "latency", "value": 1' + "0" * 5000 + "}", "no JSON: Exceeds the limit"),
+            ('{"metric": "latency", "value": 1' + "0" * 5000 + "}", "not valid JSON: Exceeds the limit"),
             ('{"metric": "latency", "value": 1' + "0" * 400 + "}", "too large"),
             ('{"metric": "throughput", "value": 1}', "the output has no metric 'latency', only 'throughput'"),
             ("fine", "finds nothing in it"),
@@ -172,7 +172,7 @@ class TestJson:
             ("all[2]", r"no \[2\] in a list"),
             ("one[*]", r"no \[\*\] in 5"),
             ("missing", "no 'missing' in the keys 'results'"),
-            ("results", "an object, which is no number"),
+            ("results", "an object, which is not a number"),
         ],
     )
     def test_a_path_that_leads_nowhere(self, path: str, words: str) -> None:
@@ -216,9 +216,9 @@ class TestRegex:
     @pytest.mark.parametrize(
         ("output", "words"),
         [
-            (b"a\ntook nan", "standard output:2.*'nan', which is no number"),
+            (b"a\ntook nan", "standard output:2.*'nan', which is not a number"),
             (b"", "its pattern matches nothing"),
-            (b"took 1_0", "no number"),
+            (b"took 1_0", "not a number"),
         ],
     )
     def test_no_number(self, output: bytes, words: str) -> None:

@@ -12,13 +12,13 @@ from pathlib import Path, PurePath
 import pytest
 
 from hati.core import InputError, MeasurementError, Outcome, Revision, RevisionKind
-from hati.subject import Revisions, remember_output
+from hati.subject import Revisions, Sources
 from hati.subject.folders import make_own, tree_root
 from hati.subject.revisions import GitHistory, Trees
 from hati.subject.revisions.directory import Folder
 from hati.subject.revisions.package import PACKAGES, Package
 from hati.subject.revisions.trees import Origin
-from hati.subject.setback import Setback
+from hati.subject.run_failure import RunFailure
 
 Git = Callable[..., str]
 
@@ -134,7 +134,7 @@ def test_a_release_is_installed_by_its_interpreter_or_for_it(
     programs(own.parent, **scripts)
     top.mkdir()
     monkeypatch.setenv("PATH", str(own.parent))
-    Package(top, str(own)).put("a==1", tmp_path / "tree")
+    Package(Folder(top), str(own)).put("a==1", tmp_path / "tree")
     told = (own.parent / "log").read_text().splitlines()[-1]
     assert told.startswith(last.format(own=own))
     assert told.endswith(f" --target {tmp_path / 'tree' / PACKAGES} a==1")
@@ -156,7 +156,7 @@ def test_a_release_that_cannot_be_installed_says_why(
     (tmp_path / "top").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     with pytest.raises(InputError, match=f"^a==1 cannot be installed: .*{wrong}"):
-        Package(tmp_path / "top", str(tmp_path / "bin" / "own")).put("a==1", tmp_path / "tree")
+        Package(Folder(tmp_path / "top"), str(tmp_path / "bin" / "own")).put("a==1", tmp_path / "tree")
 
 
 def test_the_files_of_a_commit_are_all_there(repo: Path) -> None:
@@ -213,10 +213,11 @@ def test_what_is_here_counts_by_its_content(repo: Path) -> None:
     ],
 )
 def test_what_was_edited_meanwhile_is_not_taken_for_what_was_found(
-    repo: Path, monkeypatch: pytest.MonkeyPatch, name: str, edit: Callable[[Path], object], told: str
+    repo: Path, git: Git, monkeypatch: pytest.MonkeyPatch, name: str, edit: Callable[[Path], object], told: str
 ) -> None:
     for file in "abcde":
         (project(repo) / file).write_text("1")
+    git("add", "--all")
     shutil.copytree(project(repo), project(repo) / "copy", symlinks=True)
     monkeypatch.chdir(project(repo))
     revisions = Revisions(project(repo))
@@ -228,9 +229,10 @@ def test_what_was_edited_meanwhile_is_not_taken_for_what_was_found(
     assert again.top.is_dir()
 
 
-def test_what_is_added_or_appended_meanwhile_is_not_copied(repo: Path) -> None:
+def test_what_is_added_or_appended_meanwhile_is_not_copied(repo: Path, git: Git) -> None:
     log, edited = project(repo) / "log.txt", project(repo) / "program"
     log.write_text("first\n")
+    git("add", "--all")
     before = edited.read_text()
     revisions = Revisions(project(repo))
     found = revisions.find(".")
@@ -247,21 +249,9 @@ def test_what_is_added_or_appended_meanwhile_is_not_copied(repo: Path) -> None:
     assert log.read_text() == "first\nsecond\n"
 
 
-def test_what_this_process_writes_into_a_folder_is_no_edit(repo: Path) -> None:
-    (project(repo) / "store.sqlite").write_text("no run")
-    with (project(repo) / "store.sqlite").open("r+") as store:
-        revisions = Revisions(project(repo))
-        found = revisions.find(".")
-        store.write("a run")
-        store.flush()
-        assert revisions.trees(project(repo)).tree(found.id).top.is_dir()
-    with pytest.raises(MeasurementError, match=r"copied: .*store\.sqlite; start again"):
-        (project(repo) / "store.sqlite").write_text("another's")
-        revisions.trees(project(repo)).tree(found.id)
-
-
-def test_what_goes_while_it_is_copied_is_told(repo: Path) -> None:
+def test_what_goes_while_it_is_copied_is_told(repo: Path, git: Git) -> None:
     (project(repo) / "gone").touch()
+    git("add", "--all")
     folder = Folder(project(repo))
     found = folder.revision("here")
     (project(repo) / "gone").unlink()
@@ -275,24 +265,24 @@ def test_without_git_it_is_told_why_it_is_needed(repo: Path, monkeypatch: pytest
         Revisions(repo)
 
 
-def test_what_hati_wrote_into_a_project_below_its_repository_is_no_content(repo: Path) -> None:
+def test_what_git_does_not_track_is_no_content_wherever_it_lies(repo: Path) -> None:
     before = Revisions(project(repo)).find(".").id
-    make_own(project(repo))
     (project(repo) / "report.json").write_text("{}")
-    assert Revisions(project(repo)).find(".").id != before
-    remember_output(project(repo), project(repo) / "report.json")
+    (repo / "notes.txt").write_text("a note")
     revisions = Revisions(project(repo))
     assert revisions.find(".").id == before
     assert not (revisions.trees(project(repo)).tree(before).folder / "report.json").exists()
+    assert Revisions(project(repo), sources=Sources(("report.json",))).find(".").id != before
 
 
-def test_what_hati_wrote_beside_a_project_in_its_repository_is_no_content(repo: Path) -> None:
-    before = Revisions(project(repo)).find(".").id
-    make_own(project(repo))
-    (repo / "runs.sqlite").write_text("a run")
-    assert Revisions(project(repo)).find(".").id != before
-    remember_output(project(repo), repo / "runs.sqlite", repo)
-    assert Revisions(project(repo)).find(".").id == before
+def test_a_store_beside_a_project_in_its_repository_is_no_content(repo: Path, git: Git) -> None:
+    store = repo / "runs.sqlite"
+    store.write_text("a run")
+    git("add", "runs.sqlite")
+    sources = Sources(own=frozenset({store.resolve()}))
+    before = Revisions(project(repo), sources=sources).find(".").id
+    store.write_text("two runs")
+    assert Revisions(project(repo), sources=sources).find(".").id == before
 
 
 def test_hatis_own_folder_is_seen_neither_by_git_nor_as_content(repo: Path, git: Git) -> None:
@@ -312,7 +302,7 @@ def test_a_project_that_was_not_there_yet_is_told(repo: Path, git: Git) -> None:
     git("commit", "--quiet", "--message", "moved")
     revisions = Revisions(repo / "elsewhere")
     first = revisions.find("HEAD~1")
-    with pytest.raises(Setback, match="there is no folder elsewhere") as caught:
+    with pytest.raises(RunFailure, match="there is no folder elsewhere") as caught:
         revisions.trees(repo / "elsewhere").tree(first.id)
     assert caught.value.outcome is Outcome.NOT_BUILT
 
@@ -384,7 +374,7 @@ def test_a_submodule_without_the_commit_is_told(repo: Path, git: Git, tmp_path: 
     git("update-index", "--cacheinfo", f"160000,{'1' * 40},lib")
     git("commit", "--quiet", "--message", "a commit that is nowhere")
     revisions = Revisions(project(repo))
-    with pytest.raises(Setback, match="the submodule lib has no commit 1111"):
+    with pytest.raises(RunFailure, match="the submodule lib has no commit 1111"):
         revisions.trees(project(repo)).tree(revisions.find("HEAD").id)
 
 

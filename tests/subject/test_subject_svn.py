@@ -13,11 +13,12 @@ from socket import create_server
 import pytest
 
 from hati.core import InputError, Outcome, RevisionKind
-from hati.subject import Revisions, directory_revision
+from hati.subject import Revisions
 from hati.subject.revisions import History, SvnHistory, svn_answers
 from hati.subject.revisions.commands import CommandError, asked
+from hati.subject.revisions.directory import Folder
 from hati.subject.revisions.svn import number_of
-from hati.subject.setback import Setback
+from hati.subject.run_failure import RunFailure
 
 Svn = Callable[..., str]
 PROJECT = "the prüject @1"
@@ -155,16 +156,16 @@ def test_the_working_copy_stays_as_it_is(project: Path, svn: Svn) -> None:
 
 
 def test_what_is_here_counts_by_its_content(project: Path, svn: Svn) -> None:
-    clean = directory_revision(project)
+    clean = Folder(project).revision("here").id
     svn("propset", "svn:ignore", "*.o", ".", at=project)
     (project / "ignored.o").write_text("object")
-    assert directory_revision(project) == clean
+    assert Folder(project).revision("here").id == clean
     (project / "new").mkdir()
-    (project / "new" / "file").write_text("counts too")
-    assert directory_revision(project) != clean
+    (project / "new" / "file").write_text("counts once it is added")
+    assert Folder(project).revision("here").id == clean
+    svn("add", "new", at=project)
+    assert Folder(project).revision("here").id != clean
     assert Revisions(project).find(".").kind is RevisionKind.DIRECTORY
-    shutil.rmtree(project / "new")
-    assert directory_revision(project) == clean
 
 
 @pytest.mark.acceptance
@@ -172,9 +173,9 @@ def test_externals_are_of_what_is_here_and_of_no_revision(project: Path, url: st
     svn("propset", "svn:externals", f"{url}/tags lib", ".", at=project)
     svn("update", at=project)
     svn("commit", "-m", "an external", at=project)
-    before = directory_revision(project)
+    before = Folder(project).revision("here").id
     (project / "lib" / "library.c").write_text("changed\n")
-    assert directory_revision(project) != before
+    assert Folder(project).revision("here").id != before
     revisions = Revisions(project)
     tree = revisions.trees(project).tree(revisions.find("HEAD").id)
     assert not (tree.folder / "lib").exists()
@@ -183,7 +184,7 @@ def test_externals_are_of_what_is_here_and_of_no_revision(project: Path, url: st
 @pytest.mark.acceptance
 def test_a_project_that_was_not_there_yet_is_told(project: Path) -> None:
     revisions = Revisions(project)
-    with pytest.raises(Setback, match="there is no folder") as caught:
+    with pytest.raises(RunFailure, match="there is no folder") as caught:
         revisions.trees(project).tree(revisions.find("r1").id)
     assert caught.value.outcome is Outcome.NOT_BUILT
 
@@ -302,7 +303,7 @@ def test_without_svn_it_is_told(project: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(InputError, match="svn is not installed"):
         Revisions(project)
-    assert directory_revision(project)  # its content can be told all the same
+    assert Folder(project).revision("here").id  # its content can be told all the same
 
 
 def test_messages_of_any_kind_are_read(project: Path, svn: Svn) -> None:

@@ -62,9 +62,9 @@ def test_a_store_beside_the_project_in_its_repository_is_no_part_of_what_is_meas
     for name in ("hati.toml", "subject.sh"):
         (project / name).rename(inner / name)
     before = Revisions(inner).find(".").id
-    workplace(inner, str(project / "runs.sqlite"))
+    place = workplace(inner, str(project / "runs.sqlite"))
     assert (project / "runs.sqlite").exists()
-    assert Revisions(inner).find(".").id == before
+    assert place.revisions().find(".").id == before
 
 
 def test_a_store_elsewhere_leaves_the_project_as_it_is(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -116,7 +116,7 @@ def test_a_time_budget_pays_for_pilots_and_keeps_its_choice(project: Path) -> No
     prepared = prepare_screening(place, request, fresh=False)
     assert "pilot" in rehearse(prepared).reason
     conclusion = screen(prepared, said.append)
-    assert "pilot" in said[0]
+    assert any("pilot" in text for text in said)
     again = prepare_screening(place, request, fresh=False)
     assert again.choice is not None
     assert again.choice.configurations == conclusion.design.configurations

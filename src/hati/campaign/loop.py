@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from typing import TypeVar
@@ -24,8 +25,8 @@ def campaign(
     """Let a study plan, an engine run and a store keep, until the study has enough or the budget is spent.
 
     Killed anywhere and called again, it goes on where the store ends: what a budget was spent on is read
-    from the evidence, not from a clock. A time budget is checked after each run, so that it is overrun by
-    one run at most.
+    from the evidence, not from a clock. A time budget is checked after each run, so that it is missed or exceeded
+    by about half a run.
     """
     evidence = store.evidence(study.id)
     while plan := study.plan(evidence).within(budget.left(evidence)):
@@ -41,17 +42,16 @@ def _made(
     plan: Plan, evidence: Evidence, engine: Engine, store: Store, budget: Budget, observe: Observer
 ) -> tuple[list[Run], list[Run]]:
     """Run a plan; its runs, and those of them that the store did not know."""
-    left = budget.left(evidence)
-    spent = 0.0
+    spent = [run.seconds for run in evidence.runs]
     made, recorded = [], []
     with closing(_closable(engine.run(plan))) as runs:
         for run in runs:
             made.append(run)
             if store.record(run):
                 recorded.append(run)
-            spent += run.seconds
+            spent.append(run.seconds)
             observe(run, evidence, plan)
-            if spent >= left.seconds:
+            if math.isfinite(budget.seconds) and budget.after(spent).seconds <= 0.0:
                 break
     return made, recorded
 

@@ -20,6 +20,8 @@ __all__ = ["FAULT", "INTERRUPTED", "main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program with the given arguments (default: the process's); its exit status."""
+    if list(sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+        return _show_version()
     # What modules are made of lives as long as the process; to look for garbage in it again and again delays the start.
     gc.set_threshold(_MANY_OBJECTS)
     try:
@@ -36,3 +38,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except Exception:  # noqa: BLE001 - of standard error, on which nothing can be reported
         return FAULT
+
+
+def _show_version() -> int:
+    """Print the version, for which no verb need be loaded."""
+    from importlib.metadata import version
+
+    with suppress(BrokenPipeError):
+        sys.stdout.write(f"hati {version('hati')}\n")
+        sys.stdout.flush()
+    return 0

@@ -15,7 +15,7 @@ from hati.cli.compare import UNDECIDED, WORSE
 from hati.cli.dry_run import write_foreseen
 from hati.cli.given import refuse_given
 from hati.cli.machines import SAMPLES, refuse_others, write_portability
-from hati.cli.output import STDOUT, check_targets, disown, parse_target, say, whether_read_or_not
+from hati.cli.output import STDOUT, check_targets, parse_target, say, whether_read_or_not
 from hati.cli.parameters import HERE, DryRun, Fresh, Output, Seed, StorePlace
 from hati.cli.progress import progress
 from hati.cli.screen import parse_share
@@ -151,8 +151,6 @@ def assert_(
         with whether_read_or_not():
             write_explanation(found.answers[explain - 1], found.standard, output)
     errors = write_assured(found, standard, [*reports, *([(chosen, output)] if explain is None else [])])
-    if around is not None:
-        disown(around, output, *(file for _, file in reports))
     failed = _failed(errors)
     return _status(found, failing) or failed
 
@@ -250,7 +248,7 @@ def _measured(
     from hati.wiring import assure, prepare_assertion, rehearse_assertion, workplace_around, workplace_to_look
 
     measures = not measuring.dry_run and any(each.ground.relations for each in requirements)
-    place = (workplace_around if measures else workplace_to_look)(measuring.project, measuring.store)
+    place = (workplace_around if measures else workplace_to_look)(measuring.project, measuring.store, say)
     prepared = prepare_assertion(place, requirements, standard, measuring.budget, fresh=measuring.fresh)
     if measuring.dry_run:
         write_foreseen(rehearse_assertion(prepared), chosen.plain, output)

@@ -120,7 +120,7 @@ def _rehearse(
     from hati.wiring import rehearse_measurement, template_configurations, workplace
 
     Budget.parse(budget)
-    place = workplace(path, store)
+    place = workplace(path, store, say)
     configurations = template_configurations(place.project.space, (), say)
     found = rehearse_measurement(place, place.project.benchmark(benchmark), configurations, budget, seed)
     write_rehearsal(found, chosen, output)
@@ -134,7 +134,7 @@ def _measured(
     from hati.wiring import known_statistics, measure, template_configurations, workplace
 
     Budget.parse(budget)
-    place = workplace(path, store)
+    place = workplace(path, store, say)
     measured = place.project.benchmark(benchmark)
     configurations = template_configurations(place.project.space, (), say)
     with progress(measured.name) as observe:

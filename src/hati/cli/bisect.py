@@ -55,7 +55,7 @@ def bisect(
 
     question = Question(parse_share(alpha), parse_share(margin))
     check_output(output, project=project)
-    place = workplace(project, store)
+    place = workplace(project, store, say)
     configuration = None if settings is None else parse_configuration(place.project.space, settings)
     request = BisectionRequest(good, bad, configuration, benchmark, metric, budget, seed, question)
     prepared = prepare_bisection(place, request, fresh=fresh)

@@ -17,7 +17,6 @@ from hati.cli.output import (
     STDOUT,
     Format,
     check_targets,
-    disown,
     parse_target,
     say,
     write,
@@ -118,7 +117,7 @@ def check(
     reports = [parse_target(text, CheckFormat) for text in report or ()]
     targets = [(chosen, output), *reports]
     check_targets(output, reports, project=project)
-    place = narrowed_workplace(workplace(project, store), template or (), say)
+    place = narrowed_workplace(workplace(project, store, say), template or (), say)
     request = GateRequest(revision, reference, benchmark, budget, seed, question)
     prepared = prepare_gate(place, request, fresh=fresh)
     if dry_run:
@@ -129,7 +128,6 @@ def check(
     ruling = Ruling(found, record_findings(place.store, found, prepared.revisions), failing)
     advice = recalibration_of(prepared, datetime.now(UTC))
     errors = _write_all(ruling, advice, prepared.revisions.within, targets)
-    disown(project, *(file for _, file in targets))
     mark_told(place.store, found, ruling.reports)
     for error in errors:
         say(f"error: {error}")

@@ -58,7 +58,7 @@ def compare_effects(
 
     question = Question(parse_share(alpha))
     check_output(output, project=project)
-    place = narrowed_workplace(workplace(project, store), template or (), say)
+    place = narrowed_workplace(workplace(project, store, say), template or (), say)
     request = DriftRequest(before, after, benchmark, metric, budget, seed, question)
     prepared = prepare_drift(place, request, fresh=fresh)
     if dry_run:

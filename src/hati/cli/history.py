@@ -7,26 +7,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.output import STDOUT, Format, check_output, console, write
+from hati.cli.output import STDOUT, check_output, console, write
 from hati.cli.parameters import (
     DEFAULT_SEED,
     HERE,
     BenchmarkName,
     DryRun,
-    FormatOption,
     Fresh,
     Output,
     StatisticName,
     StorePlace,
     Template,
 )
-from hati.cli.replays import ReplayOptions, replay_now
+from hati.cli.replays import HistoryFormat, ReplayOptions, replay_now
 from hati.cli.screen import parse_share
 from hati.cli.table import BetterOption, UnitName, Where
 from hati.core import InputError
 
 if TYPE_CHECKING:
-    from hati.studies.regression import HistoryConclusion, Series
+    from hati.studies.regression import Series
 
 _File = Annotated[
     Path | None,
@@ -61,6 +60,7 @@ _Project = Annotated[Path, typer.Option("--project", metavar="PATH", help="A fol
 _Budget = Annotated[
     str | None, typer.Option("--budget", metavar="RUNS|TIME", help="What measuring may cost [default: all there is].")
 ]
+_Format = Annotated[HistoryFormat, typer.Option("--format", help="How the result is written.")]
 _Seed = Annotated[int | None, typer.Option("--seed", metavar="SEED", min=0, help="For the order of runs; recorded.")]
 
 
@@ -86,7 +86,7 @@ def history(
     dry_run: DryRun = False,
     store: StorePlace = None,
     output: Output = STDOUT,
-    chosen: FormatOption = Format.TEXT,
+    chosen: _Format = HistoryFormat.TEXT,
 ) -> None:
     """Find where a series changed its level, by how much, and whether it drifts."""
     level = parse_share(alpha)
@@ -128,20 +128,19 @@ def _read(
     return read_series(sheet, metric, unit=unit, better=better, statistic=parse_statistic(statistic))
 
 
-def _concluded(series: tuple[Series, ...], level: float, baseline: str | None, chosen: Format, output: str) -> None:
-    from hati.studies.regression import histories
-
-    write_histories(histories(series, level, baseline), chosen, output)
-
-
-def write_histories(concluded: list[HistoryConclusion], chosen: Format, output: str) -> None:
-    """Write what histories say."""
+def _concluded(
+    series: tuple[Series, ...], level: float, baseline: str | None, chosen: HistoryFormat, output: str
+) -> None:
     from hati import render
     from hati.report import histories_json
+    from hati.studies.regression import histories
 
-    if chosen is Format.JSON:
+    concluded = histories(series, level, baseline)
+    if chosen is HistoryFormat.JSON:
         write(render.to_json(histories_json(concluded)), output)
-    elif chosen is Format.MARKDOWN:
+    elif chosen is HistoryFormat.HTML:
+        write(render.histories_html(series, concluded), output)
+    elif chosen is HistoryFormat.MARKDOWN:
         write(render.histories_markdown(concluded), output)
     elif output == STDOUT:
         render.print_histories(concluded, console())

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, TypeVar
 
 from hati.core import InputError
@@ -22,8 +22,6 @@ _OWN = ".hati"
 _REPORTS = "reports"
 _PROJECT_FILE = "hati.toml"
 _DATABASE = b"SQLite format 3\0"
-_DEPTH = 2
-"""How far below the working directory subjects are looked for: results of others count as a change of them."""
 
 Kind = TypeVar("Kind", bound=StrEnum)
 
@@ -72,7 +70,9 @@ def write_pieces(pieces: Iterable[str | bytes], output: str = STDOUT) -> None:
         _replace(path, data)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}", fix="name another file") from error
-    _disown(path)
+    from hati.subject.outputs import remember_output
+
+    remember_output(path)
 
 
 def parse_target(text: str, kinds: type[Kind]) -> tuple[Kind, str]:
@@ -164,10 +164,12 @@ def check_output(output: str, *inputs: Path, project: Path | None = None, option
         reason = os.strerror(errno.EACCES)
     if reason:
         raise _unwritable(path, reason, option)
-    if project is not None and path.is_file() and _is_measured(path, project):
+    source = _source(path, project) if project is not None and path.is_file() else None
+    if source is not None:
+        exclude = "" if ".." in source.parts else f', or exclude it: [subject] sources = ["!{source}"]'
         raise InputError(
-            f"{path} cannot be written: git tracks it, and Hati did not write it here",
-            fix=f"name another file by {option}, or, where it is an earlier result, remove it first",
+            f"{path} cannot be written: it is a source of the measured project",
+            fix=f"name another file by {option}{exclude}",
         )
 
 
@@ -175,15 +177,21 @@ def _is_same(path: Path, other: Path) -> bool:
     return other.is_file() and path.samefile(other)
 
 
-def _is_measured(path: Path, project: Path) -> bool:
-    """Whether it is a source of what is measured; what git does not track may be a result."""
-    from hati.subject import Revisions, is_source
+def _source(path: Path, project: Path) -> PurePath | None:
+    """The path of a source of the measured project, relative to it; None for other files."""
+    from hati.project import read_project
+    from hati.subject import Revisions, list_sources
+    from hati.wiring import sources_of
 
-    root = (project if project.is_dir() else project.parent).resolve()
     try:
-        return path.resolve().is_relative_to(Revisions(root).top) and is_source(root, path.resolve())
-    except InputError:  # of a repository that cannot be read nothing is measured
-        return False
+        known = read_project(project)
+        revisions = Revisions(known.root)
+    except InputError:  # nothing is measured then
+        return None
+    listed = list_sources(revisions.top, revisions.within, sources_of(known))
+    if listed.open or path.resolve() not in {revisions.top / file for file in listed.files}:
+        return None
+    return PurePath(os.path.relpath(path.resolve(), known.root.resolve()))
 
 
 def _refuse_kept(path: Path, option: str = "--output") -> None:
@@ -199,37 +207,6 @@ def _refuse_kept(path: Path, option: str = "--output") -> None:
 
 def _unwritable(path: Path, reason: str | None, option: str) -> InputError:
     return InputError(f"{path} cannot be written: {reason}", fix=f"name another file by {option}")
-
-
-def disown(project: Path, *files: str) -> None:
-    """See that results, once written, do not count as a change of a project that is measured, wherever they lie."""
-    root = (project if project.is_dir() else project.parent).resolve()
-    for file in files:
-        if file != STDOUT:
-            _remember(root, Path(file))
-
-
-def _disown(path: Path) -> None:
-    """The same for the subjects that are seen from here: not every command that writes knows of them."""
-    for root in _subjects(path):
-        _remember(root, path)
-
-
-def _remember(root: Path, path: Path) -> None:
-    from hati.subject import Revisions, remember_output
-
-    with suppress(InputError):  # of a repository that cannot be read nothing is measured
-        top = root if path.resolve().is_relative_to(root) else Revisions(root).top
-        remember_output(root, path, top)
-
-
-def _subjects(path: Path) -> set[Path]:
-    """The folders with subjects around the file, around the working directory, and near below that."""
-    here = Path().resolve()
-    around = {*path.resolve().parents, here, *here.parents}
-    return {own.parent for folder in around for own in folder.glob(_OWN)} | {
-        own.parent for depth in range(1, _DEPTH + 1) for own in here.glob("*/" * depth + _OWN)
-    }
 
 
 def _replace(path: Path, data: Iterable[bytes]) -> None:

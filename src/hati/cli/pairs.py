@@ -98,7 +98,7 @@ def compare_now(
 
     budget, seed = options.budget or _BUDGET, DEFAULT_SEED if options.seed is None else options.seed
     Budget.parse(budget)
-    place = workplace(options.project, options.store)
+    place = workplace(options.project, options.store, say)
     before, after = (
         _variant(place.project, name, f"{options.both or ''},{own or ''}")
         for name, own in zip(names, (options.before, options.after), strict=True)

@@ -6,15 +6,20 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hati.campaign import Observer
 from hati.cli.output import console, say
-from hati.core import Evidence, Outcome, Plan, Run
+from hati.core import Outcome
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+    from hati.campaign import Observer
+    from hati.core import Evidence, Plan, Run
+
+    Tell = Callable[[Evidence], str]
+    """What is reported in addition, from what is known; nothing where it is empty."""
 
 _SECONDS_BETWEEN_LINES = 5.0
 _SHARE_BETWEEN_LINES = 0.2
@@ -31,10 +36,6 @@ class Position:
     total: int
     failed: int
     evidence: Callable[[], Evidence]
-
-
-Tell = Callable[[Evidence], str]
-"""What is told besides of what is known; nothing where it is empty."""
 
 
 def _nothing(_: Evidence) -> str:
@@ -56,10 +57,11 @@ class _Counter:
         self._made.append(run)
         self._failed += run.outcome is not Outcome.DONE
         before, made = evidence.runs, self._made
-        position = Position(
-            len(before) + len(made), len(before) + plan.foreseen, self._failed, lambda: Evidence((*before, *made))
-        )
-        self._show(position)
+
+        def known() -> Evidence:
+            return replace(evidence, runs=(*before, *made))
+
+        self._show(Position(len(before) + len(made), len(before) + plan.foreseen, self._failed, known))
 
 
 @contextmanager

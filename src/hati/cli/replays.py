@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,23 @@ from hati.core import InputError
 from hati.core.nearest import suggestion
 
 if TYPE_CHECKING:
+    from hati.report import Table
     from hati.studies.regression import HistoryConclusion
     from hati.studies.replay import Order, Replayed
+
+
+class HistoryFormat(StrEnum):
+    """How histories are written."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    HTML = "html"
+
+    @property
+    def plain(self) -> Format:
+        """How a plan is written where this was chosen."""
+        return Format.TEXT if self is HistoryFormat.HTML else Format(self.value)
 
 
 @dataclass(frozen=True)
@@ -68,7 +84,7 @@ def replay_now(
     baseline: str | None,
     seed: int,
     output: str,
-    chosen: Format,
+    chosen: HistoryFormat,
 ) -> None:
     """Measure revisions, and write where they changed and how each is distributed.
 
@@ -76,8 +92,9 @@ def replay_now(
         InputError: where there are no such revisions, or too few.
         MeasurementError: where too few could be measured.
     """
-    from hati.report import skipped_text
+    from hati.report import findings_table, skipped_text
     from hati.studies.comparison import parse_statistic
+    from hati.studies.findings import findings_of
     from hati.studies.regression import histories
     from hati.wiring import ReplayRequest, narrowed_workplace, prepare_replay, rehearse_replay, replay, workplace
 
@@ -85,7 +102,7 @@ def replay_now(
         raise InputError(
             "there is neither a table nor a range of revisions", fix="name a table, or write --revisions FIRST..LAST"
         )
-    place = narrowed_workplace(workplace(options.project, options.store), options.template, say)
+    place = narrowed_workplace(workplace(options.project, options.store, say), options.template, say)
     request = ReplayRequest(
         revisions=options.revisions,
         every=options.every or "1",
@@ -98,7 +115,7 @@ def replay_now(
     request = request if options.runs is None else replace(request, repetitions=options.runs)
     prepared = prepare_replay(place, request, fresh=options.fresh)
     if options.dry_run:
-        write_rehearsal(rehearse_replay(prepared), chosen, output)
+        write_rehearsal(rehearse_replay(prepared), chosen.plain, output)
         return
     with progress(options.revisions) as observe:
         found = replay(prepared, say, observe)
@@ -108,7 +125,9 @@ def replay_now(
         raise InputError(f"there is no metric {metric!r}", fix=suggestion(str(metric), known))
     for skipped in found.skipped:
         say(f"warning: {skipped_text(skipped)}")
-    _write(found, histories(series, alpha, baseline), chosen, output)
+    findings = findings_of(place.store.events())
+    tables = [findings_table(findings)] if findings and chosen is HistoryFormat.HTML else []
+    _write(replace(found, series=series), histories(series, alpha, baseline), tables, chosen, output)
 
 
 def _order(text: str | None) -> Order:
@@ -122,14 +141,20 @@ def _order(text: str | None) -> Order:
     return Order(text)
 
 
-def _write(found: Replayed, concluded: list[HistoryConclusion], chosen: Format, output: str) -> None:
+def _write(
+    found: Replayed, concluded: list[HistoryConclusion], further: list[Table], chosen: HistoryFormat, output: str
+) -> None:
     from hati import render
     from hati.report import affected_tables, coverage_lines, replay_json, spread_tables
 
-    tables, covered = [*affected_tables(concluded), *spread_tables(found)], coverage_lines(found.coverage)
-    if chosen is Format.JSON:
+    tables = [*affected_tables(concluded), *spread_tables(found), *further]
+    covered = coverage_lines(found.coverage)
+    if chosen is HistoryFormat.JSON:
         write(render.to_json(replay_json(found, concluded)), output)
-    elif chosen is Format.MARKDOWN:
+    elif chosen is HistoryFormat.HTML:
+        facts = (*(("coverage", line) for line in covered), ("study", found.study))
+        write(render.histories_html(found.series, concluded, found, facts, tables), output)
+    elif chosen is HistoryFormat.MARKDOWN:
         write(
             "\n".join((*covered, "", render.histories_markdown(concluded), *map(render.table_markdown, tables))), output
         )

@@ -55,7 +55,7 @@ def report(
         workplace,
     )
 
-    place = workplace(path, store)
+    place = workplace(path, store, say)
     conclusion = conclude_stored(place, study or last_key(place), metric, parse_share(relevant))
     changes = stored_changes(place, conclusion)
     advice = stored_recommendation(place, conclusion)

@@ -47,7 +47,7 @@ def run(
     from hati.wiring import measure, rehearse_measurement, template_configurations, warm_up_hints, workplace
 
     Budget.parse(budget)
-    place = workplace(path, store)
+    place = workplace(path, store, say)
     check_output(output, project=path)
     measured = place.project.benchmark(benchmark)
     configurations = template_configurations(place.project.space, template or (), say)

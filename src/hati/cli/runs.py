@@ -14,8 +14,12 @@ from hati.core import InputError
 if TYPE_CHECKING:
     from hati.store import Selection, SqlStore
 
+_SHOWN = 1000
 _Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Those of one study.")]
 _Task = Annotated[str | None, typer.Option("--task", metavar="ID", help="The one whose task's id begins so.")]
+_Last = Annotated[
+    int | None, typer.Option("--last", metavar="N", min=1, help="The last N [default: 1000 as text; else all].")
+]
 _All = Annotated[bool, typer.Option("--all", help="All of them.")]
 
 
@@ -24,6 +28,7 @@ def runs(
     study: _Study = None,
     task: _Task = None,
     benchmark: BenchmarkName = None,
+    last: _Last = None,
     store: StorePlace = None,
     output: Output = STDOUT,
     chosen: TableFormatOption = TableFormat.TEXT,
@@ -41,7 +46,7 @@ def runs(
         beside = disturbed_runs(place.runs(Selection(study=found[0].task.study)))
         table = run_table(found[0], beside.get(found[0].task.id))
     else:
-        table = runs_table(found)
+        table = runs_table(found, last or (_SHOWN if chosen is TableFormat.TEXT else None))
     write_table(table, chosen, output)
 
 

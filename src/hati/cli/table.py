@@ -74,7 +74,7 @@ def open_subject(
 
     if options.space is None and not is_table(path):
         _refuse(path, options)
-        return workplace(path, store)
+        return workplace(path, store, say)
     if options.space is None:
         raise InputError(
             f"{path} is a table, and nothing says what its options are",

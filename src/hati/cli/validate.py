@@ -62,6 +62,10 @@ _Mode = Annotated[
 _Order = Annotated[
     int | None, typer.Option("--order", min=1, help="Effects up to that order [default: 3; discriminate: 2].")
 ]
+_Options = Annotated[
+    str | None,
+    typer.Option("--options", metavar="A,B", help="Estimate effects of these options only; see --mode."),
+]
 _Budget = Annotated[
     str | None, typer.Option("--budget", metavar="RUNS|TIME", help="What the runs may cost [default: 16].")
 ]
@@ -72,6 +76,7 @@ def validate(
     study: _Study = None,
     mode: _Mode = None,
     order: _Order = None,
+    options: _Options = None,
     budget: _Budget = None,
     metric: ScreenedMetricName = None,
     relevant: RelevantShare = "1%",
@@ -105,6 +110,7 @@ def validate(
         budget=limit,
         seed=seed,
         relevant=parse_share(relevant),
+        suspects=tuple(filter(None, (options or "").replace(" ", "").split(","))),
     )
     prepared = prepare_validation(place, request, fresh=fresh)
     if dry_run:

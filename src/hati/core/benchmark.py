@@ -98,6 +98,24 @@ class Server:
         return [self.command, self.cpus, *ready, *([self.reload] if self.reload else [])]
 
 
+class ResetBefore(StrEnum):
+    """What a reset comes before: each run, or the first run of each repetition of a plan."""
+
+    RUN = "run"
+    REPETITION = "repetition"
+
+
+@dataclass(frozen=True)
+class Reset:
+    """Commands that bring the system back to its initial state, so that runs are independent (seed 002, 3.3).
+
+    They run as the user who runs Hati, in Hati's environment.
+    """
+
+    commands: Commands
+    before: ResetBefore = ResetBefore.RUN
+
+
 class ReaderKind(StrEnum):
     """The formats of benchmark output that can be read."""
 
@@ -133,8 +151,9 @@ class Reader:
 class Benchmark:
     """One benchmark of a subject; commands are argument lists, started without a shell.
 
-    A run's steps are ``prepare``, ``server``, ``setup``, ``command``, ``cleanup``. ``env`` are variables of the
-    environment of all of them, with templates of their values; ``user`` is who they run as where Hati is root.
+    A run's steps are ``prepare``, ``server``, ``setup``, ``command``, ``cleanup``; ``reset`` comes before them. ``env``
+    are variables of the environment of all of them, with templates of their values; ``user`` is who they run as where
+    Hati is root.
     ``timeout`` in seconds, of each command; ``warmup`` is the number of leading observations of a run that are
     warm-up, or ``AUTO`` where it is found in each run. ``output`` is a template of the file, in the run's work
     folder, that the command writes and that is read; None: its standard output is. ``programs`` are the files
@@ -162,6 +181,7 @@ class Benchmark:
     setup: Commands = ()
     env: tuple[tuple[str, str], ...] = ()
     user: str | None = None
+    reset: Reset | None = None
     metric_places: tuple[tuple[str, Place], ...] = field(default=(), compare=False)
     warmup_place: Place | None = field(default=None, compare=False)
 
@@ -216,6 +236,7 @@ class Benchmark:
                 **({"setup": self.setup} if self.setup else {}),
                 **({"env": self.env} if self.env else {}),
                 **({"user": self.user} if self.user else {}),
+                **({"reset": [self.reset.before, self.reset.commands]} if self.reset else {}),
             }
         )
 

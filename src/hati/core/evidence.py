@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from hati.core.run import Outcome, Run
+from hati.core.outcome import Outcome
+from hati.core.run import Run
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
 
 from hati.core.errors import InputError
-from hati.core.evidence import Evidence
 from hati.core.study import Task
 from hati.core.units import parse_duration
+
+if TYPE_CHECKING:
+    from hati.core.evidence import Evidence
+
+
+_TYPICAL = 3
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,17 @@ class Budget:
 
     def left(self, evidence: Evidence) -> Budget:
         """What remains after the evidence was paid for."""
-        return Budget(max(0.0, self.runs - len(evidence.runs)), max(0.0, self.seconds - evidence.seconds))
+        return self.after([run.seconds for run in evidence.runs])
+
+    def after(self, spent: Sequence[float]) -> Budget:
+        """What remains after runs that took these times, in seconds.
+
+        A time in which less than half a run fits is spent: another run would exceed the budget by more than it misses.
+        The median of the last runs says how long one takes, as the first may include a build.
+        """
+        left = self.seconds - sum(spent)
+        half = 0.5 * median(spent[-_TYPICAL:]) if len(spent) >= _TYPICAL else 0.0
+        return Budget(max(0.0, self.runs - len(spent)), left if left > half else 0.0)
 
     @property
     def spent(self) -> bool:

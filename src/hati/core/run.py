@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hati.core.errors import InputError
+from hati.core.outcome import Outcome
 from hati.core.study import Task
 
 FloatArray = NDArray[np.float64]
@@ -20,22 +20,6 @@ LARGEST = 1e100
 REMARKS_APART = "; "
 WARM_UP = "warm-up of"
 """How a remark on the warm-up of a metric begins; the metric's name in quotes follows."""
-
-
-class Outcome(StrEnum):
-    """How a run ended."""
-
-    DONE = "done"
-    FAILED = "failed"
-    TIMEOUT = "timeout"
-    UNREADABLE = "unreadable"
-    NOT_STARTED = "not started"
-    NOT_BUILT = "not built"
-
-    @property
-    def started(self) -> bool:
-        """Whether there was a process to tell of."""
-        return self not in {Outcome.NOT_STARTED, Outcome.NOT_BUILT}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -116,7 +100,8 @@ class Resources:
 class Run:
     """One run: a failure is a run too, with its reason in ``detail`` and without observations.
 
-    ``started`` is in UTC; ``seconds`` is what the task cost in all, preparation included; ``exit`` is the
+    ``started`` is in UTC; ``seconds`` is what the task cost in all, preparation included, ``reset`` the part of these
+    that resetting the system took, None where it was not reset; ``exit`` is the
     command's exit status (negative: the signal that ended it), None where it never started; ``output``
     is the end of what it printed.
     """
@@ -131,6 +116,7 @@ class Run:
     output: str = ""
     resources: Resources | None = None
     observations: tuple[Observations, ...] = ()
+    reset: float | None = None
 
     def __post_init__(self) -> None:
         if self.started.tzinfo is None:

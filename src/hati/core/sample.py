@@ -4,31 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 
 from hati.core.errors import InputError
 from hati.core.metric import Metric
 from hati.core.run import REMARKS_APART, FloatArray, Observations, Run
 from hati.core.values import Configuration, Workload
-
-
-class SampleFormat(StrEnum):
-    """The formats of files of samples that can be read."""
-
-    HATI = "hati"
-    HYPERFINE = "hyperfine"
-    JMH = "jmh"
-    PYPERF = "pyperf"
-    PYTEST_BENCHMARK = "pytest-benchmark"
-    GOOGLE_BENCHMARK = "google-benchmark"
-    GO = "go"
-    CSV = "csv"
-    CRITERION = "criterion"
-    ASV = "asv"
-    GITHUB_ACTION = "github-action-benchmark"
-    BENCHER = "bencher"
-    BENCHMARK_DOTNET = "benchmarkdotnet"
-    CATCH2 = "catch2"
 
 
 @dataclass(frozen=True, slots=True)

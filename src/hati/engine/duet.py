@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hati.core import Benchmark, Machine, Plan, Run, Task
 from hati.engine.local import LocalEngine, say_nothing
-from hati.subject import Trees, Warden
+from hati.subject import Supervisor, Trees
 
 
 class DuetEngine(LocalEngine):
@@ -32,7 +32,7 @@ class DuetEngine(LocalEngine):
     ) -> None:
         super().__init__(root, benchmarks, machine, waiting, lock, trees, secrets)
         self._cores = cores
-        self._second: Warden | None = None
+        self._second: Supervisor | None = None
 
     def run(self, plan: Plan) -> Iterator[Run]:
         """One run of each task, in the plan's order; those that are made at once follow each other.
@@ -54,26 +54,26 @@ class DuetEngine(LocalEngine):
         super()._end()
 
     def _at_once(self, tasks: Sequence[Task]) -> list[Run]:
-        wardens = self._both(tasks[0].study)
+        supervisors = self._both(tasks[0].study)
         for task in tasks:
-            self._subject.build(task, wardens[0])
+            self._subject.build(task, supervisors[0])
         with ThreadPoolExecutor(len(tasks)) as pool:
             made = [
-                pool.submit(self._subject.measure, task, warden, (core,))
-                for task, warden, core in zip(tasks, wardens, self._cores, strict=False)
+                pool.submit(self._subject.measure, task, supervisor, (core,))
+                for task, supervisor, core in zip(tasks, supervisors, self._cores, strict=False)
             ]
             try:
                 return [future.result() for future in made]
             except BaseException:
-                for warden in wardens:
-                    warden.abandon()  # so that whoever waits for it goes on
+                for supervisor in supervisors:
+                    supervisor.abandon()  # so that whoever waits for it goes on
                 for future in made:
                     future.exception()
                 self._end()
                 raise
 
-    def _both(self, study: str) -> tuple[Warden, Warden]:
+    def _both(self, study: str) -> tuple[Supervisor, Supervisor]:
         first = self._ready(study)
         if self._second is None:
-            self._second = Warden(*self._locks.descriptors)
+            self._second = Supervisor(*self._locks.descriptors, masking=self._subject.masking)
         return first, self._second

@@ -10,7 +10,7 @@ from typing import Self
 
 from hati.core import Benchmark, Machine, MeasurementError, Plan, Run
 from hati.engine.lock import Locks, default_path
-from hati.subject import LocalSubject, Trees, Warden, pinned_cores
+from hati.subject import LocalSubject, Supervisor, Trees, pinned_cores
 
 
 def say_nothing(_: str) -> None:
@@ -41,7 +41,15 @@ class LocalEngine:
         self._subject = LocalSubject(root, benchmarks, machine, trees=trees, secrets=secrets)
         self._waiting = waiting
         self._locks = Locks(lock or default_path(), pinned_cores(benchmarks))
-        self._warden: Warden | None = None
+        self._supervisor: Supervisor | None = None
+
+    def hold(self, study: str) -> None:
+        """Take the locks now, and not with the first plan: what others have measured meanwhile is known after it.
+
+        Raises:
+            MeasurementError: where they cannot be had.
+        """
+        self._ready(study)
 
     def run(self, plan: Plan) -> Iterator[Run]:
         """One run of each task, in the plan's order.
@@ -52,9 +60,9 @@ class LocalEngine:
         """
         self._subject.check(plan.tasks)
         for task in plan:
-            warden = self._ready(task.study)
+            supervisor = self._ready(task.study)
             try:
-                run = self._subject.measure(task, warden)
+                run = self._subject.measure(task, supervisor)
             except BaseException:
                 self._end()
                 raise
@@ -62,15 +70,15 @@ class LocalEngine:
 
     def close(self) -> None:
         """End what runs, a server with its `cleanup`, and give the locks up."""
-        with suppress(MeasurementError):  # nothing is left to end where the warden has gone
-            if self._warden is not None:
+        with suppress(MeasurementError):  # nothing is left to end where the supervisor has gone
+            if self._supervisor is not None:
                 self._subject.retire()
         self._end()
 
     def _end(self) -> None:
-        if self._warden is not None:
-            self._warden.close()
-            self._warden = None
+        if self._supervisor is not None:
+            self._supervisor.close()
+            self._supervisor = None
         if self._locks.held:  # else what is in the project's folders is another's
             self._subject.close()
         self._locks.release()
@@ -83,13 +91,13 @@ class LocalEngine:
     ) -> None:
         self.close()
 
-    def _ready(self, study: str) -> Warden:
-        if self._warden is None:
+    def _ready(self, study: str) -> Supervisor:
+        if self._supervisor is None:
             try:
                 self._locks.take(study, self._waiting, self._subject.lock_file)
                 self._subject.tidy()
-                self._warden = Warden(*self._locks.descriptors)
+                self._supervisor = Supervisor(*self._locks.descriptors, masking=self._subject.masking)
             except BaseException:
                 self.close()
                 raise
-        return self._warden
+        return self._supervisor

@@ -29,6 +29,9 @@ class TableEngine:
         self._machine = machine.fingerprint
         self._clock = clock
 
+    def hold(self, study: str) -> None:
+        """Nothing is locked: lookups disturb nobody."""
+
     def run(self, plan: Plan) -> Iterator[Run]:
         """One run of each task, in the plan's order."""
         for task in plan:

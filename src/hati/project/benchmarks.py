@@ -15,6 +15,8 @@ from hati.core import (
     Reader,
     ReaderKind,
     Ready,
+    Reset,
+    ResetBefore,
     Server,
     Warmup,
     Workload,
@@ -31,7 +33,7 @@ from hati.space import Space
 _RUN = ("work", "port", "revision", "repetition")
 _KEYS = (
     "name", "build", "prepare", "setup", "cleanup", "command", "reader", "output", "timeout", "warmup", "cpus",
-    "server", "metric", "file", "workload", "env", "user",
+    "server", "metric", "file", "workload", "env", "user", "reset",
 )  # fmt: skip
 _WORK = "{work}/"
 _COMMAND = 'command = ["./program", "--flag"]'
@@ -94,9 +96,28 @@ def _benchmark(table: Table, name: str, around: Surroundings) -> Benchmark:
         setup=read_commands(table, "setup", known),
         env=_env(table, known),
         user=user.line() if (user := table.get("user")) else None,
+        reset=_reset(table, workload),
         metric_places=metric_places(table, reader),
         warmup_place=warmup.place if (warmup := table.get("warmup")) else None,
     )
+
+
+def _reset(table: Table, workload: Workload) -> Reset | None:
+    """Commands before each run, or in a table with what they come before; they cannot name options."""
+    value, of_run = table.get("reset"), ["repetition", "revision", *workload]
+    if value is None:
+        return None
+    if not isinstance(value.data, dict):
+        return Reset(read_commands(table, "reset", of_run))
+    reset = value.table()
+    reset.only("command", "before")
+    reset.need("command", 'command = ["./reset"]')
+    before = reset.get("before")
+    names = [each.value for each in ResetBefore]
+    if before is not None and before.text() not in names:
+        raise before.error(f"before: {before.text()!r} is not {' or '.join(map(repr, names))}")
+    each = ResetBefore(before.text()) if before else ResetBefore.RUN
+    return Reset(read_commands(reset, "command", of_run if each is ResetBefore.RUN else ["repetition"]), each)
 
 
 def _env(table: Table, known: Collection[str]) -> tuple[tuple[str, str], ...]:

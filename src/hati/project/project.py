@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from hati.core import Benchmark, InputError, Place, Setting
 from hati.core.nearest import suggestion
 from hati.project.benchmarks import Surroundings, read_benchmarks
 from hati.project.check import Check, read_check
-from hati.project.document import Table, parse_document
+from hati.project.document import Table, Value, parse_document
 from hati.project.files import read_text
 from hati.project.python import PythonTable, read_python
 from hati.project.spaces import option_tables, read_bindings, read_recommendable, read_space
@@ -24,7 +24,8 @@ class Project:
     """What a project file says; ``root`` is its folder, ``name`` the subject's.
 
     ``recommendable`` maps the options that restrict them to the settings that may be recommended; ``secrets`` names
-    variables of the environment whose values are kept nowhere.
+    variables of the environment whose values are kept nowhere; ``sources`` are patterns of the files that are the
+    subject, with ``!`` before those of what is not.
     """
 
     root: Path
@@ -36,6 +37,7 @@ class Project:
     python: PythonTable = field(default_factory=PythonTable)
     recommendable: Mapping[str, tuple[Setting, ...]] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
     def benchmark(self, name: str | None = None) -> Benchmark:
         """The benchmark of that name, or the only one.
@@ -95,6 +97,7 @@ def parse_project(text: str, file: Path) -> Project:
         read_python(document),
         read_recommendable(document, space),
         _secrets(subject),
+        _sources(subject),
     )
 
 
@@ -103,7 +106,7 @@ def _subject(document: Table) -> Table | None:
     if value is None:
         return None
     table = value.table()
-    table.only("name", "secrets")
+    table.only("name", "secrets", "sources")
     return table
 
 
@@ -115,3 +118,16 @@ def _name(subject: Table | None) -> str:
 def _secrets(subject: Table | None) -> tuple[str, ...]:
     listed = subject.get("secrets") if subject else None
     return tuple(name.line() for name in listed.items()) if listed else ()
+
+
+def _sources(subject: Table | None) -> tuple[str, ...]:
+    listed = subject.get("sources") if subject else None
+    return tuple(_source(pattern) for pattern in listed.items()) if listed else ()
+
+
+def _source(value: Value) -> str:
+    pattern = value.line()
+    path = PurePath(pattern.removeprefix("!"))
+    if not path.parts or path.is_absolute() or ".." in path.parts:
+        raise value.error(f"{pattern!r} is not a path or pattern below this folder", fix='write one such as "data/**"')
+    return pattern

@@ -10,6 +10,7 @@ from .csv import table_csv as table_csv
 from .drawing import Drawing as Drawing
 from .drawing import ImageKind as ImageKind
 from .gate import gate_markdown as gate_markdown
+from .history import histories_html as histories_html
 from .history import histories_markdown as histories_markdown
 from .history import histories_text as histories_text
 from .history import print_histories as print_histories

@@ -64,11 +64,16 @@ from .harness import plans_json as plans_json
 from .harness import plans_table as plans_table
 from .harness import steady_json as steady_json
 from .harness import steady_table as steady_table
+from .history import histories_answer as histories_answer
 from .history import histories_json as histories_json
 from .history import history_answer as history_answer
 from .history import history_facts as history_facts
 from .history import history_json as history_json
 from .history import history_table as history_table
+from .history import series_title as series_title
+from .history_figures import HistoryFigure as HistoryFigure
+from .history_figures import history_figure as history_figure
+from .history_figures import history_figures as history_figures
 from .known import Known as Known
 from .known import known_facts as known_facts
 from .known import known_json as known_json

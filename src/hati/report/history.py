@@ -60,6 +60,23 @@ def history_answer(concluded: HistoryConclusion) -> str:
     return f"{changes[0].upper()}{changes[1:]}{where}."
 
 
+def series_title(concluded: HistoryConclusion) -> str:
+    """What a series is of; the name of one that is measured now says its metric and stratum already."""
+    metric, name = concluded.metric.name, concluded.name
+    if metric in name.split():
+        return name
+    where = f" where {concluded.stratum}" if concluded.stratum else ""
+    return f"{metric} of {name}{where}" if name else f"{metric}{where}"
+
+
+def histories_answer(concluded: Sequence[HistoryConclusion]) -> str:
+    """How many series changed, in a sentence; of a single one what it says."""
+    if len(concluded) == 1:
+        return history_answer(concluded[0])
+    changed = sum(bool(one.change_points) for one in concluded)
+    return f"{changed or 'None'} of {len(concluded)} series changed {'its' if changed == 1 else 'their'} level."
+
+
 def histories_json(concluded: Sequence[HistoryConclusion]) -> dict[str, Plain]:
     """The conclusions under the names that programs rely on; of a file with one series that one's alone."""
     if len(concluded) == 1:

@@ -14,13 +14,16 @@ _BEGINNING = 12
 """How much of a task's id is shown: enough to name it by."""
 
 
-def runs_table(runs: Iterable[Run]) -> Table:
+def runs_table(runs: Iterable[Run], last: int | None = None) -> Table:
     """One row for each run, in the order given: when, what it cost, how it ended, what it measured, what disturbed it.
 
-    The last is a column only where anything was disturbed.
+    The last is a column only where anything was disturbed. ``last`` is how many rows are shown at most, the last ones.
     """
-    listed = tuple(runs)
-    reasons = disturbed_runs(listed)
+    found = tuple(runs)
+    reasons = disturbed_runs(found)
+    listed = found if last is None else found[-last:]
+    many = f"{len(found):,} run{'' if len(found) == 1 else 's'}"
+    note = f"{many}." if len(listed) == len(found) else f"{many}, of which the last {len(listed):,} are shown."
     marks = [(reasons.get(run.task.id),) if reasons else () for run in listed]
     rows = tuple((*_row(run), *mark) for run, mark in zip(listed, marks, strict=True))
     return Table(
@@ -35,7 +38,7 @@ def runs_table(runs: Iterable[Run]) -> Table:
             *((Column("disturbed"),) if reasons else ()),
         ),
         rows,
-        (f"{len(rows):,} run{'' if len(rows) == 1 else 's'}.",),
+        (note,),
     )
 
 
@@ -69,6 +72,7 @@ def run_table(run: Run, disturbed: str | None = None) -> Table:
         ("machine", run.machine),
         ("started", run.started.isoformat()),
         ("took (s)", run.seconds),
+        *((("of which reset (s)", run.reset),) if run.reset is not None else ()),
         ("outcome", run.outcome.value),
         ("detail", run.detail),
         ("disturbed", disturbed),

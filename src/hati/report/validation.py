@@ -13,11 +13,13 @@ from hati.studies.validation import (
     PredictionCheck,
     Result,
     RivalModel,
+    ValidatedEffect,
     ValidationConclusion,
     of_share,
 )
 
 _SHOWN = 8
+_ALIASES = 2
 SIGNIFICANT = 0.05
 
 
@@ -108,6 +110,8 @@ def validation_json(conclusion: ValidationConclusion) -> dict[str, Plain]:
                 "in_all_models": effect.in_all,
                 "screened": effect.screened,
                 "result": None if effect.result is None else effect.result.value,
+                "sum_of_squares": effect.sum_of_squares,
+                "aliases": [list(alias) for alias in effect.aliases],
             }
             for effect in conclusion.effects
         ],
@@ -248,20 +252,52 @@ def _models_table(conclusion: ValidationConclusion) -> Table:
 
 
 def _effects_table(conclusion: ValidationConclusion) -> Table:
-    verdicts = {(True, True): "confirmed", (False, True): "new", (True, False): "in some models"}
+    if any(effect.sum_of_squares is not None for effect in conclusion.effects):
+        return _estimated_table(conclusion)
     shown = [effect for effect in conclusion.effects if effect.important or effect.screened]
     return Table(
         f"Effects on {conclusion.metric.name}",
         (Column("effect of"), Column("change", "%", Align.RIGHT), Column("verdict")),
-        tuple(
-            (
-                ":".join(effect.options),
-                Shown(change_number(effect.relative), 100 * effect.relative),
-                effect.result.value
-                if effect.result is not None
-                else verdicts.get((effect.screened, effect.in_all and effect.important), "not shown"),
-            )
-            for effect in shown
-        )
-        + tuple((":".join(a.effect or ()), Shown("-", None), a.result.value) for a in conclusion.unsized),
+        (*(_row(effect) for effect in shown), *_unsized(conclusion)),
     )
+
+
+def _row(effect: ValidatedEffect) -> tuple[str | Shown, ...]:
+    verdicts = {(True, True): "confirmed", (False, True): "new", (True, False): "in some models"}
+    known = (effect.screened, effect.in_all and effect.important)
+    verdict = effect.result.value if effect.result is not None else verdicts.get(known, "not shown")
+    return ":".join(effect.options), Shown(change_number(effect.relative), 100 * effect.relative), verdict
+
+
+def _estimated_table(conclusion: ValidationConclusion) -> Table:
+    """As in the seed's figures 8 and 9: the effects that explain most, and those of the screening."""
+    ordered = sorted(conclusion.effects, key=lambda effect: -(effect.sum_of_squares or 0.0))
+    shown = [effect for place, effect in enumerate(ordered) if place < _SHOWN or effect.important or effect.screened]
+    more = len(ordered) - len(shown)
+    columns = (
+        Column("effect of"),
+        Column("type III SS", None, Align.RIGHT),
+        Column("change", "%", Align.RIGHT),
+        Column("verdict"),
+        Column("aliases among these"),
+    )
+    rows = []
+    for effect in shown:
+        name, change, verdict = _row(effect)
+        squares = effect.sum_of_squares or 0.0
+        rows.append((name, Shown(f"{squares:.3g}", squares), change, verdict, _aliases(effect)))
+    return Table(
+        f"Effects on {conclusion.metric.name}",
+        columns,
+        (*rows, *((name, Shown("-", None), change, verdict, "-") for name, change, verdict in _unsized(conclusion))),
+        (f"{_effects(more)} that explain less are not listed.",) if more else (),
+    )
+
+
+def _aliases(effect: ValidatedEffect) -> str:
+    more = f" and {len(effect.aliases) - _ALIASES} more" if len(effect.aliases) > _ALIASES else ""
+    return f"{effects_text(effect.aliases[:_ALIASES])}{more}" if effect.aliases else "-"
+
+
+def _unsized(conclusion: ValidationConclusion) -> tuple[tuple[str, Shown, str], ...]:
+    return tuple((":".join(a.effect or ()), Shown("-", None), a.result.value) for a in conclusion.unsized)

@@ -16,7 +16,9 @@ _OBSERVED = ("metric", "unit", "warmup", "position")
 
 def checksum(table: Table, row: Mapping[Any, Any], observed: Iterable[Mapping[Any, Any]] = ()) -> int:
     """CRC-32 over the values of a row, and of the observations that belong to it."""
-    found = zlib.crc32(json.dumps([_stored(row[column.name], column) for column in _CHECKED[table]]).encode())
+    values = [_stored(row[column.name], column) for column in _CHECKED[table]]
+    values += [row[name] for name in _ADDED if name in table.c and row[name] is not None]
+    found = zlib.crc32(json.dumps(values).encode())
     for each in observed:
         found = zlib.crc32(json.dumps([each[name] for name in _OBSERVED]).encode(), found)
         found = zlib.crc32(each["data"], found)
@@ -56,7 +58,9 @@ def _stored(value: object, column: Column[Any]) -> object:
     return float(value) + 0.0 if isinstance(column.type, Float) and isinstance(value, int | float) else value
 
 
+_ADDED = ("reset",)
+"""Columns that came after checksums: of rows that have nothing in them the checksum is as it was before."""
 _CHECKED = {
-    table: tuple(column for column in table.columns if column.name not in {"number", "checksum"})
+    table: tuple(column for column in table.columns if column.name not in {"number", "checksum", *_ADDED})
     for table in (schema.study, schema.run)
 }

@@ -57,6 +57,7 @@ def _run_row(run: Run) -> dict[str, object]:
         "exit": run.exit,
         "output": encode_text(run.output),
         **{name: run.resources and getattr(run.resources, name) for name in _RESOURCES},
+        "reset": None if run.reset is None else float(run.reset),
     }
 
 
@@ -89,6 +90,7 @@ def read_run(row: Row[Any], observed: Sequence[Row[Any]]) -> Run:
         output=decode_text(row.output),
         resources=_resources(row),
         observations=tuple(map(_observations, observed)),
+        reset=row.reset,
     )
 
 

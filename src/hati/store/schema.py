@@ -16,7 +16,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-HEAD = "0005"
+HEAD = "0006"
 """The newest migration: a store at this revision needs none."""
 
 Whole = BigInteger().with_variant(Integer, "sqlite")
@@ -83,6 +83,7 @@ run = Table(
     Column("pressure", Float),
     Column("steal", Float),
     Column("checksum", Whole),
+    Column("reset", Float),
     Index(None, "study"),
 )
 

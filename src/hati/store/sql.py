@@ -116,6 +116,7 @@ class SqlStore:
         with explained(self._database), self._engine.begin() as connection:
             here = schema.study.c.key == study.key
             for row in connection.execute(select(schema.study).where(here)).all():
+                self._read_study(row._mapping)  # so that no new checksum hides a damage
                 checked = checksum(schema.study, {**row._mapping, "choice": choice})
                 connection.execute(update(schema.study).where(here).values(choice=choice, checksum=checked))
 

@@ -89,11 +89,14 @@ class Sqlite(Database):
     def _copied(self, file: Path, source: object) -> HatiError:
         assert isinstance(source, sqlite3.Connection)
         lost = f"the store {self.name} was deleted or replaced while it was measured into"
+        place = None
         try:
             place = _free(file)
             with closing(sqlite3.connect(place)) as target:
                 source.backup(target)
         except (OSError, sqlite3.Error) as error:
+            if place is not None:
+                place.unlink(missing_ok=True)
             return MeasurementError(f"{lost}, and what it held cannot be kept: {error}", fix="start again")
         return MeasurementError(
             f"{lost}; what it held is in {place}", fix=f"put it into a store by `hati import {place}`"
@@ -121,6 +124,11 @@ class Sqlite(Database):
             return MeasurementError(
                 f"the store {self.name} stays locked by another program",
                 fix="end that program, or give another --store",
+            )
+        if self.file is not None and not self.file.parent.is_dir():
+            return InputError(
+                f"the store {self.name} cannot be made: there is no folder {self.file.parent}",
+                fix="make it, or name another place by --store",
             )
         if "readonly" in reason or "unable to open" in reason:
             return InputError(

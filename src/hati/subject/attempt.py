@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from pwd import struct_passwd
 
-from hati.core import Command, Configuration, InputError, Observations, Outcome, Resources
+from hati.core import Benchmark, Command, Configuration, InputError, Observations, Outcome, Resources
 from hati.core.run import REMARKS_APART
 from hati.subject.folders import remove
 from hati.subject.masking import Masking
-from hati.subject.programs import Ending, Program, Warden
+from hati.subject.programs import ProcessResult, Program, Supervisor
 from hati.subject.readers import OUTPUT, read, unsettled
 from hati.subject.readiness import start_server
 from hati.subject.recipe import Recipe
+from hati.subject.run_failure import RunFailure, failure
 from hati.subject.server_log import ServerLog
-from hati.subject.setback import Setback, failure
 from hati.subject.users import give, home
 from hati.subject.written import read_written
 
@@ -26,7 +26,7 @@ from hati.subject.written import read_written
 class Measured:
     """What the command of a run yielded; ``remark`` tells what is to be known of it."""
 
-    ending: Ending
+    ending: ProcessResult
     observations: tuple[Observations, ...]
     remark: str = ""
 
@@ -40,7 +40,7 @@ class Deployment:
     ``served`` are the configurations that the running server was measured in.
     """
 
-    warden: Warden
+    supervisor: Supervisor
     environment: Mapping[str, str]
     work: Path | None
     port: int | None
@@ -57,7 +57,7 @@ class Deployment:
         """Go through the steps of a run; those before `setup` for the first run only.
 
         Raises:
-            Setback: at the first that fails; then it can be used for nothing but `end`.
+            RunFailure: at the first that fails; then it can be used for nothing but `end`.
             InputError: at the first that cannot be tried.
             OSError: where its files cannot be written.
         """
@@ -82,26 +82,26 @@ class Deployment:
         if self._server is None:
             return False
         try:
-            stands = self.warden.look(0.0)
-        except Setback:
+            stands = self.supervisor.look(0.0)
+        except RunFailure:
             return False
         return stands.exit is None and not stands.problem
 
-    def end(self, ending: Ending | None = None) -> str:
+    def end(self, ending: ProcessResult | None = None) -> str:
         """End the server, clean up and end what is left; what went wrong with that.
 
         Raises:
-            Setback: with this ``ending``, where the server had ended before.
+            RunFailure: with this ``ending``, where the server had ended before.
         """
         try:
-            early = self.warden.clear() if self._server is not None else None
+            early = self.supervisor.clear() if self._server is not None else None
             remark = self._clean_up()
             if self._log is not None:
                 self._log.keep()
             if early is None or self._server is None or self._log is None:
                 return remark
             why = failure("the server", self._server, early, self._log.why())
-            raise Setback(Outcome.FAILED, self._with_log(why or "the server ended before the command did"), ending)
+            raise RunFailure(Outcome.FAILED, self._with_log(why or "the server ended before the command did"), ending)
         finally:
             self.discard()
 
@@ -132,10 +132,10 @@ class Deployment:
         try:
             if recipe is not None:
                 self._aside("`cleanup`", recipe, map(recipe.fill, recipe.benchmark.cleanup))
-        except (Setback, InputError) as error:
+        except (RunFailure, InputError) as error:
             remark = str(error)
         if self._busy:
-            self.warden.clear()
+            self.supervisor.clear()
         return remark
 
     def _start_server(self, recipe: Recipe) -> None:
@@ -147,7 +147,7 @@ class Deployment:
         self._server = self._program(recipe, recipe.fill(server.command), server.cpus)
         self._busy = True
         with self._explained():
-            start_server(self._server, server.ready, recipe.port, self.warden, self._log)
+            start_server(self._server, server.ready, recipe.port, self.supervisor, self._log)
 
     def _reload(self, recipe: Recipe, *, first: bool) -> None:
         """Let the server take over the settings: a new one has read its files, and knows of no command yet."""
@@ -161,25 +161,37 @@ class Deployment:
         written = recipe.output
         if written is not None:  # that of an earlier run is no result of this one
             written.unlink(missing_ok=True)
-        ending = self.masking.ending(self.warden.run(command))
+        ending = self.supervisor.run(command)
         if why := failure("the command", command, ending):
-            raise Setback(Outcome.TIMEOUT if ending.problem == "timeout" else Outcome.FAILED, why, ending)
-        try:
-            benchmark = replace(recipe.benchmark, reader=recipe.reader)
-            output = ending.stdout if written is None else read_written(written)
-            source = OUTPUT if written is None else written.name
-            observations = read(benchmark, output, resources(ending, 0.0), source)
-        except InputError as error:
-            raise Setback(Outcome.UNREADABLE, str(error), ending) from None
+            raise RunFailure(Outcome.TIMEOUT if ending.problem == "timeout" else Outcome.FAILED, why, ending)
+        benchmark = replace(recipe.benchmark, reader=recipe.reader)
+        observations = self._read(benchmark, ending, written)
         return Measured(ending, observations, REMARKS_APART.join(unsettled(benchmark, observations)))
+
+    def _read(self, benchmark: Benchmark, ending: ProcessResult, written: Path | None) -> tuple[Observations, ...]:
+        """What the output says; where it cannot be read, the message quotes no part of a secret."""
+        used, source = resources(ending, 0.0), OUTPUT if written is None else written.name
+        try:
+            output = ending.stdout if written is None else read_written(written)
+        except InputError as error:
+            raise RunFailure(Outcome.UNREADABLE, str(error), ending) from None
+        try:
+            return read(benchmark, output, used, source)
+        except InputError as error:
+            why = str(error)
+        try:
+            read(benchmark, self.masking.mask_bytes(output), used, source)
+        except InputError as error:
+            why = str(error)
+        raise RunFailure(Outcome.UNREADABLE, why, ending)
 
     def _aside(self, what: str, recipe: Recipe, commands: Iterable[Command]) -> None:
         for argv in commands:
             self._busy = True
             program = self._program(recipe, argv, ())
-            ending = self.masking.ending(self.warden.run_aside(program))
+            ending = self.supervisor.run_aside(program)
             if why := failure(what, program, ending):
-                raise Setback(Outcome.NOT_STARTED, why, ending)
+                raise RunFailure(Outcome.NOT_STARTED, why, ending)
 
     def _program(self, recipe: Recipe, argv: Command, cpus: tuple[int, ...]) -> Program:
         user = {} if self.user is None else home(self.user)
@@ -192,10 +204,10 @@ class Deployment:
         """Say of what fails beside a server what its log says, and where that is kept."""
         try:
             yield
-        except Setback as setback:
+        except RunFailure as failed:
             if self._log is not None:
-                self.warden.look(0.0)  # so that the log has what the server printed until now
-                setback.detail = self._with_log(setback.detail)
+                self.supervisor.look(0.0)  # so that the log has what the server printed until now
+                failed.detail = self._with_log(failed.detail)
             raise
 
     def _with_log(self, detail: str) -> str:
@@ -205,7 +217,7 @@ class Deployment:
         return f"{detail}{said} ({self._log.shown})"
 
 
-def resources(ending: Ending, load: float) -> Resources:
+def resources(ending: ProcessResult, load: float) -> Resources:
     """What a program's tree used, with the load when its run started."""
     return Resources(
         ending.wall,

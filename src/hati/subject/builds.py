@@ -11,12 +11,13 @@ from hati.core import Benchmark, Commands, InputError, Outcome, Setting, Task, d
 from hati.core.placeholders import fill, names
 from hati.subject.folders import build_root
 from hati.subject.kept_builds import KeptBuilds
-from hati.subject.programs import Program, Warden
+from hati.subject.programs import Program, Supervisor
 from hati.subject.recipe import arguments, variables
 from hati.subject.revisions.trees import Tree, Trees
-from hati.subject.setback import Setback, failure
+from hati.subject.run_failure import RunFailure, SupervisorLost, failure
 
 _LONGEST_SECONDS = 3600.0
+_NAMED = 3
 
 
 class Builds:
@@ -29,13 +30,14 @@ class Builds:
         self._kept = KeptBuilds(build_root(root))
         self._environment = environment
         self._trees = trees
-        self._failed: dict[str, Setback] = {}
+        self._failed: dict[str, RunFailure] = {}
+        self._lost: set[str] = set()
 
-    def tree(self, benchmark: Benchmark, task: Task, warden: Warden) -> Tree:
+    def tree(self, benchmark: Benchmark, task: Task, supervisor: Supervisor) -> Tree:
         """Where the task's programs run: in the revision's own tree where nothing is built.
 
         Raises:
-            Setback: where the revision's files cannot be had, or the build fails.
+            RunFailure: where the revision's files cannot be had, or the build fails.
             OSError: where the tree cannot be copied.
         """
         if not benchmark.build:
@@ -54,27 +56,37 @@ class Builds:
         values |= {"revision": task.revision, **benchmark.paths}
         filled = [tuple(fill(argument, values) for argument in command) for command in benchmark.build]
         filled[-1] += arguments(bindings, settings, values)
-        build = partial(self._build, task.revision, tuple(filled), variables(bindings, settings), warden)
+        build = partial(self._build, task.revision, tuple(filled), variables(bindings, settings), supervisor)
         try:
             return self._kept.make(key, build)
-        except Setback as setback:
-            self._failed[key] = setback
+        except RunFailure as failed:
+            if key in self._lost or not isinstance(failed, SupervisorLost):
+                self._failed[key] = failed
+            self._lost.add(key)
             raise
 
+    def _without(self, revision: str) -> str:
+        """Files that a build may have failed without."""
+        names = [path.as_posix() for path in self._trees.left_out(revision)]
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        return f" (built without untracked files: {', '.join(names[:_NAMED])}{more})" if names else ""
+
     def _build(
-        self, revision: str, commands: Commands, variables: Mapping[str, str], warden: Warden, place: Path
+        self, revision: str, commands: Commands, variables: Mapping[str, str], supervisor: Supervisor, place: Path
     ) -> Tree:
         made = self._trees.copy(revision, place)
         environment = {**self._environment, **made.environment, **variables}
         for argv in commands:
             program = Program(argv, made.folder, environment, _LONGEST_SECONDS)
             try:
-                ending = warden.run_aside(program)
+                ending = supervisor.run_aside(program)
+                supervisor.clear()
             except InputError as error:
-                raise Setback(Outcome.NOT_BUILT, f"the build: {error}") from None
-            warden.clear()
+                raise RunFailure(Outcome.NOT_BUILT, f"the build: {error}") from None
+            except SupervisorLost as lost:
+                raise SupervisorLost(Outcome.NOT_BUILT, f"the build: {lost}") from None
             if why := failure("the build", program, ending):
-                raise Setback(Outcome.NOT_BUILT, f"{why}\n{ending.output}".rstrip(), ending)
+                raise RunFailure(Outcome.NOT_BUILT, f"{why}{self._without(revision)}\n{ending.output}".rstrip(), ending)
         return made
 
 

@@ -41,7 +41,7 @@ def _unpinned(benchmark: Benchmark) -> dict[str, object]:
     setup = benchmark.setup or any(binding.setup for binding in benchmark.bindings)
     reload = (benchmark.server and benchmark.server.reload) or any(binding.reload for binding in benchmark.bindings)
     steps = {"build": benchmark.build, "prepare": benchmark.prepare, "setup": setup, "cleanup": benchmark.cleanup}
-    return {**steps, "reload": reload}
+    return {**steps, "reload": reload, "reset": benchmark.reset}
 
 
 def _two_cores(usable: Sequence[int], folder: Path) -> tuple[int, int]:

@@ -55,8 +55,10 @@ def render(file: ConfigurationFile, variables: Mapping[str, object]) -> str:
             place=Place(file.source, _line(error.__traceback__)),
             fix="an option without influence has no setting: test it with `is defined`",
         ) from None
-    except (TemplateError, RecursionError, *_OF_EXPRESSIONS) as error:
-        raise InputError(f"template: {error}", place=Place(file.source, _line(error.__traceback__))) from None
+    except (TemplateError, RecursionError, MemoryError, *_OF_EXPRESSIONS) as error:
+        raise InputError(
+            f"template: {str(error) or type(error).__name__}", place=Place(file.source, _line(error.__traceback__))
+        ) from None
 
 
 def of_revision(file: ConfigurationFile, tree: Path) -> ConfigurationFile:

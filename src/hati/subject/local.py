@@ -19,11 +19,12 @@ from hati.subject.builds import Builds
 from hati.subject.checks import check_benchmark, needs_port, needs_work
 from hati.subject.folders import lock_file, log_root, make_shared, shared_work_root, tidy, work_root
 from hati.subject.masking import Masking
-from hati.subject.programs import Ending, Warden
+from hati.subject.programs import ProcessResult, Supervisor
 from hati.subject.readiness import free_port
 from hati.subject.recipe import Recipe
+from hati.subject.resets import Resets
 from hati.subject.revisions.trees import Tree, Trees
-from hati.subject.setback import Setback
+from hati.subject.run_failure import RunFailure
 from hati.subject.users import reaches, switched_user
 
 
@@ -63,8 +64,9 @@ class LocalSubject:
         self._environment = dict(os.environ if environment is None else environment)
         self._trees = trees or Trees(self._root)
         self._builds = Builds(self._root, self._environment, self._trees)
-        self._masking = Masking.of(secrets, self._environment)
+        self.masking = Masking.of(secrets, self._environment)
         self._kept: _Kept | None = None
+        self._resets = Resets(self._environment)
 
     def lock_file(self) -> Path:
         """The file whose lock lets one campaign at a time work in the project's folder.
@@ -98,16 +100,16 @@ class LocalSubject:
             known = ", ".join(self._benchmarks)
             raise InputError(f"there is no benchmark {name!r}", fix=f"there are: {known}")
 
-    def build(self, task: Task, warden: Warden) -> None:
+    def build(self, task: Task, supervisor: Supervisor) -> None:
         """Make what has to be built for a task before it is measured; what goes wrong with it measuring tells.
 
         Raises:
             MeasurementError: where nothing can be run.
         """
-        with suppress(Setback, InputError, OSError):
-            self._builds.tree(self._benchmarks[task.benchmark], task, warden)
+        with suppress(RunFailure, InputError, OSError):
+            self._builds.tree(self._benchmarks[task.benchmark], task, supervisor)
 
-    def measure(self, task: Task, warden: Warden, cpus: tuple[int, ...] = ()) -> Run:
+    def measure(self, task: Task, supervisor: Supervisor, cpus: tuple[int, ...] = ()) -> Run:
         """Make one run, its command on ``cpus`` where these are given; whatever goes wrong with it is in the run.
 
         Raises:
@@ -118,26 +120,36 @@ class LocalSubject:
         if cpus:
             benchmark = replace(benchmark, cpus=cpus)
         measured: Measured | None = None
+        ending: ProcessResult | None = None
+        reset: float | None = None
         try:
-            measured = self._measure(benchmark, task, warden)
-            outcome, detail, ending = Outcome.DONE, measured.remark, measured.ending
-        except Setback as setback:
-            outcome, detail, ending = setback.outcome, setback.detail, setback.ending or Ending(None, "")
+            earlier = ""
+            if self._resets.due(benchmark, task):
+                earlier = self.retire()
+                tree = self._builds.tree(benchmark, task, supervisor)
+                reset = self._resets.reset(benchmark, task, tree, supervisor)
+            measured = self._measure(benchmark, task, supervisor)
+            outcome, ending = Outcome.DONE, measured.ending
+            detail = REMARKS_APART.join(filter(None, (measured.remark, earlier)))
+        except RunFailure as failed:
+            outcome, detail, ending = failed.outcome, failed.detail, failed.ending
         except InputError as error:
-            outcome, detail, ending = Outcome.NOT_STARTED, str(error), Ending(None, "")
+            outcome, detail = Outcome.NOT_STARTED, str(error)
         except OSError as error:
-            outcome, detail, ending = Outcome.NOT_STARTED, _told(error), Ending(None, "")
+            outcome, detail = Outcome.NOT_STARTED, _told(error)
+        seen = ending if outcome.started else None
         return Run(
             task,
             self._machine,
             started,
             time.perf_counter() - began,
             outcome,
-            self._masking.mask(detail),
-            ending.exit if outcome.started else None,
-            self._masking.mask(ending.output),
-            resources(ending, load) if outcome.started else None,
+            self.masking.mask(detail),
+            seen.exit if seen else None,
+            ending.output if ending else "",
+            resources(seen, load) if seen else None,
             measured.observations if measured else (),
+            reset,
         )
 
     def retire(self) -> str:
@@ -145,25 +157,25 @@ class LocalSubject:
         kept, self._kept = self._kept, None
         try:
             return kept.deployment.end() if kept else ""
-        except Setback as setback:
-            return setback.detail
+        except RunFailure as failed:
+            return failed.detail
 
-    def _measure(self, benchmark: Benchmark, task: Task, warden: Warden) -> Measured:
-        tree = self._builds.tree(benchmark, task, warden)
+    def _measure(self, benchmark: Benchmark, task: Task, supervisor: Supervisor) -> Measured:
+        tree = self._builds.tree(benchmark, task, supervisor)
         key = _server_key(benchmark, task, tree)
         earlier = ""
         used = self._kept.deployment if self._kept and self._kept.serves(key, task.configuration) else None
         if used is None:
             earlier = self.retire()
-            used = self._deployment(benchmark, task, warden)
+            used = self._deployment(benchmark, task, supervisor)
         work = used.work or work_root(self._root)
         recipe = Recipe(benchmark, task, tree.folder, work, used.port)
         used.environment = {**self._environment, **tree.environment}
         self._kept = None
         try:
             measured = used.measured(recipe)
-        except (Setback, InputError, OSError):
-            with suppress(Setback):
+        except (RunFailure, InputError, OSError):
+            with suppress(RunFailure):
                 used.end()
             raise
         except BaseException:
@@ -175,11 +187,11 @@ class LocalSubject:
             remark = used.end(measured.ending)
         return replace(measured, remark=REMARKS_APART.join(filter(None, (measured.remark, earlier, remark))))
 
-    def _deployment(self, benchmark: Benchmark, task: Task, warden: Warden) -> Deployment:
+    def _deployment(self, benchmark: Benchmark, task: Task, supervisor: Supervisor) -> Deployment:
         user = switched_user(benchmark.user)
         port = free_port() if benchmark.name in self._ports else None
         work = self._work_folder(user) / task.id[:16] if benchmark.name in self._works else None
-        return Deployment(warden, self._environment, work, port, log_root(self._root), user, self._masking)
+        return Deployment(supervisor, self._environment, work, port, log_root(self._root), user, self.masking)
 
     def _work_folder(self, user: struct_passwd | None) -> Path:
         """Where work folders are; elsewhere for a user who may not enter the project's."""

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from hati.subject.programs import Ending
+from dataclasses import dataclass
 
 _MASK = "***"
 _SHORTEST = 4
@@ -27,15 +23,19 @@ class Masking:
         return cls(tuple(sorted(values, key=lambda value: (-len(value), value))))
 
     def mask(self, text: str) -> str:
-        """The text with `***` for each value, and for the end of one where the text is cut in the middle of it."""
+        """The text with `***` for each value, and for the part of one where the text is cut in the middle of it."""
         for value in self.values:
             text = text.replace(value, _MASK)
         for value in self.values:
-            for start in range(1, len(value) - _SHORTEST + 1):
-                if text.startswith(value[start:]):
-                    text = _MASK + text[len(value) - start :]
+            for length in range(len(value) - 1, _SHORTEST - 1, -1):
+                if text.startswith(value[-length:]):
+                    text = _MASK + text[length:]
+                if text.endswith(value[:length]):
+                    text = text[:-length] + _MASK
         return text
 
-    def ending(self, ending: Ending) -> Ending:
-        """An ending whose output tells no secret; what is read of standard output stays as it is."""
-        return replace(ending, output=self.mask(ending.output))
+    def mask_bytes(self, data: bytes) -> bytes:
+        """The data with `***` for each value."""
+        for value in self.values:
+            data = data.replace(value.encode("utf-8", "surrogateescape"), _MASK.encode())
+        return data

@@ -1,85 +1,39 @@
-"""Files that Hati itself wrote into a subject's folder: they are no part of the subject.
-
-A line of the list is a file's hash and its path, as of ``sha256sum``, or ``store`` and its path: a store's content
-changes. What git tracks is left out of the subject only as long as it holds what Hati wrote.
-"""
+"""Files that Hati wrote into a project's folder on request: they are no part of the subject."""
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 from contextlib import suppress
 from pathlib import Path
 
-from hati.subject.git_files import tracked
-
 _LIST = Path(".hati") / "outputs"
-_STORE = "store"
-_LINE = re.compile(r"(?:([0-9a-f]{64}|store)  )?(.+)")
+_LINE = re.compile(r"(?:(?:[0-9a-f]{64}|store)  )?(.+)")
+"""Earlier versions wrote a hash, or ``store``, before the path."""
 
 
-def remember_output(root: Path, file: Path, top: Path | None = None) -> None:
-    """Remember a file below ``top``, with what it holds, as Hati's own; what is in ``.hati`` need not be.
-
-    ``top`` is the folder ``root`` where it is not told, else one around it.
-    """
-    if file.is_file():  # nobody may wait for a pipe
-        with suppress(OSError):
-            _remember(root, file, top or root, _hash(file))
-
-
-def remember_store(root: Path, file: Path, top: Path | None = None) -> None:
-    """The same for a file of a store, whatever it holds."""
-    _remember(root, file, top or root, _STORE)
-
-
-def outputs(root: Path) -> frozenset[str]:
-    """The files that were remembered and are still Hati's own, relative to the folder."""
-    listed = _listed(root)
-    theirs = tracked(root, listed)
-    return frozenset(path for path, known in listed.items() if path not in theirs or _is_own(root / path, known))
-
-
-def is_source(root: Path, file: Path) -> bool:
-    """Whether git tracks the file, and it does not hold what Hati wrote for the subject ``root``."""
-    return bool(tracked(file.parent, [file.name])) and _relative(root, file) not in outputs(root)
-
-
-def _remember(root: Path, file: Path, top: Path, known: str) -> None:
-    path = _relative(root, file)
-    if not file.resolve().is_relative_to(top.resolve()) or path.startswith(".hati/"):
+def remember_output(file: Path) -> None:
+    """Remember a file as Hati's own, for the project whose folder it lies in, if there is one."""
+    file = file.resolve()
+    root = next((folder for folder in file.parents if (folder / ".hati").is_dir()), None)
+    if root is None or not file.is_file() or file.is_relative_to(root / ".hati"):
         return
-    if known not in _listed(root).get(path, set()):
-        with suppress(OSError), (root / _LIST).open("a", encoding="utf-8") as stream:
-            stream.write(f"{known}  {path}\n")
+    path = file.relative_to(root).as_posix()
+    if Path(path) not in outputs(root):
+        with suppress(OSError), (root / _LIST).open("a", encoding="utf-8", errors="surrogateescape") as stream:
+            stream.write(f"{path}\n")
 
 
-def _listed(root: Path) -> dict[str, set[str]]:
-    """By its path what is known of each file."""
+def remember_redirected() -> None:
+    """The same for the files that a shell sends what is printed to."""
+    for descriptor in (1, 2):
+        with suppress(OSError):
+            remember_output(Path(f"/proc/self/fd/{descriptor}"))
+
+
+def outputs(root: Path) -> frozenset[Path]:
+    """The files that were remembered, relative to the project's folder."""
     try:
-        lines = (root / _LIST).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return {}
-    found: dict[str, set[str]] = {}
-    for known, path in (match.groups() for match in map(_LINE.fullmatch, lines) if match):
-        found.setdefault(path, set()).update({known} if known else ())
-    return found
-
-
-def _is_own(file: Path, known: set[str]) -> bool:
-    if _STORE in known:
-        return True
-    try:
-        return _hash(file) in known
+        lines = (root / _LIST).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
-        return False
-
-
-def _hash(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _relative(root: Path, file: Path) -> str:
-    return Path(os.path.relpath(file.resolve(), root.resolve())).as_posix()
+        return frozenset()
+    return frozenset(Path(match[1]) for match in map(_LINE.fullmatch, lines) if match)

@@ -1,4 +1,4 @@
-"""Programs are started by a warden, a process that watches over them; this is how it is spoken to."""
+"""Start programs through a supervisor, a process of its own that ends them all."""
 
 from __future__ import annotations
 
@@ -19,23 +19,25 @@ from pathlib import Path
 from typing import Any
 
 from hati.core import InputError, MeasurementError, Outcome
-from hati.subject.setback import Setback
-from hati.subject.warden.kin import kill, session
+from hati.subject.masking import Masking
+from hati.subject.run_failure import SupervisorLost
+from hati.subject.supervisor.process_tree import kill, session
 
 LARGEST_OUTPUT = 16 * 2**20
 """Bytes of standard output that a command may print."""
 
+_NOTHING = Masking()
 _SHOWN = 4096
 _POLITE_SECONDS = 5.0
 _SLACK = 60.0
-"""Seconds in which the process that watches answers, beyond those that the programs take; it gives up on what cannot be
+"""Seconds in which the supervisor answers, beyond those that the programs take; it gives up on what cannot be
 killed after twice ten, and is patient with a server for five."""
 _GONE = "gone"
 _LOST = (
-    "the process that watches over the command was killed or stopped, by the command or for lack of memory; "
+    "the supervisor of the command was killed or stopped, by the command or for lack of memory; "
     "what was left of the command was ended"
 )
-_START = "import sys; sys.path.append({folder!r}); from warden.service import main; main()"
+_START = "import sys; sys.path.append({folder!r}); from supervisor.service import main; main()"
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Ending:
+class ProcessResult:
     """How a program ended, or how it stands: times in seconds, memory in bytes, all of its whole tree.
 
     ``exit`` is negative for a signal and None while it runs; ``problem`` says why it was killed
@@ -76,19 +78,21 @@ class Ending:
     steal: float | None = None
 
 
-class Warden:
+class Supervisor:
     """Starts programs, one at a time and a server beside it; when it is closed, or hati dies, they all end.
 
-    ``kept`` are descriptors that stay open until the last process has gone. Not for use by several threads.
+    ``kept`` are descriptors that stay open until the last process has gone; ``masking`` is of what is kept of outputs.
+    Not for use by several threads.
 
     Raises:
         MeasurementError: where there is no Linux.
     """
 
-    def __init__(self, *kept: int) -> None:
+    def __init__(self, *kept: int, masking: Masking = _NOTHING) -> None:
         if not sys.platform.startswith("linux"):
             raise MeasurementError("measuring needs Linux: nothing else can end a whole process tree for sure")
         self._kept = kept
+        self._masking = masking
         self._spool = os.memfd_create("hati-stdout")
         self._abandoned = False
         self._begin()
@@ -106,7 +110,7 @@ class Warden:
                 stdout=subprocess.DEVNULL,
             )
 
-    def run(self, program: Program) -> Ending:
+    def run(self, program: Program) -> ProcessResult:
         """Run a command to its end; whatever it left behind is ended too.
 
         Raises:
@@ -115,7 +119,7 @@ class Warden:
         """
         return self._run(program, {"limit": LARGEST_OUTPUT, "leave": False})
 
-    def run_aside(self, program: Program) -> Ending:
+    def run_aside(self, program: Program) -> ProcessResult:
         """Run a program that is not measured; what it leaves in the background lives on until ``clear``.
 
         Raises:
@@ -131,12 +135,12 @@ class Warden:
         """
         self._start("start", server, {"limit": None, "line": line, "log": None if log is None else str(log)})
 
-    def look(self, seconds: float) -> Ending:
+    def look(self, seconds: float) -> ProcessResult:
         """How the server stands, after at most that many seconds."""
         reply = self._ask({"do": "look", "seconds": seconds}, seconds)
-        return _ending(reply, b"") if reply else Ending(None, "", problem=_GONE)
+        return self._ending(reply, b"") if reply else ProcessResult(None, "", problem=_GONE)
 
-    def clear(self) -> Ending | None:
+    def clear(self) -> ProcessResult | None:
         """End the server and everything that is left; how the server had ended by itself, or None.
 
         Raises:
@@ -144,7 +148,7 @@ class Warden:
         """
         reply = self._ask({"do": "clear", "patience": _POLITE_SECONDS})
         _see_all_gone(reply)
-        return _ending(reply, b"") if reply.get("already") else None
+        return self._ending(reply, b"") if reply.get("already") else None
 
     def abandon(self) -> None:
         """End everything; a thread that waits for an answer gets a `MeasurementError` in its place."""
@@ -183,11 +187,21 @@ class Warden:
                 if not self._socket.recv(1 << 16):
                     break
 
-    def _run(self, program: Program, request: dict[str, Any]) -> Ending:
+    def _run(self, program: Program, request: dict[str, Any]) -> ProcessResult:
         reply = self._start("run", program, {**request, "timeout": program.timeout})
         _see_all_gone(reply)
         size = reply["printed"] if request["limit"] and not reply["problem"] else 0
-        return _ending(reply, os.pread(self._spool, size, 0) if size else b"")
+        return self._ending(reply, os.pread(self._spool, size, 0) if size else b"")
+
+    def _ending(self, reply: Mapping[str, Any], stdout: bytes) -> ProcessResult:
+        return ProcessResult(
+            reply["exit"],
+            _tail(self._masking.mask(reply["stdout"]), self._masking.mask(reply["stderr"])),
+            reply.get("problem", ""),
+            stdout,
+            *(reply[name] for name in ("wall", "user", "system", "peak", "voluntary", "involuntary", "line_seen")),
+            *(reply.get(name) for name in ("pressure", "steal")),
+        )
 
     def _start(self, do: str, program: Program, request: dict[str, Any]) -> dict[str, Any]:
         path, argv = _find(program), program.argv
@@ -208,9 +222,9 @@ class Warden:
         except OSError as error:
             if self._abandoned or self._spool < 0:
                 self.close()
-                raise MeasurementError("the process that watches over the benchmark has ended") from error
+                raise MeasurementError("the supervisor of the benchmark has ended") from error
             self._begin_again(0.0 if isinstance(error, TimeoutError) else _SLACK)
-            raise Setback(Outcome.FAILED, _LOST) from error
+            raise SupervisorLost(Outcome.FAILED, _LOST) from error
         except BaseException:  # Ctrl-C between question and answer: the next answer would be to the wrong question
             self.close()
             raise
@@ -222,7 +236,7 @@ class Warden:
             self._exchanged({"do": "look", "seconds": 0.0}, 0.0)
         except OSError as error:
             self.close()
-            raise MeasurementError("the process that watches over benchmarks ends by itself") from error
+            raise MeasurementError("the supervisor of benchmarks ends by itself") from error
 
     def _exchanged(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         text = json.dumps(request).encode()
@@ -299,17 +313,6 @@ def _see_all_gone(reply: Mapping[str, Any]) -> None:
             f"the benchmark left processes that hati may not or cannot kill: {pids}",
             fix="end them; a benchmark must not change its user, except by `user`",
         )
-
-
-def _ending(reply: Mapping[str, Any], stdout: bytes) -> Ending:
-    return Ending(
-        reply["exit"],
-        _tail(reply["stdout"], reply["stderr"]),
-        reply.get("problem", ""),
-        stdout,
-        *(reply[name] for name in ("wall", "user", "system", "peak", "voluntary", "involuntary", "line_seen")),
-        *(reply.get(name) for name in ("pressure", "steal")),
-    )
 
 
 def _tail(stdout: str, stderr: str) -> str:

@@ -6,9 +6,9 @@ import socket
 import time
 
 from hati.core import Outcome, Ready
-from hati.subject.programs import Program, Warden
+from hati.subject.programs import Program, Supervisor
+from hati.subject.run_failure import RunFailure, failure, last_line
 from hati.subject.server_log import ServerLog
-from hati.subject.setback import Setback, failure, last_line
 
 _LOOK_SECONDS = 0.005
 
@@ -20,27 +20,27 @@ def free_port() -> int:
     return port
 
 
-def start_server(server: Program, ready: Ready, port: int | None, warden: Warden, log: ServerLog) -> None:
+def start_server(server: Program, ready: Ready, port: int | None, supervisor: Supervisor, log: ServerLog) -> None:
     """Start a server and wait until its port accepts connections and its output has the line, as asked.
 
     Raises:
-        Setback: where it ends or does not get ready in time.
+        RunFailure: where it ends or does not get ready in time.
         InputError: where it cannot be started.
     """
     deadline = time.monotonic() + ready.timeout
-    warden.start(server, ready.line, log.kept)
+    supervisor.start(server, ready.line, log.kept)
     while True:
-        stands = log.masking.ending(warden.look(_LOOK_SECONDS))
+        stands = supervisor.look(_LOOK_SECONDS)
         if stands.exit is not None:
             why = failure("the server", server, stands, log.why())
-            raise Setback(Outcome.NOT_STARTED, why or f"the server ended at once{last_line(stands)}", stands)
+            raise RunFailure(Outcome.NOT_STARTED, why or f"the server ended at once{last_line(stands)}", stands)
         missing = _missing(ready, port, line_seen=stands.line_seen)
         if not missing:
             return
         if time.monotonic() > deadline:
             said = f": {why}" if (why := log.why()) else last_line(stands)
             detail = f"the server was not ready within {ready.timeout:g} s: {missing}{said}"
-            raise Setback(Outcome.NOT_STARTED, detail, stands)
+            raise RunFailure(Outcome.NOT_STARTED, detail, stands)
 
 
 def _missing(ready: Ready, port: int | None, *, line_seen: bool) -> str:

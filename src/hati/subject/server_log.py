@@ -75,7 +75,7 @@ class ServerLog:
     def why(self) -> str:
         """The lines since the mark that report an error; empty where there is none."""
         texts = [_read(path, mark) for path, mark in zip((self.kept, self.own), self._marks, strict=True) if path]
-        return lines_that_say_why(self.masking.mask("\n".join(texts)))
+        return lines_that_say_why("\n".join(map(self.masking.mask, texts)))
 
     def keep(self) -> None:
         """Put what the server wrote itself behind what it printed, and mask secrets in both."""

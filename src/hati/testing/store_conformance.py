@@ -59,6 +59,7 @@ def a_run(study: StudyId, repetition: int = 0, setting: int = 1, outcome: Outcom
         observations=(Observations("latency", "s", values, 1), Observations("throughput", "1/s", np.array([5.0])))
         if done
         else (),
+        reset=0.05 if done else None,
     )
 
 

@@ -97,6 +97,7 @@ from .warming import warm_up_hints as warm_up_hints
 from .workplace import Announce as Announce
 from .workplace import Workplace as Workplace
 from .workplace import existing_store as existing_store
+from .workplace import sources_of as sources_of
 from .workplace import workplace as workplace
 from .workplace import workplace_around as workplace_around
 from .workplace import workplace_to_look as workplace_to_look

@@ -12,6 +12,7 @@ from typing import TypeVar
 from hati.core import InputError, Sample
 from hati.core.nearest import suggestion
 from hati.logic.syntax import MOST_ATOMS, FormulaError, Method, Performance, Relation, Source, parse_file, parse_formula
+from hati.project import read_project
 from hati.python import has_statements
 from hati.studies.assertion import Book, Requirement, methods_of
 from hati.subject.samples import read_samples
@@ -219,6 +220,14 @@ def _refuse_folder(error: OSError) -> None:
     raise InputError(f"{error.filename} cannot be read: {error.strerror}", fix="see its rights") from error
 
 
+def _benchmarks(project: Path) -> tuple[str, ...]:
+    """The names of a project's benchmarks; none where its file is wrong or missing, which other steps report."""
+    try:
+        return tuple(benchmark.name for benchmark in read_project(project).benchmarks)
+    except InputError:
+        return ()
+
+
 def _read(path: Path, project: Path | None) -> Iterable[Requirement]:
     if path.suffix == PYTHON:
         return requirements_of(path, project or project_around(path))
@@ -228,6 +237,6 @@ def _read(path: Path, project: Path | None) -> Iterable[Requirement]:
         raise InputError(f"{path} is not UTF-8 text", fix=f"{SUFFIX} files are text") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}", fix="see its rights") from error
-    file = parse_file(text, str(path))
+    file = parse_file(text, str(path), taken=_benchmarks(project or project_around(path)))
     source = Source(text, str(path))
     return (Requirement(each.formula, source, file.declarations, each.name) for each in file.formulas)

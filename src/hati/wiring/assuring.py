@@ -114,7 +114,7 @@ def prepare_assertion(
         InputError: where a formula is about what cannot be found or measured.
         ShortBudgetError: where the budget cannot decide.
     """
-    revisions = Revisions(place.project.root, _python_of_releases(place, requirements))
+    revisions = place.revisions(_python_of_releases(place, requirements))
     points = _points(place, revisions, requirements)
     _check(requirements, points, standard)
     first = assertion_id(requirements, list(points.values()), standard, place.machine.fingerprint)

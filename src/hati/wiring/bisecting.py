@@ -60,7 +60,7 @@ def prepare_bisection(place: Workplace, request: BisectionRequest, *, fresh: boo
     Raises:
         InputError: where there are no such revisions, or the bad one does not come after the good one.
     """
-    revisions = Revisions(place.project.root)
+    revisions = place.revisions()
     line = _line(revisions, request)
     benchmark = place.project.benchmark(request.benchmark)
     metric = chosen_metric(benchmark, request.metric)

@@ -65,7 +65,7 @@ def prepare_drift(place: Workplace, request: DriftRequest, *, fresh: bool) -> Pr
     Raises:
         InputError: where there are no such revisions, or the budget has not two rounds.
     """
-    revisions = Revisions(place.project.root)
+    revisions = place.revisions()
     reference, revision = revisions.find(request.reference), revisions.find(request.revision)
     benchmark = place.project.benchmark(request.benchmark)
     metric = chosen_metric(benchmark, request.metric)

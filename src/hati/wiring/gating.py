@@ -79,7 +79,7 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Prep
     Raises:
         InputError: where there are no such revisions or benchmarks, or the budget cannot decide.
     """
-    revisions = Revisions(place.project.root)
+    revisions = place.revisions()
     revision = revisions.find(request.revision)
     reference = _reference(place, revisions, revision, request.reference)
     given = request.budget or place.project.check.budget

@@ -12,7 +12,7 @@ from hati.core import Revision, RevisionKind
 from hati.project import FILE, Past, Project, PythonTable, read_project
 from hati.python import Collector, Environment, Interpreter, Network, Recording, declared, see_installed
 from hati.subject import Revisions
-from hati.subject.setback import Setback
+from hati.subject.run_failure import RunFailure
 
 Environments = Callable[[Revision], Environment | None]
 """What a past revision runs in; None: what the working tree does."""
@@ -69,7 +69,7 @@ def environments_of(project: Project, revisions: Revisions) -> Environments:
         with TemporaryDirectory(prefix="hati-") as folder:
             try:
                 tree = revisions.trees(Path(folder)).tree(revision.id).folder
-            except Setback:  # who measures it is told
+            except RunFailure:  # who measures it is told
                 return None
             needed = declared(tree, str(revision))
             if needed is None or needed == today():

@@ -65,7 +65,7 @@ def prepare_replay(place: Workplace, request: ReplayRequest, *, fresh: bool) -> 
     Raises:
         InputError: where there are no such revisions, or too few.
     """
-    revisions = Revisions(place.project.root)
+    revisions = place.revisions()
     line = tuple(_line(revisions, request))
     budget = Budget() if request.budget is None else Budget.parse(request.budget)
     most = affordable(place, request.benchmark, budget, len(line) * request.repetitions)

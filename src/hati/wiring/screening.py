@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from hati.space import Space
 
 _SEVERAL = 2
+_SLOW_TO_ANALYSE = 30_000
+"""Runs times squared options from which on an analysis takes seconds."""
 
 
 @dataclass(frozen=True)
@@ -230,14 +232,26 @@ def screen(prepared: PreparedScreening, announce: Announce = mute, observe: Obse
     """
     place = prepared.place
     if not (prepared.finished and prepared.choice):
-        place.store.begin(prepared.id, prepared.benchmark.metrics, place.machine)
         with place.engine(prepared.benchmark, announce) as engine:
+            engine.hold(prepared.id.key)
+            prepared = _as_stored(prepared)
+            place.store.begin(prepared.id, prepared.benchmark.metrics, place.machine)
             prepared = _made(prepared, engine, announce, observe)
     assert prepared.choice is not None
     _keep_metric(prepared, prepared.choice)
     evidence = prepared.evidence()
+    if len(evidence.runs) * len(prepared.space.options) ** 2 > _SLOW_TO_ANALYSE:
+        announce(f"analysing {len(evidence.runs):,} runs")
     conclusion = prepared.study(prepared.choice).conclude(evidence)
     return with_losses(conclusion, evidence, prepared.metric, prepared.isolated)
+
+
+def _as_stored(prepared: PreparedScreening) -> PreparedScreening:
+    """The campaign as another hati left it, where that began or went on with it while this one waited."""
+    latest = prepared.place.store.latest(prepared.id)
+    if all(record.id.campaign < prepared.id.campaign for record in latest):
+        return prepared
+    return prepare_screening(prepared.place, prepared.request, fresh=False, prior=prepared.prior)
 
 
 def _keep_metric(prepared: PreparedScreening, choice: AnyChoice) -> None:

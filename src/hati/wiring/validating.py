@@ -12,6 +12,7 @@ import numpy as np
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId
+from hati.core.nearest import suggestion
 from hati.space import Space
 from hati.studies.failures import nothing_measured
 from hati.studies.screening import RELEVANT, AnyScreening, Effect, ScreeningConclusion, isolated_of
@@ -28,7 +29,6 @@ from hati.studies.validation import (
     screened_runs,
     validation_id,
 )
-from hati.subject import modified_since
 from hati.wiring.campaigns import campaign_of
 from hati.wiring.knowing import screened
 from hati.wiring.rehearsal import Rehearsal, estimate
@@ -36,6 +36,7 @@ from hati.wiring.stored import stored_screening
 from hati.wiring.workplace import Announce, Workplace, mute
 
 _DESIGN = "design"
+_ESTIMATING = {Mode.DEALIAS, Mode.CHECK}
 _NAMED = 3
 
 
@@ -47,7 +48,8 @@ class ValidationRequest:
     """What a user asks of a validation: of which screening, which metric, how, up to which order.
 
     ``study`` None: the most informative one of the present revision. ``mode`` None: to confirm a screening by a model,
-    else to tell models apart. ``order`` None: 2 for telling models apart, else 3.
+    else to tell models apart; with ``suspects`` to check their effects, else to tell important ones from theirs.
+    ``order`` None: 2 for telling models apart, else 3.
     """
 
     study: str | None = None
@@ -57,6 +59,7 @@ class ValidationRequest:
     budget: str = str(MOST_RUNS)
     seed: int = 1
     relevant: float = RELEVANT
+    suspects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,12 +108,18 @@ def prepare_validation(place: Workplace, request: ValidationRequest, *, fresh: b
         raise InputError(
             f"the subject has changed since {screening.id.key}{_changes(place, place.store.evidence(screening.id))}: "
             "its runs and new ones would not belong together",
-            fix="screen again, or go back to that revision; results belong outside the folder, or into --output",
+            fix="screen again, or go back to that revision",
         )
     _refuse_unfinished(screening, place.store.evidence(screening.id))
     found = screening.conclude(place.store.evidence(screening.id))
     budget = runs_of(request.budget, found)
-    mode = request.mode or (Mode.CONFIRM if found.by_model else Mode.DISCRIMINATE)
+    suspects = _suspects(screening.space, request.suspects)
+    mode = request.mode or _usual_mode(found, suspects)
+    if suspects and mode not in _ESTIMATING:
+        raise InputError(
+            f"`--options` needs `--mode dealias` or `--mode check`, and the mode is {mode}",
+            fix="leave out one of them",
+        )
     order = request.order or (2 if mode is Mode.DISCRIMINATE else 3)
     first = validation_id(
         screening=screening.id,
@@ -121,10 +130,11 @@ def prepare_validation(place: Workplace, request: ValidationRequest, *, fresh: b
         budget=budget,
         seed=request.seed,
         machine=place.machine.fingerprint,
+        suspects=suspects,
     )
 
     def prepared(study: StudyId) -> PreparedValidation:
-        return replace(_prepared(place, found, screening, study, mode, order, budget), source=source)
+        return replace(_prepared(place, found, screening, study), source=source)
 
     return campaign_of(place, first, prepared, lambda known: known.in_vain, fresh=fresh)
 
@@ -150,9 +160,9 @@ def _with_left_out(place: Workplace, screening: AnyScreening, source: str) -> st
 
 def _changes(place: Workplace, evidence: Evidence) -> str:
     """Which files were written to since the first of the runs, as far as their times tell."""
-    if place.table is not None or not evidence.runs:
+    if place.folder is None or not evidence.runs:
         return ""
-    files = modified_since(place.project.root, min(run.started for run in evidence.runs))
+    files = place.folder.modified_since(min(run.started for run in evidence.runs))
     more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
     return f" ({', '.join(files[:_NAMED])}{more} modified since)" if files else ""
 
@@ -171,24 +181,38 @@ def validation_of(place: Workplace, key: str, metric: str) -> ValidationConclusi
     study, what = own[-1]
     screening = stored_screening(place, key, metric, what["relevant"])
     found = screening.conclude(place.store.evidence(screening.id))
-    prepared = _prepared(place, found, screening, study, Mode(what["mode"]), what["order"], what["budget"])
+    prepared = _prepared(place, found, screening, study)
     return prepared.study.conclude(prepared.evidence())
 
 
+def _suspects(space: Space, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The options of those names, in the order of the space.
+
+    Raises:
+        InputError: where there is no such option.
+    """
+    for name in names:
+        if name not in space.names:
+            raise InputError(f"there is no option {name!r} in the screening", fix=suggestion(name, space.names))
+    return tuple(name for name in space.names if name in names)
+
+
+def _usual_mode(found: ScreeningConclusion, suspects: tuple[str, ...]) -> Mode:
+    if found.by_model:
+        return Mode.CHECK if suspects else Mode.CONFIRM
+    return Mode.DEALIAS if suspects else Mode.DISCRIMINATE
+
+
 def _prepared(
-    place: Workplace,
-    found: ScreeningConclusion,
-    screening: AnyScreening,
-    study: StudyId,
-    mode: Mode,
-    order: int,
-    budget: int,
+    place: Workplace, found: ScreeningConclusion, screening: AnyScreening, study: StudyId
 ) -> PreparedValidation:
+    what = json.loads(study.parameters)
+    mode, suspects = Mode(what["mode"]), tuple(what.get("options", ()))
     makers: dict[Mode, Callable[..., AnyValidation]] = {
         Mode.CONFIRM: Confirming,
         Mode.DISCRIMINATE: Validation,
-        Mode.DEALIAS: partial(Augmenting, mode=Mode.DEALIAS),
-        Mode.CHECK: partial(Augmenting, mode=Mode.CHECK),
+        Mode.DEALIAS: partial(Augmenting, mode=Mode.DEALIAS, suspects=suspects),
+        Mode.CHECK: partial(Augmenting, mode=Mode.CHECK, suspects=suspects),
     }
     made = makers[mode](
         id=study,
@@ -198,8 +222,8 @@ def _prepared(
         revision=found.revision,
         space=screening.space,
         screened=_screened(screening, found, place.store.evidence(screening.id), screening.space),
-        order=order,
-        budget=budget,
+        order=what["order"],
+        budget=what["budget"],
         repeats=place.repetitions,
     )
     return PreparedValidation(place, screening.benchmark, made)

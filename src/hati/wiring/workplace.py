@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hati.core import Benchmark, InputError, Machine, Pairing
 from hati.project import FILE, Project, parse_project, read_project
 from hati.store import SqlStore, find_store, open_store, read_store
-from hati.subject import InPlace, Revisions, duet_cores, machine, make_own, remedy, remember_store
+from hati.subject import InPlace, Revisions, Sources, duet_cores, machine, make_own, remedy, remember_redirected
 
 if TYPE_CHECKING:
     from hati.engine import LocalEngine, TableEngine
     from hati.subject import Trees
     from hati.subject.table import MeasuredTable
 
+_NAMED = 3
 IN_MEMORY = "sqlite://"
 """The store that forgets."""
 Announce = Callable[[str], None]
@@ -43,6 +44,12 @@ class Workplace:
     revision: str
     table: MeasuredTable | None = None
     folder: InPlace | None = None
+    announce: Announce = mute
+
+    def revisions(self, python: str = "") -> Revisions:
+        """What finds revisions of the project; releases of packages are for the interpreter ``python``."""
+        told = partial(_tell, mute if self.folder is not None else self.announce)
+        return Revisions(self.project.root, python, sources_of(self.project, self.store.files), told)
 
     @property
     def repetitions(self) -> float:
@@ -123,18 +130,19 @@ def _project_root(path: Path, place: str | None) -> Path:
     return root
 
 
-def workplace(path: Path, place: str | None) -> Workplace:
-    """Read the project at a path, and open its store.
+def workplace(path: Path, place: str | None, announce: Announce = mute) -> Workplace:
+    """Read the project at a path, and open its store; ``announce`` is told of files that are left out.
 
     Raises:
         InputError: for all that is wrong with it, and where the path names a table.
     """
     project, store = _opened(path, place)
-    folder = InPlace(project.root)
-    return Workplace(project, store, machine(), folder.revision, folder=folder)
+    folder = InPlace(project.root, sources_of(project, store.files))
+    _tell(announce, folder.left_out(folder.revision))
+    return Workplace(project, store, machine(), folder.revision, folder=folder, announce=announce)
 
 
-def workplace_around(root: Path, place: str | None) -> Workplace:
+def workplace_around(root: Path, place: str | None, announce: Announce = mute) -> Workplace:
     """That of formulas, in a folder that need not have a project file: its project then has no benchmark of its own.
 
     Raises:
@@ -144,17 +152,17 @@ def workplace_around(root: Path, place: str | None) -> Workplace:
         project, store = _opened(root, place)
     else:
         project, store = _stored(parse_project("", root / FILE), place)
-    return Workplace(project, store, machine(), "")
+    return Workplace(project, store, machine(), "", announce=announce)
 
 
-def workplace_to_look(root: Path, place: str | None) -> Workplace:
+def workplace_to_look(root: Path, place: str | None, announce: Announce = mute) -> Workplace:
     """The same for what will measure nothing: a project that has no store yet gets none, and no folder for it.
 
     Raises:
         InputError: as ``workplace_around``.
     """
     known = Path(_default_store(root if root.is_dir() else root.parent)).exists()
-    return workplace_around(root, place if place is not None or known else IN_MEMORY)
+    return workplace_around(root, place if place is not None or known else IN_MEMORY, announce)
 
 
 def _opened(path: Path, place: str | None) -> tuple[Project, SqlStore]:
@@ -166,26 +174,24 @@ def _stored(project: Project, place: str | None) -> tuple[Project, SqlStore]:
     if place is None:
         _make_folder(project.root)
     store = open_store(place or _default_store(project.root))
-    _disown(project.root, store)
+    remember_redirected()
     return project, store
 
 
-def _disown(root: Path, store: SqlStore) -> None:
-    """See that a store in the subject's folder, or in the repository around it, is no part of the subject."""
-    top = root
-    if store.files and not _holds(root, store):
-        with suppress(InputError):  # of a repository that cannot be read nothing is measured
-            top = Revisions(root).top
-    if not _holds(top, store):
-        return
-    with suppress(OSError):  # of a folder that nobody may write to no revision is measured
-        make_own(root)
-    for file in store.files:
-        remember_store(root, file, top)
+def sources_of(project: Project, own: Iterable[Path] = ()) -> Sources:
+    """Which files of a project's folder its revision has; ``own`` are files that Hati keeps."""
+    text = project.file.read_text(encoding="utf-8") if project.file.is_file() else ""
+    return Sources.of(project.sources, text, own)
 
 
-def _holds(folder: Path, store: SqlStore) -> bool:
-    return any(file.resolve().is_relative_to(folder.resolve()) for file in store.files)
+def _tell(announce: Announce, left_out: tuple[Path, ...]) -> None:
+    if left_out:
+        names = ", ".join(path.as_posix() for path in left_out[:_NAMED])
+        more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
+        announce(
+            f"warning: {names}{more} {'is' if len(left_out) == 1 else 'are'} not part of the measured revision, as "
+            "untracked or new; add sources to git or to `[subject] sources`, and exclude results as `!results/**`"
+        )
 
 
 def _refuse_table(path: Path) -> None:

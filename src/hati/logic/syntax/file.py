@@ -21,6 +21,7 @@ MOST_STATEMENTS = 2_000
 _WORDS = re.compile(r"\w+|[^\w\s]")
 _CONTINUES = re.compile(r"\s|[)\]}&|∧∨⇒]|==?>|(and|or|implies)(?!\w)")
 _NOTHING = re.compile(r"\s*(#.*)?$")
+_QUOTED = re.compile(r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`[^`\n]*`|(?<!\S)#.*""")
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ class FormulaFile:
         return f"{declared}\n{formulas}" if declared and formulas else declared + formulas
 
 
-def parse_file(text: str, path: str, *, methods: Iterable[str] | None = None) -> FormulaFile:
-    """Read a file of formulas; ``methods`` are the names of methods that there are, if known.
+def parse_file(text: str, path: str, *, methods: Iterable[str] | None = None, taken: Iterable[str] = ()) -> FormulaFile:
+    """Read a file of formulas; ``methods`` are the names of methods that there are, if known, ``taken`` some of them.
 
     A declaration or formula begins at a line's start; lines that are indented, or begin with a closing bracket or a
     connective, continue it. ``#`` after white space starts a comment.
@@ -66,7 +67,7 @@ def parse_file(text: str, path: str, *, methods: Iterable[str] | None = None) ->
     words = sum(1 for _ in _WORDS.finditer(text))
     if words > MOST_WORDS:
         raise source.error(0, f"the file has {words} words and signs", f"use {MOST_WORDS} at most; split it up")
-    return _File(source, None if methods is None else frozenset(methods)).read()
+    return _File(source, None if methods is None else frozenset(methods), frozenset(taken)).read()
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
@@ -90,9 +91,11 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
 class _File:
     """What was read of a file so far."""
 
-    def __init__(self, source: Source, methods: frozenset[str] | None) -> None:
+    def __init__(self, source: Source, methods: frozenset[str] | None, taken: frozenset[str]) -> None:
         self._source = source
         self._methods = methods
+        self._taken = taken
+        self._statements: list[str] = []
         self._declarations = Declarations()
         self._formulas: list[NamedFormula] = []
         self._names: set[str] = set()
@@ -104,6 +107,7 @@ class _File:
             raise self._source.error(
                 statements[MOST_STATEMENTS][0], f"the file has {len(statements)} declarations and formulas", fix
             )
+        self._statements = [text for _, text in statements]
         for base, text in statements:
             self._read(base, text)
         return FormulaFile(self._declarations, tuple(self._formulas), source=self._source)
@@ -118,7 +122,7 @@ class _File:
             if tree.data == "declaration":
                 self._declare(context, tree)
             else:
-                self._add(context, tree)
+                self._add(context, tree, text)
 
     def _declare(self, context: Any, tree: Any) -> None:
         from hati.logic.syntax.reading.declaring import read_declaration
@@ -126,7 +130,7 @@ class _File:
         with context.at(tree.children[1]):
             self._declarations = self._declarations.and_(read_declaration(context, tree))
 
-    def _add(self, context: Any, tree: Any) -> None:
+    def _add(self, context: Any, tree: Any, text: str) -> None:
         from hati.logic.syntax.names import unquoted
         from hati.logic.syntax.reading.formulas import read_formula
 
@@ -140,14 +144,22 @@ class _File:
                     token, f"the name {name!r} is taken" if name else "the name is empty", "choose another"
                 )
             self._names.add(name)
-        else:
-            self._check_alias(context, part)
+        elif (declaration := self._alias(context, part, text)) is not None:
+            self._declare(context, declaration)
+            return
         formula = read_formula(context, part)
         offset = context.offset(tree)
         self._formulas.append(NamedFormula(formula, name, place=self._source.place(offset)))
 
-    def _check_alias(self, context: Any, tree: Any) -> None:
-        """Refuse ``ver1 = sort@v1``, which is an alias as seed 004 wrote it (Listing 2), not an equality."""
+    def _alias(self, context: Any, tree: Any, own: str) -> Any:
+        """``ver1 = sort@v1`` as a declaration, as in the SPL paper's Listings 2 and 5; None for other formulas.
+
+        It is not an equality: no method has that name, the right side is another method in a version, and other
+        statements than its ``own`` use the name.
+
+        Raises:
+            FormulaError: where it may be meant as an equality.
+        """
         from lark import Token, Tree
 
         known = self._declarations.aliases.keys() | (self._methods or frozenset()) | {SELF, "THIS"}
@@ -155,9 +167,24 @@ class _File:
             case Tree(
                 data="relation",
                 children=[
-                    Tree(data="call", children=[Token(type="WORD", value=name)]),
-                    Tree(data="plain_tail", children=[Token(value="="), Tree(data="call")]),
+                    Tree(data="call", children=[Token(type="WORD", value=name) as token]),
+                    Tree(data="plain_tail", children=[Token(value="="), Tree(data="call", children=parts) as method]),
                 ],
             ) if name not in known:
+                versioned = parts[0] != name and any(_is_version(part) for part in parts)
+                if versioned and name not in self._taken and self._uses(name, own):
+                    return Tree("declaration", [Token.new_borrow_pos("DECLARE", "alias", token), token, method])
                 fix = f"write `alias {name} = ...`, or for an equality `{name} = ... +- 3%`"
                 raise context.error(tree, f"{str(name)!r} is not declared", fix)
+        return None
+
+    def _uses(self, name: str, own: str) -> bool:
+        """Whether another statement than this one has the name as a word, outside of texts and comments."""
+        use = re.compile(rf"(?<![\w.@:]){re.escape(name)}(?![\w.:])")
+        others = (_QUOTED.sub(" ", text) for text in self._statements if text is not own)
+        return any(use.search(text) for text in others)
+
+
+def _is_version(part: Any) -> bool:
+    """Whether a part of a method is its revision, or its generators."""
+    return getattr(part, "type", "") == "REVISION" or getattr(part, "data", "") == "generators"

@@ -57,6 +57,9 @@ braces: _LBRACE element (_COMMA element)* _RBRACE
     | RELATION _LPAR formula _RPAR call                  -> epsilon_tail
 ?entry: lambda | formula
 lambda: LAMBDA sum
+    | PRINTED sum
+    | PRINTED scaled
+scaled: NUMBER WORD
 margin: MARGIN unary
     | STRICTLY                                           -> strictly
 
@@ -85,6 +88,7 @@ call: (WORD | NAME | BACKQUOTED | QUALIFIED | QUANTILE) suffix*
 
 DECLARE.5: /(alias|generator|constant)(?=\s+[^\W\d]\w*\s*=)/
 LABEL.4: /[^\W\d]\w*[ \t]*:(?!\w)/
+PRINTED.4: /λ\s*[^\W\d]\w*\s*\.(?!\.)/
 LAMBDA.3: /[^\W\d]\w*[ \t]*:(?=[\s\d(.+-])|[^\W\d]:(?=[^\W\d]\b(?![.:]))/
 QUANTIFIER.3: /for\s+all(?!\w)|forall(?![\w.:])|for(?![\w.:])|exists(?![\w.:])|∀|∃/
 QUANTILE.2: /p[0-9]+(\.[0-9]+)?(?=\s*\()/
@@ -98,7 +102,7 @@ _STEP.2: /step(?![\w.:])/
 STRICTLY.2: /strictly(?![\w.:])/
 MARGIN.2: /\+-|\+\/-|±|within(?![\w.:])/
 TRUTH.2: /(true|false)(?![\w.:])/
-RELATION: /<=(?!>)|>=|==(?!>)|=(?!>)|<|>|≤|≥/
+RELATION: /(<=(?!>)|>=|==(?!>)|=(?!>)|<|>|≤|≥)(_p(?=\s*\())?/
 SIGN: "+" | "-"
 TIMES: /\*(?!\*)|\//
 _POWER: "**"
@@ -134,7 +138,7 @@ CALLED = {
     **dict.fromkeys(("WORD", "NAME", "BACKQUOTED", "QUANTILE"), "a name"),
     "NUMBER": "a number",
     "TEXT": "a text in quotes",
-    **dict.fromkeys(("LABEL", "LAMBDA", "DECLARE", "TRUTH", "SIGN"), ""),
+    **dict.fromkeys(("LABEL", "LAMBDA", "PRINTED", "DECLARE", "TRUTH", "SIGN"), ""),
     "QUANTIFIER": "",
     "NOT": "",
     "_LPAR": "'('",

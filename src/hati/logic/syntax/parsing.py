@@ -36,7 +36,7 @@ _FOREIGN = {
     "^": "write **",
     ";": "write each formula on a line of its own",
     "\\": "write a lambda as x: 1.05 * x",
-    "λ": "write a lambda as x: 1.05 * x",
+    "λ": "write lambdas in parentheses behind the relation: a <=(id, λx. 1.05x) b",
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 
 import numpy as np
 
@@ -46,9 +47,18 @@ class EstimatedTerms:
 
 @lru_cache(maxsize=8)
 def estimated_terms(
-    mode: Mode, runs: Runs, space: Space, important: tuple[Term, ...], order: int, budget: int, seed: int
+    mode: Mode,
+    runs: Runs,
+    space: Space,
+    important: tuple[Term, ...],
+    suspects: frozenset[int],
+    order: int,
+    budget: int,
+    seed: int,
 ) -> EstimatedTerms:
     """The effects up to the highest order, at most the wanted one, that a budget suffices for.
+
+    Besides the important ones these are effects of ``suspects`` alone, where there are any.
 
     Raises:
         InputError: where it suffices for none, or nothing is important whose aliases could be looked for.
@@ -60,25 +70,32 @@ def estimated_terms(
         )
     among = candidates(space, generator(seed, "candidates"))
     order = wanted = min(order, len(among.sizes))
-    first = known, needed = _terms(mode, runs, among, important, order)
+    first = known, needed = _terms(mode, runs, among, important, suspects, order)
     least = 2 if mode is Mode.DEALIAS else 1  # there is no alias of order 1 that a design would leave
     while needed > budget and order > least:
         order -= 1
-        known, needed = _terms(mode, runs, among, important, order)
+        known, needed = _terms(mode, runs, among, important, suspects, order)
     if needed > budget:
         raise InputError(f"at least {first[1]:,} runs are needed, and the budget is {budget}", fix="raise --budget")
     return EstimatedTerms(known, order, needed, wanted, first[1])
 
 
 def _terms(
-    mode: Mode, runs: Runs, among: Candidates, important: tuple[Term, ...], order: int
+    mode: Mode, runs: Runs, among: Candidates, important: tuple[Term, ...], suspects: frozenset[int], order: int
 ) -> tuple[Identified, int]:
-    if mode is Mode.DEALIAS:
+    if suspects:
+        own = (
+            term for size in range(1, min(order, len(suspects)) + 1) for term in combinations(sorted(suspects), size)
+        )
+        terms: tuple[Term, ...] = tuple(dict.fromkeys((*important, *own)))
+    elif mode is Mode.DEALIAS:
         terms = entangled(runs.levels, among.sizes, important, order)
     else:
         terms = Model.of_order(among.sizes, order).terms
-        if len(terms) > _MOST_PARAMETERS:
-            raise InputError(f"{len(terms):,} effects up to order {order} are too many", fix="lower --order")
+    if len(terms) > _MOST_PARAMETERS:
+        raise InputError(
+            f"{len(terms):,} effects up to order {order} are too many", fix="lower --order, or name --options"
+        )
     known = identified(among, terms, runs.levels)
     needed = known.runs_needed(runs.levels) + _hidden(known, runs)
     return known, needed + SHIFT + runs.trends.shape[1] if needed else 0

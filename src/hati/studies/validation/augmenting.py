@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hati.core import Evidence, InputError, Plan, Task, generator
@@ -38,6 +38,7 @@ from hati.studies.validation.validation_base import ValidationBase
 STAGE = "augmentation"
 ALPHA = 0.05
 _STARTS = 8
+_NOT_ASKED = "they were not asked for"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,8 @@ class Augmenting(ValidationBase):
     """Adds D-optimal runs to a screening's and estimates the effects that it could not tell apart.
 
     ``mode`` says which: DEALIAS the important effects and their aliases up to ``order`` (seed 000, 4.5.1), CHECK all
-    effects up to ``order`` (4.5.2). Where ``budget`` does not suffice, the order is lowered, and that is said.
+    effects up to ``order`` (4.5.2); where there are ``suspects``, among those the effects of these options alone. Where
+    ``budget`` does not suffice, the order is lowered, and that is said.
 
     Raises:
         InputError: where the budget suffices for nothing, or the runs cannot be chosen.
@@ -54,6 +56,7 @@ class Augmenting(ValidationBase):
     mode: Mode
     order: int = 3
     budget: int = 64
+    suspects: Options = ()
 
     def __post_init__(self) -> None:
         if self.mode is Mode.DISCRIMINATE:
@@ -66,8 +69,9 @@ class Augmenting(ValidationBase):
     def terms(self) -> EstimatedTerms:
         """The effects that are estimated."""
         important = tuple(self.term(effect) for effect in self.screened.important)
+        suspects = frozenset(option for name in self.suspects for option in self.term((name,)))
         return estimated_terms(
-            self.mode, self.screened.runs, self.space, important, self.order, self._runs, self.id.seed
+            self.mode, self.screened.runs, self.space, important, suspects, self.order, self._runs, self.id.seed
         )
 
     @cached_property
@@ -182,14 +186,23 @@ class Augmenting(ValidationBase):
                 and term not in drifting,
                 in_all=True,
                 screened=frozenset(self.named(term)) in screened,
+                sum_of_squares=test.sum_of_squares,
             )
             for term, test in term_tests(self.terms.known, runs).items()
         ]
-        return tuple(sorted(found, key=lambda effect: -abs(effect.contrast)))
+        ordered = sorted(found, key=lambda effect: -abs(effect.contrast))
+        return tuple(self._with_aliases(each) if each.important or each.screened else each for each in ordered)
+
+    def _with_aliases(self, effect: ValidatedEffect) -> ValidatedEffect:
+        known = self.terms.known
+        aliases = confounded(self.screened.runs.levels, known.model.sizes, self.term(effect.options), known.terms)
+        return replace(effect, aliases=tuple(map(self.named, aliases)))
 
     def _assumptions(self, effects: tuple[ValidatedEffect, ...], runs: Runs) -> tuple[Assumption, ...]:
         terms = self.terms
-        what = "its aliases" if self.mode is Mode.DEALIAS else f"all others up to order {terms.order}"
+        what = f"all others up to order {terms.order}{self._among}"
+        if self.mode is Mode.DEALIAS and not self.suspects:
+            what = "its aliases"
         tests = term_tests(terms.known, runs)
         drifting = self._drifting(runs)
         own = tuple(self._of_important(each, effects, tests, what, drifting) for each in self.screened.important)
@@ -203,6 +216,7 @@ class Augmenting(ValidationBase):
             *own,
             self._others(effects, tests, drifting),
             Assumption(higher, Result.ASSUMED, cost),
+            *((Assumption("all other effects are negligible", Result.ASSUMED, _NOT_ASKED),) if self.suspects else ()),
             *((NO_CANCELLING,) if self.mode is Mode.DEALIAS else ()),
             ONE_SHIFT,
         )
@@ -212,8 +226,8 @@ class Augmenting(ValidationBase):
     ) -> Assumption:
         """Whether effects are active that the screening did not call important."""
         order = self.terms.order
-        statement = f"no other effect up to order {order} is active"
-        if self.mode is Mode.DEALIAS:
+        statement = f"no other effect up to order {order} is active{self._among}"
+        if self.mode is Mode.DEALIAS and not self.suspects:
             statement = f"no alias of an important effect up to order {order} is active"
         new = [":".join(e.options) for e in effects if e.important and not e.screened]
         if new:
@@ -226,6 +240,11 @@ class Augmenting(ValidationBase):
         seen = ", and all others are smaller than what matters" if small else self._missed(left)
         result = Result.UNDECIDED if not effects else Result.CONFIRMED if small else Result.NOT_REFUTED
         return Assumption(statement, result, f"{len(self.terms.terms)} effects were estimated{seen}")
+
+    @property
+    def _among(self) -> str:
+        """Which effects were estimated, in words, where not all."""
+        return f" among effects of {', '.join(self.suspects)} alone" if self.suspects else ""
 
     def _drifting(self, runs: Runs) -> frozenset[Term]:
         """The effects that may be drift over the order of runs."""

@@ -23,11 +23,13 @@ class TermTest:
     """What a fit says of a term: its contrast, and the p-value corrected for all terms (Holm 1979).
 
     ``detectable`` is the size of a contrast that is significant with 80 % power, None without a standard error.
+    ``sum_of_squares`` is that of type III: what the term explains beside all others (seed 000, 4.5.1).
     """
 
     contrast: Contrast
     p_value: float
     detectable: float | None
+    sum_of_squares: float
 
 
 def model_columns(known: Identified, runs: Runs) -> ModelTerms:
@@ -48,7 +50,10 @@ def term_tests(known: Identified, runs: Runs) -> Mapping[Term, TermTest]:
     contrasts = [fit.effect(term) for term in known.terms]
     return {
         term: TermTest(
-            contrast, float(p_value), detectable(contrast, terms.columns[term], fit.df, ALPHA / len(p_values))
+            contrast,
+            float(p_value),
+            detectable(contrast, terms.columns[term], fit.df, ALPHA / len(p_values)),
+            _explained(fit, terms.columns[term], term)[0],
         )
         for term, contrast, p_value in zip(known.terms, contrasts, p_values, strict=True)
     }
@@ -72,8 +77,13 @@ def wald_p_value(fit: ModelFit, columns: FloatArray, term: Term, variance: float
     With the fit's own variance where none is given.
     """
     variance = fit.variance or 0.0 if variance is None else variance
+    explained, df = _explained(fit, columns, term)
+    f = explained / df / variance if variance > 0.0 else 0.0
+    return float(f_above(np.array(f), df, fit.df))
+
+
+def _explained(fit: ModelFit, columns: FloatArray, term: Term) -> tuple[float, int]:
+    """What a term explains beside all others, and by how many coefficients."""
     place = np.arange(fit.columns.shape[1])[fit.places[term]][columns.any(axis=0)]
     own = fit.coefficients[place]
-    explained = float(own @ np.linalg.solve(fit.inverse[np.ix_(place, place)], own))
-    f = explained / len(place) / variance if variance > 0.0 else 0.0
-    return float(f_above(np.array(f), len(place), fit.df))
+    return float(own @ np.linalg.solve(fit.inverse[np.ix_(place, place)], own)), len(place)

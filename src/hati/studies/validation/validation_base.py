@@ -35,7 +35,16 @@ MOST_RUNS = 16
 
 
 def validation_id(
-    *, screening: StudyId, metric: str, relevant: float, mode: Mode, order: int, budget: int, seed: int, machine: str
+    *,
+    screening: StudyId,
+    metric: str,
+    relevant: float,
+    mode: Mode,
+    order: int,
+    budget: int,
+    seed: int,
+    machine: str,
+    suspects: Options = (),
 ) -> StudyId:
     """The identity of a validation: it belongs to one screening and one metric."""
     parameters = {
@@ -46,6 +55,7 @@ def validation_id(
         "mode": mode.value,
         "order": order,
         "budget": budget,
+        **({"options": list(suspects)} if suspects else {}),
     }
     return StudyId.of("validation", parameters, seed, machine)
 

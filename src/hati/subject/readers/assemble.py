@@ -155,9 +155,11 @@ def _in_unit(reading: Reading, metric: Metric) -> np.ndarray[tuple[int], np.dtyp
         ) from None
     values = reading.values * factor
     if not np.all(np.isfinite(values)):
-        raise InputError(f"{metric.name!r} has a value too large in {metric.unit}", place=reading.place)
+        where = reading.place_of(int(np.argmin(np.isfinite(values))))
+        raise InputError(f"{metric.name!r} has a value too large in {metric.unit}", place=where)
     if values.size and values.min() < 0 and parse_unit(metric.unit).dimension == "time":
-        raise InputError(f"{metric.name!r} has a negative time, {values.min()} {metric.unit}", place=reading.place)
+        where = reading.place_of(int(np.argmin(values)))
+        raise InputError(f"{metric.name!r} has a negative time, {values.min()} {metric.unit}", place=where)
     return values
 
 

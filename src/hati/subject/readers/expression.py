@@ -52,5 +52,5 @@ def read_matches(output: bytes, expressions: Iterable[tuple[str, str]], source: 
 
 def _number(text: str | None, metric: str, place: Place) -> float:
     if text is None or not _NUMBER.fullmatch(text.strip()):
-        raise InputError(f"{metric!r} matched {(text or '')[:40]!r}, which is no number", place=place)
+        raise InputError(f"{metric!r} matched {(text or '')[:40]!r}, which is not a number", place=place)
     return float(text)

@@ -6,12 +6,12 @@ import os
 import shutil
 from collections.abc import Iterable
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path, PurePath
 
-import psutil
-
 from hati.core import MeasurementError, Revision, RevisionKind
-from hati.subject.revision import Contents, contents, revision_of, tree_files
+from hati.subject.revision import Baseline, Contents, contents, revision_of
+from hati.subject.sources import ANY, Sources, list_sources
 
 _NAMED = 3
 
@@ -19,13 +19,26 @@ _NAMED = 3
 class Folder:
     """The files of a folder, dirty or not, as a revision: its content is its identity.
 
-    The project is ``within`` it: what Hati wrote there is none of its files, and the project file is none.
+    The project is ``within`` it. Where nothing lists its sources, and a ``baseline`` is given, new files do not count
+    until another file changes. They, and untracked files, are ``left_out``, which is known once the revision is.
     """
 
-    def __init__(self, top: Path, within: PurePath | None = None) -> None:
+    def __init__(
+        self, top: Path, within: PurePath | None = None, sources: Sources = ANY, baseline: Baseline | None = None
+    ) -> None:
         self.top = top
+        self.left_out: tuple[Path, ...] = ()
         self._within = within or PurePath()
+        self._sources = sources
+        self._baseline = baseline
         self._found: Contents = {}
+
+    @classmethod
+    def of_project(cls, root: Path, top: Path, sources: Sources) -> Folder:
+        """That of the project in ``root``, which is ``top`` or below it."""
+        within = root.relative_to(top)
+        name = "-".join(("sources", *within.parts))
+        return cls(top, within, sources, Baseline(root, name))
 
     def revision(self, name: str) -> Revision:
         """What it holds now.
@@ -33,8 +46,30 @@ class Folder:
         Raises:
             InputError: where a file cannot be read.
         """
-        self._found = contents(self.top, tree_files(self.top, self._within))
+        listed = list_sources(self.top, self._within, self._sources)
+        found = contents(self.top, listed.files)
+        self._found = self._baseline.settled(found) if listed.open and self._baseline else found
+        self.left_out = (*(path for path in found if path not in self._found), *listed.untracked)
         return Revision(revision_of(self._found), RevisionKind.DIRECTORY, name)
+
+    def modified_since(self, moment: datetime) -> tuple[str, ...]:
+        """The files of the revision that were written to after a moment, as paths relative to the folder."""
+        found = []
+        for path in self._found:
+            with suppress(OSError):
+                if (self.top / path).lstat().st_mtime > moment.timestamp():
+                    found.append(path.as_posix())
+        return tuple(found)
+
+    def copy(self, folder: Path) -> None:
+        """Copy the files of the revision as they are now.
+
+        Raises:
+            InputError: where one cannot be read.
+            OSError: where they cannot be written.
+        """
+        self.revision("")
+        _copy(self.top, folder, self._found)
 
     def put(self, revision: str, folder: Path) -> None:
         """Copy the files into a folder, as they were found.
@@ -53,36 +88,15 @@ class Folder:
         _cut(folder, self._found)
         now = contents(folder, self._found)
         if revision_of(now) != revision:
-            own = _open_here(self.top)
-            changed = (path for path in {*now, *self._found} if now.get(path) != self._found.get(path))
-            paths = sorted(path for path in changed if path not in own)
-            if not paths:
-                return
+            paths = sorted(path for path in {*now, *self._found} if now.get(path) != self._found.get(path))
             more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
             raise self._edited(", ".join(map(str, paths[:_NAMED])) + more)
 
     def _edited(self, files: str) -> MeasurementError:
         return MeasurementError(
             f"{self.top} was edited before its files were copied: {files}",
-            fix="start again, to measure what is there now; what is no part of the subject belongs outside, "
-            "or is to be ignored by git",
+            fix="start again to measure the new content; `[subject] sources` excludes files such as `!results/**`",
         )
-
-
-def _open_here(top: Path) -> frozenset[Path]:
-    """What this process has open below a folder: a store, or where its output was sent."""
-    files = (Path(file.path) for file in psutil.Process().open_files())
-    root = top.resolve()
-    return frozenset(file.relative_to(root) for file in files if file.is_relative_to(root))
-
-
-def copy_tree(source: Path, target: Path) -> None:
-    """Copy all that makes up a folder's revision.
-
-    Raises:
-        OSError: where it cannot be written.
-    """
-    _copy(source, target, tree_files(source))
 
 
 def _copy(source: Path, target: Path, files: Iterable[Path]) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from datetime import datetime
 from pathlib import Path
 
 from hati.subject.revisions.directory import Folder
 from hati.subject.revisions.trees import Origin, Tree, Trees
+from hati.subject.sources import ANY, Sources
 
 NAME = "what is here"
 
@@ -21,10 +23,15 @@ class InPlace(Trees):
         InputError: where a file cannot be read.
     """
 
-    def __init__(self, root: Path) -> None:
-        folder = Folder(root)
-        self.revision = folder.revision(NAME).id
-        super().__init__(root, {self.revision: Origin(folder)})
+    def __init__(self, root: Path, sources: Sources = ANY) -> None:
+        root = root.resolve()
+        self._folder = Folder.of_project(root, root, sources)
+        self.revision = self._folder.revision(NAME).id
+        super().__init__(root, {self.revision: Origin(self._folder)})
+
+    def modified_since(self, moment: datetime) -> tuple[str, ...]:
+        """The files that were written to after a moment, as paths relative to the folder."""
+        return self._folder.modified_since(moment)
 
     def tree(self, revision: str) -> Tree:
         """The folder itself."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path, PurePath
 
@@ -13,8 +14,14 @@ from hati.subject.revisions.in_place import NAME
 from hati.subject.revisions.package import Package, package_revision
 from hati.subject.revisions.svn import SvnHistory
 from hati.subject.revisions.trees import Origin, Source, Trees
+from hati.subject.sources import ANY, Sources
 
 _HERE = "."
+Told = Callable[[tuple[Path, ...]], None]
+
+
+def _tell_nobody(_: tuple[Path, ...]) -> None:
+    """Nobody wants to know."""
 
 
 class Revisions:
@@ -22,15 +29,18 @@ class Revisions:
 
     ``.`` is what the folder holds now, a path with ``/`` in front or ``./`` another folder's, ``name==version`` a
     release of a package, installed for the interpreter ``python`` (without one for ``python3``); all else is asked of
-    the repository that the project is in.
+    the repository that the project is in. ``sources`` says which files of its folder are the subject, and ``told`` gets
+    those of ``.`` that are left out though nothing says so.
 
     Raises:
         InputError: where there is a repository that cannot be read.
     """
 
-    def __init__(self, root: Path, python: str = "") -> None:
+    def __init__(self, root: Path, python: str = "", sources: Sources = ANY, told: Told = _tell_nobody) -> None:
         self._root = root.resolve()
         self._python = python
+        self._sources = sources
+        self._told = told
         self.history = history_around(self._root)
         self._origins: dict[str, Origin] = {}
 
@@ -52,10 +62,12 @@ class Revisions:
         """
         release = package_revision(text)
         if release is not None:
-            return self._known(release, Package(self.top, self._python))
+            return self._known(release, Package(self._here(), self._python))
         if text == _HERE:
-            folder = Folder(self.top, self.within)
-            return self._known(folder.revision(NAME), folder)
+            folder = self._here()
+            here = folder.revision(NAME)
+            self._told(folder.left_out)
+            return self._known(here, folder)
         if text.startswith(("/", "./", "../", "~/")):
             return self._folder(Path(text).expanduser(), start or Path())
         if self.history is None:
@@ -92,11 +104,14 @@ class Revisions:
         """The files of all that were found, below ``root``."""
         return Trees(root, self._origins)
 
+    def _here(self) -> Folder:
+        return Folder.of_project(self._root, self.top, self._sources)
+
     def _folder(self, path: Path, start: Path) -> Revision:
         place = start / path
         if not place.is_dir():
             raise InputError(f"there is no folder {place}", fix="name one, or a revision of the repository")
-        folder = Folder(place.resolve())
+        folder = Folder(place.resolve(), None, self._sources)
         return self._known(folder.revision(str(path)), folder, PurePath())
 
     def _known(self, revision: Revision, source: Source, within: PurePath | None = None) -> Revision:

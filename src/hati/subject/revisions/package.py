@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hati.core import InputError, Revision, RevisionKind
-from hati.subject.revisions.directory import copy_tree
+from hati.subject.revisions.directory import Folder
 
 _RELEASE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
 PACKAGES = ".packages"
@@ -31,8 +31,8 @@ class Package:
     They are installed by and for the interpreter ``python``, a path; without one for the ``python3`` of commands.
     """
 
-    def __init__(self, top: Path, python: str = "") -> None:
-        self.top = top
+    def __init__(self, project: Folder, python: str = "") -> None:
+        self._project = project
         self.python = python or _USUAL
 
     def put(self, revision: str, folder: Path) -> None:
@@ -42,7 +42,7 @@ class Package:
             InputError: where pip fails, with what it said.
             OSError: where they cannot be written.
         """
-        copy_tree(self.top, folder)
+        self._project.copy(folder)
         command = (*self._pip(revision), *_WANTED, str(folder / PACKAGES), revision)
         done = _run(command, folder)
         if done.returncode != 0:

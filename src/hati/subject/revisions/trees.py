@@ -10,9 +10,9 @@ from typing import NamedTuple, Protocol
 
 from hati.core import InputError, Outcome, digest
 from hati.subject.folders import discard, make_disposable, remove, tree_root
-from hati.subject.revisions.directory import copy_tree
+from hati.subject.revisions.directory import Folder
 from hati.subject.revisions.package import PACKAGES
-from hati.subject.setback import Setback
+from hati.subject.run_failure import RunFailure
 
 HERE = PurePath()
 """Where the project is in its files, where it is all of them."""
@@ -64,13 +64,13 @@ class Trees:
         self._root = root.resolve()
         self._origins: Mapping[str, Origin] = {} if origins is None else origins
         self._made: dict[str, Tree] = {}
-        self._failed: dict[str, Setback] = {}
+        self._failed: dict[str, RunFailure] = {}
 
     def tree(self, revision: str) -> Tree:
         """That of a revision.
 
         Raises:
-            Setback: where its files cannot be had, or the project is not in it.
+            RunFailure: where its files cannot be had, or the project is not in it.
             OSError: where they cannot be written.
         """
         if not self._origins:
@@ -80,8 +80,8 @@ class Trees:
         if revision not in self._made:
             try:
                 self._made[revision] = self._put(revision)
-            except Setback as setback:
-                self._failed[revision] = setback
+            except RunFailure as failed:
+                self._failed[revision] = failed
                 raise
         return self._made[revision]
 
@@ -89,15 +89,20 @@ class Trees:
         """Copy the tree of a revision to a folder that is not there, to be built there.
 
         Raises:
-            Setback: where its files cannot be had, or the project is not in it.
+            RunFailure: where its files cannot be had, or the project is not in it.
             OSError: where they cannot be written.
         """
         tree = self.tree(revision)
         if self._origins:
             shutil.copytree(tree.top, top, symlinks=True)
         else:
-            copy_tree(tree.top, top)
+            Folder(tree.top).copy(top)
         return Tree(top, tree.within)
+
+    def left_out(self, revision: str) -> tuple[Path, ...]:
+        """New and untracked files of the folder that the revision's files come from; its tree does not have them."""
+        source = self._origins[revision].source if revision in self._origins else None
+        return source.left_out if isinstance(source, Folder) else ()
 
     def close(self) -> None:
         """Remove them."""
@@ -113,9 +118,9 @@ class Trees:
             origin.source.put(revision, folder)
         except InputError as error:
             remove(folder)
-            raise Setback(Outcome.NOT_BUILT, f"the files of the revision: {error}") from None
+            raise RunFailure(Outcome.NOT_BUILT, f"the files of the revision: {error}") from None
         tree = Tree(folder, origin.within)
         if not tree.folder.is_dir():
             remove(folder)
-            raise Setback(Outcome.NOT_BUILT, f"there is no folder {origin.within} in the revision")
+            raise RunFailure(Outcome.NOT_BUILT, f"there is no folder {origin.within} in the revision")
         return tree

@@ -42,6 +42,6 @@ def outline(head: bytes) -> Outline | None:
                 keys[-1] = str(value)
                 if len(keys) <= 2 * _DEEPEST:
                     members.add(".".join(key for key in keys if key is not None))
-    except JSONError:  # it ends here, or is malformed further on
+    except (JSONError, UnicodeDecodeError):  # it ends here, or is malformed further on
         pass
     return None if listed is None else Outline(listed, frozenset(members))

@@ -88,7 +88,8 @@ def _with_transformation(context: Context, tree: Any, side: ReadSide, transforma
 
 def _tail(context: Context, tree: Any) -> _Tail:
     token, *rest = tree.children
-    comparator = Comparator(_COMPARATORS.get(str(token), str(token)))
+    sign = token.removesuffix("_p")
+    comparator = Comparator(_COMPARATORS.get(sign, sign))
     if tree.data == "plain_tail":
         return _Tail(comparator, rest[0])
     if tree.data == "epsilon_tail":
@@ -116,13 +117,25 @@ def _entry(context: Context, tree: Any) -> Expression:
 
 
 def _lambda(context: Context, token: Token, body: Any) -> Expression:
-    name = token.rstrip(":").rstrip()
+    name = token.strip("λ:. \t\r\n")
     with context.at(token):
         check_variable(name)
-    read = read_expression(replace(context.plain("a lambda has numbers and its variable"), observed=name), body)
+    read = read_expression(
+        replace(context.plain("a lambda has numbers and its variable"), observed=name), _written(body)
+    )
     if not read.observes:
         raise context.error(body, f"the lambda does not depend on {name}", f"write {name}: {name} for the identity")
     return read
+
+
+def _written(body: Any) -> Any:
+    """The body of a lambda; one printed as `0.95x` with the sign that is left out."""
+    match body:
+        case Tree(data="scaled", children=[factor, Token() as variable]):
+            times = Token.new_borrow_pos("TIMES", "*", variable)
+            return Tree("operation", [Tree("number", [factor]), times, Tree("call", [variable])])
+        case _:
+            return body
 
 
 def _epsilon(context: Context, comparator: Comparator, tree: Any) -> Margin:

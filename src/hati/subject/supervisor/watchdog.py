@@ -1,4 +1,4 @@
-"""A second process that watches over the warden, which a benchmark may kill or stop."""
+"""A second process that watches over the supervisor, which a benchmark may kill or stop."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import sys
 import time
 from typing import NoReturn
 
-from .kin import Kin, kill
+from .process_tree import ProcessTree, kill
 
 GIVE_UP_SECONDS = 10.0
 """On a process that the kernel does not let die."""
+_ASKING = (signal.SIGTERM, signal.SIGINT)
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
-def guard(*closed: int) -> None:
+def watch_over(*closed: int) -> None:
     """Go on in a new process, over which the one until now watches, without the descriptors ``closed``.
 
     The one watched over is killed where it is stopped: nothing would be measured or ended any more. When it ends, all
-    that it leaves is killed. When the guard ends first, the other is asked to end.
+    that it leaves is killed. When the watchdog ends first, the other is asked to end.
     """
     _control(_PR_SET_CHILD_SUBREAPER, 1)
     me = os.getpid()
@@ -37,10 +38,12 @@ def guard(*closed: int) -> None:
 
 
 def _watch(watched: int) -> NoReturn:
-    signal.signal(signal.SIGTERM, lambda *_: _pass_on(watched))
+    for number in _ASKING:
+        signal.signal(number, lambda *_: _pass_on(watched))
     while (ended := os.waitid(os.P_PID, watched, os.WEXITED | os.WSTOPPED)) and ended.si_code == os.CLD_STOPPED:
         os.kill(watched, signal.SIGKILL)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in _ASKING:
+        signal.signal(number, signal.SIG_IGN)
     _end_all()
     os._exit(0)
 
@@ -54,14 +57,14 @@ def _pass_on(watched: int) -> None:
 
 def _end_all() -> None:
     """Kill and reap all descendants."""
-    kin, deadline = Kin(), time.perf_counter() + GIVE_UP_SECONDS
+    tree, deadline = ProcessTree(), time.perf_counter() + GIVE_UP_SECONDS
     while time.perf_counter() < deadline:
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         except ChildProcessError:
             return
-        for pid in kin.below():
+        for pid in tree.below():
             kill(pid)
         time.sleep(0.0005)  # what was killed takes a moment to end
 

@@ -1,4 +1,4 @@
-"""The warden: starts a benchmark's programs, measures them, and sees that none outlives its run.
+"""The supervisor: starts a benchmark's programs, measures them, and sees that none outlives its run.
 
 A small program of its own, started once per engine: standard library only, so that it starts in
 milliseconds and stays small (a program's peak memory, as the kernel tells it, is never below that of the

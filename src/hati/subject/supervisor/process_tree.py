@@ -1,4 +1,4 @@
-"""The processes below the warden, as /proc tells."""
+"""The processes below the supervisor, as /proc tells."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-class Kin:
+class ProcessTree:
     """Finds descendants: by the kernel's lists of children where it keeps them, else among all processes."""
 
     def __init__(self) -> None:
@@ -18,7 +18,7 @@ class Kin:
     def below(self, tops: set[int] | None = None) -> set[int]:
         """Every descendant that is not reaped, at this moment; a process may hide by being born meanwhile.
 
-        With ``tops`` those of these processes, not of the warden.
+        With ``tops`` those of these processes, not of the supervisor.
         """
         children = self._children if self._listed else self._scan().get
         found: set[int] = set()
@@ -81,7 +81,7 @@ def session(leader: int) -> set[int]:
 
 
 def kill(pid: int) -> None:
-    """Kill a process with its group, in which none escapes by forking; not with the warden's, should it be there."""
+    """Kill a process with its group, in which none escapes by forking; not the supervisor's, should it be there."""
     try:
         os.kill(pid, signal.SIGKILL)
         if (whole := os.getpgid(pid)) != os.getpgrp():
@@ -92,7 +92,7 @@ def kill(pid: int) -> None:
 
 def ask_to_end(pid: int) -> None:
     """Ask a process, the leader of its group, and its group to end."""
-    try:  # noqa: SIM105 - contextlib would make the warden larger
+    try:  # noqa: SIM105 - contextlib would make the supervisor larger
         os.killpg(pid, signal.SIGTERM)
     except (ProcessLookupError, PermissionError):
         pass

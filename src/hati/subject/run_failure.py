@@ -9,23 +9,27 @@ from typing import TYPE_CHECKING
 from hati.core import Outcome
 
 if TYPE_CHECKING:
-    from hati.subject.programs import Ending, Program
+    from hati.subject.programs import ProcessResult, Program
 
 _ENOUGH = 200
 _HINT = re.compile(r"^usage:|--help\b|for more information", re.IGNORECASE)
 
 
-class Setback(Exception):  # noqa: N818 - it ends a run, not the program: the run is recorded with it
+class RunFailure(Exception):  # noqa: N818 - it ends a run, not the program: the run is recorded with it
     """A run that came to nothing: how it ended, why, and what is known of the program that did it."""
 
-    def __init__(self, outcome: Outcome, detail: str, ending: Ending | None = None) -> None:
+    def __init__(self, outcome: Outcome, detail: str, ending: ProcessResult | None = None) -> None:
         super().__init__(detail)
         self.outcome = outcome
         self.detail = detail
         self.ending = ending
 
 
-def failure(what: str, program: Program, ending: Ending, why: str = "") -> str:
+class SupervisorLost(RunFailure):
+    """One whose supervisor was lost: the same may go well when it is tried again."""
+
+
+def failure(what: str, program: Program, ending: ProcessResult, why: str = "") -> str:
     """Why a program that has ended did not end well, in a line; empty where it did.
 
     ``why`` is the line that says it, the last one of its output where none is known.
@@ -39,7 +43,7 @@ def failure(what: str, program: Program, ending: Ending, why: str = "") -> str:
     return f"{what} ended with {_status(ending.exit)}{f': {why}' if why else last_line(ending)}"
 
 
-def last_line(ending: Ending) -> str:
+def last_line(ending: ProcessResult) -> str:
     """The last line that a program printed, other than hints at its usage, to be put behind a message."""
     lines = [line.strip() for line in ending.output.splitlines() if line.strip()]
     said = [line for line in lines if not _HINT.search(line)] or lines

@@ -11,9 +11,9 @@ import time
 
 from .channel import Channel, HangUp, Message, keep_from_children
 from .contention import Contention
-from .guard import GIVE_UP_SECONDS, guard
-from .kin import Kin, ask_to_end, group, kill, memory
+from .process_tree import ProcessTree, ask_to_end, group, kill, memory
 from .program import Program
+from .watchdog import GIVE_UP_SECONDS, watch_over
 
 _SAMPLE_SECONDS = 0.02
 _SAMPLE_SHARE = 0.02  # of the time, at most, goes into looking at the tree's memory
@@ -29,7 +29,7 @@ class Service:
     def __init__(self, channel: Channel, spool: int) -> None:
         self.channel = channel
         self.spool = spool
-        self.kin = Kin()
+        self.tree = ProcessTree()
         self.command: Program | None = None
         self.server: Program | None = None
         self.bystanders: set[int] = set()
@@ -193,14 +193,14 @@ class Service:
 
     def others(self) -> set[int]:
         """All that lives and is neither a bystander nor descends from one, in whatever process group."""
-        found = {pid for pid in self.kin.below() if not self.stands_by(pid)}
-        return found - self.kin.below(self.bystanders) if found and self.bystanders else found
+        found = {pid for pid in self.tree.below() if not self.stands_by(pid)}
+        return found - self.tree.below(self.bystanders) if found and self.bystanders else found
 
     def alive(self) -> set[int]:
         """The pids and the process groups of all that lives now."""
         if not self.reap():
             return set()
-        pids = self.kin.below()
+        pids = self.tree.below()
         return pids | {group(pid) for pid in pids}
 
     def end_others(self) -> set[int]:
@@ -219,11 +219,12 @@ class Service:
 def main() -> None:
     """Serve on the socket whose descriptor is the first argument; the second is the spool for standard output.
 
-    Further descriptors are kept open while the warden lives: a lock is held until the last process has gone.
+    Further descriptors are kept open while the supervisor lives: a lock is held until the last process has gone.
     """
     channel, spool, *kept = map(int, sys.argv[1:])
     for fd in (spool, *kept):
         keep_from_children(fd)
-    guard(channel, spool)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    watch_over(channel, spool)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: sys.exit())
     Service(Channel(channel), spool).serve()

@@ -1,0 +1,7 @@
+"""``python -m hati``."""
+
+import sys
+
+from hati.cli import main
+
+sys.exit(main())

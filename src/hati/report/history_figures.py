@@ -1,0 +1,126 @@
+"""Figure data of a history: values by position, levels and their changes, and how the space is distributed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hati.report.history import series_title
+from hati.report.quantities import change, tidy
+from hati.studies.regression import HistoryConclusion, Series
+from hati.studies.replay import Replayed, RevisionSpread
+
+_MOST = 40
+"""Series that are drawn."""
+_ERRORS = 2.0
+
+Quantiles = tuple[float, float, float, float, float]
+
+
+class HistoryPoint(NamedTuple):
+    """A position: its value, two standard errors around it where there are runs, and the quantiles over the space."""
+
+    position: str
+    value: float
+    low: float | None
+    high: float | None
+    quantiles: Quantiles | None
+
+
+class HistoryLevel(NamedTuple):
+    """A level from its first to its last position; places count from 0."""
+
+    first: int
+    last: int
+    level: float
+
+
+class HistoryStep(NamedTuple):
+    """A change of level: its place and what is said of it."""
+
+    place: int
+    text: str
+    direction: str
+
+
+class HistoryFigure(NamedTuple):
+    """A series as it is drawn, values in ``unit``, the metric's own tidied."""
+
+    title: str
+    metric: str
+    unit: str
+    points: tuple[HistoryPoint, ...]
+    levels: tuple[HistoryLevel, ...]
+    steps: tuple[HistoryStep, ...]
+
+
+def history_figure(
+    series: Series, concluded: HistoryConclusion, spreads: Mapping[str, RevisionSpread] | None = None
+) -> HistoryFigure:
+    """The data of one series' chart; ``spreads`` are those of its positions."""
+    spreads = spreads or {}
+    quantiles = [spreads[name].quantiles if name in spreads else None for name in series.positions]
+    known = [value for each in quantiles if each for value in each]
+    unit, factor = tidy(series.metric.unit, [*series.values.tolist(), *known])
+    margins = _ERRORS * series.errors if len(series.errors) else np.full(len(series), np.nan)
+    points = tuple(
+        HistoryPoint(
+            name,
+            float(value) * factor,
+            None if np.isnan(margin) else float(value - margin) * factor,
+            None if np.isnan(margin) else float(value + margin) * factor,
+            None if box is None else tuple(each * factor for each in box),  # type: ignore[arg-type]  # five, as before
+        )
+        for name, value, margin, box in zip(series.positions, series.values, margins, quantiles, strict=True)
+    )
+    return HistoryFigure(
+        series_title(concluded), series.metric.name, unit, points, _levels(concluded, factor), _steps(concluded)
+    )
+
+
+def history_figures(
+    pairs: Sequence[tuple[Series, HistoryConclusion]], replayed: Replayed | None = None
+) -> tuple[HistoryFigure | None, ...]:
+    """One for each series, as long as there are not too many; those that changed come first."""
+    ordered = sorted(range(len(pairs)), key=lambda place: (not pairs[place][1].change_points, place))
+    drawn = set(ordered[:_MOST])
+    return tuple(
+        history_figure(series, concluded, _spreads(series, replayed)) if place in drawn else None
+        for place, (series, concluded) in enumerate(pairs)
+    )
+
+
+def _spreads(series: Series, replayed: Replayed | None) -> Mapping[str, RevisionSpread]:
+    """How a whole space is distributed at each revision; nothing for a stratum, or a single configuration."""
+    if replayed is None or series.stratum:
+        return {}
+    return {
+        spread.revision.short: spread
+        for (benchmark, metric), spreads in replayed.spreads.items()
+        if metric == series.metric.name and series.benchmark in {"", benchmark}
+        for spread in spreads
+        if spread.configurations > 1
+    }
+
+
+def _levels(concluded: HistoryConclusion, factor: float) -> tuple[HistoryLevel, ...]:
+    changes = [one for one in concluded.change_points if not one.of_tail]
+    if not changes:
+        return ()
+    firsts = [0, *(one.index for one in changes)]
+    lasts = [*(first - 1 for first in firsts[1:]), concluded.positions - 1]
+    levels = [changes[0].before, *(one.after for one in changes)]
+    return tuple(HistoryLevel(*each) for each in zip(firsts, lasts, (level * factor for level in levels), strict=True))
+
+
+def _steps(concluded: HistoryConclusion) -> tuple[HistoryStep, ...]:
+    return tuple(
+        HistoryStep(
+            one.index,
+            f"{one.direction} by {change(one.relative)}" if one.relative is not None else one.direction.value,
+            one.direction.value,
+        )
+        for one in concluded.change_points
+    )
