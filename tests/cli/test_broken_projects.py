@@ -227,7 +227,7 @@ def test_a_folder_without_a_project(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["nonsense"], ["screen", "--no-such-option"], ["screen", "--seed", "x"], ["space"]]
+    "arguments", [["nonsense"], ["screen", "--no-such-option"], ["screen", "--seed", "x"], ["space", "nonsense"]]
 )
 def test_wrong_usage_is_2(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2

@@ -343,6 +343,20 @@ def test_nobody_reading_on_is_no_error(project: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("words", [(), ("space",), ("harness",)])
+def test_the_program_and_groups_of_verbs_alone_print_their_help(capfd: Capture, words: tuple[str, ...]) -> None:
+    assert main(words) == 0
+    shown = capfd.readouterr()
+    assert shown.err == ""
+    assert main((*words, "--help")) == 0
+    assert shown.out == capfd.readouterr().out
+
+
+def test_the_module_is_the_program() -> None:
+    done = subprocess.run([sys.executable, "-m", "hati", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("hati ")
+
+
 def test_the_reference_is_up_to_date() -> None:
     script = ROOT / "scripts" / "cli_reference.py"
     made = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout

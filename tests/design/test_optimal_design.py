@@ -164,9 +164,10 @@ def test_neighbours_differ_in_one_option_and_what_depends_on_it() -> None:
     among = candidates(space, np.random.default_rng(1))
     off = levels([space.canonical({"p": False})], space)[0]
     on = levels([space.canonical({"p": True})], space)[0]
-    assert on.tolist() in among.neighbours(off).tolist()
-    assert len(among.neighbours(off)) == 4
-    assert len(among.neighbours(on)) == 1 + 2 + 1 + 3
+    of_off, of_on = among.neighbours(np.stack([off, on]))
+    assert on.tolist() in of_off.tolist()
+    assert (len(of_off), len(of_on)) == (4, 1 + 2 + 1 + 3)
+    assert len(np.unique(of_on, axis=0)) == len(of_on)
 
 
 def test_bayes_takes_more_potential_terms_than_runs() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hati.core import InputError
 from hati.logic.syntax import (
     STRICT,
     Alias,
@@ -205,3 +206,10 @@ def test_the_listings_of_seed_004_are_read_as_they_are_printed(listing: str) -> 
     file = parse_file(LISTINGS[listing], "listing.spl")
     assert str(file) == READ[listing]
     assert parse_file(READ[listing], "listing.spl") == file
+
+
+def test_an_alias_is_no_name_that_a_benchmark_has() -> None:
+    text = "fast = sort@v1\nfast <= 2 ms\n"
+    assert str(parse_file(text, "a.spl")).startswith("alias fast = sort@v1\n")
+    with pytest.raises(InputError, match=r"'fast' is not declared; write `alias fast = \.\.\.`, or for an equality"):
+        parse_file(text, "a.spl", taken=["fast"])

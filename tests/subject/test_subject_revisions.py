@@ -275,6 +275,20 @@ def test_what_git_does_not_track_is_no_content_wherever_it_lies(repo: Path) -> N
     assert Revisions(project(repo), sources=Sources(("report.json",))).find(".").id != before
 
 
+def test_sources_are_those_of_other_folders_too(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    for name in ("main.c", "result.txt"):
+        (other / name).write_text("1")
+    monkeypatch.chdir(tmp_path)
+    revisions = Revisions(project(repo), sources=Sources(("!*.txt",)))
+    before = revisions.find("./other").id
+    (other / "result.txt").write_text("2")
+    assert revisions.find("./other").id == before
+    (other / "main.c").write_text("2")
+    assert revisions.find("./other").id != before
+
+
 def test_a_store_beside_a_project_in_its_repository_is_no_content(repo: Path, git: Git) -> None:
     store = repo / "runs.sqlite"
     store.write_text("a run")

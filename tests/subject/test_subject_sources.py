@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 import pytest
 
 from hati.core import InputError
-from hati.subject import Sources, list_sources
+from hati.subject import Sources, list_sources, remember_output
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git: apt-get install git")
 
@@ -63,6 +63,36 @@ def test_in_git_untracked_files_that_the_project_names(repo: Path) -> None:
     assert names(repo, named=("python3", "bench.py", "src/main.o")) == ".gitignore bench.py src/main.c"
     (repo / "src" / "run.sh").touch()
     assert list_sources(repo, PurePath("src"), Sources(named=frozenset({"run.sh"}))).files[-1] == Path("src/run.sh")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'command = ["./bench.py"]',
+        'command = ["python3", "bench.py"]',
+        'command = ["sh", "-c", "exec python3 ./bench.py --fast"]',
+        'command = ["run", "--script=bench.py,other"]',
+        'command = ["run", "@bench.py"]',
+    ],
+)
+def test_a_file_is_named_however_it_is_written(repo: Path, text: str) -> None:
+    listed = list_sources(repo, sources=Sources.of((), text))
+    assert listed.files == [Path(".gitignore"), Path("bench.py"), Path("src/main.c")]
+    assert listed.untracked == [Path("notes.txt")]
+
+
+def test_a_folder_is_named_with_all_that_is_in_it(repo: Path) -> None:
+    (repo / "pkg" / "inner").mkdir(parents=True)
+    (repo / "pkg" / "inner" / "a.py").touch()
+    named = Sources.of((), 'command = ["python3", "-m", "pkg"]')
+    assert Path("pkg/inner/a.py") in list_sources(repo, sources=named).files
+
+
+def test_a_named_file_counts_though_hati_wrote_it_once(repo: Path) -> None:
+    (repo / ".hati").mkdir()
+    remember_output(repo / "bench.py")
+    assert Path("bench.py") in list_sources(repo, sources=Sources.of((), "bench.py")).files
+    assert Path("bench.py") not in list_sources(repo).untracked
 
 
 def test_patterns_add_to_what_git_tracks_and_take_from_it(repo: Path) -> None:

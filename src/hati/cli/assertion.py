@@ -111,7 +111,10 @@ def assert_(
     report: _Reports = None,
     chosen: _Chosen = AssertionFormat.TEXT,
 ) -> int:
-    """Decide formulas: each HOLDS, is VIOLATED or INCONCLUSIVE. What they are about is measured, or is in --samples."""
+    """Decide formulas: HOLDS, VIOLATED or INCONCLUSIVE.
+
+    Measures the methods that the formulas mention, or reads them from --samples.
+    """
     from hati.logic.interpret import Interpretation
     from hati.studies.assertion import Standard
 

@@ -68,7 +68,10 @@ def audit(
     output: Output = STDOUT,
     chosen: FormatOption = Format.TEXT,
 ) -> None:
-    """Split runs of the same thing at random: how often `hati compare` calls halves different, and what it finds."""
+    """Test how often `hati compare` errs on runs of the same program.
+
+    Splits the runs at random into two samples: counts false alarms, and how often an injected change is found.
+    """
     from hati.studies.audit import AuditRequest, audit
     from hati.studies.comparison import Question, parse_statistic
     from hati.subject.samples import read_samples

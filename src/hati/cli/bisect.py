@@ -49,7 +49,10 @@ def bisect(
     output: Output = STDOUT,
     chosen: FormatOption = Format.TEXT,
 ) -> None:
-    """Find the commits between two revisions that changed the performance, each probe only as long as it takes."""
+    """Find the commits that changed the performance.
+
+    Searches between a good and a bad revision; each comparison ends as soon as it is decided.
+    """
     from hati.studies.comparison import Question
     from hati.wiring import BisectionRequest, bisect, prepare_bisection, rehearse_bisection, workplace
 

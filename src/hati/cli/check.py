@@ -97,7 +97,10 @@ def check(
     report: _Reports = None,
     chosen: _Chosen = CheckFormat.TEXT,
 ) -> int:
-    """Measure a revision beside its reference, both again, interleaved: slower, where, and because of which options."""
+    """Test a revision for regressions against its reference.
+
+    Measures both, interleaved, and reports where the revision is slower and which options cause it.
+    """
     from hati.studies.comparison import Question, parse_statistic
     from hati.studies.findings import Ruling
     from hati.wiring import (

@@ -105,7 +105,10 @@ def compare(
     output: Output = STDOUT,
     chosen: _Chosen = ComparisonFormat.TEXT,
 ) -> int:
-    """Compare two samples run by run, from files or measured now: slower, faster, the same, or what would decide."""
+    """Compare two samples: slower, faster, the same or undecided.
+
+    Samples come from files, or are measured now. An undecided comparison names the runs that would decide.
+    """
     from hati.studies.comparison import Question, parse_statistic
 
     question = Question(parse_share(alpha), parse_share(margin), parse_statistic(statistic))

@@ -50,7 +50,10 @@ def compare_effects(
     output: Output = STDOUT,
     chosen: FormatOption = Format.TEXT,
 ) -> None:
-    """Measure a screening's design at two revisions: which options' effects changed, and by how much."""
+    """Test which options' effects changed between two revisions.
+
+    Measures the design of a screening at both revisions.
+    """
     from hati.report import drift_json, drift_table
     from hati.studies.comparison import Question
     from hati.wiring import DriftRequest, narrowed_workplace, prepare_drift, rehearse_drift, workplace

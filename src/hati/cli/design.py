@@ -72,7 +72,10 @@ def design(
     output: Output = STDOUT,
     chosen: _Format = DesignFormat.TEXT,
 ) -> None:
-    """Print, check or export a design; without a size the full factorial of two-level factors."""
+    """Print, check or export a design of experiments.
+
+    Without a size it is the full factorial of two-level factors.
+    """
     changes = Changes(foldover, semifold, replicates, blocks)
     if optimal is not None:
         others = (factors, generators, resolution, read, alias_order)

@@ -38,7 +38,7 @@ def export(
     output: Output = STDOUT,
     chosen: _Format = ExportFormat.SAMPLES,
 ) -> None:
-    """Write the stored runs: samples with every observation, lines that benchstat reads, or a row for each run."""
+    """Export stored runs as samples, benchstat lines or a table."""
     from hati import render
     from hati.report import measured_table, samples_json
     from hati.store import Selection

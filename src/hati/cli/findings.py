@@ -32,7 +32,7 @@ def findings(
     output: Output = STDOUT,
     chosen: FormatOption = Format.TEXT,
 ) -> None:
-    """List the findings that the store has."""
+    """List the findings in the store."""
     if context.invoked_subcommand is not None:
         return
     from hati.core import FindingState
@@ -57,7 +57,7 @@ def acknowledge(
     project: _Project = HERE,
     store: StorePlace = None,
 ) -> None:
-    """Say that a finding is known, and why: it fails no gate any more, unless it grows."""
+    """Mark a finding as known: it fails no check until it grows."""
     from hati.wiring import acknowledge, existing_store
 
     known = acknowledge(existing_store(project, store), finding, author, reason)

@@ -55,7 +55,7 @@ def steady(
     output: Output = STDOUT,
     chosen: FormatOption = Format.TEXT,
 ) -> None:
-    """Tell of each run since when it is steady, that it never is, or that it is too short to tell."""
+    """Find where the observations of each run become steady."""
     from hati.harness import steady_runs
     from hati.report import steady_json, steady_table
 
@@ -74,7 +74,7 @@ def observations(
     output: Output = STDOUT,
     chosen: FormatOption = Format.TEXT,
 ) -> None:
-    """Tell how many observations a run needs for a quantile, and which runs of a file have fewer."""
+    """Check that runs have enough observations for a quantile."""
     from hati.harness import QuantilePrecision, sufficient_runs
     from hati.report import observations_json, observations_table
 
@@ -96,7 +96,7 @@ def runs(
     output: Output = STDOUT,
     chosen: FormatOption = Format.TEXT,
 ) -> None:
-    """Tell how many runs with how many observations each find a change at the least cost."""
+    """Plan the runs and observations that find a change at least cost."""
     from hati.harness import Aim, run_plan
     from hati.report import plans_json, plans_table
 

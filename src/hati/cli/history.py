@@ -88,7 +88,10 @@ def history(
     output: Output = STDOUT,
     chosen: _Format = HistoryFormat.TEXT,
 ) -> None:
-    """Find where a series changed its level, by how much, and whether it drifts."""
+    """Find changes and drift in a series of measurements.
+
+    Reads a series from a table, or measures a range of revisions now.
+    """
     level = parse_share(alpha)
     if not level:
         raise InputError("--alpha 0 finds nothing", fix="give the probability of a false change point, such as 5%")

@@ -38,7 +38,7 @@ def import_(
     dry_run: _DryRun = False,
     output: Output = STDOUT,
 ) -> None:
-    """Write other tools' measurements as samples; or take what other stores hold into this one."""
+    """Convert other tools' measurements to samples, or merge stores."""
     stores = [source for source in sources if _is_store(source)]
     if stores and len(stores) < len(sources):
         raise InputError("stores and files of measurements are not imported at once", fix="give them one by one")

@@ -23,7 +23,7 @@ _Output = Annotated[
 
 
 def init(path: _Folder = Path(), service: _Service = None, force: _Force = False, output: _Output = None) -> None:
-    """Write a commented hati.toml to start from, or a pipeline; over one that is there only by --force."""
+    """Create a commented hati.toml, or a CI pipeline."""
     from hati.project import skeleton
 
     if not path.is_dir():

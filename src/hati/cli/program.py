@@ -19,6 +19,11 @@ from hati.cli.output import discard_output, say
 from hati.core import HatiError
 
 BAD_INPUT = 2
+_HELPING = {
+    group.name
+    for group in app.registered_groups
+    if group.typer_instance is not None and group.typer_instance.info.no_args_is_help is True
+}
 NOT_MEASURED = 4
 
 
@@ -32,7 +37,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         say("error: standard output is closed; give it somewhere to go, or use --output")
         return BAD_INPUT
     try:
-        return _run([a for a in arguments if a != "--debug"])
+        return _run(_asked([a for a in arguments if a != "--debug"]))
     except Exception as error:  # noqa: BLE001 - no error may end with the status of a verdict
         if "--debug" in arguments:
             traceback.print_exc()
@@ -93,6 +98,12 @@ def _run(arguments: list[str]) -> int:
     if result == INTERRUPTED:
         say("interrupted" + _GOES_ON if _records(arguments) else "interrupted")
     return result if isinstance(result, int) else 0
+
+
+def _asked(arguments: list[str]) -> list[str]:
+    """The command line; alone, the program and its groups of verbs print their help."""
+    alone = not arguments or (len(arguments) == 1 and arguments[0] in _HELPING)
+    return [*arguments, "--help"] if alone else arguments
 
 
 def _records(arguments: list[str]) -> bool:

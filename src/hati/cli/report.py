@@ -43,7 +43,7 @@ def report(
     output: Output = STDOUT,
     chosen: _Format = ReportFormat.TEXT,
 ) -> None:
-    """Report a study from the store, without measuring."""
+    """Report a stored study without measuring."""
     from hati import render
     from hati.wiring import (
         conclude_stored,

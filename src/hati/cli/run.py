@@ -39,9 +39,9 @@ def run(
     output: Output = STDOUT,
     chosen: FormatOption = Format.TEXT,
 ) -> None:
-    """Measure the default configuration, or that under --set, and summarise it by run.
+    """Measure the default configuration and summarise its runs.
 
-    Where --set gives an option several settings, a configuration for each is measured, interleaved.
+    With --set other settings; several settings of an option are measured interleaved.
     """
     from hati.report import measurement_json, measurement_table
     from hati.wiring import measure, rehearse_measurement, template_configurations, warm_up_hints, workplace

@@ -33,7 +33,7 @@ def runs(
     output: Output = STDOUT,
     chosen: TableFormatOption = TableFormat.TEXT,
 ) -> None:
-    """List the runs in the store; show one whole with --task."""
+    """List stored runs, or show one run with --task."""
     from hati.report import disturbed_runs, run_table, runs_table
     from hati.store import Selection
     from hati.wiring import existing_store
@@ -58,7 +58,7 @@ def forget(
     everything: _All = False,
     store: StorePlace = None,
 ) -> None:
-    """Remove runs from the store, for good."""
+    """Delete runs from the store."""
     from hati.store import Selection
     from hati.wiring import existing_store
 

@@ -116,7 +116,7 @@ def screen(
     output: Output = STDOUT,
     chosen: FormatOption = Format.TEXT,
 ) -> None:
-    """Find out which options matter, by a designed experiment within a budget."""
+    """Find the options that matter, by a designed experiment."""
     from hati.cli.asked_design import asked_design, parse_level
     from hati.studies.screening import FractionRequest
     from hati.wiring import (

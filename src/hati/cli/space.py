@@ -88,7 +88,7 @@ def sample(
 
 @app.command("check")
 def check(path: ProjectPath = HERE, output: Output = STDOUT, chosen: TableFormatOption = TableFormat.TEXT) -> int:
-    """Look for constraints that contradict each other, settings that can't be had, options that are forced."""
+    """Find contradictory constraints, impossible settings and forced options."""
     from hati.report import diagnosis_table
     from hati.space import check as diagnose
 
@@ -100,7 +100,7 @@ def check(path: ProjectPath = HERE, output: Output = STDOUT, chosen: TableFormat
 
 @app.command("import")
 def import_model(source: _Source, metric: _Metrics = None, output: _Target = STDOUT) -> None:
-    """Turn a feature model, or the columns of a table, into a hati.toml."""
+    """Create a hati.toml from a feature model or a table."""
     from hati.project import read_feature_model, write_project
     from hati.subject.table import is_table
 

@@ -89,7 +89,10 @@ def suite(
     output: Output = STDOUT,
     chosen: FormatOption = Format.TEXT,
 ) -> None:
-    """Estimate a metric's distribution over the whole space, by all combinations of its important options."""
+    """Estimate a metric's distribution over the whole space.
+
+    Measures all combinations of its important options.
+    """
     from hati.wiring import SuiteRequest, narrowed_workplace, prepare_suite, rehearse_suite
     from hati.wiring import suite as make_suite
 

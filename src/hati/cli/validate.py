@@ -93,7 +93,7 @@ def validate(
     output: Output = STDOUT,
     chosen: FormatOption = Format.TEXT,
 ) -> None:
-    """Find out whether what a screening found is right, by the few runs that tell most."""
+    """Validate the findings of a screening with a few more runs."""
     from hati.studies.validation import Mode
     from hati.wiring import ValidationRequest, narrowed_workplace, prepare_validation, rehearse_validation
     from hati.wiring import validate as make_validation

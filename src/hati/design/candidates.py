@@ -49,22 +49,23 @@ class Candidates:
             return rng.integers(0, self.sizes, (number, len(self.sizes))).astype(np.int16)
         return self.levels[rng.integers(0, len(self.levels), number)]
 
-    def neighbours(self, row: Levels) -> Levels:
-        """The valid configurations that a configuration becomes by another setting of one active option.
+    def neighbours(self, rows: Levels) -> list[Levels]:
+        """The valid configurations that each configuration becomes by another setting of one active option.
 
         Options that this deactivates lose their setting, options that it activates get their default.
 
         Args:
-            row: shape (options,).
+            rows: shape (configurations, options).
 
         Returns:
-            Shape (neighbours, options); not to be written to.
+            For each configuration shape (neighbours, options), all different; not to be written to.
         """
-        key = row.tobytes()
-        if key not in self._neighbours:
-            self._neighbours[key] = self._found(row)
-            self._neighbours[key].flags.writeable = False
-        return self._neighbours[key]
+        keys = [row.tobytes() for row in rows]
+        missing = [place for place, key in enumerate(keys) if key not in self._neighbours]
+        if missing:
+            found = self._found(rows[missing])
+            self._neighbours.update(zip((keys[place] for place in missing), found, strict=True))
+        return [self._neighbours[key] for key in keys]
 
     @cached_property
     def _neighbours(self) -> dict[bytes, Levels]:
@@ -77,18 +78,18 @@ class Candidates:
 
         return ArraySpace(self.space)
 
-    def _found(self, row: Levels) -> Levels:
-        active = np.flatnonzero(row != INACTIVE)
-        if not len(active):
-            return row[np.newaxis][:0]
-        sizes = np.array(self.sizes)[active]
-        options = np.repeat(active, sizes)
-        moved = np.tile(row, (len(options), 1))
-        moved[np.arange(len(options)), options] = np.concatenate([np.arange(size) for size in sizes])
+    def _found(self, rows: Levels) -> list[Levels]:
+        """The same, computed in one array of all moves."""
+        options = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        places = np.concatenate([np.arange(size) for size in self.sizes])
+        owners, moves = np.nonzero(rows[:, options] != INACTIVE)
+        moved = rows[owners]
+        moved[np.arange(len(moves)), options[moves]] = places[moves]
         moved = self._arrays.canonical(moved)
-        moved = moved[self._arrays.valid(moved) & np.any(moved != row, axis=1)]
-        _, first = np.unique(moved, axis=0, return_index=True)
-        return np.asarray(moved[np.sort(first)])
+        kept = self._arrays.valid(moved) & np.any(moved != rows[owners], axis=1)
+        moved = moved[kept]
+        moved.flags.writeable = False
+        return np.split(moved, np.searchsorted(owners[kept], np.arange(1, len(rows))))
 
 
 def candidates(space: Space, rng: np.random.Generator) -> Candidates:

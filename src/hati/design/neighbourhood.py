@@ -72,11 +72,15 @@ class ValidSetting:
 
     def columns(self, rows: Levels) -> FloatArray:
         """The columns of all valid runs that differ in one option and what depends on it, the run itself after them."""
-        found = [np.vstack([self.among.neighbours(row), row]) for row in rows]
-        most = max(len(neighbours) for neighbours in found)
-        padded = np.stack([np.pad(each, ((0, most - len(each)), (0, 0)), mode="edge") for each in found])
-        return self.basis.matrix(padded.reshape(-1, padded.shape[2])).reshape(len(rows), most, -1)
+        found = self.among.neighbours(rows)
+        sizes = np.array([len(neighbours) for neighbours in found])
+        first = np.cumsum(sizes) - sizes
+        moves = np.arange(sizes.max(initial=0) + 1)
+        own = sizes.sum() + np.arange(len(rows))
+        places = np.where(moves < sizes[:, None], first[:, None] + moves, own[:, None])
+        return np.asarray(self.basis.matrix(np.concatenate([*found, rows]))[places])
 
     def moved(self, row: Levels, move: int) -> Levels:
         """The run of that number among them."""
-        return np.asarray(self.among.neighbours(row)[move])
+        [neighbours] = self.among.neighbours(row[None])
+        return np.asarray(neighbours[move])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,10 @@ class Judgement:
     summary: str
     properties: tuple[tuple[str, object], ...]
     seconds: float
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text.removeprefix("warning: "), stacklevel=2)
 
 
 class Measurements:
@@ -77,7 +82,7 @@ class Measurements:
     def _measure(self, project: Path, stated: Mapping[str, Requirement]) -> None:
         """Together, but for formulas that are wrong by themselves."""
         try:
-            place = workplace_around(project, None)
+            place = workplace_around(project, None, _warn)
             wrong = self._wrong(place, stated)
             right = {test: each for test, each in stated.items() if test not in wrong}
             self._judged.update(wrong)

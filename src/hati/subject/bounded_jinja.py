@@ -15,12 +15,12 @@ from jinja2.runtime import Context
 from jinja2.sandbox import SandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
-MOST_STEPS = 1_000_000
+MOST_STEPS = 250_000
 """Passes through loops, and calls, of one file."""
 MOST_CHARACTERS = 16 * 2**20
 """Of one file, and of each value on the way to it."""
 MOST_HANDLED = 4 * MOST_CHARACTERS
-"""Characters and items that all expressions of one file take and make."""
+"""Characters that all expressions of one file take and make."""
 _MOST_BITS = 100_000
 _MULTIPLYING = {
     *("center", "ljust", "rjust", "zfill", "expandtabs", "indent", "wordwrap"),
@@ -32,6 +32,8 @@ _FORMATS = {"format", "format_map"}
 _SPECIFICATION = re.compile(r"[%:]([^%:{}a-zA-Z]*)")
 _COLLECTIONS = (list, tuple, set, dict)
 _DEEPEST = 5
+_ITEM = 16
+"""Characters that an item of a list costs as much as."""
 _COUNTED, _CONCATENATED, _KEPT = "counted", "concatenated", "kept"
 
 _steps: ContextVar[Iterator[int]] = ContextVar("steps")
@@ -156,7 +158,7 @@ def _check(name: str, given: Iterable[Any]) -> None:
 def _check_format(texts: Iterable[str]) -> None:
     """See that widths and precisions are not too large, all together."""
     specified = [part for text in texts for part in _SPECIFICATION.findall(text)]
-    wide = sum(min(int(digits[:9]), MOST_CHARACTERS) for part in specified for digits in re.findall(r"\d+", part))
+    wide = sum(int(digits[:9]) for part in specified for digits in re.findall(r"\d+", part))
     if wide > MOST_CHARACTERS or any("*" in part for part in specified):
         raise SecurityError("a format is too wide")
 
@@ -176,7 +178,7 @@ def _bits(value: Any) -> int:
 
 
 def _weight(value: Any, depth: int = 0) -> int:
-    """How many characters and items a value has, with those that it holds.
+    """How many characters a value has, with what it holds.
 
     Raises:
         SecurityError: where these are too many, or it is nested too deeply.
@@ -187,7 +189,7 @@ def _weight(value: Any, depth: int = 0) -> int:
         return 0
     if depth > _DEEPEST:
         raise SecurityError("a value is nested too deeply")
-    weight = len(value)
+    weight = _ITEM * len(value)
     for each in chain(value, value.values()) if isinstance(value, dict) else value:
         weight += _weight(each, depth + 1)
         if weight > MOST_CHARACTERS:

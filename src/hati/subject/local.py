@@ -17,7 +17,7 @@ from hati.core.run import REMARKS_APART
 from hati.subject.attempt import Deployment, Measured, resources
 from hati.subject.builds import Builds
 from hati.subject.checks import check_benchmark, needs_port, needs_work
-from hati.subject.folders import lock_file, log_root, make_shared, shared_work_root, tidy, work_root
+from hati.subject.folders import clear, lock_file, log_root, make_shared, shared_work_root, tidy, work_root
 from hati.subject.masking import Masking
 from hati.subject.programs import ProcessResult, Supervisor
 from hati.subject.readiness import free_port
@@ -85,8 +85,9 @@ class LocalSubject:
         tidy(self._root)
 
     def close(self) -> None:
-        """Remove the files of revisions, and the folder outside of the project."""
+        """Remove the files of revisions and of runs that were interrupted, and the folder outside of the project."""
         self._trees.close()
+        clear(work_root(self._root))
         with suppress(OSError):
             shared_work_root(self._root).rmdir()
 

@@ -52,6 +52,7 @@ MALFORMED = (
     Malformed("half.json", own()[:-3], ":", "is the file whole?"),
     Malformed("twice.json", own() + own(), ":", "trailing garbage"),
     Malformed("comma.json", own("2.5,", "2.5,,"), ":15:", "no JSON"),
+    Malformed("surrogate.json", own().replace(b'"latency"', b'"lat\xed\xa0\x80ency"'), ":", "is not valid UTF-8"),
     Malformed("quotes.json", own('"warmup"', "'warmup'"), ":12:", "no JSON"),
     Malformed("nan.json", own("2.5", "NaN"), ":15:", "are no numbers of JSON; leave out what was not measured\n"),
     Malformed("infinity.json", own("2.5", "Infinity"), ":15:", "Infinity"),

@@ -84,7 +84,7 @@ def _top(among: Candidates, row: Levels, score: Score) -> Levels:
     """Where no other setting of one option is better."""
     value = float(score(row[None, :])[0])
     for _ in range(_STEPS):
-        near = among.neighbours(row)
+        [near] = among.neighbours(row[None])
         found = score(near) if len(near) else np.empty(0)
         if not len(found) or float(found.max()) <= value:
             break

@@ -44,7 +44,7 @@ def read_document(stream: BinaryIO, file: str, streamed: tuple[str, ...] | None 
             if builder.finished is not None:
                 yield builder.finished
                 builder.finished = None
-    except JSONError:
+    except (JSONError, UnicodeDecodeError):  # the parser takes surrogates for UTF-8
         raise syntax_error(stream, file) from None
     yield Node(builder.root, (), file)
 

@@ -8,6 +8,7 @@ from hati.core import InputError, Place
 
 _CHUNK = 1 << 16
 _SHOWN = 10_000
+_SURROGATE = "surrogate"
 
 
 def syntax_error(stream: BinaryIO, file: str) -> InputError:
@@ -42,6 +43,8 @@ def _failure(stream: BinaryIO, bytewise_from: int | None) -> tuple[int, str]:
     except JSONError as error:
         reason = error.args[0]
         return offset, reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+    except UnicodeDecodeError:  # of surrogates, at the end of the text that holds them
+        return offset, _SURROGATE
     return offset, ""
 
 
@@ -50,6 +53,8 @@ def _explained(stream: BinaryIO, offset: int, reason: str) -> tuple[str, str | N
     here = stream.read(1)
     if not here:
         return ("the file is empty" if offset == 0 else "the JSON ends before it is complete"), "is the file whole?"
+    if reason == _SURROGATE:
+        return "the text that ends here is not valid UTF-8", "save the file as UTF-8"
     if "UTF8" in reason:
         return f"byte 0x{here[0]:02x} is no UTF-8", "save the file as UTF-8"
     if here in b"NI":
