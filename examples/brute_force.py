@@ -56,7 +56,7 @@ def combinations(path: Path, options: list[str], runs: int, metric: str | None, 
             named = [setting_text(configuration[name]) for name in options]
             mean = float(own.mean()) if len(own) else math.nan
             rows.writerow([*named, len(own), f"{mean:.6g}", *(f"{each:.1f}" for each in change)])
-    remember_output(place.project.root, file)
+    remember_output(file)
 
 
 def main() -> int:

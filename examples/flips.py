@@ -130,7 +130,7 @@ def measure(
         changes = campaign(study, engine, place.store, budget)
     file = place.project.root / "flips.csv"
     write(file, study, changes)
-    remember_output(place.project.root, file)
+    remember_output(file)
     return changes
 
 
