@@ -46,7 +46,7 @@ name = "main"
 command = ["sh", "-c", "echo t: 3"]
 reader = "regex"
 workload = { n = 1 }
-metric = [{ name = "t", unit = "s", pattern = "t: (.)" }]
+metric = [{ name = "t", unit = "1", pattern = "t: (.)" }]
 """
 
 
