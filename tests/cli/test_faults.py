@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from conftest import Hati
+if TYPE_CHECKING:
+    from conftest import Hati
 
 
 def failing(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
