@@ -96,9 +96,12 @@ def test_what_would_never_end_is_refused(bomb: str) -> None:
 def test_large_numbers_and_what_filters_make_of_them_are_no_bombs() -> None:
     template = (
         "{{ memory | default(5000000) }} {{ '%d' % memory }} {{ '%08.3f' | format(1.5) }} {{ 'a' ~ memory ~ true }} "
+        "{{ '%s' % 'size:99999999' }} "
         "{{ xs | map('upper') | join(',') }} {{ 'ab' | center(6) | trim }} {% set t | upper %}x{% endset %}{{ t }}"
     )
-    assert rendered(template, memory=20_000_000, xs=["a", "b"]) == ("20000000 20000000 0001.500 a20000000True A,B ab X")
+    assert rendered(template, memory=20_000_000, xs=["a", "b"]) == (
+        "20000000 20000000 0001.500 a20000000True size:99999999 A,B ab X"
+    )
 
 
 def test_each_file_has_steps_of_its_own() -> None:

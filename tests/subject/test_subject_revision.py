@@ -109,9 +109,9 @@ class TestBaseline:
     @staticmethod
     def look(root: Path, *patterns: str) -> tuple[str, list[str]]:
         """The revision, and what is left out."""
-        told: list[tuple[Path, ...]] = []
-        found = Revisions(root, sources=Sources(patterns), told=told.append).find(".")
-        return found.id, [str(path) for paths in told for path in paths]
+        left_out: list[tuple[Path, ...]] = []
+        found = Revisions(root, sources=Sources(patterns), on_left_out=left_out.append).find(".")
+        return found.id, [str(path) for paths in left_out for path in paths]
 
     def test_a_new_file_is_told_and_changes_nothing(self, plain: Path) -> None:
         before, _ = self.look(plain)

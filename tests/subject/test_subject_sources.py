@@ -59,6 +59,13 @@ def test_in_git_what_it_tracks(repo: Path) -> None:
     assert names(repo) == ".gitignore"
 
 
+def test_what_hati_and_python_keep_is_not_reported_as_untracked(repo: Path) -> None:
+    for path in (".hati/store.sqlite", "__pycache__/bench.pyc"):
+        (repo / path).parent.mkdir()
+        (repo / path).touch()
+    assert list_sources(repo).untracked == [Path("bench.py"), Path("notes.txt")]
+
+
 def test_in_git_untracked_files_that_the_project_names(repo: Path) -> None:
     assert names(repo, named=("python3", "bench.py", "src/main.o")) == ".gitignore bench.py src/main.c"
     (repo / "src" / "run.sh").touch()

@@ -29,7 +29,7 @@ def test_no_part_of_a_secret_is_left_where_outputs_are_cut(program: Make) -> Non
         printed = "print('o' * 5000); print('s3cret-token' + 'e' * {}, file=sys.stderr)"
         ending = supervisor.run(program(python="import sys; " + printed.format(padding)))
         supervisor.close()
-        assert "token"[:4] not in ending.output
+        assert "toke" not in ending.output
         assert "oken" not in ending.output
 
 

@@ -71,13 +71,18 @@ def history_figure(
             float(value) * factor,
             None if np.isnan(margin) else float(value - margin) * factor,
             None if np.isnan(margin) else float(value + margin) * factor,
-            None if box is None else tuple(each * factor for each in box),  # type: ignore[arg-type]  # five, as before
+            None if box is None else _scaled(box, factor),
         )
         for name, value, margin, box in zip(series.positions, series.values, margins, quantiles, strict=True)
     )
     return HistoryFigure(
         series_title(concluded), series.metric.name, unit, points, _levels(concluded, factor), _steps(concluded)
     )
+
+
+def _scaled(quantiles: Quantiles, factor: float) -> Quantiles:
+    smallest, lower, median, upper, largest = (each * factor for each in quantiles)
+    return smallest, lower, median, upper, largest
 
 
 def history_figures(

@@ -111,18 +111,18 @@ class _Counting(NodeTransformer):
     def __init__(self, environment: BoundedEnvironment) -> None:
         self.environment = environment
 
-    def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802 - so they are called by Jinja2
+    def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802 - Jinja2 finds visitors by the names of nodes
         if node.recursive:
             raise TemplateSyntaxError("recursive loops are not supported", node.lineno)
         literal = sum(len(data.data) for data in node.find_all(nodes.TemplateData))
         node.iter = self._filtered(cast("nodes.Expr", node.iter), _COUNTED, node.lineno, literal)
         return self.generic_visit(node)
 
-    def visit_AssignBlock(self, node: nodes.AssignBlock) -> nodes.Node:  # noqa: N802 - likewise
+    def visit_AssignBlock(self, node: nodes.AssignBlock) -> nodes.Node:  # noqa: N802 - as above
         node.filter = self._filtered(node.filter, _KEPT, node.lineno)
         return self.generic_visit(node)
 
-    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802 - likewise
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802 - as above
         parts = nodes.List(node.nodes, lineno=node.lineno, environment=self.environment)
         return self.generic_visit(self._filtered(parts, _CONCATENATED, node.lineno))
 
@@ -152,12 +152,12 @@ def _check(name: str, given: Iterable[Any]) -> None:
         if len(sizes) > 1 and sizes[-1] * sizes[-2] > MOST_CHARACTERS:
             raise SecurityError(f"the result of {name} is too long")
     elif name in _FORMATS:
-        _check_format([value for value in values if isinstance(value, str)])
+        _check_format(values[0])
 
 
-def _check_format(texts: Iterable[str]) -> None:
-    """See that widths and precisions are not too large, all together."""
-    specified = [part for text in texts for part in _SPECIFICATION.findall(text)]
+def _check_format(text: Any) -> None:
+    """See that the widths and precisions of a format are not too large, all together."""
+    specified = _SPECIFICATION.findall(text) if isinstance(text, str) else []
     wide = sum(int(digits[:9]) for part in specified for digits in re.findall(r"\d+", part))
     if wide > MOST_CHARACTERS or any("*" in part for part in specified):
         raise SecurityError("a format is too wide")

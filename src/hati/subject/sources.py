@@ -100,8 +100,12 @@ def list_sources(top: Path, within: PurePath = _HERE, sources: Sources = ANY) ->
     apart = _below(top, sources.own) | {_normal(within / _PROJECT_FILE)}
     apart |= {Path(within / path) for path in _matching(project, sources.unwanted)}
     files = {*found.files, *wanted, *named, *((set(untracked) - written) if whole else ())} - apart
-    kept = sorted(path for path in files if _PASSED_OVER.isdisjoint(path.parts))
-    return Listed(kept, sorted({*found.untracked} - files - written - apart), whole)
+    return Listed(_sorted(files), _sorted({*found.untracked} - files - written - apart), whole)
+
+
+def _sorted(files: Iterable[Path]) -> list[Path]:
+    """The files in order, without those that Hati, version control and Python keep for themselves."""
+    return sorted(path for path in files if _PASSED_OVER.isdisjoint(path.parts))
 
 
 def _is_named(path: Path, within: PurePath, named: Collection[str]) -> bool:
@@ -124,7 +128,7 @@ def _matching(root: Path, patterns: Iterable[str]) -> Iterator[Path]:
     for pattern in patterns:
         try:
             matched = list(root.glob(pattern))
-        except (ValueError, NotImplementedError) as error:
+        except (ValueError, NotImplementedError) as error:  # pathlib raises the latter for an absolute pattern
             raise InputError(f"sources: {pattern!r} is not a pattern of files: {error}") from None
         for path in matched:
             inner = path.relative_to(root)

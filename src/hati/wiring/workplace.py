@@ -48,8 +48,8 @@ class Workplace:
 
     def revisions(self, python: str = "") -> Revisions:
         """What finds revisions of the project; releases of packages are for the interpreter ``python``."""
-        told = partial(_tell, mute if self.folder is not None else self.announce)
-        return Revisions(self.project.root, python, sources_of(self.project, self.store.files), told)
+        on_left_out = partial(_warn, mute if self.folder is not None else self.announce)
+        return Revisions(self.project.root, python, sources_of(self.project, self.store.files), on_left_out)
 
     @property
     def repetitions(self) -> float:
@@ -138,7 +138,7 @@ def workplace(path: Path, place: str | None, announce: Announce = mute) -> Workp
     """
     project, store = _opened(path, place)
     folder = InPlace(project.root, sources_of(project, store.files))
-    _tell(announce, folder.left_out(folder.revision))
+    _warn(announce, folder.left_out(folder.revision))
     return Workplace(project, store, machine(), folder.revision, folder=folder, announce=announce)
 
 
@@ -184,7 +184,7 @@ def sources_of(project: Project, own: Iterable[Path] = ()) -> Sources:
     return Sources.of(project.sources, text, own)
 
 
-def _tell(announce: Announce, left_out: tuple[Path, ...]) -> None:
+def _warn(announce: Announce, left_out: tuple[Path, ...]) -> None:
     if left_out:
         names = ", ".join(path.as_posix() for path in left_out[:_NAMED])
         more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""

@@ -17,11 +17,11 @@ from hati.subject.revisions.trees import Origin, Source, Trees
 from hati.subject.sources import ANY, Sources
 
 _HERE = "."
-Told = Callable[[tuple[Path, ...]], None]
+OnLeftOut = Callable[[tuple[Path, ...]], None]
 
 
-def _tell_nobody(_: tuple[Path, ...]) -> None:
-    """Nobody wants to know."""
+def _ignore(_: tuple[Path, ...]) -> None:
+    """Do nothing."""
 
 
 class Revisions:
@@ -29,18 +29,18 @@ class Revisions:
 
     ``.`` is what the folder holds now, a path with ``/`` in front or ``./`` another folder's, ``name==version`` a
     release of a package, installed for the interpreter ``python`` (without one for ``python3``); all else is asked of
-    the repository that the project is in. ``sources`` says which files of its folder are the subject, and ``told`` gets
-    those of ``.`` that are left out though nothing says so.
+    the repository that the project is in. ``sources`` says which files of its folder are the subject, and
+    ``on_left_out`` is called with the new and untracked files of ``.`` that its revision does not have.
 
     Raises:
         InputError: where there is a repository that cannot be read.
     """
 
-    def __init__(self, root: Path, python: str = "", sources: Sources = ANY, told: Told = _tell_nobody) -> None:
+    def __init__(self, root: Path, python: str = "", sources: Sources = ANY, on_left_out: OnLeftOut = _ignore) -> None:
         self._root = root.resolve()
         self._python = python
         self._sources = sources
-        self._told = told
+        self._on_left_out = on_left_out
         self.history = history_around(self._root)
         self._origins: dict[str, Origin] = {}
 
@@ -66,7 +66,7 @@ class Revisions:
         if text == _HERE:
             folder = self._here()
             here = folder.revision(NAME)
-            self._told(folder.left_out)
+            self._on_left_out(folder.left_out)
             return self._known(here, folder)
         if text.startswith(("/", "./", "../", "~/")):
             return self._folder(Path(text).expanduser(), start or Path())
