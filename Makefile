@@ -24,7 +24,7 @@ demo: setup ## which of SQLite's 14 options decide its speed: a minute
 	@$(BIN)/hati space count examples/sqlite
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/hati screen examples/sqlite --metric latency --budget 96 --seed 1 --fresh
 
-study: setup ## the feasibility study of seed 000 on SQLite (measured here, 15 minutes and more; resumable) and TAO
+study: setup ## the feasibility study of the RES paper on SQLite (measured here, 15 minutes and more; resumable) and TAO
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m examples.study
 
 check: setup ## lint, format, types, import contract

@@ -101,7 +101,7 @@ def figure_8(campaign: Campaign, runs: int = 4) -> str:
         for name, of in (("median", median), ("average", fmean)):
             rows.append([version, name, *(f"{of(values) / 1e-6:.0f}" for values in observations(samples)[:runs])])
     header = ["version", "response time [us]", *(f"run {number + 1}" for number in range(runs))]
-    note = "Seed 002, figure 8: medians 79910 in all runs; averages 55890 to 56220, and damaged 55540 to 56330."
+    note = "Kalibera paper, figure 8: medians 79910 in all runs; averages 55890 to 56220, damaged 55540 to 56330."
     return table("Bookstore: what medians and averages show", header, rows, note)
 
 

@@ -1,6 +1,6 @@
 """``python -m benchmarks.parsing``: what interpretations tell apart of an XML parser on documents of growing size.
 
-As seed 004, section 6.1 and Fig. 6: so many runs of one size and of the base, the largest size, are drawn, and
+As the SPL paper, section 6.1 and Fig. 6: so many runs of one size and of the base, the largest size, are drawn, and
 ``P(s) >= P(b)`` and ``P(s) <= P(b)`` are decided at alpha = 1 %. The runs are measured by Hati's Python binding: each
 is a fresh interpreter that parses one document again and again with ``xml.etree``, whose parser is expat. They are in
 ``documents/runs.csv.gz`` (microseconds, by the wall clock and of processor time); ``--measure N`` measures N rounds
@@ -173,7 +173,7 @@ def decided(runs: Runs, by: Decide, number: int, size: int) -> list[tuple[bool, 
 
 
 def matrix(runs: Runs) -> str:
-    """Seed 004, Fig. 6."""
+    """The SPL paper, Fig. 6."""
     rows = [
         [name, number, *(written(decided(runs, by, number, size)) for size in SIZES)]
         for name, (by, numbers) in INTERPRETATIONS.items()

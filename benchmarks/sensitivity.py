@@ -1,10 +1,11 @@
 """``python -m benchmarks.sensitivity``: what interpretations tell apart on real forks of JMH benchmarks.
 
 Forks of 60 benchmarks (``jmh-forks`` in ``HATI_DATA``, else in ``../shared/data``), of each fork the last 1,000
-iterations. The curves are those of seed 004, section 4.1 and Fig. 2: Welch's test on iterations drawn with replacement
-from the halves of all iterations of a benchmark, one half slowed down. The matrix is that of section 6.1 and Fig. 6,
-with slowed forks for larger inputs: so many forks are drawn for either side, none for both, and ``>=`` and ``<=`` are
-decided at alpha = 1 %. The forks that are left are the history of Definition 4.10. ``--quick`` makes fewer draws.
+iterations. The curves are those of the SPL paper, section 4.1 and Fig. 2: Welch's test on iterations drawn with
+replacement from the halves of all iterations of a benchmark, one half slowed down. The matrix is that of section
+6.1 and Fig. 6, with slowed forks for larger inputs: that many forks are drawn for either side, none for both, and
+``>=`` and ``<=`` are decided at alpha = 1 %. The forks that are left are the history of Definition 4.10. ``--quick``
+makes fewer draws.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def of_forks(forks: FloatArray, by: Decide, runs: int, change: float, rng: np.ra
 
 
 def matrix(benchmarks: list[FloatArray], draws: int = OF_FORKS) -> str:
-    """Seed 004, Fig. 6: how often ``>=`` and ``<=`` are rejected."""
+    """The SPL paper, Fig. 6: how often ``>=`` and ``<=`` are rejected."""
     rows = []
     for name, (by, sizes) in INTERPRETATIONS.items():
         for runs in sizes:
@@ -115,7 +116,7 @@ def examples(benchmarks: dict[str, FloatArray]) -> dict[str, FloatArray]:
 def slowed(
     forks: FloatArray, size: int, change: float, draws: int, rng: np.random.Generator
 ) -> list[tuple[bool, bool]]:
-    """Seed 004, section 4.1, steps 1 to 4: whether the slower half is called slower, and whether faster."""
+    """The SPL paper, section 4.1, steps 1 to 4: whether the slower half is called slower, and whether faster."""
     found = []
     for _ in range(draws):
         first, second = (rng.choice(half, size) for half in np.array_split(rng.permutation(forks.ravel()), 2))
@@ -125,7 +126,7 @@ def slowed(
 
 
 def curves(benchmarks: dict[str, FloatArray], draws: int = DRAWS, of_all: int = DRAWS_OF_ALL) -> str:
-    """Seed 004, Fig. 2, with its changes beside that of 1 %, of which it gives no curves."""
+    """The SPL paper, Fig. 2, with its changes beside that of 1 %, of which it gives no curves."""
     four = examples(benchmarks)
     rows = []
     for change in (0.001, 0.01, 0.1):

@@ -150,7 +150,7 @@ class WebServer:
 
 
 def shown(name: str, values: list[float]) -> str:
-    """The ingredients of seed 002's figure 8, and of what they hide."""
+    """The ingredients of the Kalibera paper's figure 8, and of what they hide."""
     micros = [round(value / 1e-6) for value in (median(values), fmean(values))]
     fast = [value for value in values if value < FAST]
     hidden = f", {len(fast)} below 10 ms with median {median(fast) / 1e-6:.1f} us" if fast else ""

@@ -57,7 +57,7 @@ class Effects:
         return tuple(sorted((t for t in self.terms if len(t) == order), key=lambda term: -abs(self.by_term[term])))
 
     def figure(self, names: tuple[str, ...], metric: str, order: int) -> EffectFigure:
-        """The half-normal plot of the terms of an order (seed 000, equation 4)."""
+        """The half-normal plot of the terms of an order (RES paper, equation 4)."""
         ranked = self.ranked(order)
         places = half_normal(np.array([self.by_term[term] for term in ranked]))
         points = tuple(

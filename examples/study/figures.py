@@ -22,7 +22,7 @@ BOXES = 5
 
 
 def effect_figures(system: System, full: Effects, fractions: list[Screened]) -> dict[str, str]:
-    """Half-normal plots (seed 000, Figs. 5 to 7), by name."""
+    """Half-normal plots (RES paper, Figs. 5 to 7), by name."""
     what, size = system.metric.name, len(system.logs)
     design = next(iter(pair_designs().values()))
     pairs = effects(design.matrix, system.of(design.matrix))
@@ -38,12 +38,12 @@ def effect_figures(system: System, full: Effects, fractions: list[Screened]) -> 
 
 
 def quantile_figure(figure: SuiteFigure) -> str:
-    """The Q-Q plot of a suite and full data (seed 000, Fig. 10)."""
+    """The Q-Q plot of a suite and full data (RES paper, Fig. 10)."""
     return _svg({"quantiles": quantile_chart(figure)})["quantiles"]
 
 
 def box_figure(system: System, figure: SuiteFigure, samples: list[Sample]) -> str:
-    """Box plots of a suite, full data, and random samples (seed 000, Fig. 11)."""
+    """Box plots of a suite, full data, and random samples (RES paper, Fig. 11)."""
     factor = conversion(system.metric.unit, figure.unit)
     boxes = tuple(_box(f"random sample {n}", np.exp(s.logs) * factor) for n, s in enumerate(samples, 1))
     chart = box_chart(figure._replace(boxes=(*figure.boxes, *boxes), other="full data, random samples"))

@@ -13,7 +13,7 @@ Results = Mapping[str, Any]
 SURE = 0.95
 MISSED = 0.05
 AT_LEAST = 10.0
-"""A low-order effect explains "roughly 10 times the variance of its higher-order alias" (seed 000, 4.5.1)."""
+"""A low-order effect explains "roughly 10 times the variance of its higher-order alias" (RES paper, 4.5.1)."""
 
 
 class Verdict(StrEnum):

@@ -45,7 +45,7 @@ class Costs:
 
 
 def costs() -> Costs:
-    """The least cost of de-aliasing; it depends on the design only (seed 000, 4.5.1)."""
+    """The least cost of de-aliasing; it depends on the design only (RES paper, 4.5.1)."""
     design = from_generators(LETTERS, DESIGNS["Scr128"].split())
     rows, sizes = _levels(design), (2,) * len(LETTERS)
     terms = [(LETTERS.index(letter),) for letter in SEED_IMPORTANT]

@@ -182,7 +182,7 @@ def test_the_text_says_only_what_bears_on_the_formulas(hati_here: Hati) -> None:
     limit = hati_here("assert", "--formula", "a < 20 ms", "--samples", SAMPLES).out
     assert "room" not in limit
     assert "An estimate" not in limit
-    assumed = "beside a limit if run means vary like normal to exponential values"
+    assumed = "for absolute limits if run means vary like normal to exponential values"
     assert assumed in " ".join(limit.split())
     ratio = hati_here("assert", "--formula", "few <= b", "--samples", SAMPLES).out
     assert "unknown" in ratio
@@ -191,7 +191,7 @@ def test_the_text_says_only_what_bears_on_the_formulas(hati_here: Hati) -> None:
     same = hati_here("assert", "--formula", "a <= a strictly", "--samples", SAMPLES).out
     assert "both sides are the same" in same
     twice = hati_here("assert", "--formula", "a <= again strictly", "--samples", f"{SAMPLES},again=a.json").out
-    assert "both sides are the same, which no number of runs tells apart." in " ".join(twice.split())
+    assert "both sides are the same, and no number of runs can distinguish them." in " ".join(twice.split())
     other = hati_here("assert", "--formula", "few <= b strictly", "--samples", SAMPLES).out
     assert "both sides are the same" not in other
 
@@ -249,15 +249,15 @@ def test_what_pyperf_and_jmh_wrote_is_read(tmp_path: Path, hati_here: Hati) -> N
         (["--formula", "a <= b", "--samples", "a"], "'a' is not NAME=FILE"),
         (["--formula", "a <= b", "--samples", "a=b.json"], "'a' is given twice"),
         (["--formula", "a <= b", "--samples", "d=a.json#x"], "a.json has no benchmark 'x'; it has a"),
-        (["--formula", "a <= b", "--samples", "1=a.json"], "'1' is no name of a method"),
-        (["--formula", "a <= b", "--fail-on", "holds"], "--fail-on 'holds' is no verdict that can fail"),
+        (["--formula", "a <= b", "--samples", "1=a.json"], "'1' is not a valid name of a method"),
+        (["--formula", "a <= b", "--fail-on", "holds"], "--fail-on 'holds' is not a verdict that can fail"),
         (["--formula", "a <= b", "--explain", "2"], "--explain 2: there is 1 formula"),
-        (["--formula", "a <= b", "--alpha", "60%"], "--alpha 0.6 is no level"),
+        (["--formula", "a <= b", "--alpha", "60%"], "--alpha 0.6 is not a valid level"),
         (["--formula", "a <= b", "--history", "bb=old.json"], "bb: no formula is about it; did you mean 'b'?"),
         (["--formula", "a <= b", "--history", "b=./b.json"], "b.json is both in --samples and in --history"),
         (["--formula", "a <= b", "--history", "b=b.json#b"], "b.json is both in --samples and in --history"),
         (["--formula", "a <= b", "--interpretation", "welch", "--history", "b=x"], "welch uses no --history"),
-        (["--formula", "a <= b", "--explain", "1", "--format", "json"], "--explain tells in words, not as json"),
+        (["--formula", "a <= b", "--explain", "1", "--format", "json"], "--explain writes text, not json"),
         (["--formula", "a <= b", "--report", "html=no/r"], "no/r cannot be written: No such file or directory; name"),
         (["--formula", "a <= b", "--report", "html=no/r"], "name another file by --report"),
         (["--formula", "a <= b", "--report", "html=r", "--output", "./r"], "r is written twice; give each --report"),
@@ -560,7 +560,7 @@ def test_what_has_two_names_is_told_to_be_the_same(counted: Path, hati: Hati) ->
     """The parameter in order and by name; a revision that the working tree is."""
     done = hati("assert", "--formula", "fast(10) <= fast(n = 10) strictly", "--budget", "20")
     assert done.status == 3
-    assert "both sides are the same, which no number of runs tells apart." in " ".join(done.out.split())
+    assert "both sides are the same, and no number of runs can distinguish them." in " ".join(done.out.split())
     assert "7 runs" in done.out
     assert counted.exists()
 
@@ -594,7 +594,7 @@ def test_a_larger_budget_goes_on(counted: Path, hati: Hati) -> None:
         ("count:Bag#take <= 2 s", "count:Bag#take has a member, a constructor or types; write module:Class.method"),
         ("count:Bag('x')#take(int)[](3) <= 2 s", "write module:Class.method"),
         ("count:f[count:Bag#new](3) <= 2 s", "count:Bag#new has a member"),
-        ("fast@v1(20) <= 2", "'v1' is no revision"),
+        ("fast@v1(20) <= 2", "'v1' is not a valid revision"),
     ],
 )
 @pytest.mark.usefixtures("counted")

@@ -29,9 +29,9 @@ portability        interval  test               on alpha   runs  on beta   runs
                              build
       1.150  1.067 to 1.239  build <= sort           0.5  2 + 2   0.4348  2 + 2
 
-Portability: by what factor the left mean over the right one, told of each,
-differs between the machines, 1 where it does not (seed 004, section 6.5). Noise
-alone makes it larger than 1, never smaller.
+Portability: the factor by which the ratio of the two means differs between the
+machines, 1 where it does not (SPL paper, section 6.5). Noise alone makes it
+larger than 1, never smaller.
 The interval is of confidence 98 %, by how runs vary: from 1 on where the
 machines may agree. Of campaigns that ended when they were decided it misses up
 to twice as often, where runs are of two kinds.

@@ -80,7 +80,7 @@ def test_runs_are_measured_now(hati: Hati, fake_project: Path) -> None:
         (("a.json", "--metric", "memory"), "a.json has no samples of the metric 'memory'"),
         (("a.json", "--benchmark", "three"), "a.json has no benchmark 'three'"),
         (("a.json", "--alpha", "0"), "alpha is a probability"),
-        (("a.json", "--margin", "200%"), "share"),
+        (("a.json", "--margin", "200%"), "percentage"),
         (("a.json", "--output", "no/where"), "cannot be written"),
     ],
 )

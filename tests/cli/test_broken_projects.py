@@ -86,7 +86,7 @@ CASES = [
         "settings of two types", 2, ("hati.toml:15:16", "use one type"), ("settings = [0, 1]", 'settings = [0, "x"]')
     ),
     Broken("settings is no list", 2, ("hati.toml:15:",), ("settings = [0, 1]", "settings = 3")),
-    Broken("default is no setting", 2, ("hati.toml:",), with_option_key("default = 7")),
+    Broken("default is not a valid setting", 2, ("hati.toml:",), with_option_key("default = 7")),
     Broken("constraint syntax", 2, ("hati.toml:", "expected"), also('[space]\nconstraints = ["a == "]')),
     Broken("constraint with unknown option", 2, ("hati.toml:15:", "aa"), also('[space]\nconstraints = ["aa == 1"]')),
     Broken(

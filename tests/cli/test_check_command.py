@@ -42,7 +42,7 @@ def test_a_slowdown_is_told_once_and_acknowledged(tmp_path: Path, hati_here: Hat
     assert hati_here("findings", "acknowledge", "regr", "--author", "me", "--reason", "correct now").status == 0
     again = hati_here("check", "HEAD", "--reference", "HEAD~1", "--format", "github", *reports[:4])
     assert again.status == 0
-    assert again.out == f"::notice title=hati check::nothing else changed; slower by what is known: {found['id']}\n"
+    assert again.out == f"::notice title=hati check::nothing else changed; slower, already known: {found['id']}\n"
     assert ET.parse(tmp_path / "out.xml").getroot().get("failures") == "0"
     said = json.loads((tmp_path / "out.json").read_text())
     assert (said["verdict"], said["fails"], said["benchmarks"][0]["known"]) == ("slower", False, found["id"])
@@ -202,16 +202,16 @@ def test_a_revision_that_does_not_work_is_not_measured(tmp_path: Path, hati_here
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("check", "mian"), "'mian' is no revision"),
+        (("check", "mian"), "'mian' is not a revision of"),
         (("check", "HEAD", "--reference", "HEAD"), "is the reference itself"),
-        (("check", "HEAD", "--reference", "mian"), "'mian' is no revision"),
+        (("check", "HEAD", "--reference", "mian"), "'mian' is not a revision of"),
         (("check", "./nowhere"), "there is no folder"),
         (("check", "HEAD", "--alpha", "0"), "alpha is a probability"),
-        (("check", "HEAD", "--alpha", "two"), "is no share"),
-        (("check", "HEAD", "--margin", "100%"), "is no share"),
+        (("check", "HEAD", "--alpha", "two"), "is not a percentage"),
+        (("check", "HEAD", "--margin", "100%"), "is not a percentage"),
         (("check", "HEAD", "--budget", "3"), "3 runs cannot decide"),
-        (("check", "HEAD", "--budget", "soon"), "is no budget"),
-        (("check", "HEAD", "--fail-on", "sloer"), "is no verdict that can fail"),
+        (("check", "HEAD", "--budget", "soon"), "is not a valid budget"),
+        (("check", "HEAD", "--fail-on", "sloer"), "is not a verdict that can fail"),
         (("check", "HEAD", "--benchmark", "none"), "there is no benchmark 'none'"),
         (("check", "HEAD", "--report", "pdf=x"), "is not FORMAT=FILE"),
         (("check", "HEAD", "--report", "json=nowhere/x"), "cannot be written"),
@@ -220,10 +220,10 @@ def test_a_revision_that_does_not_work_is_not_measured(tmp_path: Path, hati_here
         (("bisect", "HEAD", "HEAD"), "are the same revision"),
         (("bisect", "HEAD~1", "HEAD", "--budget", "1"), "1 run is no pair of both revisions; give --budget 2 or more"),
         (("bisect", "other", "HEAD"), "does not come from"),
-        (("bisect", "HEAD~1", "."), "is no revision of a repository"),
-        (("bisect", "HEAD~1", "HEAD", "--set", "a=no"), "is no setting of option 'a'"),
+        (("bisect", "HEAD~1", "."), "is not a revision of a repository"),
+        (("bisect", "HEAD~1", "HEAD", "--set", "a=no"), "is not a setting of option 'a'"),
         (("bisect", "HEAD~1", "HEAD", "--metric", "m"), "has no metric 'm'"),
-        (("history", "--revisions", "HEAD"), "is no range of revisions"),
+        (("history", "--revisions", "HEAD"), "is not a range of revisions"),
         (("history", "--revisions", "HEAD..HEAD"), "are the same revision"),
         (("history", "--revisions", "HEAD~1..HEAD", "--every", "week"), "neither a number"),
         (("history", "--revisions", "HEAD~1..HEAD", "--order", "up"), "there is no order 'up'"),
@@ -264,7 +264,7 @@ def test_without_a_repository_folders_are_left(tmp_path: Path, hati_here: Hati) 
     for arguments in (("check", "HEAD"), ("bisect", "a", "b"), ("compare-effects", "a", "b")):
         done = hati_here(*arguments)
         assert (done.status, "in no git or svn repository" in done.err) == (2, True), done.err
-    assert "no repository to tell what came before" in hati_here("check").err
+    assert "no repository to find the previous revision in" in hati_here("check").err
     assert "no repository with a past" in hati_here("history", "--revisions", "a..b").err
     shutil.copytree(tmp_path, tmp_path / "before", ignore=shutil.ignore_patterns(".hati", "before"))
     made.write(base=1_300_000)
@@ -329,7 +329,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, hati_here: Hati, mon
 def test_a_pinned_reference_that_is_none_is_told_with_its_place(tmp_path: Path, hati_here: Hati) -> None:
     evolving(tmp_path, extra='\n[check]\nreference = "nope"\n').commit()
     done = hati_here("check", "HEAD")
-    assert (done.status, "hati.toml:17:13: 'nope' is no revision" in done.err) == (2, True), done.err
+    assert (done.status, "hati.toml:17:13: 'nope' is not a revision of" in done.err) == (2, True), done.err
     assert "hati.toml" not in hati_here("check", "HEAD", "--reference", "mian").err
 
 
@@ -345,12 +345,12 @@ def test_a_pinned_folder_is_looked_for_from_the_project(tmp_path: Path, hati_her
     [
         ("reference = 3", "17:13: reference: expected text"),
         ('refrence = "main"', "17:1: unknown key 'refrence'; did you mean 'reference'?"),
-        ('budget = "soon"', "17:10: 'soon' is no budget"),
+        ('budget = "soon"', "17:10: 'soon' is not a valid budget"),
         ("budget = -1", "17:10: budget: expected an integer"),
         ("configurations = 1", "17:18: configurations: expected an array"),
         ("configurations = [1]", "17:19: configurations: expected a table"),
         ('configurations = [{ c = "on" }]', "17:19: unknown option 'c'"),
-        ('configurations = [{ a = "no" }]', "17:19: 'no' is no setting"),
+        ('configurations = [{ a = "no" }]', "17:19: 'no' is not a setting of option"),
         ("configurations = [{ a = [] }]", "17:21: a: expected a setting"),
     ],
 )

@@ -111,10 +111,10 @@ def test_orthogonal_arrays(project: Path, capfd: pytest.CaptureFixture[str]) -> 
     [
         (("--factors", "A-K", "--plackett-burman", "--runs", "10"), "8 and 12 runs"),
         (("--factors", "A-K", "--plackett-burman", "--resolution", "4"), "--runs alone"),
-        (("--factors", "A-C", "--foldover", "Z"), "'Z' is no factor"),
+        (("--factors", "A-C", "--foldover", "Z"), "'Z' is not a factor"),
         (("--factors", "A-C", "--foldover", ""), "neither a factor"),
-        (("--factors", "A-C", "--semifold", "Z"), "'Z' is no factor"),
-        (("--factors", "A-C", "--blocks", "3"), "no number of blocks"),
+        (("--factors", "A-C", "--semifold", "Z"), "'Z' is not a factor"),
+        (("--factors", "A-C", "--blocks", "3"), "not a valid number of blocks"),
         (("--factors", "A-K", "--plackett-burman", "--blocks", "2"), "only a regular design"),
         (("--orthogonal-array",), "PATH"),
         ((".", "--orthogonal-array", "--runs", "10"), "orthogonal in 18, 36"),

@@ -73,7 +73,7 @@ def test_earlier_samples_tell_of_the_noise(hati: Hati, tmp_path: Path) -> None:
     assert (alone["verdict"], done.json[0]["verdict"]) == ("inconclusive", "slower")
     assert done.json[0]["ratio"] == alone["ratio"]
     text = hati("compare", "a.json", "b.json", *history).out
-    assert "Earlier samples tell of the noise of 1 of 1 comparisons too." in " ".join(text.split())
+    assert "Earlier samples add to the variance estimate of 1 of 1 comparisons." in " ".join(text.split())
     same = hati("compare", "a.json", "b.json", "--history", "a.json", "--history", "b.json", "--format", "json")
     assert same.json[0] == alone
     assert hati("compare", "a.json", "b.json", "--history", "none.json").status == 2
@@ -144,11 +144,11 @@ def test_what_is_not_decided_has_a_status_of_its_own(hati: Hati, files: Path) ->
             ("a.json", "b.json", "--metric", "memory"),
             "a.json has no samples of the metric 'memory'; there are: time",
         ),
-        (("a.json", "b.json", "--margin", "200%"), "share"),
+        (("a.json", "b.json", "--margin", "200%"), "percentage"),
         (("a.json", "b.json", "--alpha", "0"), "alpha is a probability"),
-        (("a.json", "b.json", "--alpha", "2"), "'2' is no share"),
+        (("a.json", "b.json", "--alpha", "2"), "'2' is not a percentage"),
         (("a.json", "b.json", "--statistic", "max"), "'max' is not a statistic of a run"),
-        (("a.json", "b.json", "--fail-on", "same"), "--fail-on 'same' is no verdict that can fail"),
+        (("a.json", "b.json", "--fail-on", "same"), "--fail-on 'same' is not a verdict that can fail"),
         (("a.json", "b.json", "--output", "no/where"), "cannot be written"),
     ],
 )

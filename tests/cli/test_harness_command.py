@@ -109,7 +109,7 @@ def test_runs(here: Hati, files: Path) -> None:
         (("observations", "--quantile", "1"), "the quantile is between 0 and 1"),
         (("runs", "a.json", "--detect", "0"), "the change is between 0 and 1"),
         (("runs", "a.json", "--run-cost", "long"), "long"),
-        (("runs", "a.json", "--observation-cost", "0s"), "'0s' is no duration"),
+        (("runs", "a.json", "--observation-cost", "0s"), "'0s' is not a valid duration"),
     ],
 )
 def test_what_is_refused(here: Hati, files: Path, words: tuple[str, ...], message: str) -> None:

@@ -137,7 +137,7 @@ def test_several_series_are_a_list(tmp_path: Path, hati: Hati) -> None:
         (("none.csv",), "none.csv: there is no such file"),
         (("series.csv", "--metric", "latncy"), "did you mean 'latency (ms)'?"),
         (("series.csv", "--alpha", "0"), "--alpha 0 finds nothing"),
-        (("series.csv", "--alpha", "much"), "'much' is no share"),
+        (("series.csv", "--alpha", "much"), "'much' is not a percentage"),
         (("series.csv", "--baseline", "r999"), "there is no position 'r999' to pin the baseline to"),
         (("series.csv", "--where", "machine=a"), "there is no column 'machine'"),
         (("short.csv",), "the series has 3 values; a change can be found from 8 values on"),

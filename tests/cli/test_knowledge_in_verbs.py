@@ -43,6 +43,15 @@ def test_after_a_screening_a_change_off_the_default_does_not_pass(made: Evolving
     assert (coverage["configurations"], coverage["space"], coverage["strata"]) == (4, 4, ["a"])
 
 
+def test_a_screening_of_the_whole_space_serves_a_part_of_it(made: Evolving, hati_here: Hati) -> None:
+    study = screened(hati_here, made)
+    words = ("check", "HEAD", "--reference", "HEAD~1", "--set", "b=on", "--format", "json")
+    [coverage] = hati_here(*words).json["coverage"]
+    assert (coverage["configurations"], coverage["space"], coverage["strata"]) == (2, 2, ["a"])
+    assert study in coverage["source"]
+    assert "over the whole space" in coverage["source"]
+
+
 def test_without_a_screening_the_answer_begins_with_the_coverage(made: Evolving, hati_here: Hati) -> None:
     done = hati_here("check", "HEAD", "--reference", "HEAD~1", "--format", "markdown")
     assert done.status == 0

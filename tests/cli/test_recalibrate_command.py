@@ -203,7 +203,7 @@ def test_releases_of_a_table_are_screened_again(hati: Hati, tmp_path: Path) -> N
 def test_what_runs_programs_refuses_a_table(hati: Hati, tmp_path: Path, verb: tuple[str, ...]) -> None:
     done = hati(*verb, "--project", table(tmp_path).name)
     assert done.status == 2
-    assert "releases.csv is a table of what was measured, and this runs a program" in done.err
+    assert "releases.csv is a table of measurements, and this command runs a program" in done.err
 
 
 def test_then_and_now_are_judged_by_the_same_relevant_effect(hati: Hati, evolving: Path) -> None:

@@ -81,7 +81,10 @@ def test_files_of_measurements_are_read_whatever_store_the_environment_names(hat
 def test_a_campaign_in_postgresql(hati: Hati, other: Path, tmp_path: Path, postgres: PostgresServer) -> None:
     url = postgres.database()
     empty = hati("runs", "--store", url)
-    assert (empty.status, empty.err.startswith("error: there is no store postgresql://hati@/hati_")) == (2, True)
+    assert (empty.status, empty.err.startswith("error: there is no store postgresql://hati@/hati_")) == (
+        2,
+        True,
+    )
     assert hati("run", "--budget", "4", "--store", url).status == 0
     assert not (tmp_path / ".hati" / "store.sqlite").exists()
     table = hati("runs", "--store", url, "--format", "json").json

@@ -254,7 +254,7 @@ def test_a_report_that_cannot_be_written_is_no_failure(hati: Hati, spaced: Path)
 def test_what_cannot_be_done_is_said_before_a_run_is_looked_up(hati: Hati, spaced: Path) -> None:
     blind = hati(*FIRST, "--detect", "3%", "--store", "s.sqlite")
     assert blind.status == 2
-    assert "no configuration has two of them; give the table's noise by --deviation" in blind.err
+    assert "no configuration has two runs; give the table's noise by --deviation" in blind.err
     assert "pilot" not in blind.err
     for verb in ("screen", "suite"):
         lost = hati(verb, *FIRST[1:], "--store", "s.sqlite", "--output", "nowhere/out.txt")

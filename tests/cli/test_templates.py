@@ -62,7 +62,7 @@ def test_a_constraint_narrows_a_screening_by_a_model(hati_here: Hati, fake_proje
     ("given", "said"),
     [
         ("z=on", "error: --set:1: unknown option 'z'; there are: a, b, c, d, e, f\n  z=on\n  ^"),
-        ("a=om", "error: --set:3: 'om' is no setting of option 'a'; there are: off, on\n  a=om\n    ^"),
+        ("a=om", "error: --set:3: 'om' is not a setting of option 'a'; there are: off, on\n  a=om\n    ^"),
         ("a == on", "error: --set:6: unknown option 'on'; write 'on' if the setting is meant\n  a == on\n       ^"),
     ],
 )

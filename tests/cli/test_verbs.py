@@ -224,7 +224,7 @@ class TestStore:
             ("x=3", "--where: no run has x=3; there are: 1, 2"),
             ("X=1", "--where: no run has an option 'X'; did you mean 'x'?"),
             ("x=1, y=p", "no run has x=1, y=p; there are runs of x=1"),
-            ("x", "--where 'x' is no setting"),
+            ("x", "--where 'x' is not a valid setting"),
         ):
             assert main(("export", "--where", where)) == 2
             assert said in capfd.readouterr().err

@@ -207,7 +207,7 @@ class TestUnits:
 
     def test_durations(self) -> None:
         assert parse_duration("30s") == 30
-        with pytest.raises(InputError, match="no duration"):
+        with pytest.raises(InputError, match="not a valid duration"):
             parse_duration("soon")
 
 

@@ -100,7 +100,7 @@ def test_a_foldover_that_is_regular_can_be_blocked() -> None:
     ("design", "number", "message"),
     [
         (plackett_burman(letters(11)), 2, "only a regular design"),
-        (full_factorial(letters(4)), 3, "no number of blocks"),
+        (full_factorial(letters(4)), 3, "not a valid number of blocks"),
         (full_factorial(letters(4)), 16, "use at most 8"),
         (by_runs(letters(15), 16), 2, "hide main effects"),
         (full_factorial(letters(15)), 2, "too large to block"),

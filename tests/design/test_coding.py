@@ -26,7 +26,7 @@ def test_levels_and_back(space: Space) -> None:
 
 def test_a_foreign_setting_is_refused_and_types_count() -> None:
     space = Space((Option("a", (0, 1), default=0),))
-    with pytest.raises(InputError, match="no setting of option 'a'"):
+    with pytest.raises(InputError, match="not a setting of option 'a'"):
         levels([{"a": True}], space)
 
 

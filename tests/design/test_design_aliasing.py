@@ -1,4 +1,4 @@
-"""Aliases, alias sets and clear interactions: seed 000's Table 3, and brute force over random matrices."""
+"""Aliases, alias sets and clear interactions: the RES paper's Table 3, and brute force over random matrices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hati.design import (
 )
 
 SCR_128 = ["H=ABC", "I=ABDE", "J=ABDF", "K=ACEF", "L=ACDG", "M=ABEFG", "N=BCDEFG"]
-# Seed 000, Table 3: all aliases to fourth order of the five important options.
+# The RES paper, Table 3: all aliases to fourth order of the five important options.
 TABLE_3 = {
     "B": "ACH CGKM CKLN DGHL DHMN EFHK HIJK ADEI ADFJ",
     "J": "EFI ACIK BHIK CDFH DEGM DELN FGKN FKLM ABDF",
@@ -116,7 +116,9 @@ def test_lost_runs_alias_partly() -> None:
     assert clear_interactions(lost) == ()
 
 
-@pytest.mark.parametrize(("effect", "message"), [((), "no effect"), (("A", "A"), "no effect"), (("X",), "'X' is no")])
+@pytest.mark.parametrize(
+    ("effect", "message"), [((), "not a valid effect"), (("A", "A"), "not a valid effect"), (("X",), "'X' is no")]
+)
 def test_refuses_what_is_no_effect(effect: tuple[str, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):
         aliases(full_factorial("ABC"), effect, 2)

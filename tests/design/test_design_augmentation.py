@@ -1,4 +1,4 @@
-"""Augmenting the corrected Scr128 of seed 000, whose important effects are B, J, C, F and I."""
+"""Augmenting the corrected Scr128 of the RES paper, whose important effects are B, J, C, F and I."""
 
 from __future__ import annotations
 

@@ -254,7 +254,7 @@ def test_by_resolution_takes_the_fewest_runs(wanted: int, runs: int) -> None:
 
 
 def test_by_resolution_refuses() -> None:
-    with pytest.raises(InputError, match="2 does not tell main effects apart"):
+    with pytest.raises(InputError, match="2 does not distinguish main effects"):
         by_resolution(letters(14), 2)
     with pytest.raises(InputError, match=r"25 factors and resolution 9.*4096 runs \(resolution 6\)"):
         by_resolution(names(25), 9)

@@ -124,7 +124,7 @@ def test_generated_factors_may_come_first() -> None:
 def test_generators_are_split_at_commas() -> None:
     assert parse_generators(" F=ABC , G = -ABD") == ("F=ABC", "G = -ABD")
     assert parse_generators(" ") == ()
-    with pytest.raises(InputError, match="no generator"):
+    with pytest.raises(InputError, match="not a valid generator"):
         from_generators("ABC", parse_generators("C=AB,"))
 
 
@@ -135,19 +135,19 @@ def test_no_generators_make_a_full_factorial() -> None:
 @pytest.mark.parametrize(
     ("generators", "message"),
     [
-        (["F"], "no generator"),
-        (["F="], "no generator"),
-        (["=AB"], "no generator"),
-        (["F=-"], "no generator"),
-        ([""], "no generator"),
-        (["F=ABX"], "'X', which is no factor"),
-        (["f=AB"], "'f', which is no factor"),
-        (["F=AB="], "'=', which is no factor"),
+        (["F"], "not a valid generator"),
+        (["F="], "not a valid generator"),
+        (["=AB"], "not a valid generator"),
+        (["F=-"], "not a valid generator"),
+        ([""], "not a valid generator"),
+        (["F=ABX"], "'X', which is not a factor"),
+        (["f=AB"], "'f', which is not a factor"),
+        (["F=AB="], "'=', which is not a factor"),
         (["F=AAB"], "'A' twice"),
         (["F=AB", "F=AC"], "two generators"),
         (["F=AF"], "circle"),
         (["E=AF", "F=BE"], "circle"),
-        (["AF=BC"], "'AF', which is no factor"),
+        (["AF=BC"], "'AF', which is not a factor"),
     ],
 )
 def test_refuses_generators(generators: list[str], message: str) -> None:

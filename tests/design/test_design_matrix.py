@@ -33,9 +33,9 @@ def test_equal_by_factors_and_matrix() -> None:
     [
         ((), [[]], "1 to 1024 factors"),
         (("A", "A"), [[1, 1]], "there twice"),
-        (("A", ""), [[1, 1]], "no name"),
-        (("A", " B"), [[1, 1]], "no name"),
-        (("A", "B\n"), [[1, 1]], "no name"),
+        (("A", ""), [[1, 1]], "not a valid name"),
+        (("A", " B"), [[1, 1]], "not a valid name"),
+        (("A", "B\n"), [[1, 1]], "not a valid name"),
         (("A", "B"), [[1, 1, 1]], "columns"),
         (("A",), [1], "columns"),
         (("A",), np.empty((0, 1)), "some rows"),

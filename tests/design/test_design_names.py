@@ -51,7 +51,7 @@ def test_parse_factors(text: str, factors: tuple[str, ...]) -> None:
         ("o3-o1", "backwards"),
         ("A-C,B", "there twice"),
         ("x1-x999999", "more than 1024"),
-        ("a\tb", "no name"),
+        ("a\tb", "not a valid name"),
     ],
 )
 def test_parse_factors_refuses(text: str, message: str) -> None:

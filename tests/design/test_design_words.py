@@ -24,7 +24,7 @@ from hati.design import (
 )
 
 FACTORS = letters(14)
-# Seed 000, appendix. Scr128 has resolution III as printed; M = ABEFG restores IV and its Table 3.
+# The RES paper, appendix. Scr128 has resolution III as printed; M = ABEFG restores IV and its Table 3.
 SCR_32 = ["F=ABC", "G=ABD", "H=ACD", "I=BCD", "J=ABE", "K=ACE", "L=BCE", "M=ADE", "N=BDE"]
 SCR_64 = ["G=ABC", "H=ABD", "I=ABE", "J=ACDE", "K=ABF", "L=ACDF", "M=ACEF", "N=ADEF"]
 SCR_128_PRINTED = ["H=ABC", "I=ABDE", "J=ABDF", "K=ACEF", "L=ACDG", "M=ABDFG", "N=BCDEFG"]

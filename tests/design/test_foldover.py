@@ -157,7 +157,7 @@ def test_estimability_of_third_order() -> None:
 
 def test_errors() -> None:
     design = by_runs(letters(5), 16)
-    with pytest.raises(InputError, match="no factor"):
+    with pytest.raises(InputError, match="not a factor"):
         foldover(design, ["Z"])
     with pytest.raises(InputError, match="does not halve"):
         semifoldover(Design("given", ("A", "B"), np.array([[1, 1], [1, -1]])), "A", reverse=["B"])

@@ -30,7 +30,7 @@ def test_rows_in_any_order_of_columns_with_others_between() -> None:
         ("", "r.csv:1: there is no column for option 'a'"),
         ("a,b\n0,1\n", "r.csv:1: there is no column for option 'c'"),
         ("a,a,b,c\n", "r.csv:1: there are two columns for option 'a'"),
-        ("a,b,c\n0,,x\n0,,z\n", "r.csv:3: 'z' is no setting of option 'c'"),
+        ("a,b,c\n0,,x\n0,,z\n", "r.csv:3: 'z' is not a setting of option 'c'"),
         ("a,b,c\n1,,x\n", "r.csv:2: option 'b' is active here"),
         ("a,b,c\n1,2.5,y\n", "r.csv:2: this configuration is not valid"),
         ("a,b,c\n1,1\n", "r.csv:2: this row ends before column 'c'"),

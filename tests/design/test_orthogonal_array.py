@@ -138,8 +138,8 @@ def test_dummy_settings_are_told() -> None:
 @pytest.mark.parametrize(
     ("chosen", "runs", "message"),
     [
-        ((3, 3, 3, 3), 12, r"3\^4 here in 12 runs; there is: orthogonal in 9, 18, .*nearly so in 16, 25"),
-        ((11, 11, 11, 2, 2), None, r"11\^3 x 2\^2 here in up to 144 runs; there is: all 5,324 combinations"),
+        ((3, 3, 3, 3), 12, r"3\^4 here in 12 runs; available: orthogonal in 9, 18, .*nearly so in 16, 25"),
+        ((11, 11, 11, 2, 2), None, r"11\^3 x 2\^2 here in up to 144 runs; available: all 5,324 combinations"),
         ((2, 50), None, "2 to 49 settings"),
         ((2, 1), None, "2 to 49 settings"),
         ((), None, "no factors"),

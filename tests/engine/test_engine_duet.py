@@ -148,7 +148,7 @@ def test_a_benchmark_that_does_more_than_its_command_is_refused() -> None:
             duet_cores([Benchmark("a", ("true",), HATI, METRICS, **more)])  # type: ignore[arg-type]  # fields of several types
         return error.value.message
 
-    assert "the prepare of 'a' would run beside the other's command" in refused(prepare=(("true",),))
+    assert "the prepare of 'a' would run at the same time as the other's command" in refused(prepare=(("true",),))
     assert "the cleanup of 'a'" in refused(cleanup=(("true",),))
     assert "the server of 'a'" in refused(server=Server(("true",), Ready(port=True)))
     assert "'a' has cpus" in refused(cpus=(0,))

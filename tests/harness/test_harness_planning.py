@@ -30,7 +30,7 @@ def sample(runs: list[list[float]], *, unit: str = "s", warmup: int = 0, wall: f
 @pytest.mark.parametrize(
     ("wanted", "observations"),
     [
-        (QuantilePrecision(), 38_416),  # seed 002, section 3.2
+        (QuantilePrecision(), 38_416),  # the Kalibera paper, section 3.2
         (QuantilePrecision(0.5, 0.005, 0.99), 66_564),  # 2.58^2 .25 / .005^2
         (QuantilePrecision(0.99, 0.001, 0.95), 38_032),  # 1.96^2 .99 .01 / .001^2 = 38,031.84
     ],

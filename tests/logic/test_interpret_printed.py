@@ -1,4 +1,4 @@
-"""The interpretations that seed 004 prints, beside scipy and plain transcriptions of the definitions."""
+"""The interpretations that the SPL paper prints, beside scipy and plain transcriptions of the definitions."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_store_of_means_is_as_good_as_drawing_each(monkeypatch: pytest.MonkeyP
 
 
 def test_it_is_not_transitive() -> None:
-    """Seed 004, section 4.1: X <= Y and Y <= Z, and not X <= Z."""
+    """The SPL paper, section 4.1: X <= Y and Y <= Z, and not X <= Z."""
     x, y, z = (Measured((np.array(values),)) for values in ([2.0, 4.0], [-1.0, 1.0], [-4.0, -2.0]))
     found = [welch(*sides, AT_MOST) for sides in ((x, y), (y, z), (x, z))]
     assert [round(each.p_violated, 3) for each in found] == [0.084, 0.084, 0.026]

@@ -90,7 +90,7 @@ TIMES = Operator.MULTIPLY
         ("for all n in {1}, k in {2}: f(n) < g(k)", "for all n in {1}: for all k in {2}: f(n) < g(k)"),
         ("a<b & for all n in {1}: c<f(n) & d<f(n)", "a < b & (for all n in {1}: c < f(n) & d < f(n))"),
         ("for all n in {1, 2}: f(n) <= n * 2 us # so", "for all n in {1, 2}: f(n) <= n * 2 us"),
-        # as seed 004 and its tool wrote it
+        # as the SPL paper and its tool wrote it
         ("a <= b ==> c < d", "a <= b => c < d"),
         ("a =(0.1) b", "a = b +- 10%"),
         ("a =(1,2,0.05) b", "a = 2 * b +- 5%"),

@@ -52,15 +52,15 @@ BROKEN = {
     "a bracket is missing": (
         "[subject]",
         "[subject",
-        "1:9: this is no valid TOML: Expected ']' at the end of a table declaration",
+        "1:9: this is not valid TOML: Expected ']' at the end of a table declaration",
     ),
-    "a quote is missing": ('"shop"', '"shop', "2:13: this is no valid TOML: the string is never closed"),
+    "a quote is missing": ('"shop"', '"shop', "2:13: this is not valid TOML: the string is never closed"),
     "no value": (
         "3\n",
         "\n",
-        "11:11: this is no valid TOML: expected a value: text in quotes, a number, true, false, [ or {",
+        "11:11: this is not valid TOML: expected a value: text in quotes, a number, true, false, [ or {",
     ),
-    "a key twice": ('reader  = "json"', 'name = "json"', "9:14: this is no valid TOML: the key is there twice"),
+    "a key twice": ('reader  = "json"', 'name = "json"', "9:14: this is not valid TOML: the key is there twice"),
     "an unknown table": ("[space]", "[spaec]", "41:1: unknown key 'spaec'; did you mean 'space'?"),
     "an unknown key": ("reader ", "raeder ", "9:1: unknown key 'raeder'; did you mean 'reader'?"),
     "an unknown key of an option": ("argument", "arguments", "34:1: unknown key 'arguments'; did you mean 'argument'?"),
@@ -78,12 +78,12 @@ BROKEN = {
     "a duration without a unit": (
         '"30s"',
         '"30"',
-        "10:11: '30' is no duration; write a number above zero and ms, s, m or h, such as '30s'",
+        "10:11: '30' is not a valid duration; write a number above zero and ms, s, m or h, such as '30s'",
     ),
     "a warm-up in words": (
         "= 3",
         '= "later"',
-        "11:11: warmup: 'later' is no number of observations; write a number, or \"auto\"",
+        "11:11: warmup: 'later' is not a valid number of observations; write a number, or \"auto\"",
     ),
     "a negative warm-up": ("= 3", "= -3", "11:11: warmup: expected an integer from 0 on, found the number -3"),
     "a CPU twice": ("[1]", "[1, 1]", "12:15: CPU 1 is there twice"),
@@ -123,7 +123,7 @@ BROKEN = {
     "a server that is told no port": (
         '"{port}"',
         '"80"',
-        "13:42: ready waits for the port, and nothing tells the server which; pass {port} in command",
+        "13:42: ready waits for the port, but the server is not given the port; pass {port} in command",
     ),
     "a server that is never ready": (
         "port = true, ",
@@ -139,7 +139,7 @@ BROKEN = {
     "a path that is none": (
         "results[*].latency",
         "results[].latency",
-        "19:10: 'results[].latency' is no path; write keys and indexes, as in results[*].latency or a.b[0]",
+        "19:10: 'results[].latency' is not a valid path; write keys and indexes, as in results[*].latency or a.b[0]",
     ),
     "a pattern for the wrong reader": (
         "path   = ",
@@ -154,12 +154,12 @@ BROKEN = {
     "an output outside of the run's folder": (
         'reader  = "json"',
         'reader = "json"\noutput = "r.json"',
-        '10:10: output is no file in the run\'s folder; as in output = "{work}/result.json"',
+        '10:10: output is not a file in the run\'s folder; as in output = "{work}/result.json"',
     ),
     "an output above the run's folder": (
         'reader  = "json"',
         'reader = "json"\noutput = "{work}/../r.json"',
-        '10:10: output is no file in the run\'s folder; as in output = "{work}/result.json"',
+        '10:10: output is not a file in the run\'s folder; as in output = "{work}/result.json"',
     ),
     "an output that names what there is not": (
         'reader  = "json"',
@@ -174,12 +174,12 @@ BROKEN = {
     "a template that is not there": (
         "shop.conf.j2",
         "shop.j2",
-        "23:12: template shop.j2: there is no such file; templates are looked for beside hati.toml",
+        "23:12: template shop.j2: there is no such file; templates are read from the folder of hati.toml",
     ),
     "a template outside of the project": (
         "shop.conf.j2",
         "/etc/hostname",
-        "23:12: template /etc/hostname is outside of the project; put it beside hati.toml or into its repository",
+        "23:12: template /etc/hostname is outside of the project; put it next to hati.toml or in its repository",
     ),
     "a source outside of the project": (
         'name = "shop"',
@@ -218,7 +218,7 @@ BROKEN = {
         "33:17: option 'cache' has settings of different types: '10' is integer, '200.5' is real; "
         "write every number with a point",
     ),
-    "a setting that is no number": (
+    "a setting that is not a valid number": (
         "[10, 200]",
         "[1.0, nan]",
         "33:18: option 'cache' has a setting that is not a finite number: nan",
@@ -228,7 +228,7 @@ BROKEN = {
         "[10, [200]]",
         "33:17: expected a setting: true, false, a number or text in quotes; as in settings = [false, true]",
     ),
-    "a default that is no setting": (
+    "a default that is not a valid setting": (
         "[10, 200]",
         "[10, 200]\ndefault = 100",
         "34:11: option 'cache' has the default '100', which is none of its settings; use one of: 10, 200",
@@ -276,7 +276,7 @@ BROKEN = {
     "an unknown setting in a formula": (
         "or engine == 'disk'",
         "or engine == 'dist'",
-        "42:42: 'dist' is no setting of option 'engine'; did you mean 'disk'?",
+        "42:42: 'dist' is not a setting of option 'engine'; did you mean 'disk'?",
     ),
     "a type error in a formula": (
         "cache <= 10 or",

@@ -43,7 +43,7 @@ def test_the_whole_message_has_the_line_and_a_caret(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_project(project(tmp_path, "or engine == 'disk'", "or engine == 'dist'"))
     first, line, caret = str(caught.value).split("\n")
-    assert first.endswith("'dist' is no setting of option 'engine'; did you mean 'disk'?")
+    assert first.endswith("'dist' is not a setting of option 'engine'; did you mean 'disk'?")
     assert line == '  constraints = ["cache <= 10 or engine == \'dist\'", "journal => cache == 10"]'
     assert line[caret.index("^") :].startswith("'dist'")
 
@@ -73,10 +73,10 @@ PROCESS_METRICS = "wall_time, user_time, system_time, cpu_time, peak_memory"
             "pattern = 'x'",
             "the pattern has 0 groups; put one group ( ) around the number; others as (?: )",
         ),
-        ("regex", "pattern = '(a'", "this is no regular expression: missing ), unterminated subpattern"),
+        ("regex", "pattern = '(a'", "this is not a valid regular expression: missing ), unterminated subpattern"),
         ("regex", "", "pattern is missing; add it, as in pattern = 'latency: ([0-9.]+) s'"),
         ("json", "", 'path is missing; add it, as in path = "results[*].latency"'),
-        ("go", "pattern = '(a'", "this is no regular expression: missing ), unterminated subpattern"),
+        ("go", "pattern = '(a'", "this is not a valid regular expression: missing ), unterminated subpattern"),
         ("jmh", "path = 'x'", "path is for reader 'json', this is reader 'jmh'"),
         ("hati", "path = 'x'", "path is for reader 'json', this is reader 'hati'"),
         ("process", "", f"reader 'process' has no metric 'latency'; there are: {PROCESS_METRICS}"),
@@ -125,7 +125,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     assert complaint(tmp_path / "a") == "T/a/hati.toml: the file cannot be read: Is a directory"
     file = tmp_path / "hati.toml"
     file.write_bytes(b"[subject]\nname = 'caf\xe9'\n")
-    assert complaint(file) == "T/hati.toml:2:12: byte 0xe9 is no UTF-8; save the file as UTF-8"
+    assert complaint(file) == "T/hati.toml:2:12: byte 0xe9 is not UTF-8; save the file as UTF-8"
     file.write_bytes(b"\xef\xbb\xbf[subject]\n")
     assert complaint(file) == "T/hati.toml:1:1: the file starts with a byte order mark; save it as UTF-8 without one"
     file.write_bytes(b"#" * (LARGEST + 1))
@@ -139,7 +139,7 @@ def test_a_feature_model_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "m.xml").write_text("<vm>\n<x")
     with pytest.raises(InputError) as caught:
         read_feature_model(tmp_path / "m.xml")
-    assert str(caught.value).startswith(f"{tmp_path}/m.xml:2:1: this is no well-formed XML: unclosed token")
+    assert str(caught.value).startswith(f"{tmp_path}/m.xml:2:1: this is not well-formed XML: unclosed token")
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_all_that_may_be_said_of_python_is_read() -> None:
     [
         ("[python]\nroot = []", r"2:1: unknown key 'root'; did you mean 'roots'"),
         ("[python]\nroots = []", r"2:9: roots is empty"),
-        ("[python]\nroots = ['src', '../x']", r"2:17: '../x' is no folder below the project's"),
+        ("[python]\nroots = ['src', '../x']", r"2:17: '../x' is not a folder below the project's"),
         ("[python]\nhash_seed = 4294967296", r"2:13: hash_seed is 4294967296; give one from 0"),
         ("[python]\nfrozen_modules = 'on'", r"2:18: frozen_modules: expected true or false"),
         ("[python.recording]\nobservations = 0", r"2:16: observations: expected a number above 0, found 0"),

@@ -233,8 +233,8 @@ def test_what_is_stated_and_is_no_formula_fails_alone(run: Run, pytester: pytest
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-n2"], "--hati measures, which tests beside it would disturb: leave out -n, or write -n0"),
-        (["-p", "no:xdist", "--hati-budget=x"], "--hati-budget: 'x' is no budget"),
+        (["-n2"], "--hati measures, and parallel tests would disturb it: leave out -n, or write -n0"),
+        (["-p", "no:xdist", "--hati-budget=x"], "--hati-budget: 'x' is not a valid budget"),
         (["-p", "no:xdist", "--hati-inconclusive=x"], "invalid choice: 'x'"),
     ],
 )

@@ -44,7 +44,7 @@ FILES = {
     "src/helpers/unused.py": "",
     "src/late.py": "def more(n): return n\n",
     "src/named.py": "if not __file__:\n    import broken\n",
-    "src/broken.py": "this is no Python",
+    "src/broken.py": "this is not Python",
     "src/subject.py": "def get(n): return n\n",
     "src/elsewhere.py": "from work import loop, some\n",
 }
@@ -117,7 +117,7 @@ def test_another_python_is_another_benchmark(project: Path) -> None:
     with pytest.raises(InputError, match="there is no interpreter 'python9'; correct `interpreter`"):
         python_benchmark("work:loop", parameters=(9,), root=project, interpreter=Interpreter("python9"))
     (project / "optimised").write_text("#!/bin/sh\nexit 3\n")
-    with pytest.raises(InputError, match="is no Python that measures: it said nothing"):
+    with pytest.raises(InputError, match="is not a Python that measures: it said nothing"):
         python_benchmark("work:loop", parameters=(9,), root=project, interpreter=Interpreter("./optimised"))
 
 

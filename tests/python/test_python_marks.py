@@ -60,7 +60,7 @@ def test_a_class_has_no_performance() -> None:
 
 def test_a_property_is_no_function() -> None:
     size: Any = property(stated)
-    with pytest.raises(TypeError, match="no function written in Python"):
+    with pytest.raises(TypeError, match="not a function written in Python"):
         hati.spl("SELF <= 1 s")(size)
 
 
@@ -98,11 +98,11 @@ def test_names_mean_what_they_mean_to_the_function() -> None:
 
 def test_references_are_those_that_can_be_imported() -> None:
     assert reference(list.append) == "builtins:list.append"
-    with pytest.raises(TypeError, match="no function that can be imported"):
+    with pytest.raises(TypeError, match="not a function that can be imported"):
         reference(lambda: 1)
     with pytest.raises(ValueError, match="fresh='never'"):
         hati.instance(fresh="never")
-    with pytest.raises(TypeError, match="no formula"):
+    with pytest.raises(TypeError, match="not a valid formula"):
         hati.spl(3)
 
 

@@ -138,7 +138,7 @@ def test_a_generators_own_arguments_come_before_parameters(again: Path) -> None:
         (
             "work:rand(n)",
             [],
-            r"'work:rand\(n\)' has arguments that are no numbers and texts; write as rand\('uniform', 3\)",
+            r"'work:rand\(n\)' has arguments that are not numbers and texts; write as rand\('uniform', 3\)",
         ),
     ],
 )

@@ -47,7 +47,7 @@ def test_a_partial_of_a_generator_has_arguments_of_its_own() -> None:
     assert str(every) == "for all kind in {'uniform', 'normal'}: sort[rand(kind)] <= 1 ms"
     with pytest.raises(TypeError, match="has arguments with names: give them by their places"):
         Performance(sort, partial(rand, n=1))
-    with pytest.raises(TypeError, match="is no parameter: give a number, a text"):
+    with pytest.raises(TypeError, match="is not a parameter: give a number, a text"):
         Performance(sort, partial(rand, None))
 
 
@@ -55,7 +55,7 @@ def test_texts_that_are_no_words_are_quoted() -> None:
     new = Performance(sort, rand)
     assert str(new.statistic("throughput") >= "5 1/s") == "throughput(sort[rand]) >= 5 '1/s'"
     assert str(new.at("it's") <= new.at("v1+2")) == r"sort@'it\'s'[rand] <= sort@'v1+2'[rand]"
-    with pytest.raises(TypeError, match="no parameter"):
+    with pytest.raises(TypeError, match="not a parameter"):
         Performance(sort, None)
 
 
@@ -94,7 +94,7 @@ def test_functions_with_names_that_formulas_have_a_use_for_get_others() -> None:
 def test_a_formula_has_no_truth_before_it_is_measured() -> None:
     with pytest.raises(TypeError, match="decided by measuring"):
         bool(Performance(sort) <= 1)
-    with pytest.raises(TypeError, match="no performance"):
+    with pytest.raises(TypeError, match="not a performance"):
         Performance(sort) <= [1]  # noqa: B015  # comparing raises
     with pytest.raises(TypeError, match="needs a workload"):
         Performance(sort, bag)

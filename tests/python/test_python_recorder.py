@@ -138,8 +138,8 @@ def test_what_the_subject_prints_is_no_reading(project: Path) -> None:
     ("words", "said"),
     [
         (("method=lists:sorty", "workload=work:rand"), "lists has no 'sorty'; did you mean 'sort'?"),
-        (("method=lists:sort", "workload=work:plain"), "work:plain is no workload: write @hati.workload above it"),
-        (("method=lists:sort", "instance=work:bag"), "lists:sort is no method of a class, and takes no instance"),
+        (("method=lists:sort", "workload=work:plain"), "work:plain is not a workload: write @hati.workload above it"),
+        (("method=lists:sort", "instance=work:bag"), "lists:sort is not a method of a class, and takes no instance"),
         (("method=lists:sort", "workload=work:rand"), "rand needs n: give it as a parameter"),
         (("method=work:ended",), "its controller needed more: loop `while spl.needs_more():`"),
     ],

@@ -90,5 +90,6 @@ def test_json_is_json() -> None:
         "ratio": 1.279,
         "interval": [1.25, 1.308],
         "p_value": 0,
+        "where": {},
     }
     assert said["findings"][0]["fails"]

@@ -70,7 +70,7 @@ def test_what_stops_a_change_is_chosen() -> None:
 
 
 def test_what_is_slower_without_a_finding_fails() -> None:
-    """As where no ratio can be told."""
+    """As where the ratio is unknown."""
     assert _status(Ruling(gate(row(Verdict.SLOWER)))) == 1
 
 

@@ -180,10 +180,10 @@ def test_a_default_that_is_not_valid_is_replaced() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column", "message"),
     [
-        ("", 1, 1, "this is no well-formed XML: no element found"),
-        ("<vm>\n  <binaryOptions>\n</vm>", 3, 3, "this is no well-formed XML: mismatched tag"),
-        ("<vm a='1' a='2'/>", 1, 11, "this is no well-formed XML: duplicate attribute"),
-        ("<vm>&amp;&lol;</vm>", 1, 10, "this is no well-formed XML: undefined entity"),
+        ("", 1, 1, "this is not well-formed XML: no element found"),
+        ("<vm>\n  <binaryOptions>\n</vm>", 3, 3, "this is not well-formed XML: mismatched tag"),
+        ("<vm a='1' a='2'/>", 1, 11, "this is not well-formed XML: duplicate attribute"),
+        ("<vm>&amp;&lol;</vm>", 1, 10, "this is not well-formed XML: undefined entity"),
         ("<feature/>", 1, 1, "a feature model of SPL Conqueror starts with <vm>, this one with <feature>"),
         ("<vm>\n <binaryOption/></vm>", 2, 2, "unknown element <binaryOption>"),
         ("<vm><binaryOptions><configurationOption/></binaryOptions></vm>", 1, 20, "a configuration option has no name"),
@@ -226,8 +226,8 @@ _SHORT = "<minValue>1</minValue><maxValue>2</maxValue>"
         ([feature("a"), feature("a")], {}, "there are two options named 'a'"),
         ([feature("a", "b")], {}, "'a' has an unknown parent 'b'"),
         ([feature("a", "b"), feature("b", "a")], {}, "'a' is its own ancestor: a in b in a"),
-        ([feature("a", excluded="c")], {}, "'a' implies or excludes 'c', which is no feature"),
-        ([feature("a", implied="a | c")], {}, "'a' implies or excludes 'c', which is no feature"),
+        ([feature("a", excluded="c")], {}, "'a' implies or excludes 'c', which is not a feature"),
+        ([feature("a", implied="a | c")], {}, "'a' implies or excludes 'c', which is not a feature"),
         (
             [feature("a", excluded="b"), feature("b", excluded="c"), feature("c")],
             {},
@@ -237,7 +237,7 @@ _SHORT = "<minValue>1</minValue><maxValue>2</maxValue>"
         (
             [feature("a", optional=True)],
             {"boolean": "a | d"},
-            "the constraint 'a | d' mentions 'd', which is no feature",
+            "the constraint 'a | d' mentions 'd', which is not a feature",
         ),
         (
             [feature("a", optional=True)],
@@ -247,11 +247,11 @@ _SHORT = "<minValue>1</minValue><maxValue>2</maxValue>"
         (
             [feature("a", optional=True)],
             {"boolean": "a &lt; 3"},
-            "the constraint 'a < 3' cannot be read: a < 3 is no combination of features",
+            "the constraint 'a < 3' cannot be read: a < 3 is not a combination of features",
         ),
-        ([feature("a")], {"arithmetic": "n &lt; 3"}, "the constraint 'n < 3' mentions 'n', which is no feature"),
+        ([feature("a")], {"arithmetic": "n &lt; 3"}, "the constraint 'n < 3' mentions 'n', which is not a feature"),
         ([feature("a")], {"arithmetic": "a"}, "the constraint 'a' cannot be read: it compares no two terms"),
-        ([], {"numbers": number("n", "<minValue>1</minValue><maxValue>x</maxValue>")}, "'x' is no number"),
+        ([], {"numbers": number("n", "<minValue>1</minValue><maxValue>x</maxValue>")}, "'x' is not a valid number"),
         (
             [],
             {"numbers": number("n", "<minValue>3</minValue><maxValue>2</maxValue>")},

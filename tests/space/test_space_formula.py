@@ -77,7 +77,7 @@ def test_reads(text: str, formula: Formula) -> None:
         ("x == 1e999", 5, "the number is too large"),
         ("x == 99999999999999999999", 5, "the number is too large"),
         ("x == '\\q'", 6, "unknown escape '\\\\q'"),
-        ("x == '\\u{d800}'", 6, "'\\\\u{d800}' is no character"),
+        ("x == '\\u{d800}'", 6, "'\\\\u{d800}' is not a valid character"),
         ("-'a' == x", 0, "'a' has no sign"),
         ("a and\n  b c", 10, "expected a comparison, and, or, =>, <=> or the end, found 'c'"),
     ],

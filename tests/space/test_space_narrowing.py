@@ -122,8 +122,8 @@ def test_settings_of_several_options_are_one_alternative() -> None:
     [
         ("", "--set:1: there is neither a setting nor a constraint; write X=S, or a constraint as 'X >= 4'\n  \n  ^"),
         ("page=4", "--set:1: unknown option 'page'; did you mean 'pages'?\n  page=4\n  ^"),
-        ("pages=5", "--set:7: '5' is no setting of option 'pages'; there are: 1, 4, 16\n  pages=5\n        ^"),
-        ("sync=true,pages=5", "--set:17: '5' is no setting of option 'pages'; there are: 1, 4, 16"),
+        ("pages=5", "--set:7: '5' is not a setting of option 'pages'; there are: 1, 4, 16\n  pages=5\n        ^"),
+        ("sync=true,pages=5", "--set:17: '5' is not a setting of option 'pages'; there are: 1, 4, 16"),
         ("pages >= x", "--set:10: unknown option 'x'; "),
         ("pages = 4 and sync = true", "--set:7: '=' is not known in formulas; write '=='\n  pages = 4 and"),
         ("pages >", "--set:8: expected "),

@@ -86,10 +86,10 @@ def test_canonical_drops_what_is_inactive_and_fills_in_defaults() -> None:
     ("assignment", "message", "fix"),
     [
         ({"jornal": "WAL"}, "unknown option 'jornal'", "did you mean 'journal'?"),
-        ({"journal": "WALL"}, "'WALL' is no setting of option 'journal'", "did you mean 'WAL'?"),
-        ({"sync": 1}, "'1' is no setting of option 'sync'", "there are: false, true"),
-        ({"pages": 2000.0}, "'2000.0' is no setting of option 'pages'", "did you mean '2000'?"),
-        ({"point": 1}, "'1' is no setting of option 'point'", "there are: 1000, 50"),
+        ({"journal": "WALL"}, "'WALL' is not a setting of option 'journal'", "did you mean 'WAL'?"),
+        ({"sync": 1}, "'1' is not a setting of option 'sync'", "there are: false, true"),
+        ({"pages": 2000.0}, "'2000.0' is not a setting of option 'pages'", "did you mean '2000'?"),
+        ({"point": 1}, "'1' is not a setting of option 'point'", "there are: 1000, 50"),
     ],
 )
 def test_canonical_refuses_what_is_unknown(assignment: dict[str, Setting], message: str, fix: str) -> None:
@@ -115,7 +115,7 @@ def test_parse_reads_a_row_of_texts() -> None:
     assert SPACE.parse({"journal": "DELETE", "point": ""}) == SPACE.default
     with pytest.raises(InputError, match="option 'point' is active here and has no setting"):
         SPACE.parse({"journal": "WAL", "point": ""})
-    with pytest.raises(InputError, match="'maybe' is no setting of option 'sync'"):
+    with pytest.raises(InputError, match="'maybe' is not a setting of option 'sync'"):
         SPACE.parse({"sync": "maybe"})
 
 
@@ -134,9 +134,9 @@ def test_parse_inverts_writing(space: Space) -> None:
     [
         ("sync and jornal == 'WAL'", 9, "unknown option 'jornal'", "did you mean 'journal'?"),
         ("journal == WAL", 11, "unknown option 'WAL'", "write 'WAL' if the setting is meant"),
-        ("journal == 'WALL'", 11, "'WALL' is no setting of option 'journal'", "did you mean 'WAL'?"),
-        ("journal in ['WAL', 'of']", 19, "'of' is no setting of option 'journal'", "there are: DELETE, WAL"),
-        ("pages != 3000", 9, "3000 is no setting of option 'pages'", "did you mean '2000'?"),
+        ("journal == 'WALL'", 11, "'WALL' is not a setting of option 'journal'", "did you mean 'WAL'?"),
+        ("journal in ['WAL', 'of']", 19, "'of' is not a setting of option 'journal'", "there are: DELETE, WAL"),
+        ("pages != 3000", 9, "3000 is not a setting of option 'pages'", "did you mean '2000'?"),
         ("not journal", 4, "option 'journal' is text, not true or false", "compare it, as in journal == 'DELETE'"),
         ("journal < 'WAL'", 0, "journal is text and has no order", "use ==, != or in; < and > are for numbers"),
         ("sync == 1", 8, "sync is true or false, 1 is a number", "compare what is alike"),

@@ -9,6 +9,8 @@ from benchmarks.aliasing import WORLDS, Outcome, screened
 
 from hati.studies.screening import choose_design
 
+pytestmark = [pytest.mark.statistical, pytest.mark.acceptance]
+
 MILD = WORLDS[2]
 STUDIES = 10
 LEAST = 0.95

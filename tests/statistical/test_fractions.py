@@ -17,6 +17,7 @@ def test_fractions_of_128_runs_name_the_important_options() -> None:
     assert found.inert <= INERT
 
 
+@pytest.mark.acceptance
 def test_default_designs_of_128_runs_lose_little() -> None:
     """An inert option in no more studies than the 99 % binomial bound of 5 % allows: 13 of 128."""
     asked, chosen = fractions(system(TAO)), defaults(system(TAO))

@@ -1,4 +1,4 @@
-"""Seed 004's Fig. 2 and Fig. 6, as ``python -m benchmarks.sensitivity`` and ``benchmarks.parsing`` draw them.
+"""The SPL paper's Fig. 2 and Fig. 6, as ``python -m benchmarks.sensitivity`` and ``benchmarks.parsing`` draw them.
 
 Thresholds: of Welch's test by the normal approximation, within the 99 % binomial bounds of the draws.
 """

@@ -31,7 +31,7 @@ def fractions(draw: st.DrawFn) -> Signs:
 
 
 def test_a_half_fraction_pairs_main_effects_with_three_factor_interactions() -> None:
-    # Seed 000, Table 1: D = ABC.
+    # The RES paper, Table 1: D = ABC.
     base = full(3)
     found = contrasts(np.column_stack([base, base.prod(axis=1)]).astype(np.int8))
     assert found.terms == ((0,), (1,), (2,), (3,), (0, 1), (0, 2), (0, 3))

@@ -14,7 +14,7 @@ from statsmodels.stats.multitest import multipletests
 from hati.core import FloatArray, generator
 from hati.stats import Signs, contrasts, holm, least_squares, pure_error, t_two_sided
 
-# Seed 000, Table 1: the design 2^(4-1) of resolution IV with D = ABC, - first setting, + second.
+# The RES paper, Table 1: the design 2^(4-1) of resolution IV with D = ABC, - first setting, + second.
 TABLE_1 = np.array(
     [
         [-1, -1, -1, -1],
@@ -37,7 +37,7 @@ def once(matrix: Signs) -> tuple[FloatArray, FloatArray]:
 
 
 def z(values: FloatArray, *conditions: FloatArray) -> float:
-    """The mean over the runs where all conditions hold, as seed 000 writes it."""
+    """The mean over the runs where all conditions hold, as the RES paper writes it."""
     return float(values[np.logical_and.reduce(conditions)].mean())
 
 

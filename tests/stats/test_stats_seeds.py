@@ -1,4 +1,4 @@
-"""Golden: seed 001's screening design, its observations, and what it found."""
+"""Golden: the Skoll paper's screening design, its observations, and what it found."""
 
 from __future__ import annotations
 

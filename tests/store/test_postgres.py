@@ -97,7 +97,7 @@ REFUSED: dict[str, tuple[Callable[[str], str], type[HatiError], str]] = {
     "in query": (lambda _: f"postgresql:///hati?host=/none&password={SECRET}", MeasurementError, "see that the server"),
     "@": (lambda _: f"postgresql://me:@{SECRET}@127.0.0.1:1/hati", InputError, "write @ as %40"),
     "/": (lambda _: f"postgresql://me:1/{SECRET}@127.0.0.1:1/hati", MeasurementError, "see that the server runs"),
-    "no port": (lambda _: f"postgresql://me:{SECRET}@host:p/hati", InputError, "is no store's URL"),
+    "no port": (lambda _: f"postgresql://me:{SECRET}@host:p/hati", InputError, "is not the URL of a store"),
 }
 
 

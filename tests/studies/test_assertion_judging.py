@@ -265,7 +265,7 @@ def test_a_limit_takes_thirteen_runs_whatever_is_remembered() -> None:
         found = atom(Book({"a": (sample("a", runs),)}, past), "a <= 1 s").evidence
         assert (found.verdict, found.runs_needed, found.remembered) == (Verdict.INCONCLUSIVE, 13, 0)
         assert (found.interval, found.detectable) == (None, None)
-        assert found.remark == "fewer than 13 runs, and beside a limit a history is not used"
+        assert found.remark == "fewer than 13 runs, and an absolute limit uses no history"
     near = atom(Book({"a": (sample("a", levels(0.010, 12)),)}), "a <= 10.001 ms strictly").evidence
     early = Standard(stopping=Stopping.ANYTIME)
     looked = atom(Book({"a": (sample("a", levels(0.010, 12)),)}), "a <= 10.001 ms strictly", early).evidence
@@ -425,7 +425,7 @@ def test_several_samples_of_one_name_are_refused() -> None:
 
 @pytest.mark.parametrize(("alpha", "margin"), [(0.0, 0.02), (0.5, 0.02), (0.01, 1.0), (0.01, -0.1)])
 def test_a_standard_has_a_level_and_a_margin(alpha: float, margin: float) -> None:
-    with pytest.raises(InputError, match=r"is no level|is no margin"):
+    with pytest.raises(InputError, match=r"is not a valid level|is not a valid margin"):
         Standard(alpha=alpha, margin=margin)
 
 

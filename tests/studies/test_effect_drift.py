@@ -77,7 +77,7 @@ def test_two_rounds_are_needed() -> None:
     with pytest.raises(MeasurementError):
         made(lambda own, new: 1.0, budget=30)
     assert made(lambda own, new: 1.0, budget=60).rounds == 2
-    with pytest.raises(InputError, match="tell nothing of noise"):
+    with pytest.raises(InputError, match="give no estimate of the noise"):
         study(rounds=1)
 
 

@@ -28,3 +28,21 @@ def test_an_option_that_adds_less_than_the_margin_carries_nothing_however_clear_
 def test_an_option_that_adds_more_than_the_margin_carries_it() -> None:
     assert named({"a": 0.3, "b": 0.1}, 0.01, LIMIT) == {"a", "b"}
     assert named({}, 0.01, LIMIT) == set()
+
+
+def suite() -> list[dict[str, object]]:
+    """Twelve configurations, of which d=x is in the two that differ in b, e and f too; a is crossed."""
+    rows = [{"a": place % 2, "b": place // 2 % 2, "d": "yz"[place % 2], "e": place % 3, "f": 0} for place in range(10)]
+    rows += [{"a": 0, "b": 0, "d": "x", "e": 0, "f": 0}, {"a": 1, "b": 1, "d": "x", "e": 1, "f": 1}]
+    return rows
+
+
+def test_options_that_only_differ_among_the_changed_configurations_are_not_blamed() -> None:
+    """What the two changed configurations differ by could be any of four options, of which one is crossed."""
+    cells = suite()
+    size = np.array([{"x": 0.5 + 0.3 * float(str(each["b"]))}.get(str(each["d"]), 0.0) for each in cells])
+    values = size + 0.003 * np.random.default_rng(1).standard_normal((5, len(cells)))
+    found = carriers("b", "m", cells, values, 0.01, LIMIT)  # type: ignore[arg-type]  # any mapping
+    assert {one.option for one in found} == {"d"}
+    of_crossed = carriers("b", "m", cells, values, 0.01, LIMIT, {"a"})  # type: ignore[arg-type]  # any mapping
+    assert {(one.option, one.where) for one in of_crossed} == {("d", ()), ("a", (("d", "x"),))}

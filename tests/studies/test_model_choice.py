@@ -163,7 +163,7 @@ def test_a_design_beside_runs_that_were_made_holds_them_first_and_once() -> None
     assert len(set(choice.rows)) == len(choice.rows) == 24 - choice.replicated
     assert "9 of them were run before" in choice.reason
     assert choice.standard_error < choose_optimal(MIXED, 15, rng()).standard_error
-    with pytest.raises(InputError, match=r"1 run, with 9 that were made before, are too few .* give 1 more"):
+    with pytest.raises(InputError, match=r"1 run with 9 earlier ones are too few .* give 1 more"):
         choose_optimal(MIXED, 1, rng(), known=known)
     assert choose_optimal(MIXED, 24, rng(), known=from_levels(choice.levels, MIXED)).configurations == 33
 

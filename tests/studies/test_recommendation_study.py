@@ -26,7 +26,8 @@ from hati.core import (
     Task,
     generator,
 )
-from hati.report import recommendation_answer, recommendation_json
+from hati.render import table_text
+from hati.report import left_out_table, recommendation_answer, recommendation_json
 from hati.space import Option, Space, parse_formula
 from hati.stats import proportion
 from hati.studies.recommendation import (
@@ -153,6 +154,34 @@ def test_every_candidate_without_a_recommendation_has_its_reason() -> None:
     ]
     assert none.change == pytest.approx(0.0, abs=0.02)
     assert (none.pairs, none.broken) == (6, ())
+
+
+def test_settings_that_break_a_rule_together_are_not_confirmed_together() -> None:
+    """Each makes a file 3 % larger, of which 5 % are allowed, so that the one that gains most is recommended."""
+
+    def growing(task: Task) -> Measured:
+        on = {name for name, setting in task.configuration.items() if setting == "on"}
+        noise = 0.01 * float(generator(7, task.id).standard_normal())
+        gains = {"a": 0.7, "b": 0.9, "c": 0.8}
+        return {"time": [math.prod(gains[name] for name in on) * math.exp(noise)], "size": [80.0 * 1.03 ** len(on)]}
+
+    conclusion, _ = concluded(study("abc", keep=(parse_keep("size <= 1.05 * default"),)), growing)
+    (one,) = conclusion.recommended
+    assert (dict(one.set), one.confirmed) == ({"a": "on"}, True)
+    assert left_out(conclusion) == dict.fromkeys("bc", "rule broken with the others")
+    assert "breaks a rule of --keep with the others" in table_text(left_out_table(conclusion))
+
+
+def test_a_configuration_that_breaks_a_rule_is_not_offered() -> None:
+    """By chance a rule is kept in the follow-up and broken afterwards."""
+
+    def later(task: Task) -> Measured:
+        broken = task.stage != FOLLOW_UP and task.configuration["b"] == "on"
+        return {**times(task), "size": [200.0 if broken else 80.0]}
+
+    conclusion, _ = concluded(study("b", 16, keep=(parse_keep("size <= 1.05 * default"),)), later)
+    assert "Not recommended: time -" in recommendation_answer(conclusion)
+    assert "breaks size <= 1.05 * default (+150.0 %)" in recommendation_answer(conclusion)
 
 
 def test_what_the_budget_has_no_runs_for_is_left_out_for_that() -> None:

@@ -11,7 +11,7 @@ import pytest
 from simulated_subject import BENCHMARK, LATENCY, screening, space
 
 from hati.campaign import campaign
-from hati.core import Budget, Evidence, InputError, MeasurementError
+from hati.core import Binding, Budget, Evidence, InputError, MeasurementError
 from hati.studies.screening import Pilot, PilotResult, affordable_runs
 from hati.testing import FakeEngine, MemoryStore
 
@@ -56,6 +56,24 @@ def test_cost_and_noise() -> None:
     assert found.seconds == pytest.approx(62.0)
     assert found.noise == pytest.approx(np.std(np.log([1.0, 1.1, 1.21]), ddof=1))
     assert (found.runs, found.failed) == (5, 0)
+
+
+def test_builds_are_no_part_of_what_a_run_costs() -> None:
+    name = space(6).names[0]
+    built = replace(pilot(), benchmark=replace(BENCHMARK, bindings=(Binding(name, build=True),)))
+    evidence = evidence_of(built, [1.0, 1.1, 1.0, 1.1, 1.0])
+    first_of_each = {0: 15.5, 1: 15.5}
+    runs = [replace(run, seconds=first_of_each.get(place, 0.5)) for place, run in enumerate(evidence.runs)]
+    found = built.conclude(Evidence(tuple(runs)))
+    assert (found.seconds_per_run, found.seconds_per_build) == (pytest.approx(0.5), pytest.approx(15.0))
+    assert found.builds_left == 0
+    assert affordable_runs(Budget(seconds=100.0), found) == 125  # (95 - 32.5) / 0.5
+
+
+def test_builds_that_are_left_are_paid_from_the_budget() -> None:
+    cost = PilotResult(0.5, 0.01, 5, 0, 7.0, seconds_per_build=10.0, builds_left=2)
+    assert affordable_runs(Budget(seconds=60.0), cost) == 60  # (57 - 7 - 20) / 0.5
+    assert affordable_runs(Budget(seconds=60.0), replace(cost, builds_left=50)) == 4  # (57 - 7) / 10.5
 
 
 def test_it_ends_after_three_failures() -> None:

@@ -91,7 +91,7 @@ class TestOutcomes:
         ("command", "words"),
         [
             (("true",), "finds nothing in it"),
-            (prints('{"metric": "latency", "value": NaN}'), "NaN is no number"),
+            (prints('{"metric": "latency", "value": NaN}'), "NaN is not a valid number"),
             (prints('{"metric": "latency", "value": -1}'), "negative time"),
             (sh("head -c 10000000 /dev/urandom"), "finds nothing in it"),
         ],

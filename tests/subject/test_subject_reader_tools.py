@@ -173,7 +173,7 @@ def test_what_cannot_be_read_is_told(
 
 def test_a_pattern_is_checked_before_anything_runs() -> None:
     check_reader(benchmark(GO, [PER_OP]))
-    with pytest.raises(InputError, match=r"'\(a' is no regular expression"):
+    with pytest.raises(InputError, match=r"'\(a' is not a valid regular expression"):
         check_reader(benchmark(GO, [PER_OP], "(a"))
 
 
@@ -216,7 +216,7 @@ class TestFile:
         ("script", "expected"),
         [
             ("true", "r.json: the command did not write this file; `output` and the command must name the same file"),
-            ("mkdir {work}/r.json", "r.json: this is no file; `output` and the command must name the same file"),
+            ("mkdir {work}/r.json", "r.json: this is not a file; `output` and the command must name the same file"),
             ("truncate -s 17M {work}/r.json", "r.json: the file has more than 16 MiB; let the command write less"),
             ("echo [] > {work}/r.json", "r.json: there is nothing measured in it"),
         ],

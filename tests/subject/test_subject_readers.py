@@ -82,8 +82,8 @@ class TestHati:
     @pytest.mark.parametrize(
         ("line", "words"),
         [
-            ('{"metric": "latency", "value": NaN}', "standard output:1.*NaN is no number"),
-            ('{"metric": "latency", "values": [1, Infinity]}', "Infinity is no number"),
+            ('{"metric": "latency", "value": NaN}', "standard output:1.*NaN is not a valid number"),
+            ('{"metric": "latency", "values": [1, Infinity]}', "Infinity is not a valid number"),
             ('{"metric": "latency", "value": 1e999}', "inf, which is not a finite number"),
             ('{"metric": "latency", "value": -0.5}', r"negative time, -0\.5 s"),
             ('{"metric": "latency", "value": true}', "True, which is not a number"),
@@ -181,17 +181,17 @@ class TestJson:
 
     @pytest.mark.parametrize("path", ["", ".", "a..b", "a[", "a[x]", "a]", ".a.", "a[*"])
     def test_what_is_no_path(self, path: str) -> None:
-        with pytest.raises(InputError, match="is no path"):
+        with pytest.raises(InputError, match="is not a valid path"):
             parse_path(path)
-        with pytest.raises(InputError, match="is no path"):
+        with pytest.raises(InputError, match="is not a valid path"):
             check_reader(benchmark(ReaderKind.JSON, (("latency", path),)))
 
     @pytest.mark.parametrize(
         ("output", "words"),
         [
-            (b"", "no JSON"),
+            (b"", "not JSON"),
             (b"[" * 100_000, "nested too deeply"),
-            (b"1" * 5000, "no JSON"),
+            (b"1" * 5000, "not JSON"),
             (b'{"one": NaN}', "finite"),
         ],
     )
@@ -226,7 +226,8 @@ class TestRegex:
             values(output, kind=ReaderKind.REGEX, patterns=(("latency", r"took (\S+)"),))
 
     @pytest.mark.parametrize(
-        ("expression", "words"), [("took", "has 0 groups"), ("(a)(b)", "has 2 groups"), ("(", "no regular expression")]
+        ("expression", "words"),
+        [("took", "has 0 groups"), ("(a)(b)", "has 2 groups"), ("(", "not a valid regular expression")],
     )
     def test_what_is_no_expression(self, expression: str, words: str) -> None:
         with pytest.raises(InputError, match=words):

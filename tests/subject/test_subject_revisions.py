@@ -86,11 +86,11 @@ def test_revisions_are_called_as_git_calls_them(repo: Path, git: Git) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("mian", "'mian' is no revision"),
-        ("--output=x", "is no revision"),
-        ("HEAD~9", "is no revision"),
+        ("mian", "'mian' is not a revision of"),
+        ("--output=x", "is not a revision of"),
+        ("HEAD~9", "is not a revision of"),
         ("./nowhere", "there is no folder"),
-        ("", "is no revision"),
+        ("", "is not a revision of"),
     ],
 )
 def test_what_is_no_revision_is_told(repo: Path, text: str, message: str) -> None:
@@ -350,7 +350,7 @@ def test_shallow_clones_will_do_as_far_as_they_reach(repo: Path, git: Git, tmp_p
     with pytest.raises(InputError, match="has no parent here") as caught:
         revisions.history.before(revisions.find("HEAD~1"))
     assert caught.value.fix == "this clone is shallow: git fetch --unshallow"
-    with pytest.raises(InputError, match="'HEAD~2' is no revision") as caught:
+    with pytest.raises(InputError, match="'HEAD~2' is not a revision of") as caught:
         revisions.find("HEAD~2")
     assert str(caught.value.fix).endswith("; this clone is shallow: git fetch --unshallow")
 

@@ -179,7 +179,7 @@ def test_pinning_is_for_the_program_alone(supervisor: Supervisor, program: Make)
     [
         (("no-such-program",), "no program 'no-such-program' on PATH; install it"),
         (("here.sh",), r"on PATH; write './here.sh'"),
-        (("./missing.sh",), "is no file; correct the command, or build it first"),
+        (("./missing.sh",), "is not a file; correct the command, or build it first"),
         (("./here.sh",), r"may not be executed; chmod \+x"),
         (("./text",), "Exec format error; start a script with a line such as #!/bin/sh"),
         (("./lost",), "No such file or directory; .*interpreter"),

@@ -122,7 +122,7 @@ def test_numbers_in_which_nothing_changed_here_stand_for_the_last_before(project
 def test_what_is_no_revision_is_told(project: Path) -> None:
     revisions = Revisions(project)
     for text in ("r99", "r0", "main", "--targets=x", "^/branches/none", "^/trunk@77", "1:2", ""):
-        with pytest.raises(InputError, match="is no revision") as caught:
+        with pytest.raises(InputError, match="is not a revision of") as caught:
             revisions.find(text)
         assert caught.value.fix
     with pytest.raises(InputError, match="is a date, and no revision") as caught:

@@ -84,8 +84,8 @@ def test_rows_without_a_value_are_left_out() -> None:
     [
         ("place,value\n" + ROWS, None, "s.csv:1:1: there is no column 'position' or 'revision'"),
         (HEAD + ROWS, "latency", "there is no column 'latency' for --metric"),
-        (HEAD + ROWS + "10,fast\n", None, "s.csv:12:4: 'fast' is no number"),
-        (HEAD + ROWS + "10,inf\n", None, "s.csv:12:4: 'inf' is no number"),
+        (HEAD + ROWS + "10,fast\n", None, "s.csv:12:4: 'fast' is not a valid number"),
+        (HEAD + ROWS + "10,inf\n", None, "s.csv:12:4: 'inf' is not a valid number"),
         (HEAD + ROWS + "10,1e101\n", None, "s.csv:12:4: '1e101' is too large"),
         (HEAD + ROWS + ",1\n", None, "s.csv:12:1: the row has no position"),
         (HEAD + ROWS + "11\n", None, "s.csv:12:1: cells in the row: 1"),

@@ -149,7 +149,7 @@ def test_deviations_come_from_a_table_by_configuration() -> None:
     )
     with pytest.raises(InputError, match=r"t\.csv:2:12: a deviation is a fraction from 0 on"):
         read_deviations(sheet(GOOD.replace("1.5", "-1")), CACHE, {"latency": "latency"})
-    with pytest.raises(InputError, match="no relative deviation"):
+    with pytest.raises(InputError, match="not a valid relative deviation"):
         same_everywhere(-0.1)
 
 
@@ -161,11 +161,11 @@ WRONG = [
     ),
     (
         GOOD.replace("lfu", "lfo"),
-        "t.csv:4:1: 'lfo' is no setting of option 'policy'; did you mean 'lfu'?\n  lfo,256,4,true,0.75\n  ^",
+        "t.csv:4:1: 'lfo' is not a setting of option 'policy'; did you mean 'lfu'?\n  lfo,256,4,true,0.75\n  ^",
     ),
     (
         GOOD.replace("lfu,256", "lfu,100"),
-        "t.csv:4:5: '100' is no setting of option 'size'; there are: 64, 256\n  lfu,100,4,true,0.75\n      ^",
+        "t.csv:4:5: '100' is not a setting of option 'size'; there are: 64, 256\n  lfu,100,4,true,0.75\n      ^",
     ),
     (
         GOOD.replace("lfu,256", "lfu,"),
@@ -173,13 +173,13 @@ WRONG = [
     ),
     (
         GOOD.replace("0.75", "fast"),
-        "t.csv:4:16: 'fast' is no number; write it as in 0.25 or 1e-3; leave the cell empty where nothing was "
-        "measured\n  lfu,256,4,true,fast\n                 ^",
+        "t.csv:4:16: 'fast' is not a valid number; write it as in 0.25 or 1e-3; leave the cell empty where "
+        "nothing was measured\n  lfu,256,4,true,fast\n                 ^",
     ),
     (
         GOOD.replace("0.75", "1@@2"),
-        "t.csv:4:16: '' in '1@@2' is no number; write it as in 0.25 or 1e-3; leave the cell empty where nothing was "
-        "measured\n  lfu,256,4,true,1@@2\n                 ^",
+        "t.csv:4:16: '' in '1@@2' is not a valid number; write it as in 0.25 or 1e-3; leave the cell empty where "
+        "nothing was measured\n  lfu,256,4,true,1@@2\n                 ^",
     ),
     (
         GOOD + "lru,64,1,false,2\n",
@@ -273,9 +273,9 @@ class TestMetric:
                 None,
                 "1:3: several columns could be the metric; say which by --metric: x, y",
             ),
-            ("a,x\n1,t\n", None, "1:1: the table has no column of numbers besides its options"),
+            ("a,x\n1,t\n", None, "1:1: the table has no numeric column other than its options"),
             ("a,latency\n1,2\n", "latenzy", "1:1: there is no column 'latenzy' for --metric; did you mean 'latency'?"),
-            ("a,m\n1,2\n", "a", "1:1: the column 'a' is no metric but an option, or tells where rows come from"),
+            ("a,m\n1,2\n", "a", "1:1: the column 'a' is not a metric but an option, or says where rows come from"),
         ]:
             with pytest.raises(InputError) as caught:
                 self.column(text, name)

@@ -70,7 +70,7 @@ def test_packed_tables_and_parquet_are_read(tmp_path: Path) -> None:
         raise read_sheet(file).error("wrong", column="size", row=3)
     assert str(caught.value) == f"{file}, row 4, column 'size': wrong"
     (tmp_path / "broken.parquet").write_bytes(file.read_bytes()[:200])
-    with pytest.raises(InputError, match="no Parquet file that can be read"):
+    with pytest.raises(InputError, match="not a valid Parquet file that can be read"):
         read_sheet(tmp_path / "broken.parquet")
 
 
@@ -93,7 +93,7 @@ ERRORS = [
     ("a,b,a\n1,2,3\n", "t.csv:1:5: there are two columns 'a'; rename one\n  a,b,a\n      ^"),
     ("a,b\n1,2\n3\n", "t.csv:3:1: cells in the row: 1, in the header: 2\n  3\n  ^"),
     ("a,b\n1,2\n3,4,5\n", "t.csv:3:5: cells in the row: 3, in the header: 2\n  3,4,5\n      ^"),
-    ("a\n" + "x" * 200_000 + "\n", "t.csv:2: this is no table: field larger than field limit (131072)"),
+    ("a\n" + "x" * 200_000 + "\n", "t.csv:2: this is not a table: field larger than field limit (131072)"),
 ]
 
 
@@ -112,7 +112,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     for path, message in [
         (tmp_path / "none.csv", "there is no such file"),
         (tmp_path, "the file cannot be read: Is a directory"),
-        (latin, "byte 0xfc is no UTF-8"),
+        (latin, "byte 0xfc is not UTF-8"),
         (cut, "the file cannot be unpacked"),
     ]:
         with pytest.raises(InputError, match=message) as caught:

@@ -172,7 +172,7 @@ def test_what_cannot_be_imported_is_told_in_a_line(tmp_path: Path) -> None:
         formulas_in([file])
     (tmp_path / "my-perf.py").write_text("import hati")
     with pytest.raises(
-        InputError, match=r"no module that can be imported from .*; move or rename it, or name its folder in"
+        InputError, match=r"not a module that can be imported from .*; move or rename it, or name its folder in"
     ):
         formulas_in([tmp_path / "my-perf.py"])
     with pytest.raises(InputError, match=r"no @hati\.spl"):
@@ -189,7 +189,7 @@ def test_the_command_that_shows_why_a_file_cannot_be_imported_works_as_it_is_tol
         formulas_in([project])
     command = caught.value.fix.removeprefix("see: ")
     told = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "TypeError: 3 is no formula" in told.stderr
+    assert "TypeError: 3 is not a valid formula" in told.stderr
 
 
 @pytest.mark.parametrize(

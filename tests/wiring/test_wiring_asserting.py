@@ -98,7 +98,7 @@ def test_what_a_folder_has_of_that_name_and_is_no_file_is_refused_unread(
     with pytest.raises(InputError, match=r"there is no \.spl file below"):
         formulas_in([tmp_path])
     os.mkfifo(tmp_path / "p.spl")
-    with pytest.raises(InputError, match=r"p\.spl is no file; remove it"):
+    with pytest.raises(InputError, match=r"p\.spl is not a file; remove it"):
         formulas_in([tmp_path])
     (tmp_path / "b.spl").symlink_to(tmp_path / "nowhere")
     with pytest.raises(InputError, match=r"b\.spl is a link that leads nowhere; remove it"):

@@ -189,7 +189,7 @@ def test_rows_beyond_the_constraints_are_told(request_for: TableRequest) -> None
     ("change", "message"),
     [
         ({"deviation": "much"}, "'much' is neither a share, a column of the table, nor a file"),
-        ({"deviation": "-1%"}, "-0.01 is no relative deviation"),
+        ({"deviation": "-1%"}, "-0.01 is not a valid relative deviation"),
         ({"metrics": ()}, "several columns could be the metric"),
         ({"where": ("a=3",)}, "no row has a=3; its values are: 1, 2"),
     ],

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from itertools import chain
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperGroup
 
 from hati.cli import (
     assertion,
@@ -29,36 +32,61 @@ from hati.cli import (
     validate,
 )
 
+if TYPE_CHECKING:
+    from typer._click import Context, HelpFormatter
+
+
+class _Grouped(TyperGroup):
+    """Lists the verbs by what they are for."""
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002 - the base's
+        limit = formatter.width - 6 - max(map(len, self.commands))
+        for title, verbs in _VERBS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(limit)) for name in verbs])
+
+
 app = typer.Typer(
     name="hati",
-    help="Which options decide a program's performance: designed experiments, measured verdicts.",
+    cls=_Grouped,
+    help="Which options matter, what got slower, which requirements hold: by experiments on the program.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-app.add_typer(space.app, name="space")
-app.command("init")(init.init)
-app.command("design")(design.design)
-app.command("run")(run.run)
-app.command("runs")(runs.runs)
-app.command("forget")(runs.forget)
-app.command("screen")(screen.screen)
-app.command("suite")(suite.suite)
-app.command("validate")(validate.validate)
-app.command("check")(check.check)
-app.command("bisect")(bisect.bisect)
-app.command("compare")(compare.compare)
-app.command("compare-effects")(compare_effects.compare_effects)
-app.command("audit")(audit.audit)
-app.command("assert")(assertion.assert_)
-app.add_typer(harness.app, name="harness")
-app.command("history")(history.history)
-app.add_typer(findings.app, name="findings")
-app.command("report")(report.report)
-app.command("export")(export.export)
-app.command("import")(importing.import_)
+_VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
+    "Model": {"init": init.init, "space": space.app, "design": design.design},
+    "Measure": {
+        "run": run.run,
+        "screen": screen.screen,
+        "validate": validate.validate,
+        "suite": suite.suite,
+        "harness": harness.app,
+        "audit": audit.audit,
+    },
+    "Decide": {
+        "compare": compare.compare,
+        "check": check.check,
+        "bisect": bisect.bisect,
+        "compare-effects": compare_effects.compare_effects,
+        "assert": assertion.assert_,
+    },
+    "Follow": {
+        "history": history.history,
+        "findings": findings.app,
+        "report": report.report,
+        "runs": runs.runs,
+        "forget": runs.forget,
+    },
+    "Share": {"export": export.export, "import": importing.import_},
+}
+for _name, _verb in chain.from_iterable(verbs.items() for verbs in _VERBS.values()):
+    if isinstance(_verb, typer.Typer):
+        app.add_typer(_verb, name=_name)
+    else:
+        app.command(_name)(_verb)
 
 
 def _show_version(wanted: bool) -> None:
@@ -76,4 +104,4 @@ def options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Which options decide a program's performance: designed experiments, measured verdicts."""
+    """Which options matter, what got slower, which requirements hold: by experiments on the program."""

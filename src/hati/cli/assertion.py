@@ -39,54 +39,65 @@ class InterpretationName(StrEnum):
 
 _Paths = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="PATH...", help="Files of formulas (*.spl, or *.py with @hati.spl), or folders."),
+    typer.Argument(metavar="PATH...", help="Files with formulas (*.spl, or *.py with @hati.spl), or folders."),
 ]
-_Formula = Annotated[list[str] | None, typer.Option("--formula", metavar="FORMULA", help="A formula; may be repeated.")]
+_Formula = Annotated[
+    list[str] | None, typer.Option("--formula", metavar="FORMULA", help="Formula to decide; repeatable.")
+]
 _Samples = Annotated[
     list[str] | None,
-    typer.Option(
-        "--samples", metavar="NAME=FILE,...", help="What was measured of each method: a file, or FILE#BENCHMARK."
-    ),
+    typer.Option("--samples", metavar="NAME=FILE,...", help="Samples of each method: FILE, or FILE#BENCHMARK."),
 ]
 _History = Annotated[
     list[str] | None,
-    typer.Option("--history", metavar="NAME=FILE,...", help="Earlier samples of the same, which tell how runs vary."),
+    typer.Option(
+        "--history",
+        metavar="NAME=FILE,...",
+        help="Earlier samples of the same methods, to estimate the variance between runs.",
+    ),
 ]
 _Interpretation = Annotated[
-    InterpretationName, typer.Option("--interpretation", help="By what is decided: Hati's own, or one of seed 004's.")
+    InterpretationName,
+    typer.Option("--interpretation", help="Tests that decide: Hati's own, or as printed in the SPL paper."),
 ]
-_Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="The room of what is not strict: 2% or 0.02.")]
-_Alpha = Annotated[str, typer.Option("--alpha", metavar="SHARE", help="How often a verdict may be wrong: 1% or 0.01.")]
+_Margin = Annotated[str, typer.Option("--margin", metavar="FRACTION", help="Tolerance of <=, >= and =, such as 2%.")]
+_Alpha = Annotated[str, typer.Option("--alpha", metavar="FRACTION", help="Error rate of each verdict, such as 1%.")]
 _FailOn = Annotated[
-    str, typer.Option("--fail-on", metavar="VERDICTS", help="Which end with a status above 0: violated, inconclusive.")
+    str,
+    typer.Option(
+        "--fail-on", metavar="VERDICTS", help="Verdicts that fail the command: violated, inconclusive, or none."
+    ),
 ]
 _Project = Annotated[
     Path | None,
     typer.Option(
-        "--project", metavar="PATH", help="The folder of what is measured [default: the nearest project around PATH]."
+        "--project", metavar="PATH", help="Folder with hati.toml, or the file [default: the nearest one around PATH]."
     ),
 ]
 _Budget = Annotated[
-    str, typer.Option("--budget", metavar="RUNS|TIME", help="What measuring may cost: runs, or a time such as 2m.")
+    str,
+    typer.Option("--budget", metavar="RUNS|TIME", help="Limit on measuring: a number of runs, or a time such as 2m."),
 ]
 _Explain = Annotated[
-    int | None, typer.Option("--explain", metavar="N", min=1, help="Tell in words how the N-th formula was decided.")
+    int | None, typer.Option("--explain", metavar="N", min=1, help="Explain how the N-th formula was decided.")
 ]
 _Machines = Annotated[
     tuple[str, str] | None,
     typer.Option(
         "--machines",
         metavar="A B",
-        help="How far two machines agree, by what was measured on both: names or fingerprints.",
+        help="Compare two machines (names or fingerprints) by what was measured on both.",
     ),
 ]
 _Reports = Annotated[
     list[str] | None,
     typer.Option(
-        "--report", metavar="FORMAT=FILE", help="Write it so too, such as html=formulas.html; may be repeated."
+        "--report",
+        metavar="FORMAT=FILE",
+        help="Write the result to another file too, such as html=formulas.html; repeatable.",
     ),
 ]
-_Chosen = Annotated[AssertionFormat, typer.Option("--format", help="How the result is written.")]
+_Chosen = Annotated[AssertionFormat, typer.Option("--format", help="Output format.")]
 
 
 def assert_(
@@ -159,13 +170,13 @@ def assert_(
 
 
 def _check_explained(number: int, formulas: int, chosen: AssertionFormat) -> None:
-    from hati.report import counted
+    from hati.core.wording import counted
 
     if number > formulas:
         raise InputError(f"--explain {number}: there is {counted(formulas, 'formula')}", fix="count them from 1")
     if chosen is not AssertionFormat.TEXT:
         raise InputError(
-            f"--explain tells in words, not as {chosen}", fix=f"leave out --format, or give --report {chosen}=FILE too"
+            f"--explain writes text, not {chosen}", fix=f"leave out --format, or give --report {chosen}=FILE too"
         )
 
 
@@ -294,7 +305,9 @@ def _parse_failing(text: str) -> frozenset[Verdict]:
     words = [word.strip() for word in text.split(",") if word.strip() and word.strip() != "none"]
     for word in words:
         if word not in able:
-            raise InputError(f"--fail-on {word!r} is no verdict that can fail", fix=f"write {', '.join(able)}, or none")
+            raise InputError(
+                f"--fail-on {word!r} is not a verdict that can fail", fix=f"write {', '.join(able)}, or none"
+            )
     return frozenset(able[word] for word in words)
 
 

@@ -38,17 +38,21 @@ _Path = Annotated[
     Path,
     typer.Argument(
         metavar="PATH",
-        help="Samples, or any file that `hati import` reads; or a folder with hati.toml, to measure runs now.",
+        help="File of samples in any format that `hati import` reads; or a folder with hati.toml, to measure now.",
     ),
 ]
-_Splits = Annotated[int, typer.Option("--splits", metavar="N", help="How often the runs are split in halves.")]
-_Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="Within it two are the same: 5% or 0.05.")]
-_Alpha = Annotated[str, typer.Option("--alpha", metavar="SHARE", help="The level of every verdict: 1% or 0.01.")]
+_Splits = Annotated[int, typer.Option("--splits", metavar="N", help="Number of random splits into halves.")]
+_Margin = Annotated[
+    str, typer.Option("--margin", metavar="FRACTION", help="Largest difference that counts as the same, such as 5%.")
+]
+_Alpha = Annotated[str, typer.Option("--alpha", metavar="FRACTION", help="Error rate of each verdict, such as 1%.")]
 _History = Annotated[
     list[Path] | None,
-    typer.Option("--history", metavar="FILE", help="Earlier samples, whose noise counts. May be repeated."),
+    typer.Option(
+        "--history", metavar="FILE", help="Earlier samples, to estimate the variance between runs; repeatable."
+    ),
 ]
-_Metric = Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Only this metric.")]
+_Metric = Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Metric to audit [default: all].")]
 
 
 def audit(
@@ -68,7 +72,7 @@ def audit(
     output: Output = STDOUT,
     chosen: FormatOption = Format.TEXT,
 ) -> None:
-    """Test how often `hati compare` errs on runs of the same program.
+    """Test how often `hati compare` errs on one program.
 
     Splits the runs at random into two samples: counts false alarms, and how often an injected change is found.
     """

@@ -18,17 +18,28 @@ from hati.cli.tables import write_plain
 if TYPE_CHECKING:
     from hati.studies.bisection import BisectionConclusion
 
-_Good = Annotated[str, typer.Argument(metavar="GOOD", help="A revision before the change.")]
-_Bad = Annotated[str, typer.Argument(metavar="BAD", help="A revision after it, which comes from GOOD.")]
-_Project = Annotated[Path, typer.Option("--project", metavar="PATH", help="A folder with hati.toml, or the file.")]
+_Good = Annotated[str, typer.Argument(metavar="GOOD", help="Revision before the change.")]
+_Bad = Annotated[str, typer.Argument(metavar="BAD", help="Revision after the change, a descendant of GOOD.")]
+_Project = Annotated[Path, typer.Option("--project", metavar="PATH", help="Folder with hati.toml, or the file.")]
 _Set = Annotated[
     str | None,
-    typer.Option("--set", metavar="OPTION=SETTING,...", help="Where it shows [default: where hati check found it]."),
+    typer.Option(
+        "--set",
+        metavar="OPTION=SETTING,...",
+        help="Configuration that shows the change [default: the one that `hati check` found].",
+    ),
 ]
-_Alpha = Annotated[str, typer.Option("--alpha", metavar="SHARE", help="How often a search may err: 1% or 0.01.")]
-_Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="Within it both are the same: 5% or 0.05.")]
+_Alpha = Annotated[str, typer.Option("--alpha", metavar="FRACTION", help="Error rate of the whole search, such as 1%.")]
+_Margin = Annotated[
+    str, typer.Option("--margin", metavar="FRACTION", help="Largest difference that counts as the same, such as 5%.")
+]
 _Budget = Annotated[
-    str | None, typer.Option("--budget", metavar="RUNS|TIME", help="What it may cost [default: 24 pairs a probe].")
+    str | None,
+    typer.Option(
+        "--budget",
+        metavar="RUNS|TIME",
+        help="Limit: a number of runs, or a time such as 5m [default: 24 pairs per commit].",
+    ),
 ]
 
 

@@ -36,25 +36,35 @@ _Revision = Annotated[
     str,
     typer.Argument(
         metavar="REVISION",
-        help="A git or svn revision, . for what is here, a folder as ./before, or a package's release name==1.0.",
+        help="Git or svn revision, . for the working tree, a folder such as ./before, or a release such as name==1.0.",
     ),
 ]
-_Project = Annotated[Path, typer.Option("--project", metavar="PATH", help="A folder with hati.toml, or the file.")]
+_Project = Annotated[Path, typer.Option("--project", metavar="PATH", help="Folder with hati.toml, or the file.")]
 _Reference = Annotated[
     str | None,
     typer.Option(
         "--reference",
         metavar="REVISION",
-        help="What it is compared with: a revision, previous, or merge-base [default: hati.toml's, else merge-base].",
+        help="Revision to compare with, `previous`, or `merge-base` [default: the one in hati.toml, else merge-base].",
     ),
 ]
-_Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="Within it two are the same: 5% or 0.05.")]
-_Alpha = Annotated[str, typer.Option("--alpha", metavar="SHARE", help="How often all verdicts may err: 1% or 0.01.")]
+_Margin = Annotated[
+    str, typer.Option("--margin", metavar="FRACTION", help="Largest difference that counts as the same, such as 5%.")
+]
+_Alpha = Annotated[
+    str, typer.Option("--alpha", metavar="FRACTION", help="Error rate over all verdicts together, such as 1%.")
+]
 _FailOn = Annotated[
-    str, typer.Option("--fail-on", metavar="VERDICTS", help="Which end with a status above 0: slower, inconclusive.")
+    str,
+    typer.Option(
+        "--fail-on", metavar="VERDICTS", help="Verdicts that fail the command: slower, inconclusive, or none."
+    ),
 ]
 _Budget = Annotated[
-    str | None, typer.Option("--budget", metavar="RUNS|TIME", help="What the runs may cost [default: 24 rounds].")
+    str | None,
+    typer.Option(
+        "--budget", metavar="RUNS|TIME", help="Limit: a number of runs, or a time such as 5m [default: 24 rounds]."
+    ),
 ]
 
 
@@ -73,9 +83,13 @@ class CheckFormat(StrEnum):
 
 _Reports = Annotated[
     list[str] | None,
-    typer.Option("--report", metavar="FORMAT=FILE", help="Write it so too, such as markdown=hati.md; may be repeated."),
+    typer.Option(
+        "--report",
+        metavar="FORMAT=FILE",
+        help="Write the result to another file too, such as markdown=hati.md; repeatable.",
+    ),
 ]
-_Chosen = Annotated[CheckFormat, typer.Option("--format", help="How the result is written; github: annotations.")]
+_Chosen = Annotated[CheckFormat, typer.Option("--format", help="Output format; github writes annotations.")]
 
 
 def check(

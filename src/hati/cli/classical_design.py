@@ -16,20 +16,24 @@ if TYPE_CHECKING:
     from hati.design import Blocks, Design, Separation
     from hati.space import Space
 
-PlackettBurman = Annotated[
-    bool, typer.Option("--plackett-burman", help="A Plackett-Burman design; --runs tells its size.")
-]
+PlackettBurman = Annotated[bool, typer.Option("--plackett-burman", help="Plackett-Burman design with --runs runs.")]
 Foldover = Annotated[
-    str | None, typer.Option("--foldover", metavar="all|A,B", help="Add the runs with these factors reversed.")
+    str | None,
+    typer.Option("--foldover", metavar="all|A,B", help="Add a foldover: all runs with these factors reversed."),
 ]
 Semifold = Annotated[
     str | None,
-    typer.Option("--semifold", metavar="A", help="Add the half of a foldover (on A) that has A at its second setting."),
+    typer.Option("--semifold", metavar="A", help="Add the half of a foldover on A with A at its second setting."),
 ]
-Replicates = Annotated[int | None, typer.Option("--replicates", min=1, help="Repeat all runs, so many times in all.")]
-BlockCount = Annotated[int | None, typer.Option("--blocks", min=2, help="Part a regular design's runs into blocks.")]
+Replicates = Annotated[int | None, typer.Option("--replicates", min=1, help="Run each configuration this often.")]
+BlockCount = Annotated[
+    int | None, typer.Option("--blocks", min=2, help="Divide a regular design into this many blocks.")
+]
 OrthogonalArray = Annotated[
-    bool, typer.Option("--orthogonal-array", help="An array for options of any numbers of settings; --runs: its size.")
+    bool,
+    typer.Option(
+        "--orthogonal-array", help="Orthogonal array for options of any number of settings, with --runs runs."
+    ),
 ]
 
 

@@ -23,37 +23,54 @@ UNDECIDED = 3
 
 
 _Before = Annotated[
-    str, typer.Argument(metavar="BEFORE", help="Any file that `hati import` reads, or a benchmark to be measured now.")
+    str,
+    typer.Argument(
+        metavar="BEFORE", help="File in any format that `hati import` reads, or a benchmark to measure now."
+    ),
 ]
-_After = Annotated[str, typer.Argument(metavar="AFTER", help="The same of what is compared with it.")]
-_Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="Within it two are the same: 5% or 0.05.")]
-_Alpha = Annotated[str, typer.Option("--alpha", metavar="SHARE", help="The level of every verdict: 1% or 0.01.")]
-_Metric = Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Only this metric.")]
+_After = Annotated[str, typer.Argument(metavar="AFTER", help="File or benchmark to compare with BEFORE.")]
+_Margin = Annotated[
+    str, typer.Option("--margin", metavar="FRACTION", help="Largest difference that counts as the same, such as 5%.")
+]
+_Alpha = Annotated[str, typer.Option("--alpha", metavar="FRACTION", help="Error rate of each verdict, such as 1%.")]
+_Metric = Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Metric to compare [default: all].")]
 _FailOn = Annotated[
-    str, typer.Option("--fail-on", metavar="VERDICTS", help="Which of slower, faster, inconclusive exit with 1, 1, 3.")
+    str,
+    typer.Option(
+        "--fail-on",
+        metavar="VERDICTS",
+        help="Verdicts that fail the command: slower, faster (status 1), inconclusive (3), or none.",
+    ),
 ]
 _Project = Annotated[
-    Path, typer.Option("--project", metavar="PATH", help="Benchmarks: the folder with hati.toml, or the file.")
+    Path, typer.Option("--project", metavar="PATH", help="Benchmarks: folder with hati.toml, or the file.")
 ]
 _SETTINGS = "OPTION=SETTING,..."
 _Both = Annotated[
     str | None,
-    typer.Option("--set", metavar=_SETTINGS, help="Benchmarks: what both have other than the default."),
+    typer.Option("--set", metavar=_SETTINGS, help="Benchmarks: settings of both sides."),
 ]
 _SetBefore = Annotated[
-    str | None, typer.Option("--set-before", metavar=_SETTINGS, help="Benchmarks: the same of BEFORE only.")
+    str | None, typer.Option("--set-before", metavar=_SETTINGS, help="Benchmarks: settings of BEFORE only.")
 ]
 _SetAfter = Annotated[
-    str | None, typer.Option("--set-after", metavar=_SETTINGS, help="Benchmarks: the same of AFTER only.")
+    str | None, typer.Option("--set-after", metavar=_SETTINGS, help="Benchmarks: settings of AFTER only.")
 ]
 _Stop = Annotated[
     Stopping | None,
-    typer.Option("--stop", help="Benchmarks: anytime, once it is decided [default], or at a fixed number of runs."),
+    typer.Option(
+        "--stop",
+        help="Benchmarks: stop as soon as it is decided (anytime, the default), or at the fixed number of runs.",
+    ),
 ]
-_Duet = Annotated[bool, typer.Option("--duet", help="Benchmarks: both runs of a pair at once, each on its own core.")]
+_Duet = Annotated[
+    bool, typer.Option("--duet", help="Benchmarks: run both of a pair at the same time, each on its own core.")
+]
 _Budget = Annotated[
     str | None,
-    typer.Option("--budget", metavar="RUNS|TIME", help="Benchmarks: what the runs may cost [default: 64]."),
+    typer.Option(
+        "--budget", metavar="RUNS|TIME", help="Benchmarks: a number of runs, or a time such as 5m [default: 64]."
+    ),
 ]
 _Seed = Annotated[
     int | None,
@@ -62,22 +79,26 @@ _Seed = Annotated[
         metavar="SEED",
         min=0,
         max=LARGEST_SEED,
-        help="Of the order in pairs, or the bootstrap [default: 1].",
+        help="Random seed, for the order in pairs or the bootstrap [default: 1].",
     ),
 ]
 _History = Annotated[
     list[Path] | None,
-    typer.Option("--history", metavar="FILE", help="Files: earlier samples, whose noise counts. May be repeated."),
+    typer.Option(
+        "--history", metavar="FILE", help="Files: earlier samples, to estimate the variance between runs; repeatable."
+    ),
 ]
 _Interval = Annotated[
     IntervalChoice | None,
-    typer.Option("--interval", help="Files: how a ratio's interval is found [default: t]; the verdict is Student's."),
+    typer.Option(
+        "--interval", help="Files: method of the interval of a ratio [default: t]; verdicts always use Student's t."
+    ),
 ]
 _Tests = Annotated[
     bool,
-    typer.Option("--tests", help="Files: classical tests of run medians besides, with Shapiro-Wilk of normality."),
+    typer.Option("--tests", help="Files: add classical tests of run medians, and Shapiro-Wilk's of normality."),
 ]
-_Chosen = Annotated[ComparisonFormat, typer.Option("--format", help="How the result is written.")]
+_Chosen = Annotated[ComparisonFormat, typer.Option("--format", help="Output format.")]
 
 
 def compare(
@@ -105,7 +126,7 @@ def compare(
     output: Output = STDOUT,
     chosen: _Chosen = ComparisonFormat.TEXT,
 ) -> int:
-    """Compare two samples: slower, faster, the same or undecided.
+    """Compare two samples: slower, faster, same or undecided.
 
     Samples come from files, or are measured now. An undecided comparison names the runs that would decide.
     """
@@ -137,7 +158,9 @@ def parse_verdicts(text: str) -> frozenset[Verdict]:
     words = [word.strip() for word in text.split(",") if word.strip() and word.strip() != "none"]
     for word in words:
         if word not in able:
-            raise InputError(f"--fail-on {word!r} is no verdict that can fail", fix=f"write {', '.join(able)}, or none")
+            raise InputError(
+                f"--fail-on {word!r} is not a verdict that can fail", fix=f"write {', '.join(able)}, or none"
+            )
     return frozenset(able[word] for word in words)
 
 

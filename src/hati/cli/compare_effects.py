@@ -25,12 +25,17 @@ from hati.cli.progress import progress
 from hati.cli.screen import parse_share
 from hati.cli.tables import write_plain
 
-_Before = Annotated[str, typer.Argument(metavar="BEFORE", help="A revision.")]
-_After = Annotated[str, typer.Argument(metavar="AFTER", help="Another.")]
-_Project = Annotated[Path, typer.Option("--project", metavar="PATH", help="A folder with hati.toml, or the file.")]
-_Alpha = Annotated[str, typer.Option("--alpha", metavar="SHARE", help="How often any verdict may err: 1% or 0.01.")]
+_Before = Annotated[str, typer.Argument(metavar="BEFORE", help="Revision to compare with.")]
+_After = Annotated[str, typer.Argument(metavar="AFTER", help="Revision whose effects may have changed.")]
+_Project = Annotated[Path, typer.Option("--project", metavar="PATH", help="Folder with hati.toml, or the file.")]
+_Alpha = Annotated[
+    str, typer.Option("--alpha", metavar="FRACTION", help="Error rate over all verdicts together, such as 1%.")
+]
 _Budget = Annotated[
-    str | None, typer.Option("--budget", metavar="RUNS|TIME", help="What it may cost [default: 4 rounds].")
+    str | None,
+    typer.Option(
+        "--budget", metavar="RUNS|TIME", help="Limit: a number of runs, or a time such as 5m [default: 4 rounds]."
+    ),
 ]
 
 
@@ -50,7 +55,7 @@ def compare_effects(
     output: Output = STDOUT,
     chosen: FormatOption = Format.TEXT,
 ) -> None:
-    """Test which options' effects changed between two revisions.
+    """Find the options whose effects changed between revisions.
 
     Measures the design of a screening at both revisions.
     """

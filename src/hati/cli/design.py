@@ -37,18 +37,24 @@ class DesignFormat(StrEnum):
     CSV = "csv"
 
 
-_Path = Annotated[Path | None, typer.Argument(metavar="PATH", help="A project, whose options are the factors.")]
-_Factors = Annotated[str | None, typer.Option("--factors", metavar="A-N|A,B,..", help="The factors.")]
+_Path = Annotated[
+    Path | None, typer.Argument(metavar="PATH", help="Folder with hati.toml, whose options are the factors.")
+]
+_Factors = Annotated[str | None, typer.Option("--factors", metavar="A-N|A,B,..", help="Names of the factors.")]
 _Generators = Annotated[
-    str | None, typer.Option("--generators", metavar="F=ABC,..", help="A fraction by its generators.")
+    str | None, typer.Option("--generators", metavar="F=ABC,..", help="Fraction with these generators.")
 ]
-_Runs = Annotated[int | None, typer.Option("--runs", min=1, help="A fraction of minimum aberration of that size.")]
+_Runs = Annotated[
+    int | None, typer.Option("--runs", min=1, help="Fraction of minimum aberration with this number of runs.")
+]
 _Resolution = Annotated[
-    int | None, typer.Option("--resolution", min=3, help="The smallest fraction of at least that resolution.")
+    int | None, typer.Option("--resolution", min=3, help="Smallest fraction of at least this resolution.")
 ]
-_Read = Annotated[Path | None, typer.Option("--read", metavar="FILE", help="A design from CSV or JSON, to be checked.")]
-_Order = Annotated[int | None, typer.Option("--alias-order", min=1, help="List aliases up to that order [default: 3].")]
-_Format = Annotated[DesignFormat, typer.Option("--format", help="How the design is written.")]
+_Read = Annotated[Path | None, typer.Option("--read", metavar="FILE", help="Read and check a design (CSV or JSON).")]
+_Order = Annotated[
+    int | None, typer.Option("--alias-order", min=1, help="Highest order of aliases to list [default: 3].")
+]
+_Format = Annotated[DesignFormat, typer.Option("--format", help="Output format.")]
 
 
 def design(

@@ -22,11 +22,13 @@ class ExportFormat(StrEnum):
     PARQUET = "parquet"
 
 
-_Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Those of one study.")]
+_Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Export the runs of this study only.")]
 _Where = Annotated[
-    str | None, typer.Option("--where", metavar="OPTION=SETTING,...", help="Only runs with these settings.")
+    str | None, typer.Option("--where", metavar="OPTION=SETTING,...", help="Export only runs with these settings.")
 ]
-_Format = Annotated[ExportFormat, typer.Option("--format", help="All observations, Go's lines, or a row for each run.")]
+_Format = Annotated[
+    ExportFormat, typer.Option("--format", help="Output format: all observations, benchstat lines, or one row per run.")
+]
 
 
 def export(
@@ -38,7 +40,7 @@ def export(
     output: Output = STDOUT,
     chosen: _Format = ExportFormat.SAMPLES,
 ) -> None:
-    """Export stored runs as samples, benchstat lines or a table."""
+    """Export runs as samples, benchstat lines or a table."""
     from hati import render
     from hati.report import measured_table, samples_json
     from hati.store import Selection
@@ -72,7 +74,7 @@ def _settings(text: str) -> dict[str, str]:
     for part in filter(None, text.split(",")):
         name, equals, setting = part.partition("=")
         if not equals:
-            raise InputError(f"--where {part!r} is no setting", fix="write option=setting")
+            raise InputError(f"--where {part!r} is not a valid setting", fix="write option=setting")
         found[name.strip()] = setting.strip()
     return found
 

@@ -12,6 +12,7 @@ from hati.cli.output import say
 from hati.cli.parameters import DEFAULT_SEED
 from hati.core import InputError
 from hati.core.nearest import suggestion
+from hati.core.wording import listed
 
 if TYPE_CHECKING:
     from hati.core import Sample
@@ -120,5 +121,4 @@ def of_metric(samples: tuple[Sample, ...], metric: str | None, path: Path) -> tu
 def _say_unmatched(before: Path, after: Path, unmatched: Unmatched) -> None:
     for path, names in ((before, unmatched.before), (after, unmatched.after)):
         if names:
-            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-            say(f"only in {path}: {', '.join(names[:_NAMED])}{more}")
+            say(f"only in {path}: {listed(names, _NAMED)}")

@@ -12,14 +12,21 @@ from hati.cli.parameters import HERE, FormatOption, Output, StorePlace
 from hati.cli.tables import write_plain
 from hati.core import InputError
 
-app = typer.Typer(help="Regressions and improvements, each with its life.", rich_markup_mode=None)
+app = typer.Typer(help="List and acknowledge regressions and improvements.", rich_markup_mode=None)
 
-_Project = Annotated[Path, typer.Option("--project", metavar="PATH", help="A folder with hati.toml, or the file.")]
-_Id = Annotated[str, typer.Argument(metavar="FINDING", help="Its id, or the beginning of it.")]
-_Author = Annotated[str, typer.Option("--author", metavar="NAME", envvar="HATI_AUTHOR", help="Who acknowledges it.")]
-_Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why it is as it should be, or has to wait.")]
+_Project = Annotated[Path, typer.Option("--project", metavar="PATH", help="Folder with hati.toml, or the file.")]
+_Id = Annotated[str, typer.Argument(metavar="FINDING", help="Id of the finding, or its beginning.")]
+_Author = Annotated[
+    str, typer.Option("--author", metavar="NAME", envvar="HATI_AUTHOR", help="Person who acknowledges it.")
+]
+_Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why the change is accepted.")]
 _State = Annotated[
-    str | None, typer.Option("--state", metavar="STATE", help="new, confirmed, acknowledged, resolved or reopened.")
+    str | None,
+    typer.Option(
+        "--state",
+        metavar="STATE",
+        help="List findings in this state: new, confirmed, acknowledged, resolved or reopened.",
+    ),
 ]
 
 

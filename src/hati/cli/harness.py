@@ -18,32 +18,43 @@ if TYPE_CHECKING:
     from hati.core import Sample
 
 app = typer.Typer(
-    help="Warm-up, observations and runs: how to measure, from what was measured.",
+    help="Estimate the warm-up, observations and runs it takes.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
-_File = Annotated[Path, typer.Argument(metavar="FILE", help="Samples, or any file that `hati import` reads.")]
+_File = Annotated[Path, typer.Argument(metavar="FILE", help="File of samples in any format that `hati import` reads.")]
 _Maybe = Annotated[
-    Path | None, typer.Argument(metavar="FILE", help="Samples, or any file that `hati import` reads: which fall short.")
+    Path | None,
+    typer.Argument(
+        metavar="FILE",
+        help="File of samples in any format that `hati import` reads, to list those with too few observations.",
+    ),
 ]
-_Metric = Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Only this metric.")]
+_Metric = Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Metric to analyse [default: all].")]
 _Tolerance = Annotated[
-    str, typer.Option("--tolerance", metavar="SHARE", help="Levels within it are as good as one: 5% or 0.05.")
+    str,
+    typer.Option(
+        "--tolerance", metavar="FRACTION", help="Largest difference between levels that counts as the same, such as 5%."
+    ),
 ]
-_Quantile = Annotated[float, typer.Option("--quantile", metavar="P", help="The quantile, such as 0.5 or 0.99.")]
+_Quantile = Annotated[float, typer.Option("--quantile", metavar="P", help="Quantile to estimate, such as 0.5 or 0.99.")]
 _Precision = Annotated[
-    float, typer.Option("--precision", metavar="P", help="By how much its probability may be off, such as 0.005.")
+    float, typer.Option("--precision", metavar="P", help="Precision of its probability, such as 0.005.")
 ]
-_Confidence = Annotated[float, typer.Option("--confidence", metavar="P", help="How sure that is to be.")]
-_Detect = Annotated[str, typer.Option("--detect", metavar="SHARE", help="The change that is to be found.")]
-_Power = Annotated[float, typer.Option("--power", metavar="P", help="The probability of finding it.")]
-_Alpha = Annotated[str, typer.Option("--alpha", metavar="SHARE", help="The level of the test: 1% or 0.01.")]
+_Confidence = Annotated[
+    float, typer.Option("--confidence", metavar="P", help="Confidence of the precision, such as 0.95.")
+]
+_Detect = Annotated[str, typer.Option("--detect", metavar="FRACTION", help="Smallest change to find, such as 5%.")]
+_Power = Annotated[float, typer.Option("--power", metavar="P", help="Probability of finding it.")]
+_Alpha = Annotated[str, typer.Option("--alpha", metavar="FRACTION", help="Error rate of the test, such as 1%.")]
 _ObservationCost = Annotated[
-    str | None, typer.Option("--observation-cost", metavar="TIME", help="What one costs [default: told from FILE].")
+    str | None,
+    typer.Option("--observation-cost", metavar="TIME", help="Cost of an observation [default: estimated from FILE]."),
 ]
 _RunCost = Annotated[
-    str | None, typer.Option("--run-cost", metavar="TIME", help="What a run costs besides [default: told from FILE].")
+    str | None,
+    typer.Option("--run-cost", metavar="TIME", help="Cost of starting a run [default: estimated from FILE]."),
 ]
 
 

@@ -31,37 +31,49 @@ _File = Annotated[
     Path | None,
     typer.Argument(
         metavar="[SERIES]",
-        help="A table: position or revision, value; optionally run, machine, series, benchmark. CSV or Parquet. "
-        "Without one --revisions are measured.",
+        help="CSV or Parquet with the columns position or revision, and value; optionally run, machine, series, "
+        "benchmark. "
+        "Leave it out to measure --revisions.",
     ),
 ]
-_Metric = Annotated[str | None, typer.Option("--metric", metavar="COLUMN", help="The values' column [default: value].")]
+_Metric = Annotated[
+    str | None, typer.Option("--metric", metavar="COLUMN", help="Column with the values [default: value].")
+]
 _Alpha = Annotated[
-    str, typer.Option("--alpha", metavar="SHARE", help="The probability of any change in a series without one.")
+    str, typer.Option("--alpha", metavar="FRACTION", help="Probability of a false change in a series, such as 5%.")
 ]
 _Baseline = Annotated[
     str | None,
-    typer.Option("--baseline", metavar="POSITION", help="Report the trend since there [default: the first position]."),
+    typer.Option(
+        "--baseline", metavar="POSITION", help="Position from which the trend is reported [default: the first]."
+    ),
 ]
-_Revisions = Annotated[
-    str | None, typer.Option("--revisions", metavar="FIRST..LAST", help="Measure these revisions now.")
-]
+_Revisions = Annotated[str | None, typer.Option("--revisions", metavar="FIRST..LAST", help="Revisions to measure now.")]
 _Every = Annotated[
-    str | None, typer.Option("--every", metavar="N|day", help="Only each Nth of them, or the last of a day.")
+    str | None,
+    typer.Option("--every", metavar="N|day", help="Measure only each Nth revision, or the last of each day."),
 ]
 _Order = Annotated[
     str | None,
-    typer.Option("--order", metavar="ORDER", help="interleaved, newest, or refining around changes."),
+    typer.Option(
+        "--order", metavar="ORDER", help="Order of measuring: interleaved, newest first, or refining around changes."
+    ),
 ]
 _Runs = Annotated[
-    int | None, typer.Option("--runs", metavar="N", min=1, help="Runs of each configuration at each [default: 3].")
+    int | None,
+    typer.Option("--runs", metavar="N", min=1, help="Runs of each configuration at each revision [default: 3]."),
 ]
-_Project = Annotated[Path, typer.Option("--project", metavar="PATH", help="A folder with hati.toml, or the file.")]
+_Project = Annotated[Path, typer.Option("--project", metavar="PATH", help="Folder with hati.toml, or the file.")]
 _Budget = Annotated[
-    str | None, typer.Option("--budget", metavar="RUNS|TIME", help="What measuring may cost [default: all there is].")
+    str | None,
+    typer.Option(
+        "--budget", metavar="RUNS|TIME", help="Limit: a number of runs, or a time such as 30m [default: no limit]."
+    ),
 ]
-_Format = Annotated[HistoryFormat, typer.Option("--format", help="How the result is written.")]
-_Seed = Annotated[int | None, typer.Option("--seed", metavar="SEED", min=0, help="For the order of runs; recorded.")]
+_Format = Annotated[HistoryFormat, typer.Option("--format", help="Output format.")]
+_Seed = Annotated[
+    int | None, typer.Option("--seed", metavar="SEED", min=0, help="Random seed of the order of runs; recorded.")
+]
 
 
 def history(

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 _Sources = Annotated[
     list[str],
-    typer.Argument(metavar="FILE...", help="Files of one or several runs, or a folder of criterion.rs; or stores."),
+    typer.Argument(
+        metavar="FILE...", help="Files with one or several runs, a folder of criterion.rs, or stores to merge."
+    ),
 ]
-_From = Annotated[
-    SampleFormat | None, typer.Option("--from", help="The files' format [default: found from how a file begins].")
-]
+_From = Annotated[SampleFormat | None, typer.Option("--from", help="Format of the files [default: detected].")]
 _Project = Annotated[
-    Path, typer.Option("--project", metavar="PATH", help="Stores: the folder with hati.toml whose store takes them in.")
+    Path, typer.Option("--project", metavar="PATH", help="Stores: folder with hati.toml whose store receives the runs.")
 ]
-_DryRun = Annotated[bool, typer.Option("--dry-run", help="Stores: say what would be taken.")]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Stores: print what would be merged; change nothing.")]
 _DATABASE = b"SQLite format 3\0"
 """How a file of SQLite begins: section 1.3 of https://www.sqlite.org/fileformat2.html."""
 
@@ -38,7 +38,7 @@ def import_(
     dry_run: _DryRun = False,
     output: Output = STDOUT,
 ) -> None:
-    """Convert other tools' measurements to samples, or merge stores."""
+    """Convert other tools' files to samples, or merge stores."""
     stores = [source for source in sources if _is_store(source)]
     if stores and len(stores) < len(sources):
         raise InputError("stores and files of measurements are not imported at once", fix="give them one by one")

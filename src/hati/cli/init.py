@@ -11,14 +11,14 @@ from hati.cli.output import STDOUT, write
 from hati.core import InputError
 from hati.core.nearest import suggestion
 
-_Folder = Annotated[Path, typer.Argument(metavar="PATH", help="The folder for hati.toml, or of the project.")]
+_Folder = Annotated[Path, typer.Argument(metavar="PATH", help="Folder for hati.toml, or the project's folder.")]
 _Service = Annotated[
     str | None,
-    typer.Option("--ci", metavar="SERVICE", help="Write a pipeline that checks changes instead: github or gitlab."),
+    typer.Option("--ci", metavar="SERVICE", help="Write a CI pipeline that checks changes instead: github or gitlab."),
 ]
-_Force = Annotated[bool, typer.Option("--force", help="Also over a file that is there.")]
+_Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 _Output = Annotated[
-    str | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead; - is stdout.")
+    str | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE instead; - is standard output.")
 ]
 
 

@@ -28,14 +28,12 @@ class OptimalIn(StrEnum):
 
 Optimal = Annotated[
     OptimalIn | None,
-    typer.Option("--optimal", help="--runs runs that are optimal for a model; with --augment as many more."),
+    typer.Option("--optimal", help="Optimal design for a model with --runs runs; with --augment, as many added runs."),
 ]
 EffectOrder = Annotated[
-    int | None, typer.Option("--order", min=1, help="With --optimal: effects up to that order [default: 1; bayes: 2].")
+    int | None, typer.Option("--order", min=1, help="With --optimal: highest order of effects [default: 1; bayes: 2].")
 ]
-Augment = Annotated[
-    Path | None, typer.Option("--augment", metavar="FILE", help="With --optimal: runs to keep, a CSV of settings.")
-]
+Augment = Annotated[Path | None, typer.Option("--augment", metavar="FILE", help="With --optimal: CSV of runs to keep.")]
 
 
 def write_optimal(
@@ -125,8 +123,12 @@ def _notes(made: OptimalDesign, seconds: float) -> tuple[str, ...]:
         f"{given}{made.fit.parameters} parameters; D-efficiency {made.fit.d_efficiency:.4f}; {seconds:.1f} s.",
         f"Largest standard errors, in sigma: {errors}.",
         *((f"Potential terms, not all to be estimated: {len(made.potential)}.",) if made.potential else ()),
-        *((f"The space cannot tell all of these apart: {', '.join(made.fit.reduced)}.",) if made.fit.reduced else ()),
-        *((f"The space cannot tell apart, left out: {', '.join(made.fit.dropped)}.",) if made.fit.dropped else ()),
+        *((f"The space cannot distinguish all of these: {', '.join(made.fit.reduced)}.",) if made.fit.reduced else ()),
+        *(
+            (f"Left out, because the space cannot distinguish them: {', '.join(made.fit.dropped)}.",)
+            if made.fit.dropped
+            else ()
+        ),
     )
 
 

@@ -9,52 +9,54 @@ import typer
 
 from hati.cli.output import STDOUT, Format, TableFormat
 
-ProjectPath = Annotated[Path, typer.Argument(metavar="PATH", help="A folder with hati.toml, or the file.")]
-Output = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Write there instead; - is stdout.")]
-FormatOption = Annotated[Format, typer.Option("--format", help="How the result is written.")]
-TableFormatOption = Annotated[TableFormat, typer.Option("--format", help="How the table is written.")]
+ProjectPath = Annotated[Path, typer.Argument(metavar="PATH", help="Folder with hati.toml, or the file.")]
+Output = Annotated[
+    str, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE instead; - is standard output.")
+]
+FormatOption = Annotated[Format, typer.Option("--format", help="Output format.")]
+TableFormatOption = Annotated[TableFormat, typer.Option("--format", help="Output format.")]
 StorePlace = Annotated[
     str | None,
     typer.Option(
         "--store",
         metavar="URL",
         envvar="HATI_STORE",
-        help="The store: a file, or postgresql://USER@HOST/DATABASE [default: .hati/store.sqlite].",
+        help="Store to use: a file, or postgresql://USER@HOST/DATABASE [default: .hati/store.sqlite].",
     ),
 ]
 LARGEST_SEED = 2**63 - 1
 """What the store can hold."""
 Seed = Annotated[
     int,
-    typer.Option(
-        "--seed", metavar="SEED", min=0, max=LARGEST_SEED, help="For everything random, 0 to 2^63-1; recorded."
-    ),
+    typer.Option("--seed", metavar="SEED", min=0, max=LARGEST_SEED, help="Random seed, 0 to 2^63-1; recorded."),
 ]
 BenchmarkName = Annotated[
-    str | None, typer.Option("--benchmark", metavar="NAME", help="Which benchmark, where there are several.")
+    str | None, typer.Option("--benchmark", metavar="NAME", help="Benchmark to measure, where hati.toml has several.")
 ]
 MetricName = Annotated[
-    str | None, typer.Option("--metric", metavar="NAME", help="Which metric, where the benchmark has several.")
+    str | None, typer.Option("--metric", metavar="NAME", help="Metric to analyse, where the benchmark has several.")
 ]
 ScreenedMetricName = Annotated[
-    str | None, typer.Option("--metric", metavar="NAME", help="Which metric [default: the one that was last screened].")
+    str | None, typer.Option("--metric", metavar="NAME", help="Metric to analyse [default: the one screened last].")
 ]
 RelevantShare = Annotated[
-    str, typer.Option("--relevant", metavar="SHARE", help="Smaller effects are not important: 1% or 0.01.")
+    str, typer.Option("--relevant", metavar="FRACTION", help="Smallest effect that counts, such as 1%.")
 ]
 BudgetText = Annotated[
-    str, typer.Option("--budget", metavar="RUNS|TIME", help="What the runs may cost: 96 of them, or a time such as 2m.")
+    str, typer.Option("--budget", metavar="RUNS|TIME", help="Limit: a number of runs, or a time such as 2m.")
 ]
 Template = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="X=S|CONSTRAINT",
-        help="Narrow the space: fix X, or demand a constraint such as 'x >= 4'; may be repeated.",
+        help="Narrow the space: fix X, or add a constraint such as 'x >= 4'; repeatable.",
     ),
 ]
-Fresh = Annotated[bool, typer.Option("--fresh", help="A new campaign, even where one is unfinished or done.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the tasks and the time that they would take.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Start a new campaign; do not resume or reuse one.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print the planned runs and their estimated time; measure nothing.")
+]
 
 HERE = Path()
 DEFAULT_SEED = 1
@@ -62,5 +64,5 @@ DEFAULT_OUTPUT = STDOUT
 
 StatisticName = Annotated[
     str,
-    typer.Option("--statistic", metavar="NAME", help="What stands for a run: auto, mean, trimmed, median, q0.99."),
+    typer.Option("--statistic", metavar="NAME", help="Statistic of a run: auto, mean, trimmed, median, q0.99."),
 ]

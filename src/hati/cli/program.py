@@ -107,13 +107,14 @@ def _asked(arguments: list[str]) -> list[str]:
 
 
 def _records(arguments: list[str]) -> bool:
-    """Whether a command keeps its runs; a comparison of files has none."""
-    return arguments[0] in _RECORDING or (
-        arguments[0] in {"compare", "history"} and not any(map(os.path.isfile, arguments))
-    )
+    """Whether a command keeps its runs; one that reads files has none."""
+    verb = arguments[0]
+    if verb in {"compare", "history", "audit"}:
+        return not any(map(os.path.isfile, arguments))
+    return verb in _MEASURING or (verb == "assert" and "--samples" not in arguments)
 
 
-_RECORDING = {"run", "screen", "suite", "validate", "check", "bisect", "compare-effects"}
+_MEASURING = {"run", "screen", "suite", "validate", "check", "bisect", "compare-effects"}
 
 
 def _verb(arguments: list[str]) -> str:

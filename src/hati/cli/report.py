@@ -26,10 +26,10 @@ class ReportFormat(StrEnum):
     HTML = "html"
 
 
-_Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Which study [default: the last one].")]
-_Format = Annotated[ReportFormat, typer.Option("--format", help="How the report is written.")]
+_Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Study to report [default: the last one].")]
+_Format = Annotated[ReportFormat, typer.Option("--format", help="Output format.")]
 _Charts = Annotated[
-    Path | None, typer.Option("--charts", metavar="FOLDER", help="Write each chart there too, as PNG and SVG.")
+    Path | None, typer.Option("--charts", metavar="FOLDER", help="Folder for each chart as PNG and SVG.")
 ]
 
 

@@ -72,7 +72,7 @@ def parse_configuration(space: Space, text: str) -> Configuration:
     for part in filter(None, text.split(",")):
         name, equals, setting = part.partition("=")
         if not equals:
-            raise InputError(f"--set {part!r} is no setting", fix="write option=setting")
+            raise InputError(f"--set {part!r} is not a valid setting", fix="write option=setting")
         changed[name.strip()] = setting.strip()
     configuration = space.parse(changed)
     if not space.valid(configuration):

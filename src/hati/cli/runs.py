@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from hati.store import Selection, SqlStore
 
 _SHOWN = 1000
-_Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Those of one study.")]
-_Task = Annotated[str | None, typer.Option("--task", metavar="ID", help="The one whose task's id begins so.")]
+_Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="List the runs of this study only.")]
+_Task = Annotated[str | None, typer.Option("--task", metavar="ID", help="Show the run whose task id begins with ID.")]
 _Last = Annotated[
-    int | None, typer.Option("--last", metavar="N", min=1, help="The last N [default: 1000 as text; else all].")
+    int | None,
+    typer.Option("--last", metavar="N", min=1, help="List the last N runs [default: 1000 as text; else all]."),
 ]
-_All = Annotated[bool, typer.Option("--all", help="All of them.")]
+_All = Annotated[bool, typer.Option("--all", help="All runs.")]
 
 
 def runs(

@@ -49,40 +49,40 @@ _Budget = Annotated[
     typer.Option(
         "--budget",
         metavar="RUNS|TIME",
-        help="What the runs may cost: 96 of them, or a time such as 5m [default: 2m; of a table, say how many].",
+        help="Limit: a number of runs, or a time such as 5m [default: 2m; required for a table].",
     ),
 ]
 _Detect = Annotated[
     str | None,
     typer.Option(
         "--detect",
-        metavar="SHARE",
-        help="The cheapest design that finds effects of 3% or 0.03 with 90 % power, or none.",
+        metavar="FRACTION",
+        help="Cheapest design that finds effects of this size, such as 3%, with 90 % power.",
     ),
 ]
 _Recommend = Annotated[
     bool,
-    typer.Option("--recommend", help="Say what to set, from the known screening, confirmed by fresh runs."),
+    typer.Option("--recommend", help="Recommend settings from the last screening, confirmed by fresh runs."),
 ]
 _Keep = Annotated[
     list[str] | None,
     typer.Option(
         "--keep",
         metavar="'METRIC <= X * default'",
-        help="Recommend only what is shown to keep a metric so; may be repeated.",
+        help="Recommend only settings that are shown to keep this bound; repeatable.",
     ),
 ]
 _Recalibrate = Annotated[
     bool,
-    typer.Option("--recalibrate", help="Make the last screening again, on fresh runs, and say what changed."),
+    typer.Option("--recalibrate", help="Repeat the last screening with fresh runs, and report what changed."),
 ]
 _Resolution = Annotated[
-    int | None, typer.Option("--resolution", min=3, help="Measure the smallest regular fraction of that resolution.")
+    int | None, typer.Option("--resolution", min=3, help="Use the smallest regular fraction of this resolution.")
 ]
-_Runs = Annotated[int | None, typer.Option("--runs", min=2, help="Measure the regular fraction of that size.")]
+_Runs = Annotated[int | None, typer.Option("--runs", min=2, help="Use the regular fraction with this number of runs.")]
 _Design = Annotated[
     str | None,
-    typer.Option("--design", metavar="FILE|F=ABC,..", help="Measure this regular fraction: CSV, JSON, or generators."),
+    typer.Option("--design", metavar="FILE|F=ABC,..", help="Use this regular fraction: CSV, JSON, or generators."),
 ]
 _Alpha = Annotated[
     float, typer.Option("--alpha", metavar="LEVEL", help="Error rate over all effects of the study, such as 0.05.")
@@ -327,7 +327,7 @@ def parse_share(text: str) -> float:
         share = -1.0
     if not 0 <= share < 1:
         raise InputError(
-            f"{text!r} is no share from 0 to below 100 %",
+            f"{text!r} is not a percentage from 0 to below 100 %",
             fix="write a percentage such as 1%, or a fraction such as 0.01",
         )
     return share

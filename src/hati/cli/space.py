@@ -16,20 +16,22 @@ from hati.core import Configuration, InputError, canonical_json, generator
 if TYPE_CHECKING:
     from hati.space import Space
 
-app = typer.Typer(help="The options, their settings and constraints.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Count, list, sample, check or import configurations.", no_args_is_help=True, rich_markup_mode=None
+)
 
 _MOST_LISTED = 1_000_000
 
-_Count = Annotated[int, typer.Option("--count", min=1, max=_MOST_LISTED, help="How many.")]
+_Count = Annotated[int, typer.Option("--count", min=1, max=_MOST_LISTED, help="Number of configurations.")]
 _Source = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A FeatureModel.xml of SPL Conqueror, or a table of measurements.")
+    Path, typer.Argument(metavar="FILE", help="SPL Conqueror's FeatureModel.xml, or a table of measurements.")
 ]
 _Metrics = Annotated[
     list[str] | None,
-    typer.Option("--metric", metavar="NAME", help="For a table: a column that is no option; may be given repeatedly."),
+    typer.Option("--metric", metavar="NAME", help="For a table: column that holds a metric; repeatable."),
 ]
-_Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Stop after so many.")]
-_Target = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The hati.toml to write; - is stdout.")]
+_Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Largest number of configurations to print.")]
+_Target = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="File to write; - is standard output.")]
 
 
 @app.command("count")

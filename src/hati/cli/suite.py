@@ -44,23 +44,32 @@ _Options = Annotated[
     typer.Option(
         "--options",
         metavar="A,B,..",
-        help="The options of the strata [default: the important ones of the best screening].",
+        help="Options that define the strata [default: the important ones of the best screening].",
     ),
 ]
-_Runs = Annotated[int | None, typer.Option("--runs", min=1, help="How many configurations [default: 32].")]
+_Runs = Annotated[int | None, typer.Option("--runs", min=1, help="Number of configurations [default: 32].")]
 _Budget = Annotated[
     str | None,
     typer.Option(
-        "--budget", metavar="RUNS|TIME", help="What the runs may cost; more runs than configurations repeat them all."
+        "--budget",
+        metavar="RUNS|TIME",
+        help="Limit: a number of runs, or a time; further runs repeat the configurations.",
     ),
 ]
 _Against = Annotated[
     str | None,
     typer.Option(
-        "--against", metavar="TABLE|random", help="Compare with a full data set, or with a random sample run beside it."
+        "--against",
+        metavar="TABLE|random",
+        help="Compare with a table of all configurations, or with a random sample measured too.",
     ),
 ]
-_Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="Means this near are equivalent.")]
+_Margin = Annotated[
+    str,
+    typer.Option(
+        "--margin", metavar="FRACTION", help="Largest difference between means that counts as the same, such as 5%."
+    ),
+]
 _Quantiles = Annotated[
     str, typer.Option("--quantiles", metavar="Q,..", help="Quantiles to estimate, as fractions or percentages.")
 ]

@@ -16,29 +16,27 @@ if TYPE_CHECKING:
 
 SubjectPath = Annotated[
     Path,
-    typer.Argument(
-        metavar="PATH", help="A folder with hati.toml, the file, or a table (CSV, Parquet) of measurements."
-    ),
+    typer.Argument(metavar="PATH", help="Folder with hati.toml, the file, or a table (CSV, Parquet) of measurements."),
 ]
 SpaceFile = Annotated[
-    Path | None, typer.Option("--space", metavar="FILE", help="For a table: the hati.toml with its options.")
+    Path | None, typer.Option("--space", metavar="FILE", help="For a table: hati.toml with its options.")
 ]
 Where = Annotated[
     list[str] | None,
-    typer.Option("--where", metavar="COLUMN=VALUE", help="For a table: only these rows; may be given repeatedly."),
+    typer.Option("--where", metavar="COLUMN=VALUE", help="For a table: use only these rows; repeatable."),
 ]
 UnitName = Annotated[
-    str | None, typer.Option("--unit", metavar="UNIT", help="For a table: the metric's unit [default: 1].")
+    str | None, typer.Option("--unit", metavar="UNIT", help="For a table: unit of the metric [default: 1].")
 ]
 BetterOption = Annotated[
-    Better | None, typer.Option("--better", help="For a table: which direction is good [default: lower].")
+    Better | None, typer.Option("--better", help="For a table: direction that is better [default: lower].")
 ]
 DeviationText = Annotated[
     str | None,
     typer.Option(
         "--deviation",
-        metavar="SHARE|COLUMN|FILE",
-        help="For a table: draw noise of this relative standard deviation (2%, a column, or another table).",
+        metavar="FRACTION|COLUMN|FILE",
+        help="For a table: add random noise with this relative standard deviation (2%, a column, or a table).",
     ),
 ]
 

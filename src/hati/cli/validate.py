@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from hati.studies.validation import ValidationConclusion
 
 _Study = Annotated[
-    str | None, typer.Option("--study", metavar="KEY", help="Which screening [default: the most informative].")
+    str | None, typer.Option("--study", metavar="KEY", help="Screening to validate [default: the most informative].")
 ]
 
 
@@ -55,19 +55,21 @@ _Mode = Annotated[
     ValidateMode | None,
     typer.Option(
         "--mode",
-        help="Confirm the model by predicting; or tell rival models apart; or important effects from their aliases; "
-        "or check all effects up to an order [default: discriminate; confirm where no two-level fraction was run].",
+        help="What to test: predictions (confirm), rival models (discriminate), aliases of important effects "
+        "(dealias), or all effects up to an order (check) [default: discriminate; "
+        "confirm where no two-level fraction was run].",
     ),
 ]
 _Order = Annotated[
-    int | None, typer.Option("--order", min=1, help="Effects up to that order [default: 3; discriminate: 2].")
+    int | None, typer.Option("--order", min=1, help="Highest order of effects [default: 3; discriminate: 2].")
 ]
 _Options = Annotated[
     str | None,
     typer.Option("--options", metavar="A,B", help="Estimate effects of these options only; see --mode."),
 ]
 _Budget = Annotated[
-    str | None, typer.Option("--budget", metavar="RUNS|TIME", help="What the runs may cost [default: 16].")
+    str | None,
+    typer.Option("--budget", metavar="RUNS|TIME", help="Limit: a number of runs, or a time such as 2m [default: 16]."),
 ]
 
 
@@ -93,7 +95,7 @@ def validate(
     output: Output = STDOUT,
     chosen: FormatOption = Format.TEXT,
 ) -> None:
-    """Validate the findings of a screening with a few more runs."""
+    """Test the assumptions of a screening with a few more runs."""
     from hati.studies.validation import Mode
     from hati.wiring import ValidationRequest, narrowed_workplace, prepare_validation, rehearse_validation
     from hati.wiring import validate as make_validation

@@ -107,7 +107,7 @@ class ResetBefore(StrEnum):
 
 @dataclass(frozen=True)
 class Reset:
-    """Commands that bring the system back to its initial state, so that runs are independent (seed 002, 3.3).
+    """Commands that bring the system back to its initial state, so that runs are independent (Kalibera paper, 3.3).
 
     They run as the user who runs Hati, in Hati's environment.
     """

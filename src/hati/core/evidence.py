@@ -7,6 +7,7 @@ from functools import cached_property
 
 from hati.core.outcome import Outcome
 from hati.core.run import Run
+from hati.core.values import Configuration
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,22 @@ class Evidence:
     def seconds(self) -> float:
         """What all runs cost together."""
         return sum(run.seconds for run in self.runs)
+
+    @property
+    def seconds_per_run(self) -> float:
+        """The mean cost of runs whose configuration ran before at their revision, so that nothing had to be built.
+
+        That of all runs where there are no such runs; 0 without runs.
+        """
+        seen: set[tuple[str, str, Configuration]] = set()
+        repeated = []
+        for run in self.runs:
+            key = (run.task.benchmark, run.task.revision, run.task.configuration)
+            if key in seen:
+                repeated.append(run.seconds)
+            seen.add(key)
+        costs = repeated or [run.seconds for run in self.runs]
+        return sum(costs) / len(costs) if costs else 0.0
 
     def stage(self, stage: str) -> Evidence:
         """The runs of one stage."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from hati.core.wording import listed
+
 _LONGEST = 200  # the comparison is quadratic in length
 
 
@@ -37,5 +39,4 @@ def suggestion(name: str, known: Iterable[str]) -> str:
         return f"did you mean {near!r}?"
     if not candidates:
         return "there are none"
-    shown = ", ".join(candidates[:12])
-    return f"there are: {shown}" + (f" and {len(candidates) - 12} more" if len(candidates) > 12 else "")
+    return f"there are: {listed(candidates, 12)}"

@@ -47,7 +47,7 @@ class Budget:
             return cls(seconds=parse_duration(text))
         except InputError as error:
             raise InputError(
-                f"{text!r} is no budget", fix="give a number of runs such as 96 or a time such as 2m"
+                f"{text!r} is not a valid budget", fix="give a number of runs such as 96 or a time such as 2m"
             ) from error
 
     def left(self, evidence: Evidence) -> Budget:

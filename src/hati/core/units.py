@@ -102,5 +102,7 @@ def parse_duration(text: str) -> float:
     """
     match = _DURATION.fullmatch(text.strip())
     if not match or float(match[1]) <= 0:
-        raise InputError(f"{text!r} is no duration", fix="write a number above zero and ms, s, m or h, such as '30s'")
+        raise InputError(
+            f"{text!r} is not a valid duration", fix="write a number above zero and ms, s, m or h, such as '30s'"
+        )
     return float(match[1]) * _SECONDS[match[2]]

@@ -42,9 +42,9 @@ class Assignment(Mapping[str, Setting]):
         settings = settings or {}
         for name, setting in settings.items():
             if type(setting) not in type_names:
-                raise InputError(f"{name}: {setting!r} is no setting; use a boolean, a number or text")
+                raise InputError(f"{name}: {setting!r} is not a valid setting; use a boolean, a number or text")
             if isinstance(setting, float) and not math.isfinite(setting):
-                raise InputError(f"{name}: {setting} is no setting; use a finite number")
+                raise InputError(f"{name}: {setting} is not a valid setting; use a finite number")
         self._settings = {name: settings[name] for name in sorted(settings)}
 
     def __getitem__(self, name: str) -> Setting:

@@ -122,9 +122,9 @@ def indices(design: Design, effect: Sequence[str]) -> Indices:
     places = {name: j for j, name in enumerate(design.factors)}
     for name in effect:
         if name not in places:
-            raise InputError(f"{name!r} is no factor of the design", fix=f"its factors are {', '.join(places)}")
+            raise InputError(f"{name!r} is not a factor of the design", fix=f"its factors are {', '.join(places)}")
     if not effect or len(set(effect)) < len(effect):
-        raise InputError(f"{':'.join(effect)!r} is no effect", fix="name one or more factors, each once")
+        raise InputError(f"{':'.join(effect)!r} is not a valid effect", fix="name one or more factors, each once")
     return tuple(sorted(places[name] for name in effect))
 
 

@@ -1,4 +1,4 @@
-"""More runs for terms that the runs already made cannot tell apart (seed 000, sections 4.5.1 and 4.5.2)."""
+"""More runs for terms that the runs already made cannot tell apart (RES paper, sections 4.5.1 and 4.5.2)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Augmentation:
 
 
 def entangled(levels: Levels, sizes: Sequence[int], terms: Sequence[Term], order: int) -> tuple[Term, ...]:
-    """Those terms, and all effects up to an order that the runs cannot tell from one of them (seed 000, equation 5).
+    """Those terms, and all effects up to an order that the runs cannot tell from one of them (RES paper, equation 5).
 
     An effect counts where its columns are correlated with a term's by a half or more over the runs.
 

@@ -56,7 +56,7 @@ def blocked(design: Design, number: int) -> Blocks:
             "only a regular design can be blocked here", fix="block a full factorial or a regular fraction"
         )
     if number < 2 or number & (number - 1):
-        raise InputError(f"{number} is no number of blocks", fix="use 2, 4, 8, ...")
+        raise InputError(f"{number} is not a valid number of blocks", fix="use 2, 4, 8, ...")
     if 2**geometry.rank > _MOST_COLUMNS or len(design.factors) > _MOST_FACTORS:
         raise InputError(f"a design of {design.runs} runs and {len(design.factors)} factors is too large to block here")
     if 2 * number > 2**geometry.rank:

@@ -56,7 +56,7 @@ def by_resolution(factors: Sequence[str], resolution: int) -> Design:
     factors = tuple(factors)
     check_factors(factors)
     if resolution < 3:
-        raise InputError(f"a resolution of {resolution} does not tell main effects apart", fix="use 3 or more")
+        raise InputError(f"a resolution of {resolution} does not distinguish main effects", fix="use 3 or more")
     for entry in catalogue_sizes(len(factors)):
         if entry.resolution is None or entry.resolution >= resolution:
             return by_runs(factors, entry.runs)

@@ -38,7 +38,7 @@ def levels(configurations: Sequence[Mapping[str, Setting]], space: Space) -> Lev
                 setting = configuration[option.name]
                 place = positions.get((type(setting), setting))
                 if place is None:
-                    raise InputError(f"{setting!r} is no setting of option {option.name!r}")
+                    raise InputError(f"{setting!r} is not a setting of option {option.name!r}")
                 found[row, column] = place
     return found
 

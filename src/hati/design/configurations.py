@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hati.core import Configuration, InputError
+from hati.core.wording import listed
 from hati.design.matrix import Design
 from hati.design.names import letters
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:  # a space is only looked at here; its solver need not be load
     from hati.space import Option, Space
 
 _WHAT_SERVES = "use an optimal design, as of `hati design PATH --runs N --optimal bayes`"
-_TOLD = 6
 
 
 def configurations(design: Design, space: Space) -> tuple[Configuration, ...]:
@@ -41,9 +41,8 @@ def check_two_level(space: Space) -> None:
     """
     obstacles = tuple(_obstacles(space))
     if obstacles:
-        more = f"; and {len(obstacles) - _TOLD} more" if len(obstacles) > _TOLD else ""
         raise InputError(
-            f"{'; '.join(obstacles[:_TOLD])}{more}: "
+            f"{listed(obstacles, separator='; ')}: "
             "a two-level design needs two settings of every option, and all combinations valid",
             fix=f"leave that out of the space, or {_WHAT_SERVES}",
         )

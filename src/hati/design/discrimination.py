@@ -67,7 +67,7 @@ def predictions(
         InputError: for no model.
     """
     if not rivals:
-        raise InputError("there is no model to tell from another")
+        raise InputError("there is no rival model")
     means, covariances = list[FloatArray](), list[FloatArray]()
     for rival in rivals:
         own, ahead = columns[:, rival.columns], candidates[:, rival.columns]

@@ -69,14 +69,14 @@ def read_json(text: str, file: str = "design.json") -> Design:
         place = Place(file, error.lineno, error.colno, _line(text, error.lineno))
         raise InputError(f"this is not JSON: {error.msg}", place=place) from error
     except (ValueError, RecursionError) as error:
-        raise InputError("this is no JSON of a design: too deep or a number too long", place=Place(file)) from error
+        raise InputError("this is not JSON of a design: too deep or a number too long", place=Place(file)) from error
     if not isinstance(value, dict) or not {"factors", "matrix"} <= value.keys():
         raise InputError("a design is a JSON object with 'factors' and 'matrix'", place=_locate(text, (), file))
     factors, matrix = value["factors"], value["matrix"]
     if not isinstance(factors, list) or not all(isinstance(name, str) for name in factors):
-        raise InputError("'factors' is no list of names", place=_locate(text, ("factors",), file))
+        raise InputError("'factors' is not a list of names", place=_locate(text, ("factors",), file))
     if not isinstance(matrix, list):
-        raise InputError("'matrix' is no list of runs", place=_locate(text, ("matrix",), file))
+        raise InputError("'matrix' is not a list of runs", place=_locate(text, ("matrix",), file))
     rows = [_json_row(row, i, len(factors), text, file) for i, row in enumerate(matrix)]
     return _built(tuple(factors), rows, _locate(text, ("factors",), file))
 
@@ -103,7 +103,7 @@ def _row(line: str, factors: int, place: Place) -> list[int]:
         if len(row) == factors:
             raise InputError(f"this run has {len(cells)} entries for {factors} factors", place=here)
         if bare not in _LEVELS:
-            raise InputError(f"{bare[:20]!r} is no entry of a design", place=here, fix=_ENTRY)
+            raise InputError(f"{bare[:20]!r} is not an entry of a design", place=here, fix=_ENTRY)
         row.append(_LEVELS[bare])
         column += len(cell) + 1
     if len(row) < factors:
@@ -114,11 +114,11 @@ def _row(line: str, factors: int, place: Place) -> list[int]:
 
 def _json_row(row: object, i: int, factors: int, text: str, file: str) -> list[int]:
     if not isinstance(row, list) or len(row) != factors:
-        raise InputError(f"this run is no list of {factors} entries", place=_locate(text, ("matrix", i), file))
+        raise InputError(f"this run is not a list of {factors} entries", place=_locate(text, ("matrix", i), file))
     for j, entry in enumerate(row):
         if type(entry) not in (int, float) or entry not in (-1, 1):
             here = _locate(text, ("matrix", i, j), file)
-            raise InputError(f"{json.dumps(entry)[:20]} is no entry of a design", place=here, fix=_ENTRY)
+            raise InputError(f"{json.dumps(entry)[:20]} is not an entry of a design", place=here, fix=_ENTRY)
     return [int(entry) for entry in row]
 
 

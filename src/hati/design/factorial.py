@@ -149,7 +149,7 @@ def _parse(text: str, factors: tuple[str, ...]) -> tuple[str, int, tuple[str, ..
     if right[:1] in ("-", "+") and right not in factors:
         right = right[1:].strip()
     if not (left and equals and right):
-        raise InputError(f"{text!r} is no generator", fix="write a generator as 'F=ABC' or 'M=-ABE'")
+        raise InputError(f"{text!r} is not a valid generator", fix="write a generator as 'F=ABC' or 'M=-ABE'")
     by_symbol = dict(zip(symbols(factors), factors, strict=True)) | {name: name for name in factors}
     product = tuple(_factor(word, by_symbol, text) for word in _split(right, by_symbol))
     twice = [name for name in product if product.count(name) > 1]
@@ -170,7 +170,9 @@ def _split(product: str, by_symbol: dict[str, str]) -> list[str]:
 def _factor(word: str, by_symbol: dict[str, str], text: str) -> str:
     if word not in by_symbol:
         known = ", ".join(list(by_symbol)[:60])
-        raise InputError(f"generator {text!r} speaks of {word!r}, which is no factor", fix=f"the factors are {known}")
+        raise InputError(
+            f"generator {text!r} speaks of {word!r}, which is not a factor", fix=f"the factors are {known}"
+        )
     return by_symbol[word]
 
 

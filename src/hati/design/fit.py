@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hati.core import FloatArray, InputError
+from hati.core.wording import listed
 from hati.design.basis import independent
 from hati.design.coding import Levels, Model
 from hati.stats import Index
@@ -86,10 +87,9 @@ def _check(gram: FloatArray, model: Model, names: Sequence[str], kept: Index, bl
         return
     owners = dict.fromkeys(model.owners[kept[column - blocks]] for column in lost if column >= blocks)
     terms = _named(model, names, [owner for owner in owners if owner >= 0]) or ("the blocks",)
-    more = f" and {len(terms) - _MOST_NAMED} more" if len(terms) > _MOST_NAMED else ""
     raise InputError(
-        f"{runs} runs cannot fit the {len(gram)} parameters of this model; not told from the terms before them: "
-        f"{', '.join(terms[:_MOST_NAMED])}{more}",
+        f"{runs} runs cannot fit the {len(gram)} parameters of this model; not distinguished from earlier terms: "
+        f"{listed(terms, _MOST_NAMED)}",
         fix=f"use at least {len(gram)} runs, a lower order, or the criterion bayes",
     )
 

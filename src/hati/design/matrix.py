@@ -73,7 +73,9 @@ def check_factors(factors: tuple[str, ...]) -> None:
         raise InputError(f"a design has 1 to {MOST_FACTORS} factors, not {len(factors)}")
     for name in factors:
         if not name.strip() or name != name.strip() or not name.isprintable():
-            raise InputError(f"{name!r} is no name for a factor", fix="use printable text without spaces around it")
+            raise InputError(
+                f"{name!r} is not a valid name for a factor", fix="use printable text without spaces around it"
+            )
     twice = sorted({name for name in factors if factors.count(name) > 1}) if len(set(factors)) < len(factors) else []
     if twice:
         raise InputError(f"factor {twice[0]!r} is there twice")

@@ -16,7 +16,7 @@ _NUMBERED = re.compile(r"([^\W\d]*)(\d{1,6})-([^\W\d]*)(\d{1,6})", re.ASCII)
 def letters(count: int) -> tuple[str, ...]:
     """The first design letters: A to Z, then a to z.
 
-    ``I`` is a factor like any other, as in seed 000; so the identity is never written as a letter.
+    ``I`` is a factor like any other, as in the RES paper; so the identity is never written as a letter.
 
     Raises:
         InputError: for more than 52, or fewer than one.

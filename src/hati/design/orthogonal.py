@@ -110,4 +110,4 @@ def _missing(sizes: tuple[int, ...], runs: int | None) -> InputError:
     )
     shape = " x ".join(f"{size}^{count}" for size, count in wanted(sizes))
     within = f"in {runs} runs" if runs is not None else f"in up to {MOST_ARRAY_RUNS} runs"
-    return InputError(f"there is no orthogonal array for {shape} here {within}", fix=f"there is: {told}")
+    return InputError(f"there is no orthogonal array for {shape} here {within}", fix=f"available: {told}")

@@ -45,8 +45,8 @@ class QuantilePrecision:
         """How many independent observations that takes.
 
         n_p >= z^2 p (1 - p) / eps'^2 (Chen and Kelton 1999, Simulation-based estimation of quantiles, Winter Simulation
-        Conference, 428-434; seed 002, section 3.2), with z rounded up to two decimals as in tables, so that there are
-        never fewer than the exact one would give.
+        Conference, 428-434; Kalibera paper, section 3.2), with z rounded up to two decimals as in tables, so that
+        there are never fewer than the exact one would give.
 
         >>> QuantilePrecision().observations
         38416

@@ -78,7 +78,7 @@ def steadiness(values: FloatArray, tolerance: float = TOLERANCE, blocks: int = B
         raise InputError(f"the tolerance is between 0 and 100 %, not {tolerance:g}", fix="write 5%")
     if len(values) < FEWEST:
         few = f"{len(values)} observation{'s' if len(values) > 1 else ''}"
-        return Steadiness(State.SHORT, None, None, None, None, f"{few}: of fewer than {FEWEST} nothing can be told")
+        return Steadiness(State.SHORT, None, None, None, None, f"{few}: at least {FEWEST} are needed")
     found = segments(values, blocks)
     off = _off(found, tolerance)
     first = _first(found, off)

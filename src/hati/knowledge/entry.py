@@ -18,7 +18,8 @@ _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 class Provenance:
     """Where an entry is from: a study's key, the number of its runs with a value, and when the last of them started.
 
-    ``revision`` and ``machine`` are those of then where they are others than those of now, else empty.
+    ``revision`` and ``machine`` are those of then where they are others than those of now, else empty; so is ``space``,
+    in words.
 
     Raises:
         InputError: for a time without a time zone.
@@ -29,6 +30,7 @@ class Provenance:
     measured: datetime
     revision: str = ""
     machine: str = ""
+    space: str = ""
 
     def __post_init__(self) -> None:
         if self.measured.tzinfo is None:
@@ -51,6 +53,7 @@ class Entry(Generic[T]):
         parts = [f"{origin.study}: {origin.runs:,} run{'' if origin.runs == 1 else 's'}", age_text(self.age)]
         parts += [f"at another revision ({origin.revision[:_SHORT]})"] if origin.revision else []
         parts += [f"on another machine ({origin.machine})"] if origin.machine else []
+        parts += [f"over {origin.space}"] if origin.space else []
         return ", ".join(parts)
 
 

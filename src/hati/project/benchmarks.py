@@ -147,7 +147,7 @@ def _output(table: Table, reader: Reader, known: Collection[str]) -> str | None:
         raise table.error("reader 'process' reads no output", key="output", fix="remove this line")
     check_template(value, known)
     if not value.line().startswith(_WORK) or value.line() == _WORK or ".." in PurePath(value.line()).parts:
-        raise value.error("output is no file in the run's folder", fix=f'as in output = "{_WORK}result.json"')
+        raise value.error("output is not a file in the run's folder", fix=f'as in output = "{_WORK}result.json"')
     return value.line()
 
 
@@ -222,7 +222,7 @@ def _server(table: Table, known: Collection[str], *, may_name_port: bool) -> Ser
     ready = _ready(server, names_port=names_port)
     if ready.port and not names_port and not may_name_port:
         raise server.error(
-            "ready waits for the port, and nothing tells the server which", key="ready", fix="pass {port} in command"
+            "ready waits for the port, but the server is not given the port", key="ready", fix="pass {port} in command"
         )
     log = server.get("log")
     if log is not None:
@@ -269,7 +269,9 @@ def _warmup(value: Value | None) -> Warmup:
     if isinstance(value.data, str):
         if value.data == AUTO:
             return AUTO
-        raise value.error(f"warmup: {value.data!r} is no number of observations", fix=f'write a number, or "{AUTO}"')
+        raise value.error(
+            f"warmup: {value.data!r} is not a valid number of observations", fix=f'write a number, or "{AUTO}"'
+        )
     return value.natural()
 
 

@@ -170,7 +170,7 @@ def parse_document(text: str, file: str) -> Table:
     except tomllib.TOMLDecodeError as error:
         raise _syntax_error(str(error), source) from None
     except ValueError as error:  # an integer of more digits than Python reads
-        raise InputError(f"this is no valid TOML: {error}", place=Place(file)) from None
+        raise InputError(f"this is not valid TOML: {error}", place=Place(file)) from None
     return Table(Document(source, spots), (), data)
 
 
@@ -179,9 +179,9 @@ def _syntax_error(message: str, source: Source) -> InputError:
     problem = message[: match.start()] if match else message
     problem = next((ours for theirs, ours in _PLAIN.items() if problem.startswith(theirs)), problem)
     if match and match[1]:
-        return InputError(f"this is no valid TOML: {problem}", place=source.at(int(match[1]), int(match[2])))
+        return InputError(f"this is not valid TOML: {problem}", place=source.at(int(match[1]), int(match[2])))
     end = len(source.text.rstrip())
-    return InputError(f"this is no valid TOML: {problem}", place=source.place(end) if match else Place(source.file))
+    return InputError(f"this is not valid TOML: {problem}", place=source.place(end) if match else Place(source.file))
 
 
 def _described(data: object) -> str:

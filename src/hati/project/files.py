@@ -49,5 +49,7 @@ def decode(data: bytes, file: str) -> str:
         line = before.count("\n") + 1
         column = len(before) - before.rfind("\n")
         raise InputError(
-            f"byte 0x{data[error.start]:02x} is no UTF-8", place=Place(file, line, column), fix="save the file as UTF-8"
+            f"byte 0x{data[error.start]:02x} is not UTF-8",
+            place=Place(file, line, column),
+            fix="save the file as UTF-8",
         ) from None

@@ -108,7 +108,9 @@ def _pattern(table: Table, key: str) -> str:
     text = value.line()
     if key == "path":
         if not _PATH.fullmatch(text):
-            raise value.error(f"{text!r} is no path", fix="write keys and indexes, as in results[*].latency or a.b[0]")
+            raise value.error(
+                f"{text!r} is not a valid path", fix="write keys and indexes, as in results[*].latency or a.b[0]"
+            )
         return text
     groups = _expression(value)
     if groups != 1:
@@ -133,7 +135,7 @@ def _expression(value: Value) -> int:
     except (re.error, OverflowError, RecursionError) as error:
         position = error.pos if isinstance(error, re.error) else None
         message = error.msg if isinstance(error, re.error) else str(error)
-        raise value.error(f"this is no regular expression: {message}", within=position) from None
+        raise value.error(f"this is not a valid regular expression: {message}", within=position) from None
 
 
 def _either(readers: Sequence[ReaderKind]) -> str:

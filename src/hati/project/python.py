@@ -87,7 +87,7 @@ def _roots(value: Value | None) -> tuple[str, ...]:
         raise value.error("roots is empty", fix='as in roots = ["src", "."]')
     for root in found:
         if root.line().startswith("/") or ".." in root.line().split("/") or ":" in root.line():
-            raise root.error(f"{root.line()!r} is no folder below the project's", fix='as in roots = ["src", "."]')
+            raise root.error(f"{root.line()!r} is not a folder below the project's", fix='as in roots = ["src", "."]')
     return tuple(root.line() for root in found)
 
 

@@ -45,7 +45,7 @@ def _file(path: str, value: Value, root: Path, options: Collection[str]) -> Conf
     if not source.resolve().is_relative_to(_repository(root)):
         raise value.error(
             f"template {source} is outside of the project",
-            fix="put it beside hati.toml or into its repository",
+            fix="put it next to hati.toml or in its repository",
         )
     try:
         template = read_text(source)
@@ -53,7 +53,7 @@ def _file(path: str, value: Value, root: Path, options: Collection[str]) -> Conf
         if error.place and error.place.line is not None:
             raise
         raise value.error(
-            f"template {source}: {error.message}", fix="templates are looked for beside hati.toml"
+            f"template {source}: {error.message}", fix="templates are read from the folder of hati.toml"
         ) from None
     _check_syntax(Source(str(source), template), options)
     inside = PurePosixPath(value.line())

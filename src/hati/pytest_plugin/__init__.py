@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("hati"):
         return
     if _in_parallel(config):
-        raise pytest.UsageError("--hati measures, which tests beside it would disturb: leave out -n, or write -n0")
+        raise pytest.UsageError("--hati measures, and parallel tests would disturb it: leave out -n, or write -n0")
     from hati.core import Budget, InputError
 
     try:

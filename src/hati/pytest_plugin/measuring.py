@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from hati.core import HatiError, InputError, MeasurementError
+from hati.core.wording import counted
 from hati.logic.interpret import Verdict
-from hati.report import assertion_answer, assertion_evidence, counted, duration, excess_text
+from hati.report import assertion_answer, assertion_evidence, duration, excess_text
 from hati.studies.assertion import Answer, Assured, Book, Requirement, Standard, hindrances, unmeasured
 from hati.wiring import PreparedAssertion, ShortBudgetError, Workplace, assure, prepare_assertion, workplace_around
 

@@ -67,7 +67,9 @@ class PythonGenerator:
         except (SyntaxError, ValueError):
             arguments = [None]
         if any(type(each) not in (bool, int, float, str) for each in arguments):
-            raise InputError(f"{text!r} has arguments that are no numbers and texts", fix="write as rand('uniform', 3)")
+            raise InputError(
+                f"{text!r} has arguments that are not numbers and texts", fix="write as rand('uniform', 3)"
+            )
         return cls(PythonMethod.parse(match[1]), tuple(arguments))
 
     @property

@@ -79,5 +79,5 @@ def _ask(program: str, _time: int, _size: int) -> _Told:
     found = os.fsdecode(done.stdout).rpartition(_MARK)[2].split("\0")
     if done.returncode or len(found) < _LEAST:
         said = (os.fsdecode(done.stderr).strip().splitlines() or ["it said nothing"])[-1]
-        raise InputError(f"{program} is no Python that measures: {said}", fix=_FIX)
+        raise InputError(f"{program} is not a Python that measures: {said}", fix=_FIX)
     return _Told(found[0], tuple(found[1:]))

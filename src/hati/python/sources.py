@@ -122,7 +122,7 @@ def _parse(path: Path, _time: int, _size: int) -> ast.Module:
     except SyntaxError as error:
         raise InputError(error.msg, place=Place(str(path), error.lineno, error.offset, error.text)) from None
     except ValueError as error:
-        raise InputError(f"it is no Python: {error}", place=Place(str(path))) from None
+        raise InputError(f"it is not Python: {error}", place=Place(str(path))) from None
 
 
 def _functions(body: ast.AST, within: str = "") -> Iterator[tuple[str, Function]]:

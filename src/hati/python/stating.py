@@ -101,7 +101,7 @@ def module_of(file: Path, root: Path, roots: tuple[str, ...]) -> str:
                 return ".".join(parts)
     listed = ", ".join(str(root / folder) for folder in roots)
     raise InputError(
-        f"{file} is no module that can be imported from {listed}",
+        f"{file} is not a module that can be imported from {listed}",
         fix="move or rename it, or name its folder in `roots` of [python]",
     )
 

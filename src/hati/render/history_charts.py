@@ -15,7 +15,7 @@ _COLOURS = {"slower": palette.IMPORTANT, "faster": palette.RULE}
 
 
 def history_chart(figure: HistoryFigure) -> Chart:
-    """Values by position, box plots over the space where it was measured (seed 000, Fig. 12), levels and changes."""
+    """Values by position, box plots over the space where it was measured (RES paper, Fig. 12), levels and changes."""
     names = labels([point.position for point in figure.points])
     boxed = any(point.quantiles for point in figure.points)
     layers = [*_changes(figure, names), *(_boxes(figure, names) if boxed else []), *_errors(figure, names)]

@@ -28,7 +28,6 @@ from .configurations import configurations_table as configurations_table
 from .configurations import measured_table as measured_table
 from .consequences import Consequences as Consequences
 from .consequences import consequences as consequences
-from .counts import counted as counted
 from .coverage import coverage_json as coverage_json
 from .coverage import coverage_lines as coverage_lines
 from .coverage import coverage_notes as coverage_notes

@@ -6,11 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from hati.core.wording import counted
 from hati.logic.interpret import Combined, Evidence, Interpretation, Judged, Scale, Verdict
 from hati.logic.syntax import Comparator, Limit, Relation
 from hati.report.cases import Case
 from hati.report.changes import WITH_POWER, p_text
-from hati.report.counts import counted
 from hati.report.foreseen import cost_json, cost_text, sharing
 from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, duration, percent, quantity
@@ -202,9 +202,10 @@ def _unconfirmed(judged: Judged) -> bool:
 def _rules(atoms: Sequence[Atom], standard: Standard) -> Iterator[str]:
     """By what was decided, as far as it bears on these relations."""
     if standard.interpretation is not Interpretation.DEFAULT:
-        yield f"By seed 004's {standard.interpretation} interpretation: what is not rejected holds, without margins."
+        name = standard.interpretation
+        yield f"By the SPL paper's {name} interpretation: formulas that are not rejected hold, without margins."
     else:
-        assumed = ", beside a limit if run means vary like normal to exponential values" if _limited(atoms) else ""
+        assumed = ", for absolute limits if run means vary like normal to exponential values" if _limited(atoms) else ""
         yield f"HOLDS and VIOLATED are each wrong in at most {percent(standard.alpha)} of cases{assumed}."
         if standard.margin and any(_has_room(atom.relation) for atom in atoms):
             yield f"Relations that are not strict have {percent(standard.margin)} of room."
@@ -231,7 +232,7 @@ def undecided_text(atom: Atom) -> str:
     if found.verdict is not Verdict.INCONCLUSIVE:
         return ""
     if atom.same or atom.resolved.left == atom.resolved.right:
-        return "both sides are the same, which no number of runs tells apart."
+        return "both sides are the same, and no number of runs can distinguish them."
     told = [found.remark] if found.remark else []
     if found.detectable:
         told.append(f"{_detectable(atom, found)} beyond its limit would have been found in 80 % of cases")

@@ -37,7 +37,7 @@ def audit_facts(found: Audit) -> tuple[tuple[str, str], ...]:
         ("directions", f"{sides.slower} alarms slower, {sides.faster} faster{_p(sides)}"),
         (
             "called same",
-            f"{percent(found.same.estimate)}; of halves that differ by the margin besides {_rate(found.false_same)}",
+            f"{percent(found.same.estimate)}; of halves that differ by exactly the margin {_rate(found.false_same)}",
         ),
         *((("clusters", _clusters(found.clusters)),) if found.clusters else ()),
         ("detectable", _detectable(found.detectable)),
@@ -106,8 +106,8 @@ def audit_table(found: Audit) -> Table:
     )
     one = len({row.sample.metric.name for row in found.rows}) == 1
     notes = (
-        f"Of {found.splits:,} splits into halves of so many runs: how many say slower, faster, the same; the smallest"
-        " change that is found in 80 % of them; and how the later half compares with the earlier.",
+        f"Of {found.splits:,} splits into halves of that many runs: the numbers of slower, faster and same; the"
+        " smallest change that is found in 80 % of them; and how the later half compares with the earlier.",
     )
     return Table("Benchmarks", columns, tuple(_row(row, one=one) for row in found.rows), notes)
 

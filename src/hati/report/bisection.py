@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from hati.core.wording import counted
 from hati.report.gate import revision_json
 from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, duration, percent
 from hati.report.table import Align, Column, Shown, Table
 from hati.studies.bisection import BisectionConclusion, Culprit
-from hati.studies.screening.wording import counted
 
 
 def bisection_json(found: BisectionConclusion) -> Plain:
@@ -80,7 +80,7 @@ def _notes(found: BisectionConclusion) -> list[str]:
     elif found.same:
         notes.append(f"The two are the same, within {percent(found.margin)}: nothing is looked for.")
     elif not found.culprits and not found.open_ranges:
-        notes.append("The two do not differ by what so many runs can show: there is nothing to be found.")
+        notes.append("The two do not differ by as much as this number of runs can show: there is nothing to find.")
     for first, last in found.open_ranges:
         notes.append(f"Not decided yet: between {first} and {last}; a larger --budget goes on.")
     if found.skipped:

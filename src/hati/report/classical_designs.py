@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hati.core.wording import listed
 from hati.design import Blocks, LevelDesign, Separation, level_properties
 from hati.report.table import Align, Cell, Column, Table
 
@@ -15,7 +16,7 @@ def separation_note(separation: Separation) -> str:
     """What added runs separate, in one sentence."""
     before, after, names = separation.before, separation.after, _named(separation.separated)
     kept = f"{after.runs - before.runs:,} added runs"
-    told = f"{before.rank} parameters could be told apart, now {after.rank}"
+    told = f"{before.rank} parameters could be distinguished, now {after.rank}"
     separated = (
         f"separate {len(separation.separated)} effects: {names}" if names else "separate no effect from all others"
     )
@@ -66,5 +67,4 @@ def _orthogonality(correlated: Sequence[tuple[str, str]]) -> str:
 def _named(effects: Sequence[Sequence[str]]) -> str:
     short = all(len(factor) == 1 for effect in effects for factor in effect)
     names = [("" if short else ":").join(effect) for effect in effects]
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
+    return listed(names, _MOST_NAMED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hati.core.wording import listed
 from hati.report.changes import WITH_POWER, change_json, change_text, p_text, verdict_text
 from hati.report.clusters import cluster_json, cluster_rows, cluster_sentence
 from hati.report.comparison_names import benchmark_name, comparison_name
@@ -117,7 +118,7 @@ def _sentence(found: Change) -> str:
     if found.q_value is None:
         return "inconclusive: too few runs to tell a change from noise"
     if found.ratio is None or found.interval is None:
-        return f"{found.verdict.value}: no ratio can be told (adjusted p {p_text(found.q_value)})"
+        return f"{found.verdict.value}: the ratio is unknown (adjusted p {p_text(found.q_value)})"
     low, high = (change(end - 1.0) for end in found.interval)
     told = f"{found.verdict.value}: {change(found.ratio - 1.0)} ({low} to {high}, adjusted p {p_text(found.q_value)})"
     if found.verdict is not Verdict.INCONCLUSIVE:
@@ -167,19 +168,19 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
     notes = [
         f"{', '.join(counts)}. Each run counts as {statistics_text(found)}; {_noise_note(found)}; "
         f"n: the runs of each sample, of those that would decide {WITH_POWER}.",
-        f"A change is told where it is significant at {percent(found.alpha)} over all comparisons (false discovery "
+        f"A change is reported where it is significant at {percent(found.alpha)} over all comparisons (false discovery "
         f"rate; p is corrected for it) and not shown to be within {percent(found.margin)}; the same where it is shown "
         "to be within.",
     ]
     notes += statistic_notes(found.rows)
     if 0.0 < found.borrowed < float("inf"):
-        notes.append(
-            f"What the other benchmarks tell of the noise counts as {found.borrowed:.2g} degrees of freedom more."
-        )
+        notes.append(f"The noise of the other benchmarks adds {found.borrowed:.2g} degrees of freedom.")
     elif found.borrowed > 0.0:
-        notes.append("The noise of all benchmarks is alike: it counts as known.")
+        notes.append("All benchmarks have the same noise: it is treated as known.")
     if found.remembered:
-        notes.append(f"Earlier samples tell of the noise of {found.remembered} of {len(found.rows)} comparisons too.")
+        notes.append(
+            f"Earlier samples add to the variance estimate of {found.remembered} of {len(found.rows)} comparisons."
+        )
     notes += _warm_up_notes(found)
     if seen:
         middle = sorted(seen)[len(seen) // 2]
@@ -209,10 +210,9 @@ def _left_out(name: str, rows: Sequence[tuple[Comparison, Side]]) -> str:
     if not marked:
         return ""
     names = list(dict.fromkeys(row.benchmark for row, _ in marked))
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     observations = sum(side.warm_up.left_out for _, side in marked)
     runs, of = sum(side.warm_up.found for _, side in marked), sum(side.runs for _, side in rows)
-    return f"{name} {observations:,} observations, in {runs} of {of} runs ({', '.join(names[:_NAMED])}{more})"
+    return f"{name} {observations:,} observations, in {runs} of {of} runs ({listed(names, _NAMED)})"
 
 
 def _noise_note(found: Comparisons) -> str:

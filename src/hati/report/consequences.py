@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hati.core.wording import listed
 from hati.report.plain import Plain
 from hati.report.words import effect_name, roman
 from hati.stats import contrasts
@@ -103,8 +104,7 @@ def consequences(choice: AnyChoice, names: Sequence[str]) -> Consequences:
 
 
 def _listed(what: str, found: Sequence[str]) -> str:
-    more = f"; and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
-    return f"{what}: {'; '.join(found[:_NAMED]) or 'none'}{more}."
+    return f"{what}: {listed(found, _NAMED, '; ') or 'none'}."
 
 
 def _some(pairs: Sequence[Options]) -> str:

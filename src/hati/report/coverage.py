@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hati.core.wording import counted
 from hati.knowledge import Coverage
-from hati.report.counts import counted
 from hati.report.plain import Plain
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from hati.core import setting_text
+from hati.core.wording import counted
 from hati.report.changes import p_text
 from hati.report.plain import Plain
 from hati.report.quantities import change, general, percent
 from hati.report.table import Align, Column, Shown, Table
 from hati.studies.effect_drift import EffectDrift, OptionDrift
-from hati.studies.screening.wording import counted
 
 
 def drift_json(found: EffectDrift) -> list[Plain]:
@@ -71,14 +71,14 @@ def _notes(found: EffectDrift) -> list[str]:
     notes = [
         f"{told}.",
         f"{counted(found.configurations, 'configuration')} in {counted(found.rounds, 'round')} at both revisions. The "
-        f"effect of a setting beside the option's other one; times: the effect after over that before, of logarithms, "
-        f"where the one before is shown. Changed: at {percent(found.alpha)} for all options together.",
+        f"effect of a setting compared with the option's other one; times: the effect after over that before, "
+        f"of logarithms, where the one before is shown. Changed: at {percent(found.alpha)} for all options together.",
     ]
     widths = [(one.difference_interval[1] - one.difference_interval[0]) / 2.0 for one in found.options]
     if widths:
         notes.append(f"A change of an effect by {general(100.0 * max(widths), 2)} % or more would mostly be seen.")
     if found.unestimable:
-        notes.append(f"Not to be told apart from others: {', '.join(found.unestimable)}.")
+        notes.append(f"Not distinguishable from others: {', '.join(found.unestimable)}.")
     if found.failed:
         notes.append(f"{found.failed} of {found.done + found.failed} runs failed: {found.failures[0]}.")
     return notes

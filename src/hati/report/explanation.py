@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hati.core.wording import counted
 from hati.logic.interpret import Interpretation, Sign, printed_level
 from hati.logic.syntax import Comparator
 from hati.report.assertion import estimate_text, interval_text, named_formula, undecided_text
 from hati.report.changes import p_text
-from hati.report.counts import counted
 from hati.report.quantities import general
 from hati.studies.assertion import Answer, Atom, Standard, methods_of
 
@@ -34,7 +34,7 @@ def _sentences(atom: Atom, standard: Standard) -> Iterator[str]:
     sides = " and ".join(counted(size, "run") for size in found.runs if size) or "no runs"
     yield f"Estimate {estimate_text(atom)}, interval {interval_text(atom)}, from {sides}."
     if found.remembered:
-        yield f"How runs vary is known from {counted(found.remembered, 'earlier run')} besides."
+        yield f"{counted(found.remembered, 'earlier run')} add to the estimate of the variance."
     yield _probabilities(atom, standard)
     if sentence := undecided_text(atom):
         named = sentence.startswith(tuple(f"{method}{end}" for method in methods_of(atom.resolved) for end in ": "))

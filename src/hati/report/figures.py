@@ -36,7 +36,7 @@ class EffectFigure(NamedTuple):
 
 
 def half_normal(conclusion: ScreeningConclusion) -> EffectFigure:
-    """All effects, for the half-normal plot (seed 000, equation 4): those of noise alone lie on a line near zero."""
+    """All effects, for the half-normal plot (RES paper, equation 4): those of noise alone lie on a line near zero."""
     return _figure(conclusion, conclusion.effects, conclusion.threshold)
 
 

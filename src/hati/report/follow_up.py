@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hati.core import setting_text
-from hati.report.counts import counted, first_named
+from hati.core.wording import counted, listed
 from hati.report.plain import Plain
 from hati.report.quantities import change_number
 from hati.report.table import Align, Column, Shown, Table
@@ -39,7 +39,7 @@ def follow_up_table(conclusion: ScreeningConclusion) -> Table | None:
     flipped = {*(each.option for each in found), *given_up}
     others = [name for name in conclusion.important if name not in flipped]
     if others:
-        notes.append(f"Not flipped, as the runs kept for this did not suffice: {first_named(others)}.")
+        notes.append(f"Not flipped, as the runs kept for this did not suffice: {listed(others, _NAMED)}.")
     right = Align.RIGHT
     return Table(
         f"Follow-up of effects on {conclusion.metric.name}",
@@ -76,9 +76,7 @@ def refuted_sentence(conclusion: ScreeningConclusion) -> str:
     names = [each.option for each in flipped_options(conclusion) if each.verdict is FlipVerdict.REFUTED]
     if not names:
         return ""
-    rest = len(names) - _NAMED
-    listed = ", ".join(names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
-    return f"Flips refute {counted(len(names), 'effect')} of the design's rows: {listed}."
+    return f"Flips refute {counted(len(names), 'effect')} of the design's rows: {listed(names, _NAMED)}."
 
 
 def follow_up_json(conclusion: ScreeningConclusion) -> dict[str, Plain] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hati.report.counts import counted
+from hati.core.wording import counted
 from hati.report.plain import Plain
 from hati.report.quantities import duration
 from hati.report.table import Align, Cell, Column, Shown, Table

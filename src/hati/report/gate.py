@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from hati.core import Revision, setting_text
+from hati.core.wording import counted
 from hati.report.changes import WITH_POWER, change_json, p_text, verdict_text
 from hati.report.coverage import coverage_json, coverage_notes
 from hati.report.findings import report_json, report_sentence
@@ -17,7 +18,6 @@ from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.comparison import Comparison, Side, Verdict
 from hati.studies.findings import Ruling
 from hati.studies.gate import Broken, Carrier, GateConclusion, WarmUpCut
-from hati.studies.screening.wording import counted
 
 
 def gate_json(ruling: Ruling) -> dict[str, Plain]:
@@ -93,6 +93,7 @@ def _carrier_json(carrier: Carrier) -> Plain:
         "ratio": carrier.ratio,
         "interval": list(carrier.interval),
         "p_value": carrier.p_value,
+        "where": dict(carrier.where),
     }
 
 
@@ -195,15 +196,23 @@ def _carriers_table(carriers: Sequence[Carrier]) -> Table:
         (
             carrier.benchmark,
             carrier.metric,
-            f"{carrier.option}={setting_text(carrier.setting)}",
+            f"{carrier.option}={setting_text(carrier.setting)}{_where(carrier)}",
             Shown(change(carrier.ratio - 1.0), carrier.ratio),
             f"{change_number(carrier.interval[0] - 1.0)} to {change(carrier.interval[1] - 1.0)}",
             Shown(p_text(carrier.p_value), carrier.p_value),
         )
         for carrier in carriers
     )
-    note = "The change at each setting of the options that it depends on; p: that it does not, for all together."
+    note = (
+        "The change at each setting of the options that it depends on; p: that the change is the same at all settings"
+        " of the option, corrected for all options."
+    )
     return Table("Because of what", columns, rows, (note,))
+
+
+def _where(carrier: Carrier) -> str:
+    named = " ".join(f"{name}={setting_text(setting)}" for name, setting in carrier.where)
+    return f" where {named}" if named else ""
 
 
 def _notes(found: GateConclusion) -> list[str]:
@@ -211,9 +220,10 @@ def _notes(found: GateConclusion) -> list[str]:
     confirmed = f", {found.confirmed} more confirmed what looked changed" if found.confirmed else ""
     notes = [
         f"{counted(found.explored, 'round')} explored{confirmed}; a round has a run of every configuration at both "
-        f"revisions. A change is told where both stages show it; where nothing changed {alpha} of checks tell one. The "
-        f"same: within {margin}. Change: the geometric mean of the rounds' ratios, which need not be the ratio of the "
-        "means before and after. p: of no change, corrected for all rows (Holm), by both stages of what looks changed.",
+        f"revisions. A change is reported where both stages show it; where nothing changed, {alpha} of checks report "
+        f"one. The same: within {margin}. Change: the geometric mean of the rounds' ratios, which need not be the "
+        "ratio of the means before and after. p: of no change, corrected for all rows (Holm), by both stages of what "
+        "looks changed.",
         *coverage_notes(found.coverage),
         *statistic_notes(found.rows),
         *map(_warm_up, found.warm_ups),

@@ -27,7 +27,7 @@ def _answer(ruling: Ruling) -> str:
         works = "works" if len(ruling.broken) == 1 else "work"
         return f"cannot be measured: {_places(ruling.broken)} {works} at the reference alone"
     known = ruling.known_slower
-    besides = f"; slower by what is known: {', '.join(known)}" if known else ""
+    besides = f"; slower, already known: {', '.join(known)}" if known else ""
     return f"{_worst(ruling)}{besides}"
 
 
@@ -88,7 +88,9 @@ def _because(found: GateConclusion, row: Comparison) -> str:
     """The setting with the largest change the same way, where the change depends on settings."""
     ratio = row.change.ratio
     own = [one for one in found.carriers if (one.benchmark, one.metric) == (row.benchmark, row.metric.name)]
-    if not own or ratio is None or row.configuration:
+    if not own or ratio is None:
         return ""
     most = max(own, key=lambda one: one.ratio if ratio > 1.0 else -one.ratio)
+    if most.option in row.configuration:
+        return ""
     return f", most where {most.option}={setting_text(most.setting)} ({change(most.ratio - 1.0)})"

@@ -14,7 +14,7 @@ from hati.report.table import Align, Cell, Column, Shown, Table
 _RIGHT = Align.RIGHT
 _INDEPENDENT = (
     "It holds for independent observations of one distribution. Where successive ones are alike, more are needed: "
-    "`hati harness observations FILE` tells from a run's autocorrelation what they are worth."
+    "`hati harness observations FILE` estimates from a run's autocorrelation how many independent ones they are worth."
 )
 
 

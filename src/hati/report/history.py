@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from hati.core.wording import listed
 from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, general, quantity, tidy
 from hati.report.statistics import choice_json
@@ -226,8 +227,7 @@ def _runs(concluded: HistoryConclusion) -> str:
 
 
 def _named(positions: tuple[str, ...]) -> str:
-    shown = ", ".join(positions[:8])
-    return shown + (f" and {len(positions) - 8} more" if len(positions) > 8 else "")
+    return listed(positions, 8)
 
 
 def _p(p_value: float) -> str:

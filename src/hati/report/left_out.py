@@ -17,6 +17,7 @@ _REASONS = {
     LeaveReason.UNFINISHED: "the budget ended in the follow-up",
     LeaveReason.NOT_MEASURED: "all runs failed",
     LeaveReason.NO_GAIN: "no gain shown",
+    LeaveReason.RULE_BROKEN_TOGETHER: "breaks a rule of --keep with the others",
     LeaveReason.ANOTHER_SETTING: "another setting of the option gains more",
     LeaveReason.NO_GAIN_GIVEN_OTHERS: "no gain given the others",
     LeaveReason.NOT_CONFIRMED: "not confirmed for lack of runs",
@@ -65,9 +66,15 @@ def _row(alike: Sequence[LeftOut]) -> tuple[Cell, ...]:
 
 
 def _reason(one: LeftOut) -> str:
-    if one.reason is LeaveReason.RULE_BROKEN:
-        return f"breaks {', '.join(map(_broken, one.broken))}"
+    if one.reason in {LeaveReason.RULE_BROKEN, LeaveReason.RULE_BROKEN_TOGETHER} and one.broken:
+        others = " with the others" if one.reason is LeaveReason.RULE_BROKEN_TOGETHER else ""
+        return f"breaks {broken_rules(one.broken)}{others}"
     return _REASONS[one.reason]
+
+
+def broken_rules(broken: Sequence[KeptMetric]) -> str:
+    """Rules with how far the means are beyond them."""
+    return ", ".join(map(_broken, broken))
 
 
 def _broken(kept: KeptMetric) -> str:

@@ -25,7 +25,7 @@ def test_json(one: TwoSampleTest) -> Plain:
 
 
 def median_tests_table(found: Comparisons) -> Table:
-    """The p-values of a row's tests in a column each, as in seed 002, Fig. 5, turned."""
+    """The p-values of a row's tests in a column each, as in the Kalibera paper, Fig. 5, turned."""
     tests = found.rows[0].tests
     columns = (Column("benchmark"), *(Column(_heading(one), align=Align.RIGHT) for one in tests))
     one = len({row.metric.name for row in found.rows}) == 1

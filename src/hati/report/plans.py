@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hati.core import Plan
-from hati.report.counts import counted
+from hati.core.wording import counted
 from hati.report.quantities import duration
 from hati.report.table import Align, Column, Table
 

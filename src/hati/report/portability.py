@@ -13,12 +13,12 @@ from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.assertion import EDGES, KnownMachine, Portability, Ported
 
 _SMALL = 2.0
-"""Below which 96 % of the metric's values are in seed 004, section 6.5."""
+"""Below which 96 % of the metric's values are in the SPL paper, section 6.5."""
 _BARS = 30
 _LARGE = 10.0
 _MEANT = (
-    "Portability: by what factor the left mean over the right one, told of each, differs between the machines, 1 where "
-    "it does not (seed 004, section 6.5). Noise alone makes it larger than 1, never smaller."
+    "Portability: the factor by which the ratio of the two means differs between the machines, 1 where "
+    "it does not (SPL paper, section 6.5). Noise alone makes it larger than 1, never smaller."
 )
 _CERTAIN = (
     "The interval is of confidence {}, by how runs vary: from 1 on where the machines may agree. Of campaigns that "

@@ -47,7 +47,7 @@ def promise_in_deviations(choice: AnyChoice) -> str:
     """For a noise that nothing is known of yet."""
     found = expected_detectable_deviations(choice)
     if found is None:
-        return "so few runs cannot tell effects from noise: none will be called important"
+        return "too few runs to distinguish effects from noise: none will be called important"
     size = f"{found:.2g}"
     unit = "standard deviation" if size == "1" else "standard deviations"
     return f"it will find effects of {size} {unit} of a run with 80 % power"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hati.core import Better, setting_text
-from hati.report.counts import counted
-from hati.report.left_out import left_out_json
+from hati.core.wording import counted
+from hati.report.left_out import broken_rules, left_out_json
 from hati.report.plain import Plain
 from hati.report.quantities import change_number, general, percent, quantity, tidy
 from hati.report.table import Align, Cell, Column, Shown, Table
@@ -200,26 +200,34 @@ def _sentence(one: Recommended, conclusion: RecommendationConclusion) -> str:
     if change.change is None:
         foreseen = "" if change.predicted_change is None else f" of {change_number(change.predicted_change)} %"
         return f"{start}? Not confirmed: the predicted change{foreseen} in {name} was not measured"
+    changed = f"{name} {change_number(change.change)} %"
     if change.interval is None:
-        seen = f"{name} {change_number(change.change)} %"
         where = "as looked up in the table, one run each" if conclusion.looked_up else "in one pair of runs"
-        return f"{start}? Not confirmed: {seen} {where}, which says nothing of the noise"
+        return f"{start}? Not confirmed: {changed} {where}, which says nothing of the noise"
     if change.pending:
         left = f"{counted(change.pending, 'run')} of the round are left, and it is judged after the last"
-        return f"{start}? Not confirmed yet: {name} {change_number(change.change)} %; {left}"
-    low, high = sorted(abs(bound) for bound in change.interval)
-    if change.confirmed and not one.confirmed:
-        doubts = [f"{gain.option}={setting_text(gain.setting)}" for gain in one.gains if not gain.confirmed]
-        doubts += [str(rule.rule) for rule in one.kept if not rule.shown]
-        return f"{start}? Not confirmed: {name} {change_number(change.change)} %, but not shown: {', '.join(doubts)}"
-    if change.confirmed:
-        size, around = percent(abs(change.change)), f"{percent(low)} to {percent(high)}"
-        kept = "".join(f"; {_kept(rule)}" for rule in one.kept)
-        found = f"{start}: {name} is better by {size} ({around}) than by default, {_how(change, conclusion)}"
-        return f"{found}{_worse(one, conclusion)}{kept}"
-    around = f"{change_number(change.interval[0])} % to {change_number(change.interval[1])} %"
-    what = "it is worse" if _verdict(change, looked_up=False) == "worse" else "not confirmed"
-    return f"{start}? {what[0].upper()}{what[1:]}: {name} {change_number(change.change)} % ({around})"
+        return f"{start}? Not confirmed yet: {changed}; {left}"
+    if broken := [kept for kept in one.kept if not kept.held]:
+        return f"{start}? Not recommended: {changed}, but breaks {broken_rules(broken)}"
+    if not change.confirmed:
+        around = f"{change_number(change.interval[0])} % to {change_number(change.interval[1])} %"
+        verdict = "It is worse" if _verdict(change, looked_up=False) == "worse" else "Not confirmed"
+        return f"{start}? {verdict}: {changed} ({around})"
+    return f"{start}{_confirmed(one, change.interval, conclusion)}"
+
+
+def _confirmed(one: Recommended, interval: tuple[float, float], conclusion: RecommendationConclusion) -> str:
+    """The rest of a sentence on a confirmed gain: its size, unless a setting or a rule is not shown."""
+    change, name = one.leading, one.metric
+    doubts = [f"{gain.option}={setting_text(gain.setting)}" for gain in one.gains if not gain.confirmed]
+    doubts += [str(rule.rule) for rule in one.kept if not rule.shown]
+    if doubts:
+        return f"? Not confirmed: {name} {change_number(change.change or 0.0)} %, but not shown: {', '.join(doubts)}"
+    low, high = sorted(abs(bound) for bound in interval)
+    size, around = percent(abs(change.change or 0.0)), f"{percent(low)} to {percent(high)}"
+    kept = "".join(f"; {_kept(rule)}" for rule in one.kept)
+    found = f": {name} is better by {size} ({around}) than by default, {_how(change, conclusion)}"
+    return f"{found}{_worse(one, conclusion)}{kept}"
 
 
 def _worse(one: Recommended, conclusion: RecommendationConclusion) -> str:

@@ -129,7 +129,7 @@ _LEGEND = "From the smallest to the largest -, between the quartiles =, at the m
 
 
 def box_plot(quantiles: Sequence[float], low: float, high: float) -> str:
-    """The five quantiles drawn between two ends: seed 000, Fig. 12, a line for each revision."""
+    """The five quantiles drawn between two ends: the RES paper, Fig. 12, a line for each revision."""
     scale = (_WIDTH - 1) / (high - low) if high > low else 0.0
     first, lower, median, upper, last = (round((value - low) * scale) for value in quantiles)
     drawn = [" "] * _WIDTH

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hati.report.counts import counted
+from hati.core.wording import counted
 from hati.studies.screening import AnyChoice, ModelChoice
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hati.core import setting_text
-from hati.report.counts import counted
+from hati.core.wording import counted
 from hati.report.table import Cell, Column, Table
 from hati.space import Diagnosis, Space
 

@@ -40,7 +40,7 @@ def suite_facts(conclusion: SuiteConclusion) -> tuple[tuple[str, str], ...]:
     """What was studied and how, line by line."""
     sizes = f"{conclusion.size:,} configurations in {len(conclusion.strata):,} strata"
     repeated = f", {conclusion.repetitions} times each" if conclusion.repetitions > 1 else ""
-    sampled = "; a random sample of as many beside it" if _is_sampled(conclusion) else ""
+    sampled = "; a random sample of as many for comparison" if _is_sampled(conclusion) else ""
     scale = "logarithms: ratios are compared" if conclusion.scale is SuiteScale.LOG else "values as they are"
     return (
         ("subject", f"{conclusion.subject} {conclusion.revision}, benchmark {conclusion.benchmark}"),

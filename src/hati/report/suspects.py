@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hati.report.counts import counted, first_named
+from hati.core.wording import counted, listed
 from hati.report.plain import Plain
 from hati.report.quantities import quantity
 from hati.report.table import Align, Column, Shown, Table
@@ -21,7 +21,8 @@ def suspects_table(conclusion: ScreeningConclusion) -> Table | None:
         notes.append("Fresh: runs of the same configuration. Used: the median of the three.")
     if conclusion.robust is not None:
         notes.append(
-            "Not repeated: beside the analysis of all runs stands a robust fit, with what the others predict instead."
+            "Not repeated. A robust fit is shown next to the analysis of all runs, with the values that the other "
+            "runs predict."
         )
     right = Align.RIGHT
     return Table(
@@ -79,9 +80,9 @@ def _differences(conclusion: ScreeningConclusion) -> str:
         return "a robust fit shows the same options"
     parts = []
     if found.added:
-        parts.append(f"a robust fit also shows {first_named(found.added)}")
+        parts.append(f"a robust fit also shows {listed(found.added, 4)}")
     if found.lost:
-        parts.append(f"{'it' if found.added else 'a robust fit'} does not show {first_named(found.lost)}")
+        parts.append(f"{'it' if found.added else 'a robust fit'} does not show {listed(found.lost, 4)}")
     return ", and ".join(parts)
 
 

@@ -181,13 +181,13 @@ def _design_table(conclusion: ScreeningConclusion) -> Table:
 def _alias_table(conclusion: ScreeningConclusion) -> Table:
     return Table(
         "Alias structure",
-        (Column("effect"), Column("cannot be told from")),
+        (Column("effect"), Column("aliased with")),
         tuple(
             (effect_name(e.options), Shown(aliased_with(e, len(e.aliases)), aliased_with(e, len(e.aliases))))
             for e in sorted(conclusion.effects, key=lambda e: (len(e.options), _letters(conclusion, e)))
             if e.aliases
         ),
-        ("Up to third order. An estimate is the sum of its effect and of those that it cannot be told from.",),
+        ("Up to third order. An estimate is the sum of the effect and its aliases.",),
     )
 
 

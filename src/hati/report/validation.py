@@ -206,7 +206,7 @@ def _asked(conclusion: ValidationConclusion) -> str:
 
 def _answer_of_terms(conclusion: ValidationConclusion) -> str:
     if not conclusion.effects:
-        return "undecided: the runs cannot tell the effects apart"
+        return "undecided: the runs cannot distinguish the effects"
     real = tuple(effect.options for effect in conclusion.effects if effect.important)
     doubt = f"{effects_text(conclusion.in_doubt)} in doubt; " if conclusion.in_doubt else ""
     return f"{conclusion.outcome.value}: {doubt}important are {effects_text(real)}"

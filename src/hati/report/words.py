@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hati.core import Better, setting_text
-from hati.report.counts import NAMED, counted, first_named
+from hati.core.wording import counted, listed
 from hati.report.follow_up import refuted_sentence
 from hati.report.quantities import change, duration, percent, quantity
 from hati.report.suspects import suspects_sentence
@@ -15,6 +15,8 @@ NOT_SHOWN = Verdict.NOT_SHOWN.value
 DIFFERENCE_OF_MEANS = "difference of means"
 LEAST_SQUARES = "least squares"
 
+_NAMED = 4
+"""How many of several a sentence names before it counts the rest."""
 _TOGETHER = 2
 """How many important interactions it names beside them."""
 _PAIR = 2
@@ -78,7 +80,7 @@ def _effects_answer(conclusion: ScreeningConclusion) -> str:
         together = _together(conclusion, _TOGETHER)
         also = f"; also together: {together}" if together else ""
         return f"{'; '.join(found)}{also}.{_confirming(conclusion)}"
-    together = _together(conclusion, NAMED)
+    together = _together(conclusion, _NAMED)
     if together:
         return f"No option alone was shown to matter for {metric}, but combinations were: {together}."
     return f"None of the {total} options was shown to matter for {metric}."
@@ -97,21 +99,18 @@ def _found(conclusion: ScreeningConclusion, metric: str, total: int) -> list[str
         whole = many if important else f"{len(aliased)} of {total} options {verb} {ALIASED} for {metric}"
         found.append(f"{whole}: {_influences(conclusion, aliased)}")
     if found and conclusion.interacting:
-        found.append(f"only by interactions: {first_named(conclusion.interacting)}")
+        found.append(f"only by interactions: {listed(conclusion.interacting, _NAMED)}")
     return found
 
 
 def _influences(conclusion: ScreeningConclusion, options: tuple[str, ...]) -> str:
-    rest = len(options) - NAMED
-    named = "; ".join(_influence(conclusion, option) for option in options[:NAMED])
-    return f"{named}; and {rest} more" if rest > 0 else named
+    return listed((_influence(conclusion, option) for option in options), _NAMED, "; ")
 
 
 def _together(conclusion: ScreeningConclusion, most: int) -> str:
     """The first of the important interactions, and how many more there are."""
     effects = [effect for effect in conclusion.effects if effect.shown and len(effect.options) > 1]
-    rest = len(effects) - most
-    return ", ".join(map(_combination, effects[:most])) + (f" and {rest:,} more" if rest > 0 else "")
+    return listed(map(_combination, effects), most)
 
 
 def _combination(effect: Effect) -> str:
@@ -283,9 +282,8 @@ def run_summary(conclusion: ScreeningConclusion) -> str:
 
 def settings_summary(conclusion: ScreeningConclusion, most: int = 24) -> str:
     """The options with their first and second setting: ``journal_mode DELETE/WAL, ...``."""
-    named = [f"{o.name} {'/'.join(map(setting_text, o.settings[:_SHOWN]))}{_etc(o)}" for o in conclusion.options[:most]]
-    rest = len(conclusion.options) - len(named)
-    return ", ".join(named) + (f" and {rest:,} more" if rest else "")
+    named = [f"{o.name} {'/'.join(map(setting_text, o.settings[:_SHOWN]))}{_etc(o)}" for o in conclusion.options]
+    return listed(named, most)
 
 
 def _etc(option: OptionSummary) -> str:
@@ -294,9 +292,7 @@ def _etc(option: OptionSummary) -> str:
 
 def aliased_with(effect: Effect, most: int) -> str:
     """The other members of the alias set, of the lowest order first; after the first few only how many more."""
-    names = [effect_name(alias) for alias in sorted(effect.aliases, key=len)[:most]]
-    rest = len(effect.aliases) - len(names)
-    return ", ".join(names) + (f" and {rest:,} more" if rest else "")
+    return listed(map(effect_name, sorted(effect.aliases, key=len)), most)
 
 
 def roman(number: int) -> str:

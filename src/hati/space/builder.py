@@ -155,7 +155,7 @@ def _unescaped(token: Token) -> str:
             )
         code = int(match[1], 16)
         if code > 0x10FFFF or 0xD800 <= code < 0xE000:
-            raise FormulaError(f"{match[0]!r} is no character", _start(token) + 1 + match.start())
+            raise FormulaError(f"{match[0]!r} is not a valid character", _start(token) + 1 + match.start())
         return chr(code)
 
     return _ESCAPE.sub(character, token[1:-1])

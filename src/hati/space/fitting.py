@@ -115,7 +115,7 @@ def _check_setting(term: Term, literal: Term, options: Mapping[str, Option]) -> 
     settings = _option(term.name, term, options).settings
     if literal.value not in settings:
         fix = suggestion(setting_text(literal.value), [setting_text(setting) for setting in settings])
-        raise FormulaError(f"{literal} is no setting of option {term.name!r}", literal.offset, fix=fix)
+        raise FormulaError(f"{literal} is not a setting of option {term.name!r}", literal.offset, fix=fix)
 
 
 def _kind(term: Term, options: Mapping[str, Option]) -> Kind:

@@ -111,7 +111,7 @@ def _check_setting(name: str, setting: Setting, index: int) -> None:
     elif isinstance(setting, int) and not -_LARGEST <= setting < _LARGEST:
         problem = "has more than 64 bits"
     elif isinstance(setting, str) and any(0xD800 <= ord(c) < 0xE000 for c in setting):
-        problem = "is no text that can be written in UTF-8"
+        problem = "is not text that can be written in UTF-8"
     else:
         return
     raise OptionError(f"option {name!r} has a setting that {problem}: {setting!r:.60}", "settings", index=index)

@@ -59,7 +59,7 @@ def ks_distance(values: FloatArray, weights: FloatArray, others: FloatArray) -> 
 
 
 def range_covered(values: FloatArray, others: FloatArray) -> float:
-    """The share of the others that lie between the smallest and the largest of the values (seed 001, Table 4)."""
+    """The share of the others that lie between the smallest and the largest of the values (Skoll paper, Table 4)."""
     inside = (others >= values.min()) & (others <= values.max())
     return float(np.mean(inside))
 

@@ -12,7 +12,7 @@ from hati.core import FloatArray
 def log_variances(samples: Sequence[FloatArray], weights: Sequence[FloatArray] | None = None) -> FloatArray | None:
     """The ln s^2 of every sample, or None where one has fewer than two values or does not vary.
 
-    Seed 001's third response. The logarithm makes the variance of s^2 nearly free of its mean
+    The Skoll paper's third response. The logarithm makes the variance of s^2 nearly free of its mean
     (Bartlett and Kendall 1946, JRSS Supplement 8(1), 128-138).
 
     Args:

@@ -12,7 +12,7 @@ def half_normal(sizes: FloatArray) -> FloatArray:
     """The half-normal coordinate of every effect, by the rank of its size.
 
     The i-th smallest of I effects gets the standard normal quantile of 0.5 + 0.5 (i - 0.5) / I
-    (seed 000, equation 4). Effects of equal size share the mean of their coordinates.
+    (RES paper, equation 4). Effects of equal size share the mean of their coordinates.
 
     >>> [round(x, 2) for x in half_normal(np.array([3.0, -1.0])).tolist()]
     [1.15, 0.32]

@@ -26,7 +26,7 @@ class LeastSquares:
     """The linear operator from runs to effects.
 
     An effect is the mean where its sign is + less the mean where it is -: on a complete design exactly
-    (seed 001's ME(A) and seed 000's equations 1 to 3, each with the sign turned), else by least squares.
+    (the Skoll paper's ME(A) and the RES paper's equations 1 to 3, each with the sign turned), else by least squares.
 
     ``terms`` and ``aliases`` are those of the runs that there are; ``missing`` the planned main effects and two-factor
     interactions that these can no longer estimate. ``operator`` has shape (terms, runs);

@@ -1,4 +1,4 @@
-"""Classical tests of two samples: the table of seed 002, Fig. 5 (section 3.3)."""
+"""Classical tests of two samples: the table of the Kalibera paper, Fig. 5 (section 3.3)."""
 
 from __future__ import annotations
 

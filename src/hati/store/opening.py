@@ -88,7 +88,7 @@ def database(place: str) -> Database:
     try:
         url = make_url(f"{kind}://{rest}")
     except (ArgumentError, ValueError):
-        raise InputError(f"what begins with {scheme}:// is no store's URL", fix=_URLS) from None
+        raise InputError(f"what begins with {scheme}:// is not the URL of a store", fix=_URLS) from None
     if kind == "sqlite":
         return Sqlite(url, url.database or place)
     if kind != "postgresql":

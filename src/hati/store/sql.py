@@ -47,11 +47,16 @@ class StudyRecord:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which runs: those of a study's key, a benchmark's name, and tasks whose id begins so; None: any."""
+    """Selects runs: of a study's key, a benchmark's name, a machine's fingerprint, tasks whose id begins with `task`.
+
+    Of these the `newest`, by the order in which they were recorded. None: no restriction.
+    """
 
     study: str | None = None
     benchmark: str | None = None
     task: str | None = None
+    machine: str | None = None
+    newest: int | None = None
 
 
 class SqlStore:
@@ -140,8 +145,8 @@ class SqlStore:
 
     def runs(self, selection: Selection) -> tuple[Run, ...]:
         """The selected runs, in the order in which they were recorded."""
-        chosen = _selected(select(schema.run), selection)
         inner = _selected(select(schema.run.c.number), selection)
+        chosen = select(schema.run).where(schema.run.c.number.in_(inner))
         values = select(schema.observations).where(schema.observations.c.run.in_(inner))
         with explained(self._database), self._engine.connect() as connection:
             observed: dict[int, list[Row[Any]]] = defaultdict(list)
@@ -293,6 +298,10 @@ def _selected(query: Select, selection: Selection) -> Select:  # type: ignore[ty
         query = query.where(table.benchmark == selection.benchmark)
     if selection.task is not None:
         query = query.where(func.substr(table.task, 1, len(selection.task)) == selection.task)
+    if selection.machine is not None:
+        query = query.where(table.machine == selection.machine)
+    if selection.newest is not None:
+        query = query.order_by(table.number.desc()).limit(selection.newest)
     return query
 
 

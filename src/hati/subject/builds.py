@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hati.core import Benchmark, Commands, InputError, Outcome, Setting, Task, digest, setting_text
 from hati.core.placeholders import fill, names
+from hati.core.wording import listed
 from hati.subject.folders import build_root
 from hati.subject.kept_builds import KeptBuilds
 from hati.subject.programs import Program, Supervisor
@@ -68,8 +69,7 @@ class Builds:
     def _without(self, revision: str) -> str:
         """Files that a build may have failed without."""
         names = [path.as_posix() for path in self._trees.left_out(revision)]
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        return f" (built without untracked files: {', '.join(names[:_NAMED])}{more})" if names else ""
+        return f" (built without untracked files: {listed(names, _NAMED)})" if names else ""
 
     def _build(
         self, revision: str, commands: Commands, variables: Mapping[str, str], supervisor: Supervisor, place: Path

@@ -70,7 +70,8 @@ def _check(benchmark: Benchmark) -> None:
     for name, value in steps.items():
         if value:
             raise InputError(
-                f"in a duet the {name} of {benchmark.name!r} would run beside the other's command", fix=_INTERLEAVED
+                f"in a duet the {name} of {benchmark.name!r} would run at the same time as the other's command",
+                fix=_INTERLEAVED,
             )
     if benchmark.cpus:
         raise InputError(

@@ -299,7 +299,7 @@ def _located(name: str, cwd: Path, search: str) -> str:
 def _executable(path: str, name: str) -> str:
     if not Path(path).is_file():
         raise InputError(
-            f"there is no program {name!r}: {path} is no file", fix="correct the command, or build it first"
+            f"there is no program {name!r}: {path} is not a file", fix="correct the command, or build it first"
         )
     if not os.access(path, os.X_OK):
         raise InputError(f"program {name!r} may not be executed", fix=f"chmod +x {path}")

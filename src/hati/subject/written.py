@@ -16,7 +16,7 @@ def read_written(path: Path) -> bytes:
     """
     place = Place(path.name)
     if not path.is_file():
-        what = "this is no file" if path.exists() else "the command did not write this file"
+        what = "this is not a file" if path.exists() else "the command did not write this file"
         raise InputError(what, place=place, fix="`output` and the command must name the same file")
     try:
         with path.open("rb") as file:

@@ -227,6 +227,14 @@ class StoreConformance(ABC):
             "throughput": Better.HIGHER,
         }
 
+    def test_the_newest_runs_of_a_machine_are_selected(self) -> None:
+        store, study = self.begun()
+        for repetition in range(4):
+            store.record(a_run(study, repetition))
+        newest = store.runs(Selection(machine=MACHINE.fingerprint, newest=2))
+        assert [run.task.repetition for run in newest] == [2, 3]
+        assert store.runs(Selection(machine="none", newest=2)) == ()
+
     def test_the_machine_is_kept(self) -> None:
         store, _ = self.begun()
         assert store.machine(MACHINE.fingerprint) == MACHINE

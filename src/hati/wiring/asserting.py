@@ -160,9 +160,11 @@ def method_named(name: str) -> Method:
     try:
         relation = parse_formula(f"{name} <= 1 s")
     except FormulaError as error:
-        raise InputError(f"{name!r} is no name of a method: {error.message}", fix="use a word such as a") from None
+        raise InputError(
+            f"{name!r} is not a valid name of a method: {error.message}", fix="use a word such as a"
+        ) from None
     if not (isinstance(relation, Relation) and isinstance(relation.left, Performance)):
-        raise InputError(f"{name!r} is no name of a method", fix="use a word such as a")
+        raise InputError(f"{name!r} is not a valid name of a method", fix="use a word such as a")
     return relation.left.measured.method
 
 
@@ -198,7 +200,7 @@ def _has_formulas(file: Path) -> bool:
     if file.is_file():
         return file.suffix == SUFFIX or has_statements(file)
     if file.suffix == SUFFIX:
-        why = "is no file" if file.exists() else "is a link that leads nowhere"
+        why = "is not a file" if file.exists() else "is a link that leads nowhere"
         raise InputError(f"{file} {why}", fix="remove it, or name the files of formulas")
     return False
 

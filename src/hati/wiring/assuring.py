@@ -10,8 +10,8 @@ from pathlib import Path
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId
+from hati.core.wording import counted
 from hati.logic.syntax import Measured, Method, Performance, Relation, Side
-from hati.report import counted
 from hati.studies.assertion import (
     Assertion,
     Assured,

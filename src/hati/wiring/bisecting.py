@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Budget, Configuration, Evidence, InputError, Plan, Revision, StudyId
+from hati.core.wording import counted
 from hati.studies.bisection import Bisection, BisectionConclusion, bisection_id
 from hati.studies.comparison import Question
-from hati.studies.screening.wording import counted
 from hati.subject import Revisions
 from hati.wiring.campaigns import campaign_of, never
 from hati.wiring.finding import shown_in

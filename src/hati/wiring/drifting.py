@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Configuration, Evidence, Metric, Plan, StudyId
-from hati.report import counted
+from hati.core.wording import counted
 from hati.studies.comparison import Question
 from hati.studies.effect_drift import EffectDrift, EffectDriftStudy, effect_drift_id
 from hati.subject import Revisions

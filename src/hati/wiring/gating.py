@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, MeasurementError, Plan, Revision, StudyId
+from hati.core.wording import counted
 from hati.studies.comparison import Question
 from hati.studies.findings import is_concluded
 from hati.studies.gate import Cell, Gate, GateConclusion, gate_id, runs_to_decide
-from hati.studies.screening.wording import counted
 from hati.subject import Revisions
 from hati.wiring.campaigns import campaign_of
 from hati.wiring.cells import affordable, questions, representatives

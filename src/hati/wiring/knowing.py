@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -44,13 +45,21 @@ def important_options(
 ) -> Entry[ImportantOptions] | None:
     """The important options from the most informative screening of the same space; None where there is none.
 
+    Of a space that ``--set`` narrowed, where it was not screened, those of the whole space that are left.
     ``now`` is the time from which ages count [default: the clock's].
     """
     known = screened(place, benchmark, metric, now)
-    if known is None:
+    if known is not None:
+        _, found, entry = known
+        return Entry(_important(found), entry.provenance, entry.age, entry.preferred)
+    if place.whole is None:
         return None
-    _, found, entry = known
-    return Entry(_important(found), entry.provenance, entry.age, entry.preferred)
+    whole = replace(place, project=replace(place.project, space=place.whole), whole=None)
+    of_all = important_options(whole, benchmark, metric, now)
+    if of_all is None:
+        return None
+    provenance = replace(of_all.provenance, space="the whole space")
+    return replace(of_all, value=of_all.value.among(place.project.space.names), provenance=provenance)
 
 
 def screened(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Configuration, Plan, StudyId
-from hati.report import counted
+from hati.core.wording import counted
 from hati.studies.measurement import Measurement, MeasurementConclusion, measurement_id
 from hati.wiring.campaigns import campaign_of
 from hati.wiring.rehearsal import Rehearsal, estimate

@@ -192,7 +192,7 @@ def _placing(method: Method) -> Iterator[None]:
 def _setting(value: Expression) -> Setting:
     if isinstance(value, Number | Text):
         return value.value
-    raise InputError(f"{value} is no parameter", fix="use a number or a text")
+    raise InputError(f"{value} is not a parameter", fix="use a number or a text")
 
 
 def is_called(method: Method, definition: Mapping[str, object], benchmark: str) -> bool:

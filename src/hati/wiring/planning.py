@@ -93,7 +93,7 @@ def _followed(choice: AnyChoice, runs: int) -> AnyChoice:
 
 
 def _without_noise(fix: str) -> InputError:
-    return InputError("nothing tells the noise of a run: no configuration has two of them", fix=fix)
+    return InputError("the noise of a run is unknown: no configuration has two runs", fix=fix)
 
 
 def _refusal(
@@ -123,7 +123,8 @@ def _refusal(
 def _budget(needed: int, pilot: PilotResult, budget: Budget) -> str:
     if math.isfinite(budget.runs):
         return str(needed + pilot.runs)
-    seconds = (pilot.seconds + needed * pilot.seconds_per_run) / (1.0 - _RESERVE)
+    builds = min(needed, pilot.builds_left) * pilot.seconds_per_build
+    seconds = (pilot.seconds + builds + needed * pilot.seconds_per_run) / (1.0 - _RESERVE)
     return f"{math.ceil(seconds)}s (about {duration(seconds)})"
 
 

@@ -19,7 +19,7 @@ from hati.core import (
     StudyId,
     generator,
 )
-from hati.report import counted
+from hati.core.wording import counted
 from hati.space import Space
 from hati.studies.recommendation import (
     FEWEST_PAIRS,
@@ -310,5 +310,4 @@ def _affordable(left: Budget, evidence: Evidence) -> int:
 
 
 def _cost(evidence: Evidence) -> float:
-    costs = [run.seconds for run in evidence.runs]
-    return max(sum(costs) / len(costs) if costs else 1.0, 1e-3)
+    return max(evidence.seconds_per_run if evidence.runs else 1.0, 1e-3)

@@ -26,7 +26,8 @@ def reference_of(revisions: Revisions, revision: Revision, wanted: str | None, s
     history = revisions.history
     if history is None:
         raise InputError(
-            "there is no repository to tell what came before", fix="name the reference by --reference, such as ./before"
+            "there is no repository to find the previous revision in",
+            fix="name the reference by --reference, such as ./before",
         )
     here = revision.kind is RevisionKind.DIRECTORY
     commit = history.base() if here else revision

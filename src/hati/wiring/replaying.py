@@ -9,10 +9,10 @@ from datetime import date
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, Revision, StudyId
+from hati.core.wording import counted
 from hati.studies.comparison import AUTO, Automatic, Question, Statistic
 from hati.studies.gate import Cell
 from hati.studies.replay import Order, Replay, Replayed, replay_id
-from hati.studies.screening.wording import counted
 from hati.subject import Revisions
 from hati.wiring.campaigns import campaign_of, never
 from hati.wiring.cells import affordable, representatives
@@ -123,7 +123,7 @@ def _described(study: Replay) -> str:
 def _line(revisions: Revisions, request: ReplayRequest) -> list[Revision]:
     first, dots, last = request.revisions.partition("..")
     if not dots or not first.strip():
-        raise InputError(f"{request.revisions!r} is no range of revisions", fix="write --revisions FIRST..LAST")
+        raise InputError(f"{request.revisions!r} is not a range of revisions", fix="write --revisions FIRST..LAST")
     if revisions.history is None:
         raise InputError("there is no repository with a past", fix="give a file of recorded values")
     start, end = revisions.find(first.strip()), revisions.find(last.strip() or "HEAD")

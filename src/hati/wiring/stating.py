@@ -130,5 +130,7 @@ def _method(text: str) -> Method:
     """
     relation = parse_formula(f"{text} <= 1 s", "alias")
     if not isinstance(relation, Relation) or not isinstance(relation.left, Performance):
-        raise InputError(f"{text!r} is no name of a method", fix="write module:function, or give the function itself")
+        raise InputError(
+            f"{text!r} is not a valid name of a method", fix="write module:function, or give the function itself"
+        )
     return relation.left.measured.method

@@ -10,8 +10,8 @@ import numpy as np
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, FloatArray, InputError, Metric, Plan, StudyId, conversion, parse_unit
+from hati.core.wording import counted
 from hati.design.suite import leading_options, runs_for
-from hati.report import counted
 from hati.space import Space, count
 from hati.studies.suite import LEVELS, MARGIN, SuiteConclusion, SuitePlan, SuiteStudy, suite_id
 from hati.wiring.campaigns import campaign_of

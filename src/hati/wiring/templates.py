@@ -31,7 +31,7 @@ def narrowed_workplace(place: Workplace, texts: Sequence[str], announce: Announc
         announce(f"left out of [check]: {len(check.configurations) - len(listed)} configurations outside of --set")
     project = replace(place.project, space=space, check=replace(check, configurations=listed))
     table = None if place.table is None else place.table.within(space)
-    return replace(place, project=project, table=table)
+    return replace(place, project=project, table=table, whole=before)
 
 
 def template_configurations(space: Space, texts: Sequence[str], announce: Announce) -> tuple[Configuration, ...]:

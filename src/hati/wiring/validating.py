@@ -13,6 +13,7 @@ import numpy as np
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId
 from hati.core.nearest import suggestion
+from hati.core.wording import listed
 from hati.space import Space
 from hati.studies.failures import nothing_measured
 from hati.studies.screening import RELEVANT, AnyScreening, Effect, ScreeningConclusion, isolated_of
@@ -163,8 +164,7 @@ def _changes(place: Workplace, evidence: Evidence) -> str:
     if place.folder is None or not evidence.runs:
         return ""
     files = place.folder.modified_since(min(run.started for run in evidence.runs))
-    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
-    return f" ({', '.join(files[:_NAMED])}{more} modified since)" if files else ""
+    return f" ({listed(files, _NAMED)} modified since)" if files else ""
 
 
 def validation_of(place: Workplace, key: str, metric: str) -> ValidationConclusion | None:

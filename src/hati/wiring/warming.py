@@ -14,7 +14,7 @@ from hati.studies.gate import WarmUpCut
 from hati.wiring.workplace import Workplace
 
 _NEWEST = 32
-"""So many runs tell of a warm-up, the newest ones."""
+"""The number of runs that a warm-up is estimated from."""
 _KEY = "warm_up"
 
 
@@ -24,15 +24,16 @@ def known_warm_up(
     """The warm-up that the newest runs on this machine show, where the project states none; None without one."""
     if benchmark.warmup_place is not None:
         return None
-    samples = place.store.samples(Selection(benchmark=benchmark.name))
+    own = place.machine.fingerprint
+    samples = place.store.samples(Selection(benchmark=benchmark.name, machine=own, newest=_NEWEST))
     runs = [
         (run.started, run.observations.values)
         for sample in samples
-        if (sample.metric.name, sample.machine) == (metric, place.machine.fingerprint)
+        if sample.metric.name == metric
         for run in sample.runs
         if run.started is not None
     ]
-    newest = sorted(runs, key=lambda run: run[0])[-_NEWEST:]
+    newest = sorted(runs, key=lambda run: run[0])
     found = warm_up_of([values for _, values in newest])
     if found is None:
         return None

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hati.core import Benchmark, InputError, Machine, Pairing
+from hati.core.wording import listed
 from hati.project import FILE, Project, parse_project, read_project
 from hati.store import SqlStore, find_store, open_store, read_store
 from hati.subject import InPlace, Revisions, Sources, duet_cores, machine, make_own, remedy, remember_redirected
 
 if TYPE_CHECKING:
     from hati.engine import LocalEngine, TableEngine
+    from hati.space import Space
     from hati.subject import Trees
     from hati.subject.table import MeasuredTable
 
@@ -35,7 +37,7 @@ class Workplace:
     """A project on this machine, its store and its present revision; or a ``table`` in the place of its program.
 
     ``folder`` has the files of the present revision; a table has none. Methods of formulas have revisions of their own:
-    for them neither is read, and ``revision`` is ``""``.
+    for them neither is read, and ``revision`` is ``""``. ``whole`` is the project's space before ``--set`` narrowed it.
     """
 
     project: Project
@@ -45,6 +47,7 @@ class Workplace:
     table: MeasuredTable | None = None
     folder: InPlace | None = None
     announce: Announce = mute
+    whole: Space | None = None
 
     def revisions(self, python: str = "") -> Revisions:
         """What finds revisions of the project; releases of packages are for the interpreter ``python``."""
@@ -186,10 +189,9 @@ def sources_of(project: Project, own: Iterable[Path] = ()) -> Sources:
 
 def _warn(announce: Announce, left_out: tuple[Path, ...]) -> None:
     if left_out:
-        names = ", ".join(path.as_posix() for path in left_out[:_NAMED])
-        more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
+        names = listed((path.as_posix() for path in left_out), _NAMED)
         announce(
-            f"warning: {names}{more} {'is' if len(left_out) == 1 else 'are'} not part of the measured revision, as "
+            f"warning: {names} {'is' if len(left_out) == 1 else 'are'} not part of the measured revision, as "
             "untracked or new; add sources to git or to `[subject] sources`, and exclude results as `!results/**`"
         )
 
@@ -199,8 +201,8 @@ def _refuse_table(path: Path) -> None:
 
     if path.is_file() and is_table(path):
         raise InputError(
-            f"{path} is a table of what was measured, and this runs a program",
-            fix="name a folder with hati.toml; of a table's revisions tell `hati screen --where revision=...` "
+            f"{path} is a table of measurements, and this command runs a program",
+            fix="name a folder with hati.toml; for revisions in a table, use `hati screen --where revision=...` "
             "with --recalibrate, and `hati history`",
         )
 

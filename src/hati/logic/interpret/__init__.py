@@ -1,6 +1,6 @@
 """What measurements say of relations between means, and of formulas of them: arrays in, verdicts out.
 
-The default interpretation is three-valued, with the run as the unit; those that seed 004 prints are beside it.
+The default interpretation is three-valued, with the run as the unit; those that the SPL paper prints are beside it.
 """
 
 from hati.logic.interpret.alarms import alarms

@@ -130,7 +130,7 @@ def _looked(left: Measured, right: Measured | Limit, relation: Relation) -> Look
     if isinstance(right, Limit):
         return Alone(left.means, right.value, fewest_alone(relation.alpha))
     if len(left.runs) != len(right.runs):
-        raise InputError(f"{len(left.runs)} runs and {len(right.runs)} are no pairs", fix="measure both sides in turn")
+        raise InputError(f"{len(left.runs)} runs and {len(right.runs)} are not pairs", fix="measure both sides in turn")
     return Pairs(left.means, right.means, fewest_pairs(relation.alpha))
 
 

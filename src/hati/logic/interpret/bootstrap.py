@@ -1,4 +1,4 @@
-"""Means of resampled runs of resampled observations: seed 004, Definition 4.10."""
+"""Means of resampled runs of resampled observations: the SPL paper, Definition 4.10."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def resampled_means(
 ) -> FloatArray:
     """Draws of the mean of ``size`` resampled runs of so many resampled observations, shape (draws,).
 
-    A run's resampled means theta* are drawn with replacement from a store of them (seed 004, section 4.4), which holds
+    A run's resampled means theta* are drawn with replacement from a store of them (SPL paper, section 4.4), which holds
     one for each run of each draw, or as many as 40 million observations make: the means of long runs hardly differ.
     """
     wanted = min(draws * size, _GATHERS // observations)

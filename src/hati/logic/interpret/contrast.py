@@ -102,7 +102,7 @@ class Contrast:
         return math.sqrt(self.left.square + bound**2 * self.right.square)
 
     def df(self, bound: float) -> float:
-        """Welch's (1947, Biometrika 34, 28-35): seed 004, section 4.1."""
+        """Welch's (1947, Biometrika 34, 28-35): the SPL paper, section 4.1."""
         parts = (self.left.square, self.left.df), (bound**2 * self.right.square, self.right.df)
         total = sum(square for square, _ in parts)
         known = sum(square**2 / df for square, df in parts)

@@ -141,6 +141,6 @@ def _too_few(left: Measured, right: Measured | Limit, alpha: float) -> Evidence:
 
 def _why(needed: int, left: Measured, right: Measured | Limit, alpha: float) -> str:
     if isinstance(right, Limit):
-        return f"fewer than {needed} runs{', and beside a limit a history is not used' if left.history else ''}"
+        return f"fewer than {needed} runs{', and an absolute limit uses no history' if left.history else ''}"
     lacking = f", and no history of {_SHORTEST_HISTORY} runs that would do" if alpha >= _LEVEL else ""
     return f"fewer than {needed} runs of a side{lacking}"

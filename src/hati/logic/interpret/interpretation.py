@@ -14,7 +14,7 @@ from hati.logic.interpret.relation import Limit, Relation
 
 
 class Interpretation(StrEnum):
-    """How measurements decide a relation; the last three as seed 004 prints them, two-valued and without margins."""
+    """How measurements decide a relation; the last three as printed in the SPL paper, two-valued, without margins."""
 
     DEFAULT = "default"
     WELCH = "welch"

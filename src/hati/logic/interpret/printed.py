@@ -1,4 +1,4 @@
-"""The interpretations that seed 004 prints: a relation holds unless it is rejected. They know no margin."""
+"""The interpretations that the SPL paper prints: a relation holds unless it is rejected. They know no margin."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Relation:
-    """A performance relation (seed 004, Definition 3.4) with its level and its margin.
+    """A performance relation (SPL paper, Definition 3.4) with its level and its margin.
 
     ``alpha`` is what HOLDS and VIOLATED each may be wrong in, in (0, 0.5). ``margin`` is relative: ``<=`` is that left
     <= right (1 + margin), ``>=`` the same with the sides exchanged, and ``=`` both. A strict relation has the margin 0.

@@ -1,4 +1,4 @@
-"""How runs vary, from earlier ones and today's: Definition 4.10 of seed 004 with a predictive correction."""
+"""How runs vary, from earlier ones and today's: Definition 4.10 of the SPL paper with a predictive correction."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Number(Expression):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not math.isfinite(self.value):
-            raise InputError(f"{self.value} is no number of a formula", fix="use a finite one")
+            raise InputError(f"{self.value} is not a valid number of a formula", fix="use a finite one")
 
     @property
     def precedence(self) -> int:  # type: ignore[override]  # depends on its sign
@@ -106,7 +106,7 @@ def check_variable(name: str) -> None:
         InputError: where it is no plain word, a unit or a function.
     """
     if not is_word(name):
-        raise InputError(f"{name!r} is no name of a variable", fix="use a word such as n")
+        raise InputError(f"{name!r} is not a valid name of a variable", fix="use a word such as n")
     if is_unit(name):
         raise InputError(f"{name!r} is a unit, not a variable", fix="choose another name")
     if name in FUNCTIONS:

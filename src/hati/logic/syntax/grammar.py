@@ -1,7 +1,7 @@
 """The grammar of formulas and of declarations, in Lark's notation, and what its terminals are called in messages.
 
 One grammar for numbers, methods and formulas: whether ``(a)`` is a number, a method or a formula shows only in what
-follows it. What the original tool of seed 004 wrote (``for ( i{1,2} ) M[G](i) <= (1, 1.1) N[H](i)``) is part of it.
+follows it. What the SPL paper's own tool wrote (``for ( i{1,2} ) M[G](i) <= (1, 1.1) N[H](i)``) is part of it.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Callee(Node):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.name or "`" in self.name or "\n" in self.name:
-            raise InputError(f"{self.name!r} is no name of a method")
+            raise InputError(f"{self.name!r} is not a valid name of a method")
         if (self.constructor or self.types) and not self.member:
             raise InputError("only a member of a class has a constructor or types", fix="write Class('x')#method")
 

@@ -161,7 +161,7 @@ class Limit(Side):
             raise InputError("a limit does not depend on what is measured")
         if any(isinstance(node, Text) for node in self.amount.nodes()):
             fix = "use a number with its unit, or a method's name in backquotes"
-            raise InputError(f"{self.amount} is no limit", fix=fix)
+            raise InputError(f"{self.amount} is not a valid limit", fix=fix)
 
     def __str__(self) -> str:
         return self.amount.bracketed(20)

@@ -72,7 +72,7 @@ def _value(expression: Expression, values: Values) -> Expression:
     value = folded(expression, values)
     if isinstance(value, Number | Text):
         return value
-    raise NodeError(expression, f"{shortened(value)} is no single value", fix="use one unit")
+    raise NodeError(expression, f"{shortened(value)} is not a single value", fix="use one unit")
 
 
 def _steps(element: Range, values: Values) -> tuple[Value, Value, int]:

@@ -1,4 +1,4 @@
-"""What a measuring function is given: Listing 3 of seed 004."""
+"""What a measuring function is given: Listing 3 of the SPL paper."""
 
 from __future__ import annotations
 

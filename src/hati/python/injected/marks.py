@@ -69,7 +69,7 @@ def measured(function: F) -> F:
     """Mark a function that measures by itself: it takes a controller first, then the formula's parameters.
 
     Its loop is ``while spl.needs_more():``. What is timed in it stands in ``with spl.measure():``, or between
-    ``spl.start()`` and ``spl.end()``, or is the whole body (Listing 3 of seed 004).
+    ``spl.start()`` and ``spl.end()``, or is the whole body (Listing 3 of the SPL paper).
     """
     return _marked(function, kind="measured")
 
@@ -125,7 +125,7 @@ def reference(function: object) -> str:
     if not module:
         module = getattr(getattr(function, "__objclass__", None), "__module__", "")
     if not name or not module or "<" in name:
-        raise TypeError(f"{function!r} is no function that can be imported by its name")
+        raise TypeError(f"{function!r} is not a function that can be imported by its name")
     return f"{module}:{name}"
 
 
@@ -168,7 +168,7 @@ def _stated(holder: object, module: str) -> list[Callable[..., Any]]:
 def _text(formula: object) -> str:
     if isinstance(formula, str) or hasattr(formula, "aliases"):
         return str(formula)
-    raise TypeError(f"{formula!r} is no formula: write a text, or compare Performance objects")
+    raise TypeError(f"{formula!r} is not a valid formula: write a text, or compare Performance objects")
 
 
 def _mark(function: object) -> dict[str, Any]:
@@ -181,7 +181,7 @@ def _marked(function: F, **about: object) -> F:
     try:
         setattr(inner, MARK, {**_mark(inner), **about})
     except AttributeError:
-        raise TypeError(f"{function!r} is no function written in Python: decorate one, or a method") from None
+        raise TypeError(f"{function!r} is not a function written in Python: decorate one, or a method") from None
     return function
 
 

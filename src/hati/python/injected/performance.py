@@ -1,4 +1,4 @@
-"""Formulas as objects: comparing ``Performance`` objects writes the formula's text (Listing 6 of seed 004)."""
+"""Formulas as objects: comparing ``Performance`` objects writes the formula's text (Listing 6 of the SPL paper)."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ class Performance(Quantity):
             for kind in ("workload", "instance")
         ]
         if self._generators[1] is not None and self._generators[0] is None:
-            raise TypeError("an instance generator needs a workload generator beside it")
+            raise TypeError("an instance generator needs a workload generator too")
         self._parameters = [one for one, found in zip(parameters, kinds) if not found]
         for one in self._parameters:
             _constant(one, Names())
@@ -226,7 +226,7 @@ def _quantity(value: object) -> Quantity:
     if isinstance(value, Quantity):
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise TypeError(f"{value!r} is no performance, number or text such as '2 ms'")
+        raise TypeError(f"{value!r} is not a performance, number or text such as '2 ms'")
     text = _limit(value) if isinstance(value, str) else str(value)
     return Quantity(lambda _: text)
 
@@ -269,7 +269,7 @@ def _constant(value: object, names: Names) -> str:
     if isinstance(value, Part):
         return value.write(names)
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise TypeError(f"{value!r} is no parameter: give a number, a text, or what for_all gives")
+        raise TypeError(f"{value!r} is not a parameter: give a number, a text, or what for_all gives")
     return _quoted(value) if isinstance(value, str) else str(value)
 
 

@@ -181,7 +181,7 @@ def _calls(places: Places, request: Request, parameters: Parameters, owner: Any,
     if request["instance"]:
         generator = _generator(places, request["instance"], "instance")
         if not isinstance(owner, type):
-            raise Trouble(f"{request['method']} is no method of a class, and takes no instance")
+            raise Trouble(f"{request['method']} is not a method of a class, and takes no instance")
         name = request["method"].rpartition(".")[2]
         make = parameters.bound(generator, request.own("instance"))
         receiver = Receiver(make, marks.freshness(generator), owner, name)
@@ -233,7 +233,7 @@ def _generator(places: Places, text: str, kind: str) -> Any:
             raise
         raise Trouble(f"there is no module {module} for the {kind} {path}") from None
     if marks.kind(function) != kind:
-        raise Trouble(f"{text} is no {kind}: write @hati.{kind} above it")
+        raise Trouble(f"{text} is not a {kind}: write @hati.{kind} above it")
     return function
 
 

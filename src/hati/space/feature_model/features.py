@@ -171,7 +171,7 @@ def _check(document: Document) -> None:
         for name in (*feature.excluded, *(name for names in feature.implied for name in names)):
             if name not in features:
                 raise InputError(
-                    f"{feature.name!r} implies or excludes {name!r}, which is no feature",
+                    f"{feature.name!r} implies or excludes {name!r}, which is not a feature",
                     place=feature.place,
                     fix=suggestion(name, features),
                 )

@@ -71,7 +71,7 @@ def _step(option: Element) -> Term:
 def _term(text: str) -> Term:
     comparison = parse_formula(f"{text} == 0")
     if not isinstance(comparison, Comparison):
-        raise FormulaError("it is no term", 0)
+        raise FormulaError("it is not a valid term", 0)
     for node in comparison.left.nodes():
         if (isinstance(node, Name) and node.name != "n") or (isinstance(node, Literal) and not node.kind.numeric):
             raise FormulaError(f"{node} is neither a number nor n", node.offset)
@@ -83,6 +83,8 @@ def _number(text: str, option: Element) -> Fraction:
     number = Fraction(text) if len(text) <= 40 and _NUMBER.fullmatch(text) else None
     if number is None or abs(number) >= 2**63:
         raise InputError(
-            f"{text[:40]!r} is no number", place=option.place, fix="check its <minValue>, <maxValue> or <values>"
+            f"{text[:40]!r} is not a valid number",
+            place=option.place,
+            fix="check its <minValue>, <maxValue> or <values>",
         )
     return number

@@ -92,7 +92,7 @@ def _located(rule: Rule, error: FormulaError) -> InputError:
 
 def _unknown(rule: Rule, name: str, known: Collection[str]) -> InputError:
     return InputError(
-        f"the constraint {rule.text[:120]!r} mentions {name!r}, which is no feature",
+        f"the constraint {rule.text[:120]!r} mentions {name!r}, which is not a feature",
         place=rule.place,
         fix=suggestion(name, known),
     )
@@ -117,7 +117,7 @@ def _substituted(formula: Formula, rule: Rule, selected: Mapping[str, Formula]) 
             return Implies(read(condition), read(consequence))
         case Equivalent(left=left, right=right):
             return Equivalent(read(left), read(right))
-    raise FormulaError(f"{formula} is no combination of features", formula.offset)
+    raise FormulaError(f"{formula} is not a combination of features", formula.offset)
 
 
 def _counted(term: Term, selected: Mapping[str, Formula]) -> Term:

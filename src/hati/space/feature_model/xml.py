@@ -74,9 +74,9 @@ class _Reader:
             self._parser.Parse(self._text.encode(), True)  # noqa: FBT003 - expat's signature
         except expat.ExpatError as error:
             place = self._place(error.lineno, error.offset)
-            raise InputError(f"this is no well-formed XML: {expat.ErrorString(error.code)}", place=place) from None
+            raise InputError(f"this is not well-formed XML: {expat.ErrorString(error.code)}", place=place) from None
         except UnicodeEncodeError as error:
-            raise InputError("the text has characters that are no Unicode", place=Place(self._file)) from error
+            raise InputError("the text has characters that are not Unicode", place=Place(self._file)) from error
         assert self._root is not None
         return self._root
 

@@ -1,4 +1,4 @@
-"""Whether stated requirements hold (seed 004): formulas, what was measured, verdicts with their evidence."""
+"""Whether stated requirements hold (the SPL paper): formulas, what was measured, verdicts with their evidence."""
 
 from hati.studies.assertion.atoms import Atom, check_relation, judge
 from hati.studies.assertion.book import Book

@@ -74,7 +74,7 @@ def _early(study: Assertion, costs: _Costs, least: Mapping[_Same, int]) -> _Roun
 
 
 def _at_the_end(budget: Budget, costs: _Costs) -> _Rounds:
-    """The same of seed 004's interpretations, which are asked when the budget is spent on rounds of all."""
+    """The same of the SPL paper's interpretations, which are asked when the budget is spent on rounds of all."""
     left = _left(budget, costs, {})
     if left is None:
         return dict.fromkeys(costs, (1, None))

@@ -1,4 +1,4 @@
-"""Whether what formulas compare is the same on two machines (seed 004, section 6.5)."""
+"""Whether what formulas compare is the same on two machines (SPL paper, section 6.5)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Ported:
     def metric(self) -> float:
         """The quotient of the ratios or its reciprocal, whichever is greater: 1 where both machines agree.
 
-        Seed 004, section 6.5: (M1 / N1) / (M2 / N2).
+        The SPL paper, section 6.5: (M1 / N1) / (M2 / N2).
         """
         quotient = self.ratios[0] / self.ratios[1]
         return max(quotient, 1.0 / quotient)

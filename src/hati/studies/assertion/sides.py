@@ -66,8 +66,8 @@ def _see_enough(measured: syntax.Measured, runs: Sequence[SampledRun], what: str
 def side_of(side: syntax.Side, book: Book) -> interpret.Measured | interpret.Limit:
     """What was measured of a side, transformed; or its limit. In the own unit of the dimension: seconds, bytes.
 
-    The mean's transformation is of each observation (seed 004, Definition 3.4); another statistic is taken of each run,
-    which is then one value, and transformed.
+    The mean's transformation is of each observation (SPL paper, Definition 3.4); another statistic is taken of each
+    run, which is then one value, and transformed.
 
     Raises:
         UnknowableError: where calls were too short to be timed one by one and have to be, or a run has too few

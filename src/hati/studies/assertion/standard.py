@@ -27,6 +27,10 @@ class Standard:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.alpha < 0.5:
-            raise InputError(f"--alpha {self.alpha:g} is no level", fix="write one such as 1% or 0.01, below 50%")
+            raise InputError(
+                f"--alpha {self.alpha:g} is not a valid level", fix="write one such as 1% or 0.01, below 50%"
+            )
         if not 0.0 <= self.margin < 1.0:
-            raise InputError(f"--margin {self.margin:g} is no margin", fix="write one such as 2% or 0.02, below 100%")
+            raise InputError(
+                f"--margin {self.margin:g} is not a valid margin", fix="write one such as 2% or 0.02, below 100%"
+            )

@@ -70,9 +70,9 @@ class Assertion:
     """All methods in rounds, each round in random order, looked at after each round.
 
     Of the default interpretation every look is accounted for, and the level is shared by the formulas' relations;
-    those of seed 004 are asked once, when the budget is spent. A method is not measured further once no formula needs
-    it. Failed runs of tasks that are ``forgiven``, by their ids, say nothing of whether it can be measured now; they
-    are told like all others.
+    those of the SPL paper are asked once, when the budget is spent. A method is not measured further once no formula
+    needs it. Failed runs of tasks that are ``forgiven``, by their ids, do not show whether it can be measured
+    now; they are reported like all others.
     """
 
     id: StudyId

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hati.core.wording import listed
 from hati.studies.audit.conclusion import Audit
 
 _LEVEL = 0.05
@@ -25,7 +26,7 @@ def _wolf(found: Audit) -> str:
         (found.any_alarm, "splits end in an alarm of some benchmark"),
     ]
     if found.clusters is not None:
-        measured.append((found.clusters.alarms, "comparisons with clusters tell a change of one"))
+        measured.append((found.clusters.alarms, "comparisons report a change of a cluster"))
         measured.append((found.clusters.misplaced, "comparisons of shifted halves find another change of clusters"))
     for rate, what in measured:
         if rate.p_above(found.alpha) <= _FAR:
@@ -76,8 +77,7 @@ def _missing(found: Audit) -> str:
     if not found.left_out:
         return ""
     names = [sample.benchmark for sample in found.left_out]
-    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    return f"with fewer than 4 runs, which cannot be split, these are left out: {shown}"
+    return f"with fewer than 4 runs, which cannot be split, these are left out: {listed(names, 5)}"
 
 
 def _percent(fraction: float) -> str:

@@ -80,7 +80,7 @@ class StatisticChoice:
         if self.basis is Basis.SINGLE:
             return "runs have a single value each"
         if self.spread is None:
-            return "the default, as neither a history nor three other benchmarks tell which varies least between runs"
+            return "the default: neither a history nor three other benchmarks show which varies least between runs"
         if self.statistic == MEAN:
             return f"neither trimmed mean nor median varies clearly less between {runs}"
         return f"between {runs} it varies by {100.0 * self.spread:.2g} % of the mean's standard deviation"

@@ -1,4 +1,4 @@
-"""Two samples compared cluster by cluster: a change of a fast path under a slow one (seed 002, section 4.2)."""
+"""Two samples compared cluster by cluster: a change of a fast path under a slow one (Kalibera paper, section 4.2)."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hati.core import Sample
+from hati.core.wording import listed
 from hati.harness import disturbances
 from hati.studies.comparison.matching import Pair
 
@@ -24,9 +25,8 @@ def _sentence(side: str, samples: Iterable[Sample]) -> str:
         return ""
     number, runs = sum(len(reasons) for _, reasons in marked), sum(len(reasons) for _, reasons in judged)
     names = list(dict.fromkeys(sample.benchmark for sample, _ in marked))
-    others = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return (
-        f"{side}: {number} of {runs} runs {'was' if number == 1 else 'were'} disturbed ({', '.join(names[:_NAMED])}"
-        f"{others}; the first: {marked[0][1][0]}); {'it is' if number == 1 else 'they are'} counted nevertheless,"
+        f"{side}: {number} of {runs} runs {'was' if number == 1 else 'were'} disturbed ({listed(names, _NAMED)}"
+        f"; the first: {marked[0][1][0]}); {'it is' if number == 1 else 'they are'} counted nevertheless,"
         " and repeating them may decide more"
     )

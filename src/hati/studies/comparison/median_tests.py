@@ -1,4 +1,4 @@
-"""The classical tests of run medians (seed 002, 3.3 and Fig. 5) beside the verdicts."""
+"""The classical tests of run medians (Kalibera paper, 3.3 and Fig. 5) beside the verdicts."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from hati.core import Sample, SampledRun
 from hati.core.run import WARM_UP
+from hati.core.wording import listed
 from hati.harness import State, steadiness
 from hati.studies.comparison.conclusion import Comparisons, Side, WarmUp
 from hati.studies.comparison.matching import Pair
@@ -83,10 +84,9 @@ def _warning(name: str, sides: Iterable[tuple[str, Side]]) -> str:
         return ""
     number, runs = sum(len(reasons) for _, reasons in marked), sum(side.runs for _, side in of)
     names = list(dict.fromkeys(benchmark for benchmark, _ in marked))
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     are = "is" if number == 1 else "are"
     return (
-        f"{name}: {number} of {runs} runs {are} not steady ({', '.join(names[:_NAMED])}{more}; the first:"
+        f"{name}: {number} of {runs} runs {are} not steady ({listed(names, _NAMED)}; the first:"
         f" {marked[0][1][0]}); a change may be that of their warm-up: let runs last longer, or see"
         " `hati harness steady`"
     )

@@ -69,7 +69,7 @@ class EffectDriftStudy:
     def __post_init__(self) -> None:
         if self.rounds < FEWEST_ROUNDS:
             raise InputError(
-                f"{self.rounds} rounds of {len(self.configurations)} configurations tell nothing of noise",
+                f"{self.rounds} rounds of {len(self.configurations)} configurations give no estimate of the noise",
                 fix=f"give --budget {2 * FEWEST_ROUNDS * len(self.configurations)} or more",
             )
         if self.reference.id == self.revision.id:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -17,9 +18,10 @@ FEWEST_ROUNDS = 3
 
 @dataclass(frozen=True)
 class Carrier:
-    """How a metric changed where an option has a setting: a ratio with its interval, beside other ``settings``'.
+    """How a metric changed where an option has a setting: a ratio with its interval.
 
-    ``p_value`` is that of the same change at all settings of the option, corrected for all options.
+    ``p_value`` is that of the same change at all settings of the option, corrected for all options. ``where`` has the
+    settings of options found before, if the metric changed there alone: then this one is about the change there.
     """
 
     benchmark: str
@@ -29,6 +31,7 @@ class Carrier:
     ratio: float
     interval: tuple[float, float]
     p_value: float
+    where: tuple[tuple[str, Setting], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,16 +57,20 @@ def carriers(
     values: FloatArray,
     alpha: float,
     limit: float = 0.0,
+    crossed: Collection[str] = (),
+    where: tuple[tuple[str, Setting], ...] = (),
 ) -> tuple[Carrier, ...]:
     """The options on whose settings the change depends, one after the other, and what it is at each setting.
 
     ``values`` has shape (rounds, cells): what each round says of the logarithm of each cell's ratio. An option is taken
     where the F test of its main effect on the cells' means, beside those taken before, tells it at alpha, corrected
     for all options (Holm); its error is how cells differ between rounds. Options at whose settings the change is
-    shown to differ by at most ``limit``, a difference of logarithms, are left out.
+    shown to differ by at most ``limit``, a difference of logarithms, are left out; so are options that these cells
+    cannot distinguish, but those that are ``crossed`` by design. Where at all settings of an option but one the change
+    is shown to be at most the limit, further options are looked for among the cells with that setting.
     """
     rounds = len(values)
-    factors = _factors(configurations)
+    factors = _distinguished(_factors(configurations, crossed), crossed)
     if rounds < FEWEST_ROUNDS or not factors:
         return ()
     means = values.mean(axis=0)
@@ -80,15 +87,39 @@ def carriers(
         if not corrected <= alpha:
             break
         taken.append(left[best])
-        found += _told(benchmark, metric, left[best], values, alpha, corrected)
+        own = [replace(one, where=where) for one in _told(benchmark, metric, left[best], values, alpha, corrected)]
+        found += own
+        changed = [one for one in own if max(abs(math.log(bound)) for bound in one.interval) > limit]
+        if len(changed) == 1:
+            name, setting = changed[0].option, changed[0].setting
+            there = [place for place, each in enumerate(configurations) if each[name] == setting]
+            within = [configurations[place] for place in there]
+            nested = carriers(
+                benchmark, metric, within, values[:, there], alpha, limit, crossed, (*where, (name, setting))
+            )
+            return (*found, *nested)
     return tuple(found)
 
 
-def _factors(configurations: Sequence[Configuration]) -> list[_Factor]:
-    """The options of which every cell has a setting, and not all the same."""
+def _distinguished(factors: Sequence[_Factor], crossed: Collection[str]) -> list[_Factor]:
+    """The factors that the cells can distinguish from each other, and those that are crossed."""
+
+    def alike(one: _Factor, other: _Factor) -> bool:
+        both = np.linalg.matrix_rank(np.column_stack([one.columns, other.columns]))
+        return bool(both == one.columns.shape[1] == other.columns.shape[1])
+
+    return [
+        one
+        for one in factors
+        if one.option in crossed or not any(alike(one, other) for other in factors if other is not one)
+    ]
+
+
+def _factors(configurations: Sequence[Configuration], crossed: Collection[str]) -> list[_Factor]:
+    """The options of which every cell has a setting, and not all the same; those that are crossed first."""
     names = set(configurations[0]).intersection(*configurations[1:]) if configurations else set()
     found = []
-    for name in sorted(names):
+    for name in sorted(names, key=lambda each: (each not in crossed, each)):
         settings = tuple(dict.fromkeys(configuration[name] for configuration in configurations))
         if len(settings) > 1:
             level = np.array(

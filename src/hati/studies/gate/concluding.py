@@ -152,7 +152,9 @@ def _carriers(found: Judgement, told: list[Group]) -> Iterator[Carrier]:
         whole = whole[~np.isnan(whole).any(axis=1)]
         cells = [found.cells[place] for place, is_there in zip(group.cells, there, strict=True) if is_there]
         configurations = [cell.configuration for cell in cells]
-        yield from carriers(benchmark, metric, configurations, whole, found.question.alpha, found.limit(group))
+        crossed = {name for cell in cells for name in cell.stratum}
+        alpha, limit = found.question.alpha, found.limit(group)
+        yield from carriers(benchmark, metric, configurations, whole, alpha, limit, crossed)
 
 
 def _broken(found: Judgement, reference: Revision, revision: Revision) -> Iterator[Broken]:

@@ -143,7 +143,7 @@ class Gate:
         rounds = _rounds(evidence, Stage.EXPLORING) + 1
         runs = _SIDES * (len(alive) + max(self._fewest, rounds) * len(suspected))
         left = self.budget.left(evidence)
-        each = evidence.seconds / len(evidence.runs) if evidence.runs else 0.0
+        each = evidence.seconds_per_run
         return runs <= left.runs and (not suspected or runs * each <= left.seconds)
 
     def _unfinished(self, found: Judgement, evidence: Evidence, alive: Sequence[int]) -> Iterator[Task]:

@@ -1,4 +1,4 @@
-"""When important options are due to be determined again, and what that changed (seed 000, step 6).
+"""When important options are due to be determined again, and what that changed (RES paper, step 6).
 
 ``due`` holds what happened since the last screening against a ``Policy``; ``residual_shift`` tests whether the model of
 a screening still predicts what is measured; ``effect_changes`` compares the effects of two screenings.

@@ -113,6 +113,7 @@ class LeaveReason(StrEnum):
     NOT_MEASURED = "not measured"
     NO_GAIN = "no gain"
     RULE_BROKEN = "rule broken"
+    RULE_BROKEN_TOGETHER = "rule broken with the others"
     ANOTHER_SETTING = "another setting gains more"
     NO_GAIN_GIVEN_OTHERS = "no gain given the others"
     NOT_CONFIRMED = "not confirmed"

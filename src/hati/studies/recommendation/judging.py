@@ -82,6 +82,28 @@ class Judgement:
         found = (self._kept(rule, configuration, stage, 1.0 - CONFIDENCE) for rule in self.keep)
         return tuple(kept for kept in found if not kept.held)
 
+    def holds_together(self, settings: Settings, each: Round) -> bool:
+        """Whether settings are expected to keep the rules together, by the means of a follow-up's round.
+
+        By the configuration that has exactly these, else by the sum of what each setting alone changes.
+        """
+        apart = {self.settings(configuration): configuration for configuration in each.configurations[1:]}
+        whole = next((apart[own] for own in apart if set(own) == set(settings)), None)
+        if whole is not None:
+            return not self.broken(whole, each.stage)
+        alone = [apart[(pair,)] for pair in settings if (pair,) in apart]
+        return all(self._expected_to_keep(rule, alone, each.stage) for rule in self.keep)
+
+    def _expected_to_keep(self, rule: KeepRule, alone: Sequence[Configuration], stage: str) -> bool:
+        found = [self._kept(rule, configuration, stage, 1.0 - CONFIDENCE) for configuration in alone]
+        known = [(kept.value, kept.baseline) for kept in found if kept.value is not None and kept.baseline is not None]
+        if not known:
+            return True
+        baseline = float(np.mean([baseline for _, baseline in known]))
+        if min(min(pair) for pair in known) > 0.0:
+            return rule.holds(baseline * float(np.prod([value / own for value, own in known])), baseline)
+        return rule.holds(baseline + sum(value - own for value, own in known), baseline)
+
     def followed_up(self, each: Round) -> dict[Configuration, PairedChange]:
         """The change from the baseline of each configuration of a follow-up that has one, by this round's runs alone.
 

@@ -24,7 +24,7 @@ def listed(arms: Sequence[Arm]) -> tuple[Arm, ...]:
 
 def after_follow_up(judged: Judgement, arms: Sequence[Arm], each: Round, selected: Settings) -> Iterator[LeftOut]:
     """The arms of a complete follow-up that are not to be confirmed."""
-    changes = judged.followed_up(each)
+    changes, options = judged.followed_up(each), {name for name, _ in selected}
     for arm in arms:
         if not set(arm.settings) <= set(selected):
             found = changes.get(arm.configuration)
@@ -33,8 +33,12 @@ def after_follow_up(judged: Judgement, arms: Sequence[Arm], each: Round, selecte
                 reason = LeaveReason.NOT_MEASURED
             elif not judged.convincing(found, each.doubt):
                 reason = LeaveReason.NO_GAIN
+            elif broken:
+                reason = LeaveReason.RULE_BROKEN
+            elif judged.keep and not options.intersection(name for name, _ in arm.settings):
+                reason = LeaveReason.RULE_BROKEN_TOGETHER
             else:
-                reason = LeaveReason.RULE_BROKEN if broken else LeaveReason.ANOTHER_SETTING
+                reason = LeaveReason.ANOTHER_SETTING
             yield _measured(arm.settings, reason, found, broken if reason is LeaveReason.RULE_BROKEN else ())
 
 
@@ -54,7 +58,8 @@ def after_round(judged: Judgement, each: Round, kept: Settings) -> Iterator[Left
             found = judged.compared(each.target, each.without[place], each.stage)
             broken = judged.broken(each.target, each.stage) if found and judged.convincing(found) else ()
             no_gain = LeaveReason.NO_GAIN_GIVEN_OTHERS if each.compared else LeaveReason.NO_GAIN
-            reason = LeaveReason.RULE_BROKEN if broken else no_gain
+            rule = LeaveReason.RULE_BROKEN_TOGETHER if each.compared else LeaveReason.RULE_BROKEN
+            reason = rule if broken else no_gain
             yield _measured((pair,), reason, found, broken)
 
 

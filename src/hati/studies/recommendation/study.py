@@ -198,7 +198,7 @@ class Recommendation:
         return Round(FOLLOW_UP, tuple(configurations), blocks, alpha=_SELECTED_BY_CHANCE, first=first)
 
     def _selected(self, each: Round, judged: Judgement) -> Settings:
-        """The settings to confirm: each that is better alone.
+        """The settings to confirm: each that is better alone, the best first, as far as together they keep the rules.
 
         Those of the prediction, too, where it is better by half than what is expected of its settings alone.
         """
@@ -219,7 +219,12 @@ class Recommendation:
             expected = sum(alone[name][0] for name, setting in together if chosen.get(name) == setting)
             if gains[together] > (1.0 + _SHORTFALL) * expected:
                 chosen |= dict(together)
-        return tuple(sorted(chosen.items(), key=lambda pair: (-alone.get(pair[0], (0.0, None))[0], pair[0])))
+        best_first = sorted(chosen.items(), key=lambda pair: (-alone.get(pair[0], (0.0, None))[0], pair[0]))
+        kept: Settings = ()
+        for pair in best_first:
+            if judged.holds_together((*kept, pair), each):
+                kept = (*kept, pair)
+        return kept
 
     def _confirmation(
         self, number: int, settings: Settings, left: int, alpha: float, waiting: tuple[Arm, ...]

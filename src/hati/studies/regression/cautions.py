@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hati.core.wording import listed
 from hati.stats.step_statistics import FEWEST
 from hati.studies.regression.levels import Levels
 from hati.studies.regression.series import Series
@@ -51,10 +52,9 @@ def _machines(series: Series) -> list[str]:
     ]
     if not places:
         return []
-    named = ", ".join(series.positions[place] for place in places[:_MOST_NAMED])
-    more = f" and {len(places) - _MOST_NAMED} more" if len(places) > _MOST_NAMED else ""
+    named = listed((series.positions[place] for place in places), _MOST_NAMED)
     return [
-        f"all machines change at {named}{more}: what changed there cannot be told from the machines; "
+        f"all machines change at {named}: a change there cannot be distinguished from the machines'; "
         f"measure {FEWEST} positions or more on the old and the new one"
     ]
 
@@ -83,7 +83,7 @@ def _noise(series: Series, found: Levels) -> list[str]:
 def _drift(found: Levels) -> list[str]:
     if not found.slope:
         return []
-    return ["the series drifts more than it steps: change points are those beside the trend"]
+    return ["the series drifts more than it steps: change points are relative to the trend"]
 
 
 def _recurring(series: Series, found: Levels) -> list[str]:

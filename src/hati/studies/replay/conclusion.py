@@ -11,7 +11,7 @@ from hati.studies.regression import Series
 
 @dataclass(frozen=True)
 class RevisionSpread:
-    """How a metric is distributed over the configurations at a revision: five quantiles, weighted; seed 000, Fig. 12.
+    """How a metric is distributed over the configurations at a revision: five quantiles, weighted (RES paper, Fig. 12).
 
     ``quantiles`` are the smallest value, the quartiles and the largest, in the metric's unit.
     """

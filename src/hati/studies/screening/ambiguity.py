@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hati.core.wording import listed
 from hati.stats import Term
 from hati.studies.screening.estimated import Estimated
 from hati.studies.screening.heredity import likely_pairs
-from hati.studies.screening.wording import listed
 
 
 def ambiguities(effects: Sequence[Estimated], names: Sequence[str]) -> Iterator[str]:

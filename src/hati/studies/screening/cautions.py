@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hati.core import Configuration, Run, setting_text
+from hati.core.wording import listed
 from hati.stats import Signs
 from hati.studies.screening.ambiguity import ambiguities
 from hati.studies.screening.analysis import Analysis
@@ -16,7 +17,6 @@ from hati.studies.screening.drift import drift
 from hati.studies.screening.measured import Measured
 from hati.studies.screening.remedies import Remedies, advised
 from hati.studies.screening.spread import Spread
-from hati.studies.screening.wording import listed
 
 DRIFT = 0.01
 """Drift is told of below this p-value."""
@@ -106,7 +106,7 @@ def _noise(s: Situation) -> Iterator[str]:
     fewest = s.remedies.repeated_from if s.design.repetitions == 1 else None
     twice = f"a budget of {fewest} runs and more repeats every configuration" if fewest else ""
     if s.analysis.judged_by is Noise.NONE:
-        yield advised("too few runs to tell effects from noise, so none is called important", twice)
+        yield advised("too few runs to distinguish effects from noise, so none is called important", twice)
     elif s.analysis.judged_by is Noise.LENTH and s.design.repetitions == 1:
         yield advised("no repetitions: noise is judged by the smaller effects, supposing that most do nothing", twice)
     elif s.analysis.judged_by is Noise.LACK_OF_FIT:

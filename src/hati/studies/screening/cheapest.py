@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hati.core.wording import counted
 from hati.design import CatalogueEntry, by_runs
 from hati.studies.screening.choice import Choice
 from hati.studies.screening.forecast import Precision, model_precision
 from hati.studies.screening.model_choice import PER_PARAMETER, ModelChoice, choose_optimal
-from hati.studies.screening.wording import counted
 
 if TYPE_CHECKING:
     from hati.space import Space

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from hati.core import InputError, canonical_json
+from hati.core.wording import counted
 from hati.design import (
     CatalogueEntry,
     Design,
@@ -23,7 +24,6 @@ from hati.design import (
 )
 from hati.design.names import symbols
 from hati.studies.screening.conclusion import DesignSummary
-from hati.studies.screening.wording import counted
 
 _FULL = 1_000_000
 _WEAKEST, _GOOD, _CLEAR = 3, 4, 5
@@ -255,7 +255,7 @@ def _why(sizes: Sequence[CatalogueEntry], chosen: CatalogueEntry, runs: int, mos
     if repetitions == 1:
         return f"{what}, once: {runs} runs do not fit it twice"
     if larger is None or _strength(chosen) >= 5:
-        return f"{what}, {repetitions} times: no larger design tells more effects apart to second order"
+        return f"{what}, {repetitions} times: no larger design distinguishes more effects to second order"
     return f"{what}, {repetitions} times: the next larger, of {larger.runs}, would not fit twice into {runs} runs"
 
 

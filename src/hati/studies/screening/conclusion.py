@@ -108,8 +108,8 @@ class Effect:
     scale: exp(effect) - 1 on the log scale, effect / mean size on the raw one. ``contrast`` is the effect on
     the deciding scale. ``share`` is the effect's fraction of the variance between the configurations' means
     on that scale, within blocks and beside trends. ``p_value`` is study-wise (already corrected). ``half_normal``
-    is the coordinate of seed 000's equation 4 among all contrasts. ``aliases`` are the other members of the alias set
-    up to third order. None where nothing could be said.
+    is the coordinate of the RES paper's equation 4 among all contrasts. ``aliases`` are the other members of the alias
+    set up to third order. None where nothing could be said.
 
     ``important`` is true where the effect is significant and relevant and the design gives its estimate to no other
     effect up to third order; where it does, ``aliased`` is.

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from hati.core.wording import listed
 from hati.design.identified import Ties
 from hati.stats import rank_trend
 from hati.studies.screening.cautions import COARSE, DRIFT, NOTABLE, common_settings, confounded_warning
@@ -17,7 +18,6 @@ from hati.studies.screening.measured import Measured
 from hati.studies.screening.model_analysis import ModelAnalysis
 from hati.studies.screening.model_choice import ModelChoice
 from hati.studies.screening.remedies import Remedies, advised
-from hati.studies.screening.wording import listed
 
 
 def model_warnings(
@@ -84,10 +84,10 @@ def _missing_runs(design: DesignSummary, found: Measured, remedies: Remedies) ->
 
 def _lost(names: Sequence[str], analysis: ModelAnalysis) -> Iterator[str]:
     if analysis.judged_by is Noise.NONE:
-        yield "too few runs to tell effects from noise, so none is called important; give a larger budget"
+        yield "too few runs to distinguish effects from noise, so none is called important; give a larger budget"
     elif analysis.missing:
         lost = [_name(names, term) for term in analysis.missing]
-        yield f"the runs that there are cannot tell the effect of {listed(lost)} from those of other options"
+        yield f"the runs cannot distinguish the effect of {listed(lost)} from those of other options"
 
 
 def _tied(names: Sequence[str], tied: Ties) -> Iterator[str]:
@@ -117,7 +117,7 @@ def _full(analysis: ModelAnalysis) -> Iterator[str]:
     if analysis.unsought:
         yield (
             f"the important effects take {analysis.judged.parameters} parameters, more than half of the runs: "
-            f"further interactions were not looked for; {4 * analysis.judged.parameters} runs would tell more"
+            f"further interactions were not looked for; {4 * analysis.judged.parameters} runs would show more"
         )
 
 

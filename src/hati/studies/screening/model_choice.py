@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hati.core import Configuration, InputError, canonical_json
+from hati.core.wording import counted
 from hati.design import (
     Candidates,
     Criterion,
@@ -28,7 +29,6 @@ from hati.design import (
     optimal_design,
 )
 from hati.studies.screening.model_units import configurations_are_units
-from hati.studies.screening.wording import counted
 
 if TYPE_CHECKING:
     from hati.space import Space
@@ -225,7 +225,7 @@ def parameters_of(space: Space) -> int:
 
 
 def _too_few(runs: int, known: int, parameters: int, options: int) -> InputError:
-    beside = f", with {known} that were made before," if known else ""
+    beside = f" with {known} earlier ones" if known else ""
     are = "is" if (runs, known) == (1, 0) else "are"
     needed = parameters + _LEAST_LEFT
     return InputError(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from hati.core.wording import counted
 from hati.studies.screening.model_choice import PARTIAL, ModelChoice
-from hati.studies.screening.wording import counted
 
 
 def partial_warnings(choice: ModelChoice) -> tuple[str, ...]:

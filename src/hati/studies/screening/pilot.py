@@ -25,10 +25,10 @@ from hati.core import (
     Task,
     generator,
 )
+from hati.core.wording import counted
 from hati.knowledge import Variation
 from hati.studies.failures import nothing_measured
 from hati.studies.screening.measured import measured
-from hati.studies.screening.wording import counted
 
 if TYPE_CHECKING:
     from hati.space import Space
@@ -51,6 +51,7 @@ class PilotResult:
     ``noise`` is the standard deviation of a run as a fraction of the mean, None where fewer than two runs of
     the default configuration worked; ``runs`` and ``seconds`` are what the pilot cost, ``failed`` of them failed.
     ``spread`` is the standard deviation between configurations as a fraction, None where fewer than three worked.
+    ``seconds_per_build`` is what a build costs in addition, and ``builds_left`` the most that are left after the pilot.
     """
 
     seconds_per_run: float
@@ -59,6 +60,8 @@ class PilotResult:
     failed: int
     seconds: float
     spread: float | None = None
+    seconds_per_build: float = 0.0
+    builds_left: int = 0
 
     @property
     def variation(self) -> Variation | None:
@@ -127,8 +130,8 @@ class Pilot:
     def conclude(self, evidence: Evidence) -> PilotResult:
         """Cost and noise.
 
-        The cost is the mean over runs that worked without the first, which pays for builds and cold caches, if there
-        are others.
+        The cost is the mean over runs that worked without the first of each build, which pays for it and for cold
+        caches, if there are others.
 
         Raises:
             MeasurementError: where no run worked.
@@ -137,15 +140,25 @@ class Pilot:
         found = measured(made, self.metric, {task.configuration: 0 for task in self.tasks})
         if not len(found.values):
             raise nothing_measured(found.reasons)
-        costs = [run.seconds for run in made.runs if run.outcome is Outcome.DONE]
+        known = self.space.by_name
+        options = [b.option for b in self.benchmark.bindings if b.build and b.option in known]
+        first, later, builds = list[float](), list[float](), set[tuple[Setting | None, ...]]()
+        for run in made.runs:
+            build = tuple(run.task.configuration.get(option) for option in options)
+            if run.outcome is Outcome.DONE:
+                (later if build in builds else first).append(run.seconds)
+            builds.add(build)
+        cost = float(np.mean(later or first))
         default = [run.task.configuration == self.space.default for run in found.runs]
         return PilotResult(
-            seconds_per_run=float(np.mean(costs[1:] or costs)),
+            seconds_per_run=cost,
             noise=_noise(found.values[default]),
             runs=len(made.runs),
             failed=len(found.failed),
             seconds=made.seconds,
             spread=_spread([run.task.configuration for run in found.runs], found.values),
+            seconds_per_build=max(0.0, float(np.mean(first)) - cost) if first and options else 0.0,
+            builds_left=math.prod(len(known[name].settings) for name in options) - len(builds) if options else 0,
         )
 
     @cached_property
@@ -204,7 +217,10 @@ def affordable_runs(budget: Budget, pilot: PilotResult) -> int:
         InputError: where it buys none.
     """
     time = (1.0 - RESERVE) * budget.seconds - pilot.seconds
-    by_time = time / pilot.seconds_per_run if pilot.seconds_per_run > 0.0 else math.inf
+    run, build = pilot.seconds_per_run, pilot.seconds_per_build
+    by_time = (time - pilot.builds_left * build) / run if run > 0.0 else math.inf
+    if by_time < pilot.builds_left:  # each of so few runs may have a build of its own
+        by_time = time / (run + build)
     runs = min(by_time, budget.runs - pilot.runs)
     if runs < 1.0:
         raise InputError(

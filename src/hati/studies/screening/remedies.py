@@ -26,7 +26,7 @@ class Remedies:
     lost: str = "more of the planned runs are needed"
     more: str = "four times as many runs, or longer ones, halve that"
     unmodelled: str = "four times as many runs halve that, longer ones do not"
-    rest: str = "let the machine come to rest, or do less besides"
+    rest: str = "run fewer other programs on the machine"
 
     def against_noise(self, runs: int) -> str:
         """What halves the noise of a study of so many runs; empty where so many more are not to be had."""

@@ -34,7 +34,7 @@ def choose_scale(values: FloatArray, main_effects: FloatArray, blocks: Index) ->
     spare = len(values) - groups
     model = main_effects if spare - main_effects.shape[1] >= _SPARE else main_effects[:, :0]
     if spare < _SPARE:
-        return Scale.LOG, "there are too few values to tell, and ratios are usual for positive ones"
+        return Scale.LOG, "too few values to choose by, and ratios are usual for positive values"
     found = box_cox(values, model, blocks)
     if found.log_gain >= 0.0:
         return Scale.LOG, _preferred("the logarithm (power 0)", 0.0, found)

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from math import floor
 
+from hati.core.wording import listed
 from hati.studies.validation.conclusion import CONFOUNDED, Assumption, Options, Outcome, Result, RivalModel
 from hati.studies.validation.settling import Settled
 
-_MOST_NAMED = 6
 NO_CANCELLING = Assumption(
     "no two active effects that share an estimate cancel each other",
     Result.ASSUMED,
-    "then neither was called important; --mode check tells all of them apart",
+    "then neither was called important; --mode check distinguishes all of them",
 )
 ONE_SHIFT = Assumption(
     "the time between screening and follow-up shifts all configurations alike",
@@ -96,23 +96,23 @@ def _of_important(
     own = [{frozenset(other) for other in model.effects} for model in models]
     share = [frozenset(effect) in effects for effects in own]
     if all(share):
-        told = "every model that is left has it"
+        told = "every remaining model has it"
         return Assumption(statement, Result.CONFIRMED, told if settled is None else f"{told}; {settled.detail}", effect)
     if any(share):
-        told = f"{sum(share)} of {len(share)} models that are left have it"
+        told = f"{sum(share)} of {len(share)} remaining models have it"
         return Assumption(statement, Result.UNDECIDED, told if settled is None else f"{told}; {settled.detail}", effect)
     instead = [alias for alias in aliases if any(frozenset(alias) in effects for effects in own)]
     if instead and all(any(frozenset(alias) in effects for alias in instead) for effects in own):
-        told = f"every model that is left has {' or '.join(_word(alias) for alias in instead)} instead"
+        told = f"every remaining model has {' or '.join(_word(alias) for alias in instead)} instead"
         return Assumption(statement, Result.REFUTED, told, effect)
-    told = "the models that are left have neither it nor, all of them, what looks like it"
+    told = "the remaining models have neither it nor, all of them, what looks like it"
     if settled is not None:
         return Assumption(statement, settled.result, f"{told}; {settled.detail}", effect)
     return Assumption(statement, Result.UNDECIDED, told, effect)
 
 
 def _right(effect: Options) -> str:
-    return f"the important effect is that of {_word(effect)}, and of none that the design could not tell from it"
+    return f"the important effect is that of {_word(effect)}, and not of an alias"
 
 
 def _only(order: int) -> str:
@@ -182,9 +182,3 @@ def _still(order: int, untouched: Sequence[str], scale: str, runs: int) -> tuple
 
 def _word(effect: Options) -> str:
     return ":".join(effect)
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names in one line, the first of many."""
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

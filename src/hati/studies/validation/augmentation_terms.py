@@ -65,7 +65,7 @@ def estimated_terms(
     """
     if mode is Mode.DEALIAS and not important:
         raise InputError(
-            "the screening called nothing important: there is nothing to tell from its aliases",
+            "the screening called nothing important: there is nothing to distinguish from aliases",
             fix="check for effects with --mode check",
         )
     among = candidates(space, generator(seed, "candidates"))

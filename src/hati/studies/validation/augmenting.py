@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from hati.core import Evidence, InputError, Plan, Task, generator
+from hati.core.wording import listed
 from hati.design.augmentation import Augmentation, augment, confounded
 from hati.design.candidates import from_levels
 from hati.design.exchanging import Replication
 from hati.stats import Term
 from hati.studies.failures import hopeful
 from hati.studies.screening.cautions import confounded_warning
-from hati.studies.validation.assumptions import NO_CANCELLING, ONE_SHIFT, listed
+from hati.studies.validation.assumptions import NO_CANCELLING, ONE_SHIFT
 from hati.studies.validation.augmentation_terms import EstimatedTerms, estimated_terms
 from hati.studies.validation.conclusion import (
     CONFOUNDED,
@@ -45,7 +46,7 @@ _NOT_ASKED = "they were not asked for"
 class Augmenting(ValidationBase):
     """Adds D-optimal runs to a screening's and estimates the effects that it could not tell apart.
 
-    ``mode`` says which: DEALIAS the important effects and their aliases up to ``order`` (seed 000, 4.5.1), CHECK all
+    ``mode`` says which: DEALIAS the important effects and their aliases up to ``order`` (RES paper, 4.5.1), CHECK all
     effects up to ``order`` (4.5.2); where there are ``suspects``, among those the effects of these options alone. Where
     ``budget`` does not suffice, the order is lowered, and that is said.
 
@@ -143,7 +144,7 @@ class Augmenting(ValidationBase):
         if len(left) < len(doubtful) and self.terms.order < self.terms.wanted:
             return RunsNeeded(self.terms.wanted_needed)
         if len(left) < len(doubtful):
-            return RunsNeeded(unknown="some effects in doubt cannot be estimated apart from others")
+            return RunsNeeded(unknown="some effects in doubt cannot be estimated separately from others")
         if drifting := [term for term in doubtful if term in self._drifting(runs)]:
             return RunsNeeded(unknown=ORDER_UNKNOWN.format(listed(self.words(drifting))))
         if not left:
@@ -282,11 +283,11 @@ class Augmenting(ValidationBase):
         meant = confounded(self.screened.runs.levels, self.terms.known.model.sizes, term, active)
         if meant:
             instead = ", ".join(":".join(self.named(other)) for other in meant)
-            told = f"{estimated}; what looked like it is that of {instead}"
+            told = f"{estimated}; it was an alias of {instead}"
             return Assumption(statement, Result.REFUTED, told, options)
         if within(contrast, self.screened.relevant):
-            return Assumption(statement, Result.REFUTED, f"{estimated}: smaller than what matters", options)
-        told = f"{estimated}: neither shown nor smaller than what matters"
+            return Assumption(statement, Result.REFUTED, f"{estimated}: smaller than the relevant size", options)
+        told = f"{estimated}: neither shown nor smaller than the relevant size"
         return Assumption(statement, Result.UNDECIDED, told, options)
 
     def _unseen(self, options: Options, effects: tuple[ValidatedEffect, ...]) -> tuple[Result, str]:
@@ -295,11 +296,11 @@ class Augmenting(ValidationBase):
         if term in terms.known.dropped:
             same = [":".join(e.options) for e in effects if e.important and set(e.options) < set(options)]
             also = f"; of these {', '.join(same)} is important" if same else ""
-            detail = f"the space itself cannot tell it from effects of fewer of these options{also}"
+            detail = f"the space itself cannot distinguish it from effects of fewer of these options{also}"
             return Result.ASSUMED if same else Result.UNDECIDED, detail
         if term not in terms.terms and len(term) > terms.order:
             return Result.UNDECIDED, f"only effects up to order {terms.order} were estimated"
-        return Result.UNDECIDED, "the runs cannot tell them apart"
+        return Result.UNDECIDED, "the runs cannot distinguish them"
 
     def _warnings(self, runs: Runs) -> tuple[str, ...]:
         found, known = self.terms, self.terms.known
@@ -315,7 +316,7 @@ class Augmenting(ValidationBase):
                 if found.order < found.wanted
                 else ()
             ),
-            *((f"no run can tell apart in this space, and so not tested: {listed(lost)}",) if lost else ()),
-            *((f"tested as far as the space can tell them apart: {listed(part)}",) if part else ()),
+            *((f"not tested, because no run in this space can distinguish them: {listed(lost)}",) if lost else ()),
+            *((f"tested as far as the space can distinguish them: {listed(part)}",) if part else ()),
             *confounded_warning(self.words(self._drifting(runs))),
         )

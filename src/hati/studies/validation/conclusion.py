@@ -67,7 +67,7 @@ class ValidatedEffect:
 
     ``contrast`` is the second setting's mean minus the first's (of an option with more settings: the largest
     difference of settings' means), ``relative`` the same as a fraction; ``important`` whether it is larger than what
-    matters; ``in_all`` whether all models that are left have it; ``screened`` whether the screening called it
+    matters; ``in_all`` whether all remaining models have it; ``screened`` whether the screening called it
     important; ``result`` what became of that, None where it had not. Where all effects up to an order were estimated,
     ``sum_of_squares`` is that of type III, on the scale that decides, and ``aliases`` are the others of them that the
     screening's runs could not tell from this one, found for effects that the screening or the validation shows.

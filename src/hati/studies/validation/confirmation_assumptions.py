@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from hati.core.wording import listed
 from hati.design.identified import Identified
 from hati.stats import Term
-from hati.studies.validation.assumptions import ONE_SHIFT, listed
+from hati.studies.validation.assumptions import ONE_SHIFT
 from hati.studies.validation.conclusion import CONFOUNDED, Assumption, PredictionCheck, Result, of_share
 from hati.studies.validation.confirmed_effects import ConfirmedEffect, Doubt, TestedClaim
 from hati.studies.validation.prediction import ALPHA
@@ -93,7 +94,7 @@ def _of_important(
     if term not in known.terms:
         same = [effect for effect in found if effect.important and effect.term in _within(term, known)]
         also = f"; of these {listed([word(effect.term) for effect in same])} is important" if same else ""
-        detail = f"the space itself cannot tell it from effects of fewer of these options{also}"
+        detail = f"the space itself cannot distinguish it from effects of fewer of these options{also}"
         return Assumption(statement, Result.ASSUMED if same else Result.UNDECIDED, detail, options)
     effect = next(effect for effect in found if effect.term == term)
     changed = screened.sized(effect.contrast.estimate, effect.contrast.margin)
@@ -176,7 +177,7 @@ def _unidentified(known: Identified, word: _Word) -> tuple[Assumption, ...]:
         Assumption(
             f"{told}: no effect of their own",
             Result.ASSUMED,
-            "no run in this space tells them from those of fewer options",
+            "no run in this space distinguishes them from those of fewer options",
         ),
     )
 

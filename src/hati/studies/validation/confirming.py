@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hati.core import Evidence, FloatArray, InputError, Plan, Task, generator
+from hati.core.wording import listed
 from hati.design.candidates import Candidates, candidates, from_levels
 from hati.design.coding import Levels, Model
 from hati.design.identified import Identified, identified
 from hati.stats import ModelTerms, Term, forward_selection
 from hati.studies.failures import hopeful
 from hati.studies.screening.cautions import confounded_warning
-from hati.studies.validation.assumptions import listed
 from hati.studies.validation.conclusion import (
     NONE_NEEDED,
     ORDER_UNKNOWN,
@@ -82,7 +82,7 @@ class Confirming(ValidationBase):
     def described(self) -> str:
         """What is about to be measured, and why."""
         chosen = self.chosen
-        others = f"{len(chosen.others)} that tell most of the effects"
+        others = f"{len(chosen.others)} that are most informative about the effects"
         if chosen.lack:
             return f"{chosen.lack}; {others}" if len(chosen.others) else chosen.lack
         return f"predictions of {len(chosen.random)} random configurations{of_share(chosen.share)}, and {others}"

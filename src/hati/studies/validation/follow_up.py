@@ -91,7 +91,7 @@ def _left(candidates: tuple[Configuration, ...], runs: Runs, space: Space, repea
     rows = levels(candidates, space)
     left = tuple(c for c, row in zip(candidates, rows, strict=True) if made[row.tobytes()] < repeats)
     if not left:
-        raise InputError("every configuration that could tell the models apart was measured already")
+        raise InputError("every configuration that could distinguish the models was measured already")
     return left
 
 

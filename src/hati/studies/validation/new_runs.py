@@ -47,7 +47,7 @@ class NewRuns:
         if len(self.random):
             return None
         if not len(self.others):
-            return "no configuration is left that would tell more: nothing can be confirmed"
+            return "no remaining configuration would add information: nothing can be confirmed"
         return (
             f"the screening's model can predict fewer than {LEAST_PREDICTED} of the configurations that were not run: "
             "its predictions cannot be tested; screen with more runs"

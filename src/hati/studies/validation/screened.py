@@ -219,7 +219,7 @@ class Screened:
         """What is to be said of planned runs that have no value."""
         of = f"of {self.planned} planned runs of the screening"
         lost = ((self.failed, "failed"), (self.unmade, "were never made"))
-        return tuple(f"{n} {of} {what}: it is validated as far as the others tell" for n, what in lost if n)
+        return tuple(f"{n} {of} {what}: the validation uses the others" for n, what in lost if n)
 
     def missed(self, size: float) -> str:
         """In words, which effects are found with 80 % power: those of a size on the deciding scale."""

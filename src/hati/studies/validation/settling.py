@@ -116,7 +116,7 @@ def _judged(contrast: Contrast, p_value: float, fit: ModelFit, made: int, screen
     left = OpenEffect(contrast.estimate, fit.variance, relevant, ALPHA / family) if fit.variance else None
     would = _would_decide(left, made + 1)
     if not made:
-        return Settled(Result.UNDECIDED, f"no run that could tell was made; {would}", left)
+        return Settled(Result.UNDECIDED, f"no run that could decide was made; {would}", left)
     seen = f"{screened.sized(contrast.estimate, contrast.margin)} by {made} new runs"
     if p_value <= ALPHA and abs(contrast.estimate) > relevant:
         return Settled(Result.CONFIRMED, f"{seen}, p = {p_value:.2g}", None)

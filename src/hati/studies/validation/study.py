@@ -17,6 +17,7 @@ from hati.core import (
     Task,
     generator,
 )
+from hati.core.wording import listed
 from hati.design.augmentation import confounded, runs_needed
 from hati.design.candidates import from_levels
 from hati.design.coding import Model
@@ -26,7 +27,7 @@ from hati.stats.distributions import normal_tails
 from hati.stats.effect_models import BOUND, EffectModels, Effects
 from hati.studies.failures import hopeful
 from hati.studies.screening.cautions import confounded_warning
-from hati.studies.validation.assumptions import Sharing, assumptions, listed
+from hati.studies.validation.assumptions import Sharing, assumptions
 from hati.studies.validation.conclusion import (
     CONFOUNDED,
     NONE_NEEDED,
@@ -101,7 +102,7 @@ class Validation(ValidationBase):
             if doubts:
                 named = listed(self.words(doubts))
                 return f"{runs} leave one model, and {named} in doubt: runs that settle them"
-            return f"{runs} leave one model: there is nothing to tell apart, and no run is needed"
+            return f"{runs} leave one model: no run is needed"
         return f"{left} models are left by {runs}"
 
     def plan(self, evidence: Evidence) -> Plan:

@@ -23,7 +23,7 @@ class TermTest:
     """What a fit says of a term: its contrast, and the p-value corrected for all terms (Holm 1979).
 
     ``detectable`` is the size of a contrast that is significant with 80 % power, None without a standard error.
-    ``sum_of_squares`` is that of type III: what the term explains beside all others (seed 000, 4.5.1).
+    ``sum_of_squares`` is that of type III: what the term explains beside all others (RES paper, 4.5.1).
     """
 
     contrast: Contrast

@@ -32,7 +32,7 @@ def parse_path(path: str) -> tuple[Step, ...]:
         position = match.end()
     if position != len(path) or not path:
         raise InputError(
-            f"{path!r} is no path",
+            f"{path!r} is not a valid path",
             place=Place("path", 1, position + 1, path),
             fix="write keys and indexes such as results[*].latency or a.b[0]",
         )
@@ -54,10 +54,10 @@ def read_document(output: bytes, paths: Iterable[tuple[str, str]], source: str =
         raise InputError("the output is nested too deeply", place=Place(source)) from None
     except json.JSONDecodeError as error:
         raise InputError(
-            f"the output is no JSON: {error.msg}", place=Place(source, error.lineno, error.colno)
+            f"the output is not JSON: {error.msg}", place=Place(source, error.lineno, error.colno)
         ) from None
     except ValueError as error:  # an integer of more digits than Python reads
-        raise InputError(f"the output is no JSON: {error}", place=Place(source)) from None
+        raise InputError(f"the output is not JSON: {error}", place=Place(source)) from None
     return [_follow(document, metric, path, source) for metric, path in paths]
 
 

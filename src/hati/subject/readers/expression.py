@@ -23,7 +23,7 @@ def parse_expression(expression: str) -> re.Pattern[str]:
     try:
         pattern = re.compile(expression, re.MULTILINE)
     except (re.error, OverflowError, RecursionError) as error:
-        raise InputError(f"{expression!r} is no regular expression: {error}") from None
+        raise InputError(f"{expression!r} is not a valid regular expression: {error}") from None
     if pattern.groups != 1:
         raise InputError(
             f"{expression!r} has {pattern.groups} groups", fix="put one group ( ) around the number; others as (?: )"

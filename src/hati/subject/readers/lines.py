@@ -79,7 +79,7 @@ def _documents(output: bytes, source: str) -> Iterator[tuple[int, dict[str, obje
 
 
 def _no_constant(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a valid number")
 
 
 def _about(document: dict[str, object], place: Place) -> tuple[str, str | None, bool]:

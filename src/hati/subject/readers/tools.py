@@ -10,9 +10,9 @@ import numpy as np
 
 from hati.core import TOOLS, InputError, Place, Reader, ReaderKind, Sample, SampleFormat
 from hati.core.nearest import suggestion
+from hati.core.wording import listed
 from hati.subject.readers.reading import MissingMetricError, Reading
 
-_MOST_NAMED = 6
 _HEAD = 1 << 16
 _LEFT_OUT = "is left out"
 _AS_JSON = {
@@ -51,7 +51,7 @@ def parse_filter(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
-        raise InputError(f"{pattern!r} is no regular expression: {error}") from None
+        raise InputError(f"{pattern!r} is not a valid regular expression: {error}") from None
 
 
 def _samples(kind: ReaderKind, output: bytes, name: str) -> tuple[tuple[Sample, ...], list[str]]:
@@ -114,5 +114,4 @@ def _title(sample: Sample) -> str:
 
 
 def _named(samples: Sequence[Sample]) -> str:
-    titles = list(dict.fromkeys(map(_title, samples)))
-    return ", ".join(titles[:_MOST_NAMED]) + (f" and {len(titles) - _MOST_NAMED} more" if titles[_MOST_NAMED:] else "")
+    return listed(dict.fromkeys(map(_title, samples)))

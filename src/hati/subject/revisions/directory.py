@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path, PurePath
 
 from hati.core import MeasurementError, Revision, RevisionKind
+from hati.core.wording import listed
 from hati.subject.revision import Baseline, Contents, contents, revision_of
 from hati.subject.sources import ANY, Sources, list_sources
 
@@ -89,8 +90,7 @@ class Folder:
         now = contents(folder, self._found)
         if revision_of(now) != revision:
             paths = sorted(path for path in {*now, *self._found} if now.get(path) != self._found.get(path))
-            more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-            raise self._edited(", ".join(map(str, paths[:_NAMED])) + more)
+            raise self._edited(listed(map(str, paths), _NAMED))
 
     def _edited(self, files: str) -> MeasurementError:
         return MeasurementError(

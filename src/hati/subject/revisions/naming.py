@@ -72,12 +72,12 @@ class Revisions:
             return self._folder(Path(text).expanduser(), start or Path())
         if self.history is None:
             raise InputError(
-                f"{text!r} is no revision: {self._root} is in no git or svn repository",
+                f"{text!r} is not a valid revision: {self._root} is in no git or svn repository",
                 fix="name a folder, as ./before, or a package's release, as name==1.0",
             )
         found = self.history.find(text)
         if found is None:
-            raise InputError(f"{text!r} is no revision of {self.top}", fix=self.history.nearest(text))
+            raise InputError(f"{text!r} is not a revision of {self.top}", fix=self.history.nearest(text))
         return self.known(found)
 
     def between(self, first: Revision, last: Revision) -> list[Revision]:
@@ -89,7 +89,7 @@ class Revisions:
         """
         for one in (first, last):
             if self.history is None or one.kind not in {RevisionKind.GIT, RevisionKind.SVN}:
-                raise InputError(f"{one} is no revision of a repository", fix="name one that is committed, as HEAD")
+                raise InputError(f"{one} is not a revision of a repository", fix="name one that is committed, as HEAD")
         assert self.history is not None
         if first.id == last.id:
             raise InputError(f"{first} and {last} are the same revision", fix="name an earlier one, or a later one")

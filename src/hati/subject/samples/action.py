@@ -44,7 +44,7 @@ def read_action_custom(whole: Node, book: Book) -> None:
     """
     for bench in whole.items():
         _bench(bench, bench["name"].text(), "", None, None, book)
-    book.warn("the file does not tell which direction is better: higher for rates, lower for all else")
+    book.warn("the file does not say which direction is better: higher for rates, lower for all else")
 
 
 def _bench(bench: Node, name: str, revision: str, better: Better | None, started: datetime | None, book: Book) -> None:
@@ -59,4 +59,4 @@ def _moment(node: Node) -> datetime:
     try:
         return datetime.fromtimestamp(node.number() / 1000.0, UTC)
     except (ValueError, OverflowError, OSError):
-        raise node.error("this is no moment in milliseconds") from None
+        raise node.error("this is not a time in milliseconds") from None

@@ -94,4 +94,4 @@ def _moment(node: Node) -> datetime:
     try:
         return datetime.fromtimestamp(node.number() / 1000.0, UTC)
     except (ValueError, OverflowError, OSError):
-        raise node.error("this is no moment in milliseconds") from None
+        raise node.error("this is not a time in milliseconds") from None

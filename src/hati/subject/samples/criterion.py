@@ -27,7 +27,7 @@ def read_criterion(sample: Node, benchmark: Node | None, name: str, book: Book) 
     if not (iterations > 0).all():
         raise sample["iters"].error("a sample has no iterations")
     if not name:
-        raise InputError("the benchmark has no name", place=Place(sample.file), fix="keep benchmark.json beside")
+        raise InputError("the benchmark has no name", place=Place(sample.file), fix="keep benchmark.json next to it")
     values = observations(times / iterations, _TIME, sample["times"].error)
     book.add(Label(name, _TIME), SampledRun(values), sample["times"].error)
     book.warn(one_process("criterion.rs"))

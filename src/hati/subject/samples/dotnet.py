@@ -37,7 +37,7 @@ def read_dotnet(document: Iterator[Node], book: Book) -> None:
         else:
             statistics = node["Statistics"]
             values = statistics["OriginalValues" if "OriginalValues" in statistics else "Values"]
-            book.warn(one_process("this BenchmarkDotNet file does not tell launches apart, or"))
+            book.warn(one_process("this BenchmarkDotNet file does not separate launches, or"))
             book.add(label, values_run(values.numbers(), _TIME, values.error), values.error)
 
 

@@ -39,7 +39,7 @@ def setting(node: Node) -> Setting:
     """A boolean, a number or text."""
     if isinstance(node.value, bool | int | float | str):
         return node.value
-    raise node.error("this is no setting", fix="use a boolean, a number or text")
+    raise node.error("this is not a valid setting", fix="use a boolean, a number or text")
 
 
 def moment(node: Node) -> datetime:
@@ -52,7 +52,7 @@ def moment(node: Node) -> datetime:
         found = datetime.fromisoformat(node.text())
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise node.error(f"{node.text()!r} is no moment", fix="write it as 2026-11-20T10:00:00Z") from None
+        raise node.error(f"{node.text()!r} is not a time", fix="write it as 2026-11-20T10:00:00Z") from None
 
 
 def observed(node: Node, metric: Metric, warmup: int = 0) -> Observations:

@@ -77,7 +77,7 @@ def _catch2(source: Source, book: Book) -> None:
         text = data.decode()
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise InputError(f"byte 0x{data[error.start]:02x} is no UTF-8", place=Place(source.file, line)) from None
+        raise InputError(f"byte 0x{data[error.start]:02x} is not UTF-8", place=Place(source.file, line)) from None
     read_catch2(text, source.file, book)
 
 

@@ -24,7 +24,7 @@ def read_hati(document: Iterator[Node], book: Book) -> None:
             _sample(node, book)
             continue
         if node["format"].text() != FORMAT:
-            raise node["format"].error(f"the format is no {FORMAT!r}")
+            raise node["format"].error(f"the format is not {FORMAT!r}")
         node["samples"].items()
 
 

@@ -71,5 +71,5 @@ def _mean(iteration: Node) -> float:
     pairs = [pair.numbers() for pair in iteration.items()]
     total = sum(pair[1] for pair in pairs if len(pair) == 2)
     if not total > 0 or any(len(pair) != 2 for pair in pairs):
-        raise iteration.error("this is no histogram: pairs of a value and a count are needed")
+        raise iteration.error("this is not a histogram: pairs of a value and a count are needed")
     return float(sum(value * count for value, count in pairs) / total)

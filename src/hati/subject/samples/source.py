@@ -51,7 +51,7 @@ class Source:
                 yield number, data.decode().rstrip("\r\n")
             except UnicodeDecodeError as error:
                 raise InputError(
-                    f"byte 0x{data[error.start]:02x} is no UTF-8",
+                    f"byte 0x{data[error.start]:02x} is not UTF-8",
                     place=Place(self.file, number, error.start + 1),
                     fix="save the file as UTF-8",
                 ) from None

@@ -56,13 +56,13 @@ def _explained(stream: BinaryIO, offset: int, reason: str) -> tuple[str, str | N
     if reason == _SURROGATE:
         return "the text that ends here is not valid UTF-8", "save the file as UTF-8"
     if "UTF8" in reason:
-        return f"byte 0x{here[0]:02x} is no UTF-8", "save the file as UTF-8"
+        return f"byte 0x{here[0]:02x} is not UTF-8", "save the file as UTF-8"
     if here in b"NI":
-        return "NaN and Infinity are no numbers of JSON", "leave out what was not measured"
+        return "NaN and Infinity are not numbers of JSON", "leave out what was not measured"
     if "overflow" in reason:
         return "this number is too large", "use a larger unit"
     first = reason.splitlines()[0] if reason else "parse error"
-    return f"this is no JSON: {first.partition(': ')[2] or first}", None
+    return f"this is not JSON: {first.partition(': ')[2] or first}", None
 
 
 def _place(stream: BinaryIO, file: str, offset: int) -> Place:

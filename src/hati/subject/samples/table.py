@@ -66,7 +66,7 @@ def read_table(lines: Iterator[tuple[int, str]], file: str, book: Book) -> None:
             if row:
                 _row(list(map(unguarded, row)), columns, series, position.number, complain)
     except csv.Error as error:
-        raise InputError(f"this is no table: {error}", place=Place(file, position.number or None)) from None
+        raise InputError(f"this is not a table: {error}", place=Place(file, position.number or None)) from None
     if not series:
         raise InputError("the table has no rows", place=Place(file, 1))
     for one in series.values():
@@ -129,7 +129,7 @@ def _value(text: str, complain: Complain) -> float:
     except ValueError:
         raise complain(f"{text.strip()[:40]!r} stands where a number is needed") from None
     if not math.isfinite(value):
-        raise complain(f"{text.strip()!r} is no finite number")
+        raise complain(f"{text.strip()!r} is not a finite number")
     return value
 
 

@@ -9,12 +9,13 @@ from pathlib import PurePath
 import numpy as np
 
 from hati.core import InputError, Workload
+from hati.core.wording import listed
 from hati.space import Space
 from hati.subject.table.deviations import Deviations
 from hati.subject.table.encoding import decoded, encoded
 from hati.subject.table.measured import MeasuredTable
 from hati.subject.table.metrics import Column, numbers
-from hati.subject.table.sheet import Sheet, distinct, listed
+from hati.subject.table.sheet import Sheet, distinct
 
 _ALIKE = ("revision", "workload", "benchmark", "machine")
 _RUN = ("run", "repetition")

@@ -50,7 +50,7 @@ def _records(text: str, file: str, delimiter: str) -> tuple[list[str], list[list
                 starts.append(line)
             line = reader.line_num + 1
     except csv.Error as error:
-        raise InputError(f"this is no table: {error}", place=Place(file, reader.line_num)) from None
+        raise InputError(f"this is not a table: {error}", place=Place(file, reader.line_num)) from None
     if not records:
         raise InputError("the file is empty", place=Place(file), fix="its first line names the columns")
     return records[0], records[1:], starts

@@ -69,7 +69,7 @@ def same_everywhere(share: float) -> Deviations:
         InputError: where it is no fraction from 0 on.
     """
     if not 0.0 <= share < math.inf:
-        raise InputError(f"{share} is no relative deviation", fix="write a fraction such as 0.02, or 2%")
+        raise InputError(f"{share} is not a valid relative deviation", fix="write a fraction such as 0.02, or 2%")
     return Deviations({}, share)
 
 

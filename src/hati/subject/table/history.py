@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from hati.core import Better, FloatArray, InputError, Metric, Place
+from hati.core.wording import listed
 from hati.stats import Dependence
 from hati.studies.comparison import (
     AUTO,
@@ -23,7 +24,7 @@ from hati.studies.comparison import (
 )
 from hati.studies.regression import Series, Tails, interleaved, run_errors
 from hati.subject.table.metrics import metric_column, numbers
-from hati.subject.table.sheet import Sheet, distinct, listed
+from hati.subject.table.sheet import Sheet, distinct
 
 POSITIONS = ("position", "revision")
 """The columns that say where in the history a row is; a number, or the rows' own order."""

@@ -8,7 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from hati.core import LARGEST, Better, Metric
-from hati.subject.table.sheet import Sheet, listed
+from hati.core.wording import listed
+from hati.subject.table.sheet import Sheet
 
 ORIGIN = ("revision", "workload", "benchmark", "machine", "study", "stage", "run", "repetition")
 """Columns that say where a row comes from."""
@@ -74,7 +75,7 @@ def _values(sheet: Sheet, column: str, row: int, text: str) -> tuple[float, ...]
             value = math.inf
         if not math.isfinite(value) or "_" in part:
             raise sheet.error(
-                f"{text!r} is no number" if part == text else f"{part!r} in {text!r} is no number",
+                f"{text!r} is not a valid number" if part == text else f"{part!r} in {text!r} is not a valid number",
                 column=column,
                 row=row,
                 fix="write it as in 0.25 or 1e-3; leave the cell empty where nothing was measured",
@@ -91,7 +92,7 @@ def _only(sheet: Sheet, candidates: Sequence[str]) -> str:
     if len(numeric) == 1:
         return numeric[0]
     if not numeric:
-        raise sheet.error("the table has no column of numbers besides its options", column=sheet.columns[0])
+        raise sheet.error("the table has no numeric column other than its options", column=sheet.columns[0])
     fix = f"say which by --metric: {listed(numeric)}"
     raise sheet.error("several columns could be the metric", column=numeric[0], fix=fix)
 
@@ -115,5 +116,7 @@ def _named(sheet: Sheet, name: str, candidates: Sequence[str]) -> str:
         if name in {split[1] if split else candidate, candidate.removeprefix("metric ")}:
             return candidate
     if name in sheet:
-        raise sheet.error(f"the column {name!r} is no metric but an option, or tells where rows come from", column=name)
+        raise sheet.error(
+            f"the column {name!r} is not a metric but an option, or says where rows come from", column=name
+        )
     raise sheet.missing(name, "for --metric", candidates)

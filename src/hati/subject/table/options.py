@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hati.core import InputError, setting_text
+from hati.core.wording import listed
 from hati.space import Kind, Option, Space, read_setting
-from hati.subject.table.sheet import Sheet, distinct, listed
+from hati.subject.table.sheet import Sheet, distinct
 
 Codes = NDArray[np.int32]
 """Indexes of settings."""

@@ -66,5 +66,5 @@ def _decoded(data: bytes, file: str) -> str:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise InputError(
-            f"byte 0x{data[error.start]:02x} is no UTF-8", place=Place(file, line), fix="save the file as UTF-8"
+            f"byte 0x{data[error.start]:02x} is not UTF-8", place=Place(file, line), fix="save the file as UTF-8"
         ) from None

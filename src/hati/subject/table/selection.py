@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hati.core import InputError
-from hati.subject.table.sheet import Sheet, distinct, listed
+from hati.core.wording import listed
+from hati.subject.table.sheet import Sheet, distinct
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,6 @@ Cells = NDArray[np.object_]
 Locate = Callable[[int | None, int], Place]
 """The place of a cell by its row in the file, from 0 (None: the header), and its column, from 0."""
 
-_MOST_LISTED = 8
-
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
@@ -70,13 +68,6 @@ class Sheet:
         return InputError(
             f"there is no column {column!r} {meant}", place=self.locate(None, 0), fix=suggestion(column, known)
         )
-
-
-def listed(names: Iterable[str]) -> str:
-    """The first few of many, for a message."""
-    known = list(names)
-    more = f" and {len(known) - _MOST_LISTED} more" if len(known) > _MOST_LISTED else ""
-    return ", ".join(known[:_MOST_LISTED]) + more
 
 
 def distinct(texts: Iterable[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:

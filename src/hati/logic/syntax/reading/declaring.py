@@ -27,7 +27,7 @@ def read_declaration(context: Context, tree: Any) -> Declaration:
         raise InputError(f"{name!r} is a function of formulas", fix="choose another name")
     is_set = isinstance(value, Tree) and value.data == "braces"
     if is_set and kind != "constant":
-        raise context.error(value, f"a set is no {kind}", f"write: constant {name} = {{...}}")
+        raise context.error(value, f"a set is not a {kind}", f"write: constant {name} = {{...}}")
     if kind == "alias":
         return Alias(name, read_method(context, value), offset=offset)
     if kind == "generator":
