@@ -20,9 +20,12 @@ ALIKE = [replace(QUIET, cpu_time=0.99 + 0.001 * i, involuntary_switches=3 + i % 
     [
         (replace(QUIET, cpu_time=0.6), "0.6 s of CPU time a second, usually 0.994"),
         (replace(QUIET, involuntary_switches=250), "250 involuntary switches a second, usually 4"),
-        (replace(QUIET, pressure=0.5), "50% of the time something waited for a CPU, usually 1%"),
+        (replace(QUIET, pressure=0.5), "tasks waited for a CPU 50% of the time, usually 1%"),
         (replace(QUIET, steal=0.1), "10% of the time was stolen by other virtual machines"),
-        (replace(QUIET, cpu_time=0.5, pressure=0.5), "0.5 s of CPU time a second, usually 0.994; 50% of"),
+        (
+            replace(QUIET, cpu_time=0.5, pressure=0.5),
+            "0.5 s of CPU time a second, usually 0.994; tasks waited for a CPU 50% of",
+        ),
     ],
 )
 def test_a_run_that_something_disturbed_is_marked_with_the_reason(used: Usage, reason: str) -> None:

@@ -78,7 +78,7 @@ _SIGNS = (
         lambda values: values,
         lambda _: _WAITED,
         _LEAST_SECONDS,
-        "{:.0%} of the time something waited for a CPU, usually {:.0%}",
+        "tasks waited for a CPU {:.0%} of the time, usually {:.0%}",
     ),
 )
 
@@ -134,7 +134,7 @@ def _contended(used: Usage) -> list[str]:
     if others < 10.0 * _LEAST_SECONDS or others < _WAITED * used.wall_time:
         return []
     share, own = min(1.0, used.pressure / used.wall_time), used.cpu_time / used.wall_time
-    return [f"{share:.0%} of the time something waited for a CPU, of which this run had {own:.3g} s a second"]
+    return [f"tasks waited for a CPU {share:.0%} of the time, and the run used only {own:.2g} CPUs"]
 
 
 def _stolen(used: Usage) -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from hati.core import Configuration
 from hati.report.plain import Plain
 from hati.report.quantities import duration, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
@@ -67,21 +70,27 @@ def _half_width(summary: Summary) -> Cell:
 def _notes(conclusion: MeasurementConclusion) -> tuple[str, ...]:
     done = f"{conclusion.done:,} done, {conclusion.failed:,} failed, {duration(conclusion.seconds)} in all."
     failures = tuple(f"Failed: {failure}" for failure in conclusion.failures)
-    disturbed = tuple(_disturbed(summary, conclusion) for summary in conclusion.summaries if summary.disturbed)
+    alike: dict[tuple[Configuration, tuple[str, ...]], list[Summary]] = {}
+    for summary in conclusion.summaries:
+        alike.setdefault((summary.configuration, tuple(summary.disturbed)), []).append(summary)
+    several = len({summary.configuration for summary in conclusion.summaries}) > 1
+    disturbed = tuple(_disturbed(each, several=several) for (_, reasons), each in alike.items() if reasons)
     about = "A run's value is its mean after warm-up; mean, interval and sd are over runs."
     warnings = tuple(f"{text[0].upper()}{text[1:]}." for text in conclusion.warnings)
     return (about, done, *failures, *disturbed, *warnings)
 
 
-def _disturbed(summary: Summary, conclusion: MeasurementConclusion) -> str:
-    """How many runs were disturbed and why, and what the mean would be without them."""
-    several = len({each.configuration for each in conclusion.summaries}) > 1
-    name = f"{summary.metric.name} of {summary.configuration}" if several else summary.metric.name
-    number = len(summary.disturbed)
-    without = "none is left" if summary.undisturbed is None else quantity(summary.undisturbed, summary.metric.unit)
+def _disturbed(alike: Sequence[Summary], *, several: bool) -> str:
+    """How many runs were disturbed and why, and what the means of metrics of the same runs would be without them."""
+    first = alike[0]
+    names = ", ".join(summary.metric.name for summary in alike)
+    number = len(first.disturbed)
+    left = [(one.metric, one.undisturbed) for one in alike if one.undisturbed is not None]
+    means = ", ".join(quantity(value, metric.unit) for metric, value in left)
+    without = f"the mean without {'it' if number == 1 else 'them'}: {means}" if left else "no others are left"
     return (
-        f"{name}: {number} of {summary.runs} runs {'was' if number == 1 else 'were'} disturbed (the first: "
-        f"{summary.disturbed[0]}), and counted; the mean without {'it' if number == 1 else 'them'}: {without}."
+        f"{names}{f' of {first.configuration}' if several else ''}: {number} of {first.runs} runs "
+        f"{'was' if number == 1 else 'were'} disturbed (the first: {first.disturbed[0]}), and counted; {without}."
     )
 
 

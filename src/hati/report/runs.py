@@ -108,6 +108,6 @@ def _resources(run: Run) -> tuple[tuple[Cell, ...], ...]:
         ("voluntary context switches", used.voluntary_switches),
         ("involuntary context switches", used.involuntary_switches),
         ("load", used.load),
-        ("time in which something waited for a CPU (s)", used.pressure),
+        ("time in which tasks waited for a CPU (s)", used.pressure),
         ("time stolen by other virtual machines (s)", used.steal),
     )
