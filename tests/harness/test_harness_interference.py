@@ -48,7 +48,10 @@ def test_what_is_little_or_unknown_marks_nothing(used: Usage) -> None:
 
 
 def test_others_that_are_always_there_are_told_from_a_benchmarks_own_threads() -> None:
-    assert all("waited for a CPU, of which" in why for why in disturbances([Usage(0.3, 1.0, pressure=1.0)] * 6))
+    assert all(
+        "waited for a CPU 100% of the time, and the run used only 0.3 CPUs" in why
+        for why in disturbances([Usage(0.3, 1.0, pressure=1.0)] * 6)
+    )
     assert not any(disturbances([Usage(2.0, 1.0, pressure=1.0)] * 6))
     assert not any(disturbances([Usage(0.001, 0.01, pressure=0.01)] * 6))
 
