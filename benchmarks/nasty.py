@@ -122,7 +122,7 @@ SUBJECTS = (*_ENDINGS, *_OUTPUTS, *_PROCESSES, *_FILES)
 
 PROGRAM = """\
 import json, os, shutil, signal, subprocess, sys, time
-how, work, outside = sys.argv[1:]
+how, work, outside, _ = sys.argv[1:]
 def left(code):
     subprocess.Popen([sys.executable, "-S", "-c", "import os, signal, time; " + code, {mark!r}])
 if how == "well":
@@ -136,7 +136,7 @@ name = "nasty"
 
 [[benchmark]]
 name = "main"
-command = ["python3", "-S", "program.py", "{how}", "{work}", "../outside"]
+command = ["python3", "-S", "program.py", "{how}", "{work}", "../outside", "MARK"]
 reader = "hati"
 timeout = "2s"
 
@@ -177,7 +177,7 @@ def attempt(subject: Nasty, folder: Path, mark: str) -> Tried:
     project.mkdir()
     (folder / "outside").mkdir()
     (folder / "outside" / "kept").write_text("kept")
-    (project / "hati.toml").write_text(PROJECT)
+    (project / "hati.toml").write_text(PROJECT.replace("MARK", mark))
     (project / "program.py").write_text(PROGRAM.format(mark=mark, code=subject.code))
     began = time.monotonic()
     sets = ("--set", "how=well", "--set", "how=nasty")

@@ -123,7 +123,7 @@ def test_a_dry_run_shows_the_tasks_and_measures_nothing(hati: Hati, tiny: Path) 
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (("old", "newer"), 2, "'newer' is not a file, and no benchmark of hati.toml; did you mean 'new'?"),
+        (("old", "newer"), 2, "'newer' is neither a file nor a benchmark of hati.toml; did you mean 'new'?"),
         (("old", "new", "--budget", "8"), 2, "8 are the fewest that can decide at alpha 0.01; give --budget 16"),
         (("old", "old", "--set-after", "broken=yes"), 4, "no licence"),
         (("hati.toml", "old", "--stop", "fixed"), 2, "--stop is for benchmarks that are measured now"),

@@ -167,6 +167,13 @@ class TestBudget:
         assert Budget(runs=3).left(evidence) == Budget(runs=1)
         assert Budget(seconds=3).left(evidence).spent
 
+    def test_a_run_costs_what_it_takes_without_the_build_before_the_first(self) -> None:
+        built = [a_run(a_task(repetition=n), 21.0 if n == 0 else 1.0) for n in range(4)]
+        assert Evidence(tuple(built)).seconds_per_run == pytest.approx(1.0)
+        once = a_run(a_task(configuration=Configuration({"a": 2})), 9.0)
+        assert Evidence((*built, once)).seconds_per_run == pytest.approx(13.0 / 5)
+        assert Evidence(()).seconds_per_run == 0.0
+
     def test_a_plan_is_cut_to_it(self) -> None:
         plan = Plan(tuple(a_task(repetition=n) for n in range(5)))
         assert len(plan.within(Budget(runs=2))) == 2

@@ -46,3 +46,19 @@ def test_options_that_only_differ_among_the_changed_configurations_are_not_blame
     assert {one.option for one in found} == {"d"}
     of_crossed = carriers("b", "m", cells, values, 0.01, LIMIT, {"a"})  # type: ignore[arg-type]  # any mapping
     assert {(one.option, one.where) for one in of_crossed} == {("d", ()), ("a", (("d", "x"),))}
+
+
+def test_of_options_that_listed_configurations_vary_together_none_is_blamed() -> None:
+    cells = [dict.fromkeys("abc", place) for place in (0, 1)]
+    values = np.array([0.0, 0.3]) + 0.001 * np.random.default_rng(1).standard_normal((5, 2))
+    assert carriers("b", "m", cells, values, 0.01, LIMIT, set("abc")) == ()  # type: ignore[arg-type]  # any mapping
+
+
+def test_changes_that_cancel_out_at_another_setting_are_looked_for() -> None:
+    """At d=y one setting of a is a third faster and one slower, which is no change on average."""
+    cells = [{"a": a, "b": b, "d": d} for d in "xy" for a in (0, 1) for b in (0, 1)]
+    size = np.array([0.5 if each["d"] == "x" else 0.3 * (2 * float(str(each["a"])) - 1.0) for each in cells])
+    values = size + 0.003 * np.random.default_rng(1).standard_normal((5, len(cells)))
+    found = carriers("b", "m", cells, values, 0.01, LIMIT)  # type: ignore[arg-type]  # any mapping
+    assert {one.option for one in found} == {"a", "d"}
+    assert {one.where for one in found} == {()}

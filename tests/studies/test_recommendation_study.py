@@ -172,6 +172,22 @@ def test_settings_that_break_a_rule_together_are_not_confirmed_together() -> Non
     assert "breaks a rule of --keep with the others" in table_text(left_out_table(conclusion))
 
 
+def test_settings_that_keep_a_rule_only_together_are_confirmed_together() -> None:
+    def shrinking(task: Task) -> Measured:
+        on = {name for name, setting in task.configuration.items() if setting == "on"}
+        noise = 0.01 * float(generator(7, task.id).standard_normal())
+        size = 1.01 if len(on) == 3 else 1.04 ** len(on)
+        return {
+            "time": [math.prod({"a": 0.7, "b": 0.9, "c": 0.8}[name] for name in on) * math.exp(noise)],
+            "size": [size],
+        }
+
+    made = study("abc", 90, best=configured("a", "b", "c"), keep=(parse_keep("size <= 1.05 * default"),))
+    (one,) = concluded(made, shrinking)[0].recommended
+    assert dict(one.set) == {"a": "on", "b": "on", "c": "on"}
+    assert one.confirmed
+
+
 def test_a_configuration_that_breaks_a_rule_is_not_offered() -> None:
     """By chance a rule is kept in the follow-up and broken afterwards."""
 

@@ -60,7 +60,7 @@ def test_cost_and_noise() -> None:
 
 def test_builds_are_no_part_of_what_a_run_costs() -> None:
     name = space(6).names[0]
-    built = replace(pilot(), benchmark=replace(BENCHMARK, bindings=(Binding(name, build=True),)))
+    built = replace(pilot(), benchmark=replace(BENCHMARK, build=(("make",),), bindings=(Binding(name, build=True),)))
     evidence = evidence_of(built, [1.0, 1.1, 1.0, 1.1, 1.0])
     first_of_each = {0: 15.5, 1: 15.5}
     runs = [replace(run, seconds=first_of_each.get(place, 0.5)) for place, run in enumerate(evidence.runs)]

@@ -70,7 +70,7 @@ def test_packed_tables_and_parquet_are_read(tmp_path: Path) -> None:
         raise read_sheet(file).error("wrong", column="size", row=3)
     assert str(caught.value) == f"{file}, row 4, column 'size': wrong"
     (tmp_path / "broken.parquet").write_bytes(file.read_bytes()[:200])
-    with pytest.raises(InputError, match="not a valid Parquet file that can be read"):
+    with pytest.raises(InputError, match="not a Parquet file that can be read"):
         read_sheet(tmp_path / "broken.parquet")
 
 

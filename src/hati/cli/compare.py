@@ -32,7 +32,9 @@ _After = Annotated[str, typer.Argument(metavar="AFTER", help="File or benchmark 
 _Margin = Annotated[
     str, typer.Option("--margin", metavar="FRACTION", help="Largest difference that counts as the same, such as 5%.")
 ]
-_Alpha = Annotated[str, typer.Option("--alpha", metavar="FRACTION", help="Error rate of each verdict, such as 1%.")]
+_Alpha = Annotated[
+    str, typer.Option("--alpha", metavar="FRACTION", help="False discovery rate over all comparisons, such as 1%.")
+]
 _Metric = Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Metric to compare [default: all].")]
 _FailOn = Annotated[
     str,

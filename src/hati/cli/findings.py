@@ -19,7 +19,7 @@ _Id = Annotated[str, typer.Argument(metavar="FINDING", help="Id of the finding, 
 _Author = Annotated[
     str, typer.Option("--author", metavar="NAME", envvar="HATI_AUTHOR", help="Person who acknowledges it.")
 ]
-_Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why the change is accepted.")]
+_Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why the change is accepted, or has to wait.")]
 _State = Annotated[
     str | None,
     typer.Option(

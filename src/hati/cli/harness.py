@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hati.core import Sample
 
 app = typer.Typer(
-    help="Estimate the warm-up, observations and runs it takes.",
+    help="Estimate warm-up, observations and runs to measure.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -123,7 +123,7 @@ def _variant(project: Project, name: str, settings: str) -> Variant:
 
     known = [benchmark.name for benchmark in project.benchmarks]
     if name not in known:
-        raise InputError(f"{name!r} is not a file, and no benchmark of {project.file}", fix=suggestion(name, known))
+        raise InputError(f"{name!r} is neither a file nor a benchmark of {project.file}", fix=suggestion(name, known))
     return Variant(project.benchmark(name), parse_configuration(project.space, settings))
 
 

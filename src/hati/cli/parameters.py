@@ -31,7 +31,7 @@ Seed = Annotated[
     typer.Option("--seed", metavar="SEED", min=0, max=LARGEST_SEED, help="Random seed, 0 to 2^63-1; recorded."),
 ]
 BenchmarkName = Annotated[
-    str | None, typer.Option("--benchmark", metavar="NAME", help="Benchmark to measure, where hati.toml has several.")
+    str | None, typer.Option("--benchmark", metavar="NAME", help="Benchmark, where hati.toml has several.")
 ]
 MetricName = Annotated[
     str | None, typer.Option("--metric", metavar="NAME", help="Metric to analyse, where the benchmark has several.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import signal
 import sys
 import traceback
@@ -110,8 +109,8 @@ def _records(arguments: list[str]) -> bool:
     """Whether a command keeps its runs; one that reads files has none."""
     verb = arguments[0]
     if verb in {"compare", "history", "audit"}:
-        return not any(map(os.path.isfile, arguments))
-    return verb in _MEASURING or (verb == "assert" and "--samples" not in arguments)
+        return not any(Path(word).is_file() and not word.endswith(".toml") for word in arguments)
+    return verb in _MEASURING or (verb == "assert" and not any(word.startswith("--samples") for word in arguments))
 
 
 _MEASURING = {"run", "screen", "suite", "validate", "check", "bisect", "compare-effects"}

@@ -29,7 +29,7 @@ class ReportFormat(StrEnum):
 _Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Study to report [default: the last one].")]
 _Format = Annotated[ReportFormat, typer.Option("--format", help="Output format.")]
 _Charts = Annotated[
-    Path | None, typer.Option("--charts", metavar="FOLDER", help="Folder for each chart as PNG and SVG.")
+    Path | None, typer.Option("--charts", metavar="FOLDER", help="Write each chart to this folder, as PNG and SVG.")
 ]
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from hati.store import Selection, SqlStore
 
 _SHOWN = 1000
-_Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="List the runs of this study only.")]
-_Task = Annotated[str | None, typer.Option("--task", metavar="ID", help="Show the run whose task id begins with ID.")]
+_Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Runs of this study only.")]
+_Task = Annotated[str | None, typer.Option("--task", metavar="ID", help="Runs whose task id begins with ID.")]
 _Last = Annotated[
     int | None,
     typer.Option("--last", metavar="N", min=1, help="List the last N runs [default: 1000 as text; else all]."),

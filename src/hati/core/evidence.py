@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import mean
 
 from hati.core.outcome import Outcome
 from hati.core.run import Run
@@ -38,19 +39,15 @@ class Evidence:
 
     @property
     def seconds_per_run(self) -> float:
-        """The mean cost of runs whose configuration ran before at their revision, so that nothing had to be built.
+        """The mean cost of a run without what the first run of a configuration took longer, as for a build.
 
-        That of all runs where there are no such runs; 0 without runs.
+        Of a configuration that ran once this is not known. 0 without runs.
         """
-        seen: set[tuple[str, str, Configuration]] = set()
-        repeated = []
+        costs: dict[tuple[str, str, Configuration], list[float]] = {}
         for run in self.runs:
-            key = (run.task.benchmark, run.task.revision, run.task.configuration)
-            if key in seen:
-                repeated.append(run.seconds)
-            seen.add(key)
-        costs = repeated or [run.seconds for run in self.runs]
-        return sum(costs) / len(costs) if costs else 0.0
+            costs.setdefault((run.task.benchmark, run.task.revision, run.task.configuration), []).append(run.seconds)
+        longer = sum(max(0.0, first - mean(later)) for first, *later in costs.values() if later)
+        return (self.seconds - longer) / len(self.runs) if self.runs else 0.0
 
     def stage(self, stage: str) -> Evidence:
         """The runs of one stage."""

@@ -34,7 +34,7 @@ def _sentences(atom: Atom, standard: Standard) -> Iterator[str]:
     sides = " and ".join(counted(size, "run") for size in found.runs if size) or "no runs"
     yield f"Estimate {estimate_text(atom)}, interval {interval_text(atom)}, from {sides}."
     if found.remembered:
-        yield f"{counted(found.remembered, 'earlier run')} add to the estimate of the variance."
+        yield f"The variance is estimated with {counted(found.remembered, 'earlier run')} too."
     yield _probabilities(atom, standard)
     if sentence := undecided_text(atom):
         named = sentence.startswith(tuple(f"{method}{end}" for method in methods_of(atom.resolved) for end in ": "))

@@ -85,12 +85,16 @@ def _size(row: Comparison) -> str:
 
 
 def _because(found: GateConclusion, row: Comparison) -> str:
-    """The setting with the largest change the same way, where the change depends on settings."""
+    """The setting with the largest change the same way, where the change depends on settings.
+
+    Beside a stratum without its size, which is that over all configurations.
+    """
     ratio = row.change.ratio
     own = [one for one in found.carriers if (one.benchmark, one.metric) == (row.benchmark, row.metric.name)]
+    if row.configuration:
+        own = [one for one in own if not one.where and one.option not in row.configuration]
     if not own or ratio is None:
         return ""
     most = max(own, key=lambda one: one.ratio if ratio > 1.0 else -one.ratio)
-    if most.option in row.configuration:
-        return ""
-    return f", most where {most.option}={setting_text(most.setting)} ({change(most.ratio - 1.0)})"
+    where = " ".join(f"{name}={setting_text(setting)}" for name, setting in (*most.where, (most.option, most.setting)))
+    return f", most where {where}" + ("" if row.configuration else f" ({change(most.ratio - 1.0)})")

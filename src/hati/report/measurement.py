@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hati.core import Configuration
 from hati.report.plain import Plain
 from hati.report.quantities import duration, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
@@ -70,11 +69,12 @@ def _half_width(summary: Summary) -> Cell:
 def _notes(conclusion: MeasurementConclusion) -> tuple[str, ...]:
     done = f"{conclusion.done:,} done, {conclusion.failed:,} failed, {duration(conclusion.seconds)} in all."
     failures = tuple(f"Failed: {failure}" for failure in conclusion.failures)
-    alike: dict[tuple[Configuration, tuple[str, ...]], list[Summary]] = {}
+    alike: dict[tuple[object, ...], list[Summary]] = {}
     for summary in conclusion.summaries:
-        alike.setdefault((summary.configuration, tuple(summary.disturbed)), []).append(summary)
+        runs = (summary.runs, summary.disturbed, summary.undisturbed is None)
+        alike.setdefault((summary.configuration, *runs), []).append(summary)
     several = len({summary.configuration for summary in conclusion.summaries}) > 1
-    disturbed = tuple(_disturbed(each, several=several) for (_, reasons), each in alike.items() if reasons)
+    disturbed = tuple(_disturbed(each, several=several) for each in alike.values() if each[0].disturbed)
     about = "A run's value is its mean after warm-up; mean, interval and sd are over runs."
     warnings = tuple(f"{text[0].upper()}{text[1:]}." for text in conclusion.warnings)
     return (about, done, *failures, *disturbed, *warnings)

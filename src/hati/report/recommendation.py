@@ -208,7 +208,8 @@ def _sentence(one: Recommended, conclusion: RecommendationConclusion) -> str:
         left = f"{counted(change.pending, 'run')} of the round are left, and it is judged after the last"
         return f"{start}? Not confirmed yet: {changed}; {left}"
     if broken := [kept for kept in one.kept if not kept.held]:
-        return f"{start}? Not recommended: {changed}, but breaks {broken_rules(broken)}"
+        worse = (change.change > 0.0) == (change.metric.better is Better.LOWER)
+        return f"{start}? Not recommended: {changed}, {'and' if worse else 'but'} breaks {broken_rules(broken)}"
     if not change.confirmed:
         around = f"{change_number(change.interval[0])} % to {change_number(change.interval[1])} %"
         verdict = "It is worse" if _verdict(change, looked_up=False) == "worse" else "Not confirmed"

@@ -160,7 +160,8 @@ class SqlStore:
         inner = _selected(select(schema.run.c.number), selection)
         left = select(schema.run.c.study)
         with explained(self._database), self._engine.begin() as connection:
-            touched = connection.scalars(_selected(select(schema.run.c.study), selection).distinct()).all()
+            studies = select(schema.run.c.study).where(schema.run.c.number.in_(inner)).distinct()
+            touched = connection.scalars(studies).all()
             connection.execute(delete(schema.observations).where(schema.observations.c.run.in_(inner)))
             removed = connection.execute(delete(schema.run).where(schema.run.c.number.in_(inner))).rowcount
             emptied = schema.study.c.key.in_(touched) & schema.study.c.key.not_in(left)

@@ -15,6 +15,8 @@ from hati.wiring.workplace import Workplace
 
 _NEWEST = 32
 """The number of runs that a warm-up is estimated from."""
+_LOOKED_AT = 4 * _NEWEST
+"""The number of runs, failed ones included, among which they are looked for."""
 _KEY = "warm_up"
 
 
@@ -25,7 +27,7 @@ def known_warm_up(
     if benchmark.warmup_place is not None:
         return None
     own = place.machine.fingerprint
-    samples = place.store.samples(Selection(benchmark=benchmark.name, machine=own, newest=_NEWEST))
+    samples = place.store.samples(Selection(benchmark=benchmark.name, machine=own, newest=_LOOKED_AT))
     runs = [
         (run.started, run.observations.values)
         for sample in samples
@@ -33,7 +35,7 @@ def known_warm_up(
         for run in sample.runs
         if run.started is not None
     ]
-    newest = sorted(runs, key=lambda run: run[0])
+    newest = sorted(runs, key=lambda run: run[0])[-_NEWEST:]
     found = warm_up_of([values for _, values in newest])
     if found is None:
         return None

@@ -66,8 +66,8 @@ def carriers(
     where the F test of its main effect on the cells' means, beside those taken before, tells it at alpha, corrected
     for all options (Holm); its error is how cells differ between rounds. Options at whose settings the change is
     shown to differ by at most ``limit``, a difference of logarithms, are left out; so are options that these cells
-    cannot distinguish, but those that are ``crossed`` by design. Where at all settings of an option but one the change
-    is shown to be at most the limit, further options are looked for among the cells with that setting.
+    cannot distinguish from others, of those that are ``crossed`` by design from others of these. Where the change of
+    every cell but those with one setting is shown to be at most the limit, further options are looked for there.
     """
     rounds = len(values)
     factors = _distinguished(_factors(configurations, crossed), crossed)
@@ -87,32 +87,33 @@ def carriers(
         if not corrected <= alpha:
             break
         taken.append(left[best])
-        own = [replace(one, where=where) for one in _told(benchmark, metric, left[best], values, alpha, corrected)]
-        found += own
-        changed = [one for one in own if max(abs(math.log(bound)) for bound in one.interval) > limit]
-        if len(changed) == 1:
-            name, setting = changed[0].option, changed[0].setting
-            there = [place for place, each in enumerate(configurations) if each[name] == setting]
-            within = [configurations[place] for place in there]
-            nested = carriers(
-                benchmark, metric, within, values[:, there], alpha, limit, crossed, (*where, (name, setting))
-            )
-            return (*found, *nested)
+        found += (replace(one, where=where) for one in _told(benchmark, metric, left[best], values, alpha, corrected))
+        only = _only_setting(means, left[best], error, alpha, limit)
+        if only is not None:
+            name, setting = left[best].option, left[best].settings[only]
+            there = np.flatnonzero(left[best].level == only).tolist()
+            within, around = [configurations[place] for place in there], (*where, (name, setting))
+            return (*found, *carriers(benchmark, metric, within, values[:, there], alpha, limit, crossed, around))
     return tuple(found)
 
 
+def _only_setting(means: FloatArray, factor: _Factor, error: _Error, alpha: float, limit: float) -> int | None:
+    """The place of the one setting outside of which every cell is shown to change by at most the limit."""
+    width = t_quantile(1.0 - alpha / (2.0 * len(means)), error.df) * math.sqrt(error.variance)
+    changed = set(factor.level[np.abs(means) + width > limit].tolist())
+    return int(changed.pop()) if len(changed) == 1 else None
+
+
 def _distinguished(factors: Sequence[_Factor], crossed: Collection[str]) -> list[_Factor]:
-    """The factors that the cells can distinguish from each other, and those that are crossed."""
+    """The factors that the cells can distinguish from others, of those that are crossed from others of these."""
 
     def alike(one: _Factor, other: _Factor) -> bool:
         both = np.linalg.matrix_rank(np.column_stack([one.columns, other.columns]))
         return bool(both == one.columns.shape[1] == other.columns.shape[1])
 
-    return [
-        one
-        for one in factors
-        if one.option in crossed or not any(alike(one, other) for other in factors if other is not one)
-    ]
+    by_design = [one for one in factors if one.option in crossed]
+    rivals = {one.option: by_design if one.option in crossed else factors for one in factors}
+    return [one for one in factors if not any(alike(one, rival) for rival in rivals[one.option] if rival is not one)]
 
 
 def _factors(configurations: Sequence[Configuration], crossed: Collection[str]) -> list[_Factor]:

@@ -14,7 +14,7 @@ from hati.studies.recommendation.comparison import CONFIDENCE, PairedChange, pai
 from hati.studies.recommendation.conclusion import KeptMetric, MetricChange, Recommended, SettingGain
 from hati.studies.recommendation.keeping import KeepRule
 from hati.studies.recommendation.planned import RecommendationPlan
-from hati.studies.recommendation.rounds import FOLLOW_UP, Round, Settings
+from hati.studies.recommendation.rounds import FOLLOW_UP, Arm, Round, Settings
 from hati.studies.recommendation.search import to_set
 from hati.studies.screening.measured import measured
 
@@ -82,17 +82,22 @@ class Judgement:
         found = (self._kept(rule, configuration, stage, 1.0 - CONFIDENCE) for rule in self.keep)
         return tuple(kept for kept in found if not kept.held)
 
-    def holds_together(self, settings: Settings, each: Round) -> bool:
-        """Whether settings are expected to keep the rules together, by the means of a follow-up's round.
+    def holds_together(self, settings: Settings, arms: Sequence[Arm], stage: str) -> bool:
+        """Whether settings are expected to keep the rules together, by the means of arms that were followed up.
 
-        By the configuration that has exactly these, else by the sum of what each setting alone changes.
+        By the arm that has exactly these, else by the product of what arms of some of them change: of single settings,
+        and of several for a setting that was not run alone. Of metrics that are not positive by the sum.
         """
-        apart = {self.settings(configuration): configuration for configuration in each.configurations[1:]}
-        whole = next((apart[own] for own in apart if set(own) == set(settings)), None)
-        if whole is not None:
-            return not self.broken(whole, each.stage)
-        alone = [apart[(pair,)] for pair in settings if (pair,) in apart]
-        return all(self._expected_to_keep(rule, alone, each.stage) for rule in self.keep)
+        wanted = set(settings)
+        parts = sorted((arm for arm in arms if set(arm.settings) <= wanted), key=lambda arm: len(arm.settings))
+        if parts and set(parts[-1].settings) == wanted:
+            return not self.broken(parts[-1].configuration, stage)
+        seen, alone = set[tuple[str, Setting]](), list[Configuration]()
+        for arm in parts:
+            if not seen.intersection(arm.settings):
+                alone.append(arm.configuration)
+                seen.update(arm.settings)
+        return all(self._expected_to_keep(rule, alone, stage) for rule in self.keep)
 
     def _expected_to_keep(self, rule: KeepRule, alone: Sequence[Configuration], stage: str) -> bool:
         found = [self._kept(rule, configuration, stage, 1.0 - CONFIDENCE) for configuration in alone]

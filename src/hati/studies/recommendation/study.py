@@ -219,12 +219,26 @@ class Recommendation:
             expected = sum(alone[name][0] for name, setting in together if chosen.get(name) == setting)
             if gains[together] > (1.0 + _SHORTFALL) * expected:
                 chosen |= dict(together)
-        best_first = sorted(chosen.items(), key=lambda pair: (-alone.get(pair[0], (0.0, None))[0], pair[0]))
+        best_first = tuple(sorted(chosen.items(), key=lambda pair: (-alone.get(pair[0], (0.0, None))[0], pair[0])))
+        return self._keeping(best_first, gains, each, judged)
+
+    def _keeping(self, best_first: Settings, gains: dict[Settings, float], each: Round, judged: Judgement) -> Settings:
+        """As many of the settings, then of others that gain, as are expected to keep the rules together.
+
+        Settings that were run together and kept the rules, where these gain more.
+        """
+        arms = self._tried(each)
+        if judged.holds_together(best_first, arms, each.stage):
+            return best_first
+        others = sorted((own for own in gains if len(own) == 1), key=lambda own: -gains[own])
         kept: Settings = ()
-        for pair in best_first:
-            if judged.holds_together((*kept, pair), each):
+        for pair in (*best_first, *(own[0] for own in others)):
+            free = pair[0] not in {name for name, _ in kept}
+            if free and judged.holds_together((*kept, pair), arms, each.stage):
                 kept = (*kept, pair)
-        return kept
+        together = max((own for own in gains if len(own) > 1), key=lambda own: gains[own], default=())
+        expected = sum(gains.get((pair,), 0.0) for pair in kept)
+        return together if together and gains[together] > expected else kept
 
     def _confirmation(
         self, number: int, settings: Settings, left: int, alpha: float, waiting: tuple[Arm, ...]

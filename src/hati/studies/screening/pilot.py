@@ -130,8 +130,8 @@ class Pilot:
     def conclude(self, evidence: Evidence) -> PilotResult:
         """Cost and noise.
 
-        The cost is the mean over runs that worked without the first of each build, which pays for it and for cold
-        caches, if there are others.
+        The cost is the mean over runs that worked, without what the first of each build took longer than later ones:
+        it pays for the build and for cold caches.
 
         Raises:
             MeasurementError: where no run worked.
@@ -141,14 +141,15 @@ class Pilot:
         if not len(found.values):
             raise nothing_measured(found.reasons)
         known = self.space.by_name
-        options = [b.option for b in self.benchmark.bindings if b.build and b.option in known]
-        first, later, builds = list[float](), list[float](), set[tuple[Setting | None, ...]]()
+        bindings = self.benchmark.bindings if self.benchmark.build else ()
+        options = [binding.option for binding in bindings if binding.build and binding.option in known]
+        costs: dict[tuple[Setting | None, ...], list[float]] = {}
         for run in made.runs:
-            build = tuple(run.task.configuration.get(option) for option in options)
             if run.outcome is Outcome.DONE:
-                (later if build in builds else first).append(run.seconds)
-            builds.add(build)
-        cost = float(np.mean(later or first))
+                build = tuple(run.task.configuration.get(option) for option in options)
+                costs.setdefault(build, []).append(run.seconds)
+        longer = _first_runs_longer(list(costs.values()))
+        cost = (sum(map(sum, costs.values())) - sum(longer)) / sum(map(len, costs.values()))
         default = [run.task.configuration == self.space.default for run in found.runs]
         return PilotResult(
             seconds_per_run=cost,
@@ -157,8 +158,8 @@ class Pilot:
             failed=len(found.failed),
             seconds=made.seconds,
             spread=_spread([run.task.configuration for run in found.runs], found.values),
-            seconds_per_build=max(0.0, float(np.mean(first)) - cost) if first and options else 0.0,
-            builds_left=math.prod(len(known[name].settings) for name in options) - len(builds) if options else 0,
+            seconds_per_build=float(np.mean(longer)) if options else 0.0,
+            builds_left=max(0, math.prod(len(known[name].settings) for name in options) - len(costs)),
         )
 
     @cached_property
@@ -210,6 +211,13 @@ class Pilot:
         return tuple(c for c in dict.fromkeys(found) if c != self.space.default)
 
 
+def _first_runs_longer(builds: Sequence[Sequence[float]]) -> list[float]:
+    """What the first run of each build took longer than its later ones, or than those of others where it has none."""
+    all_later = [seconds for _, *later in builds for seconds in later]
+    known = [(first, later or all_later) for first, *later in builds]
+    return [max(0.0, first - float(np.mean(later))) if later else 0.0 for first, later in known]
+
+
 def affordable_runs(budget: Budget, pilot: PilotResult) -> int:
     """How many runs a budget buys after the pilot was paid for; one twentieth of the time is kept in reserve.
 
@@ -219,13 +227,13 @@ def affordable_runs(budget: Budget, pilot: PilotResult) -> int:
     time = (1.0 - RESERVE) * budget.seconds - pilot.seconds
     run, build = pilot.seconds_per_run, pilot.seconds_per_build
     by_time = (time - pilot.builds_left * build) / run if run > 0.0 else math.inf
-    if by_time < pilot.builds_left:  # each of so few runs may have a build of its own
+    if by_time < pilot.builds_left:  # each run may need its own build
         by_time = time / (run + build)
     runs = min(by_time, budget.runs - pilot.runs)
     if runs < 1.0:
         raise InputError(
             f"after {counted(pilot.runs, 'pilot run')} of {pilot.seconds:.3g} s in all, the budget has no run left",
-            fix=f"a run takes {pilot.seconds_per_run:.3g} s: give more time",
+            fix=f"a run takes {run:.3g} s{f' and a build {build:.3g} s' if build else ''}: give more time",
         )
     if math.isinf(runs):
         raise InputError("the budget has no end", fix="give a number of runs such as 96 or a time such as 2m")

@@ -26,7 +26,7 @@ def parse_parquet(data: bytes, file: str, content: str) -> Sheet:
         read = parquet.read_table(BufferReader(data))
     except (ArrowException, OSError) as error:
         reason = str(error).partition("\n")[0]
-        raise InputError(f"this is not a valid Parquet file that can be read: {reason}", place=Place(file)) from None
+        raise InputError(f"this is not a Parquet file that can be read: {reason}", place=Place(file)) from None
     if not read.num_rows:
         raise InputError("the table has no rows", place=Place(file))
     columns = tuple(str(name).strip() for name in read.column_names)
