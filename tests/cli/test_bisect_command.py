@@ -138,7 +138,7 @@ def test_ten_thousand_commits_are_planned_for(tmp_path: Path, hati_here: Hati) -
     git(tmp_path, "reset", "--quiet", "--hard", "main")
     planned = hati_here("bisect", "main~9999", "main", "--dry-run", folder=made.project)
     assert planned.status == 0, planned.err
-    assert "9999 revisions" in " ".join(planned.out.split())
+    assert "9,999 revisions" in " ".join(planned.out.split())
     planned = hati_here(
         "history", "--revisions", "main~9999..main", "--every", "1000", "--dry-run", folder=made.project
     )

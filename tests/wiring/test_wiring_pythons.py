@@ -165,7 +165,7 @@ def test_folders_in_formulas_count_from_the_project(
 def test_a_past_revision_is_measured_with_the_packages_that_it_names(project: Path, tmp_path: Path) -> None:
     run = first_run(prepared(project, "tool:get@old(1) <= 1 s"), tmp_path)
     assert run.outcome is Outcome.DONE, run.detail + run.output
-    assert run.output.strip().splitlines()[-1] == "old with dep 1.0"
+    assert "old with dep 1.0" in run.output.splitlines()  # a slow clock adds a line
 
 
 @pytest.mark.acceptance
