@@ -66,8 +66,8 @@ def carriers(
     where the F test of its main effect on the cells' means, beside those taken before, tells it at alpha, corrected
     for all options (Holm); its error is how cells differ between rounds. Options at whose settings the change is
     shown to differ by at most ``limit``, a difference of logarithms, are left out; so are options that these cells
-    cannot distinguish from others, of those that are ``crossed`` by design from others of these. Where the change of
-    every cell but those with one setting is shown to be at most the limit, further options are looked for there.
+    cannot distinguish from others, of those that are ``crossed`` by design from others of these. Where a larger
+    change is shown at one setting alone, further options are looked for among the cells with it.
     """
     rounds = len(values)
     factors = _distinguished(_factors(configurations, crossed), crossed)
@@ -87,8 +87,9 @@ def carriers(
         if not corrected <= alpha:
             break
         taken.append(left[best])
-        found += (replace(one, where=where) for one in _told(benchmark, metric, left[best], values, alpha, corrected))
-        only = _only_setting(means, left[best], error, alpha, limit)
+        own = [replace(one, where=where) for one in _told(benchmark, metric, left[best], values, alpha, corrected)]
+        found += own
+        only = _only_setting(own, means, left[best], error, alpha, limit)
         if only is not None:
             name, setting = left[best].option, left[best].settings[only]
             there = np.flatnonzero(left[best].level == only).tolist()
@@ -97,11 +98,18 @@ def carriers(
     return tuple(found)
 
 
-def _only_setting(means: FloatArray, factor: _Factor, error: _Error, alpha: float, limit: float) -> int | None:
-    """The place of the one setting outside of which every cell is shown to change by at most the limit."""
+def _only_setting(
+    own: Sequence[Carrier], means: FloatArray, factor: _Factor, error: _Error, alpha: float, limit: float
+) -> int | None:
+    """The place of the one setting at which alone more than the limit is shown, of the mean or of any cell."""
+    changed = [
+        place
+        for place, (low, high) in enumerate(one.interval for one in own)
+        if math.log(low) > limit or math.log(high) < -limit
+    ]
     width = t_quantile(1.0 - alpha / (2.0 * len(means)), error.df) * math.sqrt(error.variance)
-    changed = set(factor.level[np.abs(means) + width > limit].tolist())
-    return int(changed.pop()) if len(changed) == 1 else None
+    beyond = set(factor.level[np.abs(means) - width > limit].tolist())
+    return changed[0] if len(changed) == 1 and beyond <= {changed[0]} else None
 
 
 def _distinguished(factors: Sequence[_Factor], crossed: Collection[str]) -> list[_Factor]:
