@@ -1,4 +1,4 @@
-"""``python -m benchmarks.kills``: every command that measures, killed again and again, beside the same undisturbed.
+"""``python -m benchmarks.kills``: every command that measures, killed repeatedly, compared with itself undisturbed.
 
 A repository has eight commits, of which the sixth is 30 % slower; what its program prints follows from its arguments
 and the commit. Each command is killed (SIGKILL) at random moments, half of them soon after a run was recorded, and
@@ -157,7 +157,7 @@ class Campaign:
         return subprocess.Popen(words, cwd=self.project, env=environment, stdout=quiet, stderr=quiet)
 
     def tasks(self) -> list[str]:
-        """Those of recorded runs, read beside the command."""
+        """Those of recorded runs, read while the command runs."""
         store = f"file:{self.project}/.hati/store.sqlite?mode=ro"
         try:
             with closing(sqlite3.connect(store, uri=True)) as connection:
@@ -244,7 +244,7 @@ def kill_once(campaign: Campaign, rng: random.Random, mark: str, found: Killed) 
 
 
 def killed(command: Command, kills: int, folder: Path, mark: str, rng: random.Random) -> Killed:
-    """Kill a command so often, each campaign until its end."""
+    """Kill a command that number of times, each campaign until its end."""
     whole = Campaign(folder / "prepared", command.words)
     whole.folder.mkdir(parents=True)
     repository(whole.project, mark)

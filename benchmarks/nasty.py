@@ -172,7 +172,7 @@ def hati(folder: Path, *words: str) -> tuple[int, str, str]:
 
 
 def attempt(subject: Nasty, folder: Path, mark: str) -> Tried:
-    """Run the nasty program beside one that works."""
+    """Run the nasty program, interleaved with one that works."""
     project = folder / "project"
     project.mkdir()
     (folder / "outside").mkdir()

@@ -117,7 +117,8 @@ def test_lost_runs_alias_partly() -> None:
 
 
 @pytest.mark.parametrize(
-    ("effect", "message"), [((), "not a valid effect"), (("A", "A"), "not a valid effect"), (("X",), "'X' is no")]
+    ("effect", "message"),
+    [((), "not a valid effect"), (("A", "A"), "not a valid effect"), (("X",), "'X' is not a factor")],
 )
 def test_refuses_what_is_no_effect(effect: tuple[str, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):

@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 
+from hati.core import Configuration, Setting
 from hati.studies.gate.carriers import carriers
 
 CONFIGURATIONS = [dict(zip("abc", settings, strict=True)) for settings in product((False, True), repeat=3)]
@@ -30,11 +31,13 @@ def test_an_option_that_adds_more_than_the_margin_carries_it() -> None:
     assert named({}, 0.01, LIMIT) == set()
 
 
-def suite() -> list[dict[str, object]]:
+def suite() -> list[Configuration]:
     """Twelve configurations, of which d=x is in the two that differ in b, e and f too; a is crossed."""
-    rows = [{"a": place % 2, "b": place // 2 % 2, "d": "yz"[place % 2], "e": place % 3, "f": 0} for place in range(10)]
+    rows: list[dict[str, Setting]] = [
+        {"a": place % 2, "b": place // 2 % 2, "d": "yz"[place % 2], "e": place % 3, "f": 0} for place in range(10)
+    ]
     rows += [{"a": 0, "b": 0, "d": "x", "e": 0, "f": 0}, {"a": 1, "b": 1, "d": "x", "e": 1, "f": 1}]
-    return rows
+    return list(map(Configuration, rows))
 
 
 def test_options_that_only_differ_among_the_changed_configurations_are_not_blamed() -> None:
@@ -42,23 +45,23 @@ def test_options_that_only_differ_among_the_changed_configurations_are_not_blame
     cells = suite()
     size = np.array([{"x": 0.5 + 0.3 * float(str(each["b"]))}.get(str(each["d"]), 0.0) for each in cells])
     values = size + 0.003 * np.random.default_rng(1).standard_normal((5, len(cells)))
-    found = carriers("b", "m", cells, values, 0.01, LIMIT)  # type: ignore[arg-type]  # any mapping
+    found = carriers("b", "m", cells, values, 0.01, LIMIT)
     assert {one.option for one in found} == {"d"}
-    of_crossed = carriers("b", "m", cells, values, 0.01, LIMIT, {"a"})  # type: ignore[arg-type]  # any mapping
+    of_crossed = carriers("b", "m", cells, values, 0.01, LIMIT, {"a"})
     assert {(one.option, one.where) for one in of_crossed} == {("d", ()), ("a", (("d", "x"),))}
 
 
 def test_of_options_that_listed_configurations_vary_together_none_is_blamed() -> None:
-    cells = [dict.fromkeys("abc", place) for place in (0, 1)]
+    cells = [Configuration(dict.fromkeys("abc", place)) for place in (0, 1)]
     values = np.array([0.0, 0.3]) + 0.001 * np.random.default_rng(1).standard_normal((5, 2))
-    assert carriers("b", "m", cells, values, 0.01, LIMIT, set("abc")) == ()  # type: ignore[arg-type]  # any mapping
+    assert carriers("b", "m", cells, values, 0.01, LIMIT, set("abc")) == ()
 
 
 def test_changes_that_cancel_out_at_another_setting_are_looked_for() -> None:
     """At d=y one setting of a is a third faster and one slower, which is no change on average."""
-    cells = [{"a": a, "b": b, "d": d} for d in "xy" for a in (0, 1) for b in (0, 1)]
+    cells = [Configuration({"a": a, "b": b, "d": d}) for d in "xy" for a in (0, 1) for b in (0, 1)]
     size = np.array([0.5 if each["d"] == "x" else 0.3 * (2 * float(str(each["a"])) - 1.0) for each in cells])
     values = size + 0.003 * np.random.default_rng(1).standard_normal((5, len(cells)))
-    found = carriers("b", "m", cells, values, 0.01, LIMIT)  # type: ignore[arg-type]  # any mapping
+    found = carriers("b", "m", cells, values, 0.01, LIMIT)
     assert {one.option for one in found} == {"a", "d"}
     assert {one.where for one in found} == {()}

@@ -87,7 +87,7 @@ def _size(row: Comparison) -> str:
 def _because(found: GateConclusion, row: Comparison) -> str:
     """The setting with the largest change the same way, where the change depends on settings.
 
-    Beside a stratum without its size, which is that over all configurations.
+    For a stratum without its size, which is that over all configurations.
     """
     ratio = row.change.ratio
     own = [one for one in found.carriers if (one.benchmark, one.metric) == (row.benchmark, row.metric.name)]

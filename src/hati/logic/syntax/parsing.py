@@ -162,7 +162,7 @@ def _declaration(text: str, offset: int) -> _Explained | None:
     kind = re.match(r"\s*(alias|generator|constant)\s", text)
     if not kind or text[:offset].strip() != kind[1] or _found(text, offset) in KEYWORDS:
         return None
-    return offset, f"this is not a {kind[1]}", f"write {kind[1]} NAME = ..."
+    return offset, f"this is not a valid {kind[1]}", f"write {kind[1]} NAME = ..."
 
 
 def _bracket(text: str, offset: int) -> _Explained | None:
