@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -25,7 +25,7 @@ from scipy.stats import binom
 
 from benchmarks.markdown import table
 from hati.campaign import campaign
-from hati.core import Budget, FloatArray, Plan, StudyId, generator
+from hati.core import Budget, FloatArray, Plan, StudyId, generator, replace
 from hati.design import Levels, levels
 from hati.design.suite import leading_options, screening_suite
 from hati.engine import TableEngine

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from hati.core import (
     Sample,
     SampledRun,
     Task,
+    replace,
 )
 from hati.logic.interpret import Verdict
 from hati.studies.assertion import Assertion, Book, Standard, answer

@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
 
 from benchmarks import simulated
 from benchmarks.markdown import table
-from hati.core import Evidence, Task
+from hati.core import Evidence, Task, replace
 from hati.space import Option, Space
 from hati.studies.screening import (
     ALPHA,

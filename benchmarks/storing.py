@@ -5,13 +5,12 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.markdown import table
-from hati.core import Observations
+from hati.core import Observations, replace
 from hati.store import open_store
 from hati.testing.store_conformance import MACHINE, METRICS, a_run, a_study
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from examples.study.effects import TOP, Effects, all_signs, effects, pairs_found
@@ -13,6 +13,7 @@ from examples.study.screenings import DESIGNS, PRINTED, Screened, screen, screen
 from examples.study.suites import SIZES, by_tool, compared, random_samples
 from examples.study.systems import LETTERS, Source, System, system
 from examples.study.validations import REQUESTS, Request, alias_ratios, third_order, validations
+from msgspec.structs import asdict
 
 from hati.studies.screening import ScreeningConclusion
 from hati.studies.suite import SuiteConclusion

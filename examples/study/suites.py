@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from examples.study.systems import System, numbers
+from msgspec.structs import asdict
 
 from hati.core import FloatArray, generator
 from hati.design import levels

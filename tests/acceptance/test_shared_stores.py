@@ -19,7 +19,7 @@ import psycopg
 import pytest
 from evolving import git
 
-from hati.core import Event, Run, StudyId
+from hati.core import Event, Run, StudyId, replace
 from hati.store import Selection, open_store, read_store
 from hati.testing.store_conformance import MACHINE, METRICS, START, a_run, a_study, an_event
 from postgres import PostgresServer
@@ -114,7 +114,7 @@ def fill(place: str, runs: Sequence[int], seconds: int) -> None:
             store.begin(study, METRICS, MACHINE)
             for repetition in runs:
                 run = a_run(study, repetition)
-                store.record(type(run)(**{**run.__dict__, "started": START + timedelta(seconds=seconds + repetition)}))
+                store.record(replace(run, started=START + timedelta(seconds=seconds + repetition)))
         store.add_events([an_event(second) for second in runs])
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.campaign import campaign
-from hati.core import Budget, Configuration, Evidence, Plan, Run, StudyId, Task, Workload
+from hati.core import Budget, Configuration, Evidence, Plan, Run, StudyId, Task, Workload, replace
 from hati.testing import FakeEngine, MemoryStore
 
 ID = StudyId.of("counting", {}, 1, "m")

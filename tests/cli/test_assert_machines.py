@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from test_assert_command import COUNT, PROJECT
 
-from hati.core import Machine, Observations, Run, StudyId
+from hati.core import Machine, Observations, Run, StudyId, replace
 from hati.store import Selection, open_store
 
 if TYPE_CHECKING:

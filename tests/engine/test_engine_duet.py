@@ -7,7 +7,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from hati.core import (
     Reset,
     Server,
     Task,
+    replace,
 )
 from hati.engine import DuetEngine, FileLock
 from hati.subject import duet_cores, machine, pinned_cores

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from hati.core import NO_USAGE, FloatArray, Usage
+from hati.core import NO_USAGE, FloatArray, Usage, replace
 from hati.harness import disturbances
 
 QUIET = Usage(0.99, 1.0, 5, 3, 1 << 20, 0.4, 0.01, 0.0)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 
-from hati.core import Configuration, InputError, generator
+from hati.core import Configuration, InputError, generator, replace
 from hati.knowledge import (
     Coverage,
     Entry,

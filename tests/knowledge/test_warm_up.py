@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from hati.core import FloatArray, InputError, generator
+from hati.core import FloatArray, InputError, generator, replace
 from hati.knowledge import KnownWarmUp, warm_up_of
 
 SIZE = 200

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
-from hati.core import Benchmark, Metric, Reader, ReaderKind
+from hati.core import Benchmark, Metric, Reader, ReaderKind, replace
 from hati.python import of_any_interpreter, python_benchmark
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 from assertion_samples import answers, atom, of_means, sample
 from html_page import Page, assert_alone, assert_described
 
-from hati.core import Metric
+from hati.core import Metric, replace
 from hati.logic.syntax import Source, parse_file
 from hati.render import ImageKind, assertion_html, chart_images, to_junit
 from hati.render.charts import specification

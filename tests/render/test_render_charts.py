@@ -5,7 +5,6 @@ import math
 import struct
 import subprocess
 import sys
-from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -13,6 +12,7 @@ from example_screenings import empty_screening, hostile_screening, raw_screening
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hati.core import replace
 from hati.render import ImageKind, chart_images, drawing, screening_charts, screening_html
 from hati.render.chart_style import Chart, factor_axis, labels, plain
 from hati.render.charts import specification

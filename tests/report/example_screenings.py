@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 from scipy import stats
 
-from hati.core import Assignment, Better, Configuration, Metric, Setting, generator
+from hati.core import Assignment, Better, Configuration, Metric, Setting, generator, replace
 from hati.studies.screening import (
     ConditionalEffect,
     DesignSummary,

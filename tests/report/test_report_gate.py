@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from example_gates import GATES, gate, report, row
 
 from hati.cli.check import _status
-from hati.core import Configuration
+from hati.core import Configuration, replace
 from hati.report import gate_answer, gate_cases, gate_json, gate_table, gate_tables
 from hati.studies.comparison import Comparison, Verdict
 from hati.studies.findings import Ruling

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
-from hati.core import Metric
+from hati.core import Metric, replace
 from hati.render import histories_markdown, histories_text, to_json
 from hati.report import histories_json, history_answer, history_facts, history_table
 from hati.studies.regression import Detectable, Direction, HistoryConclusion, LevelChange, Trend

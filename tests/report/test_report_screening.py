@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from example_screenings import (
     sqlite_screening,
 )
 
-from hati.core import Better
+from hati.core import Better, replace
 from hati.report import (
     Column,
     Shown,

@@ -9,13 +9,11 @@ standard errors half the trials show it.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from benchmarks.interpretations import BETWEEN, SHAPES, most_within, of_means
 
-from hati.core import FloatArray
+from hati.core import FloatArray, replace
 from hati.logic.interpret import Relation, Sign, pairs_to_decide
 from hati.stats import quotient_interval
 from hati.studies.assertion import CONFIDENCE, Ported

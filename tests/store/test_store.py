@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing, suppress
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +23,7 @@ from sqlalchemy import create_engine
 
 import hati.store
 from contents import content
-from hati.core import HatiError, InputError, Resources
+from hati.core import HatiError, InputError, Resources, replace
 from hati.store import SqlStore, open_store, read_store
 from hati.store.codec import decode, encode
 from hati.store.opening import database, migrate

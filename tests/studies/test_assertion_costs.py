@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from test_assertion_study import concluded, counts, means
 
-from hati.core import Budget, Evidence
+from hati.core import Budget, Evidence, replace
 from hati.logic.interpret import Interpretation
 from hati.studies.assertion import Assertion, Cost, Foreseen, Standard, assertion_id, foreseen, methods_of
 from hati.testing import FakeEngine, MemoryStore

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from msgspec.structs import asdict
 
 from hati.campaign import campaign
 from hati.core import (
@@ -18,6 +18,7 @@ from hati.core import (
     Plan,
     Run,
     Task,
+    replace,
 )
 from hati.logic import interpret
 from hati.logic.interpret import Interpretation, Limit, Measured, Verdict, glance_early
@@ -382,7 +383,7 @@ class _Read(Run):
 def _reads(methods: int) -> int:
     asked = study_of(*(f"m{number} <= m{number + 1}" for number in range(methods)))
     made = FakeEngine(lambda _: {"time": [1.0]}).run(Plan(asked.rehearsed(dict.fromkeys(asked.points, 3))))
-    runs = tuple(_Read(**{each.name: getattr(run, each.name) for each in fields(run)}) for run in made)
+    runs = tuple(_Read(**asdict(run)) for run in made)
     _Read.count = 0
     asked.plan(Evidence(runs))
     return _Read.count

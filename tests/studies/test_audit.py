@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 
-from hati.core import Better, InputError, Metric, Observations, Sample, SampledRun, generator
+from hati.core import Better, InputError, Metric, Observations, Sample, SampledRun, generator, replace
 from hati.knowledge import Entry, Provenance
 from hati.studies.audit import AuditRequest, audit
 from hati.studies.audit.outcomes import random_outcomes

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from hati.core import Better, Configuration, InputError, Metric, Observations, Sample, SampledRun
+from hati.core import Better, Configuration, InputError, Metric, Observations, Sample, SampledRun, replace
 from hati.stats import two_sample_tests
 from hati.studies.comparison import (
     Change,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from hati.core import Better, Metric, Observations, Sample, SampledRun
+from hati.core import Better, Metric, Observations, Sample, SampledRun, replace
 from hati.report import comparison_cases, comparison_table
 from hati.report.table import cell_text
 from hati.studies.comparison import Comparisons, Pair, Question, Verdict, compare

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from simulated_subject import screening, signs
 from test_screening_order import by_model
 
-from hati.core import Evidence, Plan, Run, Task, generator
+from hati.core import Evidence, Plan, Run, Task, generator, replace
 from hati.studies.screening import Dispersion, ModelScreening, Screening
 from hati.testing import FakeEngine, MemoryStore
 

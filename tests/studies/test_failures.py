@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 
-from hati.core import Configuration, Evidence, Metric, Observations, Outcome, Plan, Run, Task, Workload
+from hati.core import Configuration, Evidence, Metric, Observations, Outcome, Plan, Run, Task, Workload, replace
 from hati.studies.failures import failure_reasons, hopeful, nothing_measured
 
 LATENCY = Metric("latency", "s")

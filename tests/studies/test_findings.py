@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from hati.core import Event, Finding, FindingState, Happening, InputError, Size, Spot
+from hati.core import Event, Finding, FindingState, Happening, InputError, Size, Spot, replace
 from hati.studies.findings import Sighting, events_of, finding_id, finding_of, findings_of, not_yet_said, reports
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -23,6 +22,7 @@ from hati.core import (
     Revision,
     RevisionKind,
     Task,
+    replace,
 )
 from hati.studies.comparison import AUTO, MEDIAN, Basis, Change, Question, StatisticChoice, StatisticChoices, Verdict
 from hati.studies.gate import Cell, Gate, GateConclusion, WarmUpCut, gate_id, runs_to_decide

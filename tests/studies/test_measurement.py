@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,6 +24,7 @@ from hati.core import (
     ReaderKind,
     Run,
     Task,
+    replace,
 )
 from hati.report import measurement_table
 from hati.studies.measurement import Measurement, measurement_id

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from hati.core import Stopping
+from hati.core import Stopping, replace
 from hati.harness import RULES
 from hati.stats import proportion
 from hati.studies.comparison import MEAN, MEDIAN, Basis, StatisticChoice, StatisticChoices

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -31,6 +30,7 @@ from hati.core import (
     Run,
     Stopping,
     Task,
+    replace,
 )
 from hati.harness import RULES
 from hati.studies.comparison import Question, Verdict

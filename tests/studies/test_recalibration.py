@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
 
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from simulated_subject import BENCHMARK, LATENCY, concluded, multiplying, screening, space
 
-from hati.core import Configuration, InputError, Metric, Observations, Outcome, Run, StudyId, Task, Workload
+from hati.core import Configuration, InputError, Metric, Observations, Outcome, Run, StudyId, Task, Workload, replace
 from hati.design import configurations, word_length_pattern
 from hati.design.suite import screening_suite
 from hati.space import Option, Space

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from hati.core import Better, Configuration, InputError, Metric, Setting
+from hati.core import Better, Configuration, InputError, Metric, Setting, replace
 from hati.space import Option, Space, enumerate_configurations, parse_formula, sample
 from hati.studies.recommendation import (
     ChangeScale,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from benchmarks.recommending import CASES, missed, tally
+from msgspec.structs import asdict
 from scipy import stats
 
 from hati.campaign import campaign
@@ -25,6 +25,7 @@ from hati.core import (
     Run,
     Task,
     generator,
+    replace,
 )
 from hati.render import table_text
 from hati.report import left_out_table, recommendation_answer, recommendation_json
@@ -521,7 +522,7 @@ def test_what_constraints_demand_comes_with_a_setting() -> None:
     assert plan.wanted.candidates[0].configuration == configured("b", space=space)
     needs = Candidate("a", "on", configured("a", "c", space=space), 0.1)
     made = Recommendation(
-        **{**vars(plan), "wanted": RecommendationPlan(space.default, (), 30, (needs,), 20)}  # type: ignore[arg-type]
+        **{**asdict(plan), "wanted": RecommendationPlan(space.default, (), 30, (needs,), 20)}  # type: ignore[arg-type]
     )
     (one,) = concluded(made, times)[0].recommended
     assert (dict(one.set), one.confirmed) == ({"a": "on", "c": "on"}, True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from hati.core import Better, FloatArray, InputError, Metric
+from hati.core import Better, FloatArray, InputError, Metric, replace
 from hati.studies.regression import Direction, Series, histories, history
 
 TIMES = np.arange(200)

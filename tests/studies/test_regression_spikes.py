@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from hati.core import FloatArray, Metric
+from hati.core import FloatArray, Metric, replace
 from hati.studies.regression import Series, history, run_errors
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,6 +23,7 @@ from hati.core import (
     Revision,
     RevisionKind,
     Task,
+    replace,
 )
 from hati.report import skipped_text
 from hati.stats import Dependence

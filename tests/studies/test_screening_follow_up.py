@@ -6,13 +6,12 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from simulated_subject import BENCHMARK, LATENCY, measure, space
 
-from hati.core import Evidence, InputError, Plan, Run, Setting, StudyId, Task, generator
+from hati.core import Evidence, InputError, Plan, Run, Setting, StudyId, Task, generator, replace
 from hati.report import answer, follow_up_table, noise_summary, screening_json
 from hati.space import Option, Space, parse_formula
 from hati.studies.screening import (

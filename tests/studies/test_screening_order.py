@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from itertools import product
 
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 from simulated_subject import BENCHMARK, LATENCY, multiplying, screening, signs, space
 
-from hati.core import Evidence, Plan, StudyId, Task, generator
+from hati.core import Evidence, Plan, StudyId, Task, generator, replace
 from hati.design import Model
 from hati.stats import beside_trend, contrasts, least_squares, pure_error
 from hati.stats.least_squares import within_residuals

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from simulated_subject import BENCHMARK, LATENCY, screening, space
 
 from hati.campaign import campaign
-from hati.core import Binding, Budget, Evidence, InputError, MeasurementError
+from hati.core import Binding, Budget, Evidence, InputError, MeasurementError, replace
 from hati.studies.screening import Pilot, PilotResult, affordable_runs
 from hati.testing import FakeEngine, MemoryStore
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
+from hati.core import replace
 from hati.stats import Term
 from hati.studies.screening.estimated import Estimated
 from hati.studies.screening.heredity import likely_pairs, named_by_heredity

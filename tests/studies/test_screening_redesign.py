@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 from simulated_subject import BENCHMARK, LATENCY, space
 
-from hati.core import Evidence, Plan, Setting, StudyId, Task, generator
+from hati.core import Evidence, Plan, Setting, StudyId, Task, generator, replace
 from hati.space import Option, Space, narrowed, parse_formula
 from hati.studies.screening import ModelChoice, ModelScreening, choose_followed, is_flip
 from hati.testing import FakeEngine, MemoryStore

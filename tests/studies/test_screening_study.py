@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -13,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulated_subject import BENCHMARK, concluded, measure, multiplying, screening, signs, space
 
-from hati.core import Evidence, InputError, MeasurementError, Observations, Task
+from hati.core import Evidence, InputError, MeasurementError, Observations, Task, replace
 from hati.space import Option, Space, parse_formula
 from hati.studies.screening import Noise, Scale, Screening, ScreeningConclusion, choose, study_id
 

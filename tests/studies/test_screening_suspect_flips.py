@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import pytest
 from simulated_subject import BENCHMARK, LATENCY, space
 
-from hati.core import Evidence, InputError, Setting, StudyId, Task, generator
+from hati.core import Evidence, InputError, Setting, StudyId, Task, generator, replace
 from hati.report import suspects_table
 from hati.studies.screening import (
     FlipEvidence,

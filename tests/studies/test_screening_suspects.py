@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from simulated_subject import BENCHMARK, LATENCY, space
 
-from hati.core import Evidence, StudyId, Task, generator
+from hati.core import Evidence, StudyId, Task, generator, replace
 from hati.space import Option, Space
 from hati.studies.screening import (
     AnyChoice,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from simulated_subject import concluded, multiplying, screening
 
-from hati.core import Budget, InputError
+from hati.core import Budget, InputError, replace
 from hati.studies.screening import (
     OF_TABLES,
     Choice,

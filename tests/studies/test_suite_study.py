@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -23,6 +22,7 @@ from hati.core import (
     ReaderKind,
     Task,
     generator,
+    replace,
 )
 from hati.report import suite_answer
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula

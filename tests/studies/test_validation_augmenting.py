@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from simulated_subject import BENCHMARK, LATENCY
 from test_validation_study import EFFECTS, MAINS, PLACE, alias_of, measure, screened
 
 from hati.campaign import campaign
-from hati.core import Budget, Evidence, InputError, Setting, StudyId, Task, generator
+from hati.core import Budget, Evidence, InputError, Setting, StudyId, Task, generator, replace
 from hati.report import validation_answer, validation_json, validation_tables
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
 from hati.studies.validation import (

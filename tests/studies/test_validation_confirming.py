@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -19,7 +19,7 @@ from scipy.stats import binom
 from simulated_subject import BENCHMARK, LATENCY
 
 from hati.campaign import campaign
-from hati.core import Budget, Configuration, Evidence, InputError, Setting, StudyId, Task
+from hati.core import Budget, Configuration, Evidence, InputError, Setting, StudyId, Task, replace
 from hati.design import Model, from_levels, levels
 from hati.report import validation_answer
 from hati.space import Option, Space, enumerate_configurations, parse_formula

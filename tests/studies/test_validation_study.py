@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from simulated_subject import BENCHMARK, LATENCY, signs, space
 
 from hati.campaign import campaign
-from hati.core import Budget, Evidence, InputError, StudyId, Task, generator
+from hati.core import Budget, Evidence, InputError, StudyId, Task, generator, replace
 from hati.design import by_runs, configurations
 from hati.design.augmentation import confounded
 from hati.report import validation_answer

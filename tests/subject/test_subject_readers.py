@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hati.core import AUTO, Benchmark, InputError, Metric, Reader, ReaderKind, Resources
+from hati.core import AUTO, Benchmark, InputError, Metric, Reader, ReaderKind, Resources, replace
 from hati.subject.readers import check_reader, read, unsettled
 from hati.subject.readers.document import parse_path
 from hati.subject.readers.expression import parse_expression

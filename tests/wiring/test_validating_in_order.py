@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import pytest
 
-from hati.core import Benchmark, Evidence, Metric, Plan, Reader, ReaderKind, StudyId, Task, generator
+from hati.core import Benchmark, Evidence, Metric, Plan, Reader, ReaderKind, StudyId, Task, generator, replace
 from hati.space import Option, Space
 from hati.studies.screening import (
     AnyChoice,

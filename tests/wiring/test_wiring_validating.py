@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hati.core import Evidence, InputError, Plan, Run
+from hati.core import Evidence, InputError, Plan, Run, replace
 from hati.studies.screening import FractionRequest
 from hati.studies.validation import Confirming, Mode, Result, Validation, ValidationConclusion
 from hati.wiring import (

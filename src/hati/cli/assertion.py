@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import Struct
 
 from hati.cli.asserted import AssertionFormat, write_assured, write_explanation
 from hati.cli.compare import UNDECIDED, WORSE
@@ -189,8 +189,7 @@ def _failed(errors: list[str]) -> int:
     return BAD_INPUT if errors else 0
 
 
-@dataclass(frozen=True)
-class Measuring:
+class Measuring(Struct, frozen=True):
     """The options of measuring."""
 
     project: Path

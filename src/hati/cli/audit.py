@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +25,7 @@ from hati.cli.parameters import (
 )
 from hati.cli.progress import progress, steps_progress
 from hati.cli.screen import parse_share
-from hati.core import Budget, InputError
+from hati.core import Budget, InputError, replace
 
 if TYPE_CHECKING:
     from hati.core import Sample

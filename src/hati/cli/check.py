@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path, PurePath
@@ -26,6 +25,7 @@ from hati.cli.parameters import HERE, BenchmarkName, DryRun, Fresh, Output, Seed
 from hati.cli.progress import progress
 from hati.cli.screen import parse_share
 from hati.cli.tables import write_tables
+from hati.core import replace
 
 if TYPE_CHECKING:
     from hati.report import Table

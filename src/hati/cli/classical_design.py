@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import Struct
 
 from hati.cli.output import TableFormat, write
 from hati.cli.tables import write_table
-from hati.core import InputError
+from hati.core import InputError, replace
 
 if TYPE_CHECKING:
     from hati.design import Blocks, Design, Separation
@@ -37,8 +37,7 @@ OrthogonalArray = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """What is added to a design, in this order: a foldover or half of one, replicates; then it is parted in blocks."""
 
     foldover: str | None = None

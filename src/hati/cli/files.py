@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from hati.cli.comparisons import ComparisonFormat, write_comparisons
 from hati.cli.output import say
@@ -28,8 +29,7 @@ class IntervalChoice(StrEnum):
     BOOTSTRAP = "bootstrap"
 
 
-@dataclass(frozen=True)
-class FileOptions:
+class FileOptions(Struct, frozen=True):
     """The options that are of files only, and the ``seed``; None and False: not given."""
 
     history: list[Path] | None

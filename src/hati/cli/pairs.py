@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from hati.cli.comparisons import ComparisonFormat, write_comparisons
 from hati.cli.dry_run import write_rehearsal
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 _BUDGET = "64"
 
 
-@dataclass(frozen=True)
-class PairOptions:
+class PairOptions(Struct, frozen=True):
     """The options that are of benchmarks only; None and False: not given."""
 
     project: Path

@@ -6,11 +6,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from hati.cli.output import console, say
-from hati.core import Outcome
+from hati.core import Outcome, replace
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -28,8 +29,7 @@ _TIMES_LONGER = 20.0
 """As what is told besides took to find out: so long it stays as it is."""
 
 
-@dataclass(frozen=True)
-class Position:
+class Position(Struct, frozen=True):
     """Where a campaign stands: runs made, of how many, and how many of those that were seen failed; what is known."""
 
     made: int

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from hati.cli.dry_run import write_rehearsal
 from hati.cli.output import STDOUT, Format, console, say, write
 from hati.cli.progress import progress
-from hati.core import InputError
+from hati.core import InputError, replace
 from hati.core.nearest import suggestion
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ class HistoryFormat(StrEnum):
         return Format.TEXT if self is HistoryFormat.HTML else Format(self.value)
 
 
-@dataclass(frozen=True)
-class ReplayOptions:
+class ReplayOptions(Struct, frozen=True):
     """The options that are of revisions only; None and False: not given."""
 
     revisions: str | None

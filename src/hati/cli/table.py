@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from hati.cli.output import say
 from hati.core import Better, InputError
@@ -41,8 +42,7 @@ DeviationText = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class TableOptions:
+class TableOptions(Struct, frozen=True):
     """What a command line says of a table."""
 
     space: Path | None = None
@@ -91,7 +91,7 @@ def open_subject(
 
 
 def _refuse(path: Path, options: TableOptions) -> None:
-    given = [field.name for field in fields(options) if getattr(options, field.name)]
+    given = [name for name, value in asdict(options).items() if value]
     if given:
         raise InputError(
             f"--{given[0]} is for a table, and {path} is none", fix="name a CSV or Parquet file, and its --space"

@@ -35,6 +35,7 @@ from .plan import Plan as Plan
 from .ports import Engine as Engine
 from .ports import Store as Store
 from .ports import Study as Study
+from .replacing import replace as replace
 from .revision import Revision as Revision
 from .revision import RevisionKind as RevisionKind
 from .run import LARGEST as LARGEST

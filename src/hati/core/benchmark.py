@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Literal
 
+from msgspec import Struct
+
 from hati.core.errors import InputError, Place
 from hati.core.metric import Metric
 from hati.core.nearest import suggestion
@@ -26,8 +28,7 @@ Commands = tuple[Command, ...]
 _LONGEST_TEMPLATE = 16_384
 
 
-@dataclass(frozen=True)
-class Binding:
+class Binding(Struct, frozen=True):
     """How an option's setting reaches the command, besides placeholders and file templates.
 
     ``argument`` is a template with ``{}`` for the setting, added to the command; ``env`` names an
@@ -50,8 +51,7 @@ class Binding:
         return [self.option, self.argument, self.env, self.build, *(later if any(x is not None for x in later) else [])]
 
 
-@dataclass(frozen=True)
-class ConfigurationFile:
+class ConfigurationFile(Struct, frozen=True):
     """A file made with Jinja2 for every run: ``template`` is its source text, ``source`` where that is from.
 
     ``inside`` is the template's path in the project, whose revisions have templates of their own; empty: they have not.
@@ -68,8 +68,7 @@ class ConfigurationFile:
         return self.template if len(self.template) <= _LONGEST_TEMPLATE else f"sha256:{digest(self.template, 64)}"
 
 
-@dataclass(frozen=True)
-class Ready:
+class Ready(Struct, frozen=True):
     """When a server is up: its port accepts connections, its output has a line, or both; ``timeout`` in seconds."""
 
     port: bool = False
@@ -77,8 +76,7 @@ class Ready:
     timeout: float = 10.0
 
 
-@dataclass(frozen=True)
-class Server:
+class Server(Struct, frozen=True):
     """A program that must be up before the command starts, and is stopped after it.
 
     ``reload`` are commands after which a running server has taken over its changed files. ``log`` is a template of the
@@ -105,8 +103,7 @@ class ResetBefore(StrEnum):
     REPETITION = "repetition"
 
 
-@dataclass(frozen=True)
-class Reset:
+class Reset(Struct, frozen=True):
     """Commands that bring the system back to its initial state, so that runs are independent (Kalibera paper, 3.3).
 
     They run as the user who runs Hati, in Hati's environment.
@@ -132,8 +129,7 @@ TOOLS: Final = (ReaderKind.GOOGLE_BENCHMARK, ReaderKind.JMH, ReaderKind.GO)
 """Those that read what another benchmark tool writes, which may be of several benchmarks."""
 
 
-@dataclass(frozen=True)
-class Reader:
+class Reader(Struct, frozen=True):
     """Which reader, and where it finds each metric.
 
     ``patterns`` pairs a metric's name with where to look: for ``json`` a path such as

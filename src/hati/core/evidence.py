@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from statistics import mean
+
+from msgspec import Struct
 
 from hati.core.outcome import Outcome
 from hati.core.run import Run
 from hati.core.values import Configuration
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(Struct, frozen=True, dict=True):
     """The runs of a study, in the order in which they were recorded."""
 
     runs: tuple[Run, ...] = ()

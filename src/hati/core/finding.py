@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
+
+from msgspec import Struct, field
+from msgspec.structs import astuple
 
 from hati.core.errors import InputError
 from hati.core.study import digest
@@ -33,8 +35,7 @@ class Happening(StrEnum):
     TOLD = "told"
 
 
-@dataclass(frozen=True, order=True)
-class Spot:
+class Spot(Struct, frozen=True, order=True):
     """Where a change shows: a metric of a benchmark over all configurations, or in a stratum, on a machine."""
 
     benchmark: str
@@ -44,8 +45,7 @@ class Spot:
     machine: str
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(Struct, frozen=True):
     """How large a change is at a spot: the ratio of the metric after to that before, with its interval.
 
     Raises:
@@ -61,8 +61,7 @@ class Size:
             raise InputError(f"a ratio of {self.ratio:g} is not within {self.low:g} to {self.high:g}")
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(Struct, frozen=True, dict=True):
     """Something that happened to a finding, kept for good.
 
     ``study`` is where it was measured; ``reference`` and ``revision`` the range that it was measured over; ``sizes``
@@ -105,8 +104,7 @@ class Event:
         )
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """What its events make of it: ``worse`` tells whether it is a regression.
 
     ``reference`` and ``revision`` are the range that it was first seen over, ``sizes`` the last ones by spot.

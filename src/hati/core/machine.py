@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from hati.core.study import digest
 
 
-@dataclass(frozen=True)
-class Machine:
+class Machine(Struct, frozen=True, dict=True):
     """A machine by what was read from it: pairs of a property's name and value, sorted by name."""
 
     properties: tuple[tuple[str, str], ...]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from hati.core.errors import InputError
 
@@ -19,8 +20,7 @@ class Better(StrEnum):
     HIGHER = "higher"
 
 
-@dataclass(frozen=True)
-class Metric:
+class Metric(Struct, frozen=True):
     """A metric: its name, unit and good direction."""
 
     name: str

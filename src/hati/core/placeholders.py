@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.core.errors import InputError, Place
 from hati.core.nearest import nearest
@@ -13,8 +14,7 @@ _UNESCAPED = re.compile(r"(?<!\\)\{([^{}]*)\}")
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
-@dataclass(frozen=True)
-class Placeholder:
+class Placeholder(Struct, frozen=True):
     """A placeholder: its name (``""`` for ``{}``, ``"file:NAME"`` for a file) and the offset of its brace, from 0."""
 
     name: str

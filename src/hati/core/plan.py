@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from hati.core.errors import InputError
 from hati.core.study import Task
 from hati.core.units import parse_duration
@@ -20,8 +22,7 @@ if TYPE_CHECKING:
 _TYPICAL = 3
 
 
-@dataclass(frozen=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """What a campaign may cost: a number of runs, a time in seconds, or (both infinite) anything."""
 
     runs: float = math.inf

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 from hati.core.errors import InputError
 
@@ -20,8 +21,7 @@ class RevisionKind(StrEnum):
     PACKAGE = "package"
 
 
-@dataclass(frozen=True)
-class Revision:
+class Revision(Struct, frozen=True):
     """A version: ``id`` stands for its content for good, and is what tasks carry.
 
     It is a commit's whole hash, ``r`` and the number of an svn revision, a hash of a folder's content, or

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core.errors import InputError
@@ -71,8 +72,7 @@ class Observations:
         return hash((self.metric, self.unit, self.warmup, self.values.tobytes()))
 
 
-@dataclass(frozen=True)
-class Resources:
+class Resources(Struct, frozen=True):
     """What the command's whole process tree used; times in seconds, memory in bytes.
 
     ``load`` is the machine's one-minute load average when the run started; ``pressure`` the time in which something on
@@ -96,8 +96,7 @@ class Resources:
         return self.user_time + self.system_time
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(Struct, frozen=True):
     """One run: a failure is a run too, with its reason in ``detail`` and without observations.
 
     ``started`` is in UTC; ``seconds`` is what the task cost in all, preparation included, ``reset`` the part of these

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from hati.core.errors import InputError
 from hati.core.metric import Metric
@@ -11,8 +12,7 @@ from hati.core.run import REMARKS_APART, FloatArray, Observations, Run
 from hati.core.values import Configuration, Workload
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """What is known of what a run used; times in seconds, memory in bytes, None where it is not known."""
 
     cpu_time: float | None = None
@@ -25,8 +25,7 @@ class Usage:
     steal: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Which task of which study a run was: the study's key, its stage, and the repetition of the configuration."""
 
     study: str | None = None
@@ -38,8 +37,7 @@ NO_USAGE = Usage()
 NO_ORIGIN = Origin()
 
 
-@dataclass(frozen=True, slots=True)
-class SampledRun:
+class SampledRun(Struct, frozen=True):
     """One run of a sample: its observations in order, and what else is known of it.
 
     ``started`` is None where it is not known, else in UTC; ``exit`` is the exit status; ``remark`` what was remarked on
@@ -64,8 +62,7 @@ class SampledRun:
         return self.observations.steady
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """All runs of one benchmark, configuration, revision, workload, machine and metric: ragged, two-level.
 
     The unit of replication is the run; every run has at least one observation after warm-up. Text is empty

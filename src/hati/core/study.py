@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 
+from msgspec import Struct
+
+from hati.core.replacing import replace
 from hati.core.values import Configuration, Workload, canonical_json
 
 
@@ -15,8 +17,7 @@ def digest(value: object, length: int = 16) -> str:
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:length]
 
 
-@dataclass(frozen=True)
-class StudyId:
+class StudyId(Struct, frozen=True, dict=True):
     """What tells one study from another.
 
     ``parameters`` is canonical JSON of all that decides which tasks are planned; ``campaign`` counts
@@ -52,8 +53,7 @@ class StudyId:
         return replace(self, campaign=campaign, token=token)
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(Struct, frozen=True, dict=True):
     """One run to be made.
 
     ``study`` is a study's key; ``stage`` says what for within the study (``pilot``, ``design``);

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from hati.core.errors import InputError
 
@@ -41,8 +42,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)")
 _SECONDS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
-@dataclass(frozen=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """A unit: ``symbol`` as written, ``dimension``, and ``scale`` to the dimension's own unit."""
 
     symbol: str

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import InputError
@@ -17,16 +17,14 @@ from hati.design.structure import Hull, Indices, effects, hull
 _MOST_PRODUCTS = 2**28
 
 
-@dataclass(frozen=True)
-class Alias:
+class Alias(Struct, frozen=True):
     """An effect that equals another in every run, up to the sign: ``sign`` -1 means that it is the negative."""
 
     factors: tuple[str, ...]
     sign: int
 
 
-@dataclass(frozen=True)
-class PartialAlias:
+class PartialAlias(Struct, frozen=True):
     """An effect that is neither equal nor orthogonal to another: ``coefficient`` is the mean of their product."""
 
     factors: tuple[str, ...]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, InputError
 from hati.design.basis import basis, independent
@@ -26,8 +26,7 @@ MOST_EFFECTS = 40_000
 _AT_ONCE = 2_000
 
 
-@dataclass(frozen=True)
-class Augmentation:
+class Augmentation(Struct, frozen=True):
     """Runs for a model: ``levels`` are those made, then those added; ``fit`` is what they tell together."""
 
     levels: Levels

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray
@@ -19,8 +20,7 @@ _PASSES = 20
 _GAIN = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
-class Pool:
+class Pool(Struct, frozen=True, eq=False):
     """Candidates, stratum after stratum in random order: how many there are of each, how many to take, its share."""
 
     candidates: Levels

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
-from hati.core import FloatArray
+from hati.core import FloatArray, replace
 from hati.design.candidates import Candidates, Reach
 from hati.design.coding import Levels, Model
 from hati.design.columns import Columns
@@ -18,8 +18,7 @@ _RIDGE = 1e-4  # larger than what rounding makes of updates, smaller than what a
 _AT_ONCE = 2_000  # rows
 
 
-@dataclass(frozen=True)
-class Basis:
+class Basis(Struct, frozen=True, dict=True):
     """Columns of ``model``: ``kept`` are not combinations of those before them over the candidates.
 
     The first ``primary`` of the kept ones are to be estimated. The others are potential, seldom at work: each is

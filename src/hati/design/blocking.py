@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError
@@ -20,8 +20,7 @@ _LISTED_ORDER = 3
 _MOST_FACTORS = 200
 
 
-@dataclass(frozen=True)
-class Blocks:
+class Blocks(Struct, frozen=True):
     """Which block each run belongs to, counted from 1, and what the differences between blocks are confounded with.
 
     ``generators`` are effects whose signs tell the block; ``confounded`` are all effects of two and three factors that

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Configuration, InputError, Setting
 from hati.design.coding import INACTIVE, Levels, levels
@@ -30,8 +30,7 @@ class Reach(StrEnum):
     SAMPLED = "a uniform sample, and what differs from a run in one option"
 
 
-@dataclass(frozen=True)
-class Candidates:
+class Candidates(Struct, frozen=True, dict=True):
     """What a run may be: ``levels`` are the listed or sampled configurations, none where all are valid."""
 
     space: Space

@@ -7,10 +7,11 @@ recomputed. It is package data, read once when first needed: the one thing that 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from hati.core import InputError
 from hati.design.factorial import from_columns, full_factorial
@@ -18,8 +19,7 @@ from hati.design.matrix import MOST_RUNS, Design, check_factors
 from hati.design.words import resolution as resolution_of
 
 
-@dataclass(frozen=True)
-class CatalogueEntry:
+class CatalogueEntry(Struct, frozen=True):
     """One size that can be had: the runs, and the resolution of the best design (None: the full factorial)."""
 
     factors: int

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError, Setting
@@ -58,8 +58,7 @@ def setting_contrasts(settings: int) -> FloatArray:
     return coded
 
 
-@dataclass(frozen=True)
-class Model:
+class Model(Struct, frozen=True, dict=True):
     """A linear model of effects: an intercept, then ``terms`` over options with ``sizes`` settings each.
 
     An interaction's columns are the products of its options' columns. Where an option is inactive its columns

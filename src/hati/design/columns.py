@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import prod
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.design.coding import INACTIVE, Levels, Model, setting_contrasts
 from hati.stats import Index
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(Struct, frozen=True, dict=True):
     """The columns of ``model``, the same as those of ``Model.matrix``, and those of a row's neighbours."""
 
     model: Model

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray
@@ -27,8 +27,7 @@ _REFERENCE = 8192
 _CHUNK = 128
 
 
-@dataclass(frozen=True, eq=False)
-class Discrepancy:
+class Discrepancy(Struct, frozen=True, eq=False):
     """The squared distance between a weighted sample and the space in a product kernel over the options.
 
     The kernel of two configurations is the product over options of 1 + b (s [equal settings] - 1), s the number of

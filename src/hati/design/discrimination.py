@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, InputError
 from hati.stats import Index
@@ -15,8 +15,7 @@ _PASSES = 4
 _BETTER = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class Rival:
+class Rival(Struct, frozen=True, eq=False):
     """A model of what was measured: its posterior probability, the variance of a run in it, and its columns."""
 
     probability: float
@@ -24,8 +23,7 @@ class Rival:
     columns: Index
 
 
-@dataclass(frozen=True, eq=False)
-class Predictions:
+class Predictions(Struct, frozen=True, eq=False):
     """What each of some models predicts of candidate runs, from the runs that were made.
 
     ``means`` has shape (models, candidates); ``covariances`` (models, candidates, candidates) are those of the
@@ -38,8 +36,7 @@ class Predictions:
     covariances: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class FollowUp:
+class FollowUp(Struct, frozen=True, eq=False):
     """Chosen candidates (perhaps some of them twice), their MD, and how well they tell each two models apart.
 
     ``separations``, shape (models, models): the mean of the two models' expected logarithms of the odds that the runs

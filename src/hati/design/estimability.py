@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import InputError
 from hati.design.aliasing import named
@@ -18,8 +18,7 @@ _MOST_EFFECTS = 3_000
 _NOTHING = 1e-9
 
 
-@dataclass(frozen=True)
-class Estimability:
+class Estimability(Struct, frozen=True):
     """What can be estimated when effects of more than ``order`` factors are null.
 
     ``effects`` are those that can be told from all others up to that order and from the mean. ``rank`` is the number
@@ -32,8 +31,7 @@ class Estimability:
     effects: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True)
-class Separation:
+class Separation(Struct, frozen=True):
     """What more runs tell apart: the estimable effects without and with them."""
 
     before: Estimability

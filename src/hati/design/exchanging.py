@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.design.basis import Basis
@@ -42,8 +43,7 @@ class _Now:
     known: FloatArray | None = None
 
 
-@dataclass(frozen=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """What stays the same while runs are exchanged: the first ``fixed`` of them, and the blocks that they are in.
 
     ``blocks`` are the columns of block effects, shape (runs, blocks - 1). ``moments`` is as for ``Information``.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import InputError
 from hati.design.matrix import MOST_RUNS, Design, Matrix, check_factors
@@ -15,8 +15,7 @@ from hati.design.names import separator_of, symbols
 _MINUS = str.maketrans({"\u2212": "-", "\u2013": "-"})
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Struct, frozen=True):
     """A factor as the product of base factors: bit i of ``base`` is the i-th base factor; ``sign`` is -1 or +1."""
 
     base: int

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, InputError
 from hati.core.wording import listed
@@ -16,8 +16,7 @@ from hati.stats import Index
 _MOST_NAMED = 8
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(Struct, frozen=True):
     """What runs say about ``model``.
 
     ``kept`` are the model's columns that the space can tell apart; ``terms`` the terms with all their columns,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import InputError
@@ -17,8 +17,7 @@ Table = NDArray[np.int16]
 _MOST_ELEMENTS = 256
 
 
-@dataclass(frozen=True, eq=False)
-class Field:
+class Field(Struct, frozen=True, eq=False):
     """The field of ``size`` = ``prime`` ** ``degree`` elements, numbered from 0.
 
     Number n stands for the polynomial whose coefficients are n's digits in base ``prime``, the constant last;

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.design.coding import Levels
@@ -28,8 +28,7 @@ Counts = tuple[int, ...]
 """How many there are of each dimension, that of one dimension first."""
 
 
-@dataclass(frozen=True)
-class _Step:
+class _Step(Struct, frozen=True):
     """Take ``count`` pieces of that dimension, or, where ``first`` is not 0, part one into ``first`` and the rest."""
 
     dimension: int

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.design.basis import basis, independent
@@ -17,8 +17,7 @@ from hati.design.coding import Levels, Model
 from hati.stats import Index, Term
 
 
-@dataclass(frozen=True, eq=False)
-class Identified:
+class Identified(Struct, frozen=True, eq=False, dict=True):
     """A model and its columns that are no combination of those before them over all valid configurations.
 
     ``model`` has the terms of the lowest order first; ``kept`` are the positions of those columns, the intercept's

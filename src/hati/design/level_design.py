@@ -9,6 +9,7 @@ from math import comb, prod
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Configuration, InputError
 from hati.design.coding import Levels, Model
@@ -66,8 +67,7 @@ class LevelDesign:
         return hash((self.names, self.sizes, self.levels.tobytes()))
 
 
-@dataclass(frozen=True)
-class LevelProperties:
+class LevelProperties(Struct, frozen=True):
     """What the levels say.
 
     ``unbalanced``: the factors that have some settings more often than others. ``strength``: any so many factors have

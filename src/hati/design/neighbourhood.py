@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.design.basis import Basis
@@ -27,8 +27,7 @@ class Neighbourhood(Protocol):
         """The run after a move."""
 
 
-@dataclass(frozen=True)
-class AnyCandidate:
+class AnyCandidate(Struct, frozen=True):
     """A run may become any listed candidate (Fedorov 1972; Cook and Nachtsheim 1980)."""
 
     levels: Levels
@@ -43,8 +42,7 @@ class AnyCandidate:
         return np.asarray(self.levels[move])
 
 
-@dataclass(frozen=True)
-class AnySetting:
+class AnySetting(Struct, frozen=True):
     """A run may get another setting of one option (coordinate exchange: Meyer and Nachtsheim 1995)."""
 
     basis: Basis
@@ -62,8 +60,7 @@ class AnySetting:
         return other
 
 
-@dataclass(frozen=True)
-class ValidSetting:
+class ValidSetting(Struct, frozen=True):
     """A run may get another setting of one option where that is valid."""
 
     basis: Basis

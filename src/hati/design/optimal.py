@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, InputError
 from hati.design.basis import Basis, basis
@@ -36,8 +36,7 @@ class Criterion(StrEnum):
     BAYES = "bayes"
 
 
-@dataclass(frozen=True)
-class OptimalDesign:
+class OptimalDesign(Struct, frozen=True):
     """Runs chosen for a model, and what they tell.
 
     ``levels`` are the runs, the first ``fixed`` of which were given; shape (runs, options). ``blocks`` holds each

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from hati.design.matrix import Design
 from hati.design.structure import hull
 from hati.design.words import resolution
 
 
-@dataclass(frozen=True)
-class DesignProperties:
+class DesignProperties(Struct, frozen=True):
     """What the matrix says.
 
     ``balanced``: every factor is at -1 as often as at +1. ``orthogonal``: so are the products of any two.

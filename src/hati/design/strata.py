@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from hati.core import Configuration, InputError
+from hati.core import Configuration, InputError, replace
 from hati.design.coding import INACTIVE, Levels, levels
 from hati.space import Formula, Option, Space, count, enumerate_configurations, sample
 from hati.space.formula import Comparator, Comparison, Literal, Membership, Name, Not
@@ -25,16 +25,14 @@ _FEW = 4
 """A combination with up to so many times the configurations that are to be drawn is listed."""
 
 
-@dataclass(frozen=True)
-class Combination:
+class Combination(Struct, frozen=True):
     """Settings of the important options, an inactive one being left out, with the number of valid completions."""
 
     setting: Configuration
     weight: int
 
 
-@dataclass(frozen=True, eq=False)
-class Population:
+class Population(Struct, frozen=True, eq=False):
     """A space's configurations by combinations of ``options``.
 
     ``listed`` holds all configurations' levels, and ``members`` which of them belong to each combination; both are

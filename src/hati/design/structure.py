@@ -7,10 +7,10 @@ it is constant over their affine hull. The hull is found by elimination over GF(
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import comb
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import InputError
@@ -22,8 +22,7 @@ Indices = tuple[int, ...]
 MOST_EFFECTS = 2_000_000
 
 
-@dataclass(frozen=True)
-class Hull:
+class Hull(Struct, frozen=True):
     """The affine hull of a design's runs over GF(2).
 
     ``base`` are the leftmost independent factors. Bit i of ``columns[j]`` says that factor j is the product

@@ -8,12 +8,12 @@ is about as frequent as in the space: a randomised near-orthogonal array.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import Configuration, FloatArray, InputError
@@ -38,8 +38,7 @@ _FEWEST = 16
 """Candidates: 12 for each configuration of a stratum, fewer in large suites, but 16 for each stratum."""
 
 
-@dataclass(frozen=True)
-class Stratum:
+class Stratum(Struct, frozen=True):
     """The valid completions of one combination of the important options, and those that are measured.
 
     ``setting`` has no entry for an option that is inactive; ``weight`` is the number of valid completions.
@@ -54,8 +53,7 @@ class Stratum:
             raise InputError(f"a stratum of {self.weight} completions cannot have {len(self.configurations)}")
 
 
-@dataclass(frozen=True)
-class Suite:
+class Suite(Struct, frozen=True, dict=True):
     """Configurations that stand for a space: all strata of the important ``options``."""
 
     options: tuple[str, ...]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import comb
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import InputError
 from hati.design.matrix import Design
@@ -19,8 +19,7 @@ _CHUNK = 2**24
 _QUICK = 200_000
 
 
-@dataclass(frozen=True)
-class Word:
+class Word(Struct, frozen=True):
     """A product of factors that is constant over the runs: ``sign`` is its value."""
 
     factors: tuple[str, ...]

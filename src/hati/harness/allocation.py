@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.core import InputError
 from hati.stats import Difference, NestedVariance
@@ -11,8 +12,7 @@ from hati.stats import Difference, NestedVariance
 MOST_RUNS = 10_000
 
 
-@dataclass(frozen=True)
-class Costs:
+class Costs(Struct, frozen=True):
     """Seconds: ``observation`` of one more in a run, ``run`` of one more run, its warm-up included, without these.
 
     ``basis`` says what they are taken from.
@@ -36,8 +36,7 @@ class Costs:
         return runs * (self.run + observations * self.observation)
 
 
-@dataclass(frozen=True)
-class Aim:
+class Aim(Struct, frozen=True):
     """The relative change to be found, with what power, by a test at what level.
 
     Raises:
@@ -55,8 +54,7 @@ class Aim:
                 raise InputError(f"the {name} is between 0 and 1, not {value:g}")
 
 
-@dataclass(frozen=True)
-class Allocation:
+class Allocation(Struct, frozen=True):
     """So many observations in each of so many runs of each side; ``seconds`` of both sides, None where not known.
 
     ``runs`` is None where 10,000 do not find the change, or nothing is known of the variance between runs.

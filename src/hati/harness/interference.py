@@ -6,9 +6,9 @@ Never by what was measured: to leave out, or to repeat, the runs whose values on
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, Usage
 
@@ -26,8 +26,7 @@ _NORMAL = 0.6744897501960817
 _ODDS = 0.375
 
 
-@dataclass(frozen=True)
-class _Sign:
+class _Sign(Struct, frozen=True):
     """One thing that tells of a disturbance.
 
     ``value`` is of a run, None where it was not recorded; ``scaled`` makes it vary alike in quiet runs, higher being

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, InputError
 from hati.stats import effective_size, normal_quantile
@@ -17,8 +17,7 @@ _ROUNDING = 1e-9
 _FINEST = 1e-9
 
 
-@dataclass(frozen=True)
-class QuantilePrecision:
+class QuantilePrecision(Struct, frozen=True):
     """That a quantile's estimate is, with that confidence, the true quantile of a probability within +- ``precision``.
 
     Raises:
@@ -63,8 +62,7 @@ class QuantilePrecision:
         return math.ceil(normal_quantile(0.5 + self.confidence / 2.0) * _DECIMALS - _ROUNDING) / _DECIMALS
 
 
-@dataclass(frozen=True)
-class Sufficiency:
+class Sufficiency(Struct, frozen=True):
     """What a run has for a quantile: observations, how many independent ones they are worth, and what that gives.
 
     ``needed`` is how many of this run's observations would do, correlated as they are.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from statistics import harmonic_mean
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import InputError, Sample
 from hati.harness.allocation import Aim, Allocation, Costs, allocation, best_observations
@@ -16,8 +16,7 @@ from hati.harness.steady import TOLERANCE, Steadiness, steadiness
 from hati.stats import NestedVariance, nested_variance
 
 
-@dataclass(frozen=True)
-class SteadyRun:
+class SteadyRun(Struct, frozen=True):
     """One run of a sample, counted from 0, and since when it is steady, counted from its first observation."""
 
     sample: Sample
@@ -25,8 +24,7 @@ class SteadyRun:
     found: Steadiness
 
 
-@dataclass(frozen=True)
-class SufficientRun:
+class SufficientRun(Struct, frozen=True):
     """One run of a sample, counted from 0, and what its observations after warm-up give for a quantile."""
 
     sample: Sample
@@ -34,8 +32,7 @@ class SufficientRun:
     found: Sufficiency
 
 
-@dataclass(frozen=True)
-class RunPlan:
+class RunPlan(Struct, frozen=True):
     """How one sample's runs are best made.
 
     ``variance`` is None where nothing is known of that within runs; ``now`` keeps the observations that a run has now,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError
@@ -43,8 +43,7 @@ class State(StrEnum):
     SHORT = "short"
 
 
-@dataclass(frozen=True)
-class Steadiness:
+class Steadiness(Struct, frozen=True):
     """Whether a run is steady, and since when.
 
     ``start`` is the index of the first steady observation, None where the run is not steady; ``level`` the mean since

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, Stopping
 from hati.stats import anytime_critical, anytime_e_values, fewest_signs, t_quantile, t_two_sided
@@ -44,8 +44,7 @@ class StoppingRule(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class FixedSize:
+class FixedSize(Struct, frozen=True):
     """Student's t-test, once, when all pairs are there."""
 
     @property
@@ -80,8 +79,7 @@ class FixedSize:
         return t_quantile(1.0 - alpha, size - 1)
 
 
-@dataclass(frozen=True)
-class AnytimeValid:
+class AnytimeValid(Struct, frozen=True):
     """The anytime-valid t-test after every pair: stopping when it has decided adds no error.
 
     It looks from the number of pairs on whose signs alone could be significant. Before, values that are all but equal,

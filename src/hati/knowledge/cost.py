@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
+
+from msgspec import Struct
 
 from hati.core import InputError
 from hati.knowledge.entry import Provenance
@@ -13,8 +14,7 @@ _ENOUGH = 8
 """A study with so many runs tells what one costs; of fewer the newest may be of a few configurations."""
 
 
-@dataclass(frozen=True)
-class TimedRuns:
+class TimedRuns(Struct, frozen=True):
     """The ``seconds`` of the runs of a study that worked.
 
     Raises:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hati.core import InputError
 
 
-@dataclass(frozen=True)
-class Coverage:
+class Coverage(Struct, frozen=True):
     """Of a benchmark the number of ``configurations`` that are measured, of all in the ``space`` (None: uncounted).
 
     ``strata`` are the options all combinations of whose settings are measured, weighted by the configurations that they

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from hati.core import InputError
 
@@ -14,8 +15,7 @@ _SHORT = 12
 _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
-@dataclass(frozen=True)
-class Provenance:
+class Provenance(Struct, frozen=True):
     """Where an entry is from: a study's key, the number of its runs with a value, and when the last of them started.
 
     ``revision`` and ``machine`` are those of then where they are others than those of now, else empty; so is ``space``,
@@ -37,8 +37,7 @@ class Provenance:
             raise InputError(f"the time at which {self.study} was measured needs a time zone")
 
 
-@dataclass(frozen=True)
-class Entry(Generic[T]):
+class Entry(Struct, Generic[T], frozen=True):
     """A value that is known, with its ``provenance``, its ``age``, and why it is ``preferred`` to others."""
 
     value: T

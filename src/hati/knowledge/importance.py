@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+
+from hati.core import replace
 
 
-@dataclass(frozen=True)
-class KnownEffect:
+class KnownEffect(Struct, frozen=True):
     """An effect of one option, or of several together, as a fraction with its 95 % interval.
 
     ``aliases`` are the effects that it cannot be distinguished from.
@@ -19,8 +21,7 @@ class KnownEffect:
     aliases: tuple[tuple[str, ...], ...] = ()
 
 
-@dataclass(frozen=True)
-class ImportantOptions:
+class ImportantOptions(Struct, frozen=True):
     """The options that a screening calls important for a metric, the most influential first.
 
     ``options`` is empty where none was; ``ranking`` holds all options, the most influential first; ``effects`` those

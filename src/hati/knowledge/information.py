@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from hati.core import Configuration, FloatArray, InputError
 from hati.knowledge.entry import Provenance
 from hati.knowledge.variation import SumsOfSquares, Variation, variation
 
 
-@dataclass(frozen=True, eq=False)
-class MeasuredScreening:
+class MeasuredScreening(Struct, frozen=True, eq=False, dict=True):
     """The runs of a screening's design that have a value: ``values`` in run order, shape (runs,), any unit.
 
     ``definition`` says how the benchmark was defined; ``recalibrates`` is the key of the screening that this one

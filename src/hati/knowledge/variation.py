@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Configuration, FloatArray, InputError
 
@@ -14,8 +14,7 @@ FEWEST_LEFT = 4
 """Degrees of freedom from which on the variance of interactions is estimated."""
 
 
-@dataclass(frozen=True)
-class Variation:
+class Variation(Struct, frozen=True):
     """Variances of logarithms (of fractions of the mean size, where a value is not above zero).
 
     ``interactions`` is that between configurations which main effects leave, ``noise`` that between runs of one.
@@ -32,8 +31,7 @@ class Variation:
         return math.sqrt(self.noise + repetitions * self.interactions)
 
 
-@dataclass(frozen=True)
-class SumsOfSquares:
+class SumsOfSquares(Struct, frozen=True):
     """Sums of squares with their degrees of freedom: between runs of a configuration, and left by main effects.
 
     ``runs`` of ``configurations`` were made.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, InputError
 from hati.harness import State, steadiness
@@ -18,8 +18,7 @@ _LONGEST = 0.5
 """A warm-up of a larger part of the shortest run is not known to be over."""
 
 
-@dataclass(frozen=True)
-class KnownWarmUp:
+class KnownWarmUp(Struct, frozen=True):
     """The first ``observations`` of a run are its warm-up: ``steady`` of ``runs`` runs are steady after them.
 
     Raises:

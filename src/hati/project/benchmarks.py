@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
+
+from msgspec import Struct
 
 from hati.core import (
     AUTO,
@@ -39,8 +40,7 @@ _WORK = "{work}/"
 _COMMAND = 'command = ["./program", "--flag"]'
 
 
-@dataclass(frozen=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What a benchmark may refer to: the project's folder, its options, how they reach the commands, their tables."""
 
     root: Path

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.core import InputError, Place
 from hati.core.nearest import suggestion
@@ -25,8 +26,7 @@ _PLAIN = {
 }
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(Struct, frozen=True):
     """A value of a document: what ``tomllib`` made of it, and its path."""
 
     document: Document
@@ -93,8 +93,7 @@ class Value:
         return self.error(f"{self.name}: expected {wanted}, found {_described(self.data)}")
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Struct, frozen=True):
     """A table of a document."""
 
     document: Document
@@ -130,8 +129,7 @@ class Table:
                 raise self.error(f"unknown key {key!r}", key=key, fix=suggestion(key, known))
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(Struct, frozen=True):
     """A TOML text with the places of its keys and values."""
 
     source: Source

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
+
+from msgspec import Struct
 
 _STORE = ".hati/store.sqlite"
 """What is kept between pipelines: the runs, and what is known of findings. Builds are made anew."""
@@ -19,8 +20,7 @@ class Service(StrEnum):
     GITLAB = "gitlab"
 
 
-@dataclass(frozen=True)
-class Pipeline:
+class Pipeline(Struct, frozen=True):
     """A file, by its path in the repository, and its text."""
 
     path: PurePath

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.project.strings import string_end, string_value
 
@@ -17,8 +18,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _SCALAR = re.compile(r"[^,\]}#\n]*")
 
 
-@dataclass(frozen=True)
-class Spot:
+class Spot(Struct, frozen=True):
     """The offsets, from 0, of a key and of its value; equal for elements of arrays and for headers."""
 
     key: int

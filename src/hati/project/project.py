@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path, PurePath
+
+from msgspec import Struct, field
 
 from hati.core import Benchmark, InputError, Place, Setting
 from hati.core.nearest import suggestion
@@ -19,8 +20,7 @@ from hati.space import Space
 FILE = "hati.toml"
 
 
-@dataclass(frozen=True)
-class Project:
+class Project(Struct, frozen=True):
     """What a project file says; ``root`` is its folder, ``name`` the subject's.
 
     ``recommendable`` maps the options that restrict them to the settings that may be recommended; ``secrets`` names

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from msgspec import Struct
+
 from hati.core import Place
 from hati.project.document import Table, Value
 from hati.project.numbers import duration, number, positive, share
@@ -20,8 +22,7 @@ class Past(StrEnum):
     TODAY = "today"
 
 
-@dataclass(frozen=True)
-class RecordingTable:
+class RecordingTable(Struct, frozen=True):
     """What a run records, and ``timeout``, in seconds, after which it is killed; None where nothing is said."""
 
     observations: int | None = None
@@ -33,8 +34,7 @@ class RecordingTable:
     timeout: float | None = None
 
 
-@dataclass(frozen=True)
-class EnvironmentTable:
+class EnvironmentTable(Struct, frozen=True):
     """What past revisions run in; without ``network`` nothing is downloaded for it."""
 
     past: Past = Past.OWN

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from hati.core import Place
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Struct, frozen=True, dict=True):
     r"""The text of a file, its lines ended by ``\n``."""
 
     file: str

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
 from hati.core import HatiError, InputError, MeasurementError
 from hati.core.wording import counted
@@ -21,8 +21,7 @@ Stated = tuple[Path, Requirement]
 """The project's folder, and a formula about it."""
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """What is told of a formula: in full, in a line, and as properties of its test; its runs took ``seconds``."""
 
     verdict: Verdict

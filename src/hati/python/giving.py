@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from hati.core import InputError, Setting
 from hati.python.injected.parameters import RNG, Parameters
@@ -26,8 +27,7 @@ class GeneratorError(InputError):
         self.kind = kind
 
 
-@dataclass(frozen=True)
-class Taker:
+class Taker(Struct, frozen=True):
     """A function that parameters are for, after arguments of its own; the first ``skipped`` are Hati's to give.
 
     ``kind`` is ``workload``, ``instance``, or empty for the measured function itself.

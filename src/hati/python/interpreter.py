@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from hati.core import InputError, digest
 from hati.python.installing import VENV
@@ -26,8 +27,7 @@ class Network(StrEnum):
     ALLOWED = "allowed"
 
 
-@dataclass(frozen=True)
-class Environment:
+class Environment(Struct, frozen=True):
     """A virtual environment of each revision's own, made from its own lock or project file, once.
 
     ``extra`` are requirements that workloads have besides, in every revision; ``options`` are handed to pip or uv, such
@@ -57,8 +57,7 @@ class Environment:
         return (f"{{program:{_OWN}}}", "-I", f"{{program:{_INSTALLER}}}", f"python={{program:{_PYTHON}}}", *escaped)
 
 
-@dataclass(frozen=True)
-class Interpreter:
+class Interpreter(Struct, frozen=True):
     """``command`` starts it, or is what the ``environment`` of each revision is made of: a name to be looked for, or a
     path from the project's folder; empty: the one that runs Hati. ``roots`` are the folders of a tree from which
     modules are imported, those that are there.

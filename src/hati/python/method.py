@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.core import InputError, Setting
 
@@ -13,8 +14,7 @@ _CALL = re.compile(r"([^(]+)\((.*)\)", re.DOTALL)
 _REFERENCE = re.compile(rf"({_NAME}(?:\.{_NAME})*):({_NAME}(?:\.{_NAME})*)")
 
 
-@dataclass(frozen=True)
-class PythonMethod:
+class PythonMethod(Struct, frozen=True):
     """A function ``path`` of ``module``; the path of a method starts with its class."""
 
     module: str
@@ -42,8 +42,7 @@ class PythonMethod:
         return f"{self.module}:{self.path}"
 
 
-@dataclass(frozen=True)
-class PythonGenerator:
+class PythonGenerator(Struct, frozen=True):
     """A workload or an instance, with the ``arguments`` that it is given before a formula's parameters."""
 
     method: PythonMethod

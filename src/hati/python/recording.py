@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from hati.core import SINGLE_CALLS, InputError, Metric
 from hati.python.injected.calls import MOST
@@ -36,8 +37,7 @@ class Calls(StrEnum):
     SINGLE = "single"
 
 
-@dataclass(frozen=True)
-class Recording:
+class Recording(Struct, frozen=True):
     """How much a run records: ``observations``, or what ``seconds`` allow, whichever is less; at least one.
 
     Before them come ``warmup`` observations, again within ``seconds``. A batch of calls is as large as it takes for

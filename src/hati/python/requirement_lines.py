@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 ARCHIVES: Final = (".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2")
 """How files that are installed end."""
@@ -33,8 +34,7 @@ class Kind(StrEnum):
     REPOSITORY = "a git repository, of which a revision is installed"
 
 
-@dataclass(frozen=True)
-class Named:
+class Named(Struct, frozen=True):
     """A path from where it is named, and what it leads to; of a repository what is asked for, by any name."""
 
     path: str

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from hati.core import InputError, Place
 from hati.core.nearest import suggestion
@@ -32,8 +33,7 @@ class Taken(NamedTuple):
     exact: bool
 
 
-@dataclass(frozen=True)
-class WorkingTree:
+class WorkingTree(Struct, frozen=True):
     """A project's folder, and the folders below it from which its modules are imported."""
 
     root: Path

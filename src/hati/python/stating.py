@@ -9,9 +9,10 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from msgspec import Struct
 
 from hati.core import InputError
 from hati.python.injection import recorder
@@ -25,8 +26,7 @@ _SPL = "spl"
 _LOOKS_STATED = re.compile(rb"^[ \t]*@(?:\w+\.)*spl\(", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class StatedFunction:
+class StatedFunction(Struct, frozen=True):
     """Formulas that one decorator states on ``method``; ``aliases`` are those given with them.
 
     ``known`` are other names in the formulas, as the function itself sees them.

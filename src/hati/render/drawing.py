@@ -8,9 +8,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct
 
 from hati.render.scripts import vega_lite_version
 
@@ -42,8 +43,7 @@ class ImageKind(StrEnum):
     SVG = "svg"
 
 
-@dataclass(frozen=True)
-class Drawing:
+class Drawing(Struct, frozen=True):
     """An image, or the reason why there is none."""
 
     image: bytes

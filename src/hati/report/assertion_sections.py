@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.logic.interpret import Measured, Verdict
 from hati.report.assertion import named_formula
@@ -21,8 +21,7 @@ MOST_FIGURES = 24
 _FIRST = (Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HOLDS)
 
 
-@dataclass(frozen=True)
-class RelationSection:
+class RelationSection(Struct, frozen=True):
     """A relation: its verdict and how it arose; ``sides`` and ``figure`` are None of what was not measured, or is
     unfit.
 
@@ -36,8 +35,7 @@ class RelationSection:
     chart: str
 
 
-@dataclass(frozen=True)
-class FormulaSection:
+class FormulaSection(Struct, frozen=True):
     """A formula, where it is written, and its relations."""
 
     verdict: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core.wording import listed
 from hati.report.plain import Plain
@@ -19,8 +19,7 @@ _PAIR = 2
 Options = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Consequences:
+class Consequences(Struct, frozen=True):
     """What follows from a design.
 
     ``resolution`` is None for a full factorial and for optimal designs. ``main_effects`` holds, for each option whose

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.core.wording import counted
 from hati.logic.interpret import Interpretation, Sign, printed_level
@@ -14,8 +15,7 @@ from hati.report.quantities import general
 from hati.studies.assertion import Answer, Atom, Standard, methods_of
 
 
-@dataclass(frozen=True)
-class Explained:
+class Explained(Struct, frozen=True):
     """How the verdict of a formula arose: sentences on each of its relations by their texts, and on the whole."""
 
     relations: tuple[tuple[str, tuple[str, ...]], ...]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+
+from msgspec.structs import asdict
 
 from hati.core import Revision, setting_text
 from hati.core.wording import counted

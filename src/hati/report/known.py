@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from hati.knowledge import Entry, ImportantOptions, KnownWarmUp, Variation
 from hati.report.plain import Plain
@@ -15,8 +16,7 @@ from hati.studies.comparison import StatisticChoice
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(Struct, frozen=True):
     """What new studies of a benchmark and metric are planned from; None what is not known.
 
     ``cost`` is that of a run in seconds; ``statistic`` is what stands for a run in comparisons; ``warm_up`` is that of

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from msgspec import Struct
+
+from hati.core import replace
 from hati.report.quantities import general
 
 
@@ -16,8 +18,7 @@ class Align(StrEnum):
     RIGHT = "right"
 
 
-@dataclass(frozen=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """A cell whose text says less than its value: ``text`` is for people, ``value`` for programs."""
 
     text: str
@@ -28,8 +29,7 @@ Cell = str | int | float | bool | None | Shown
 """One cell: a plain value, or one with a text of its own. None is an empty cell."""
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column's heading, the unit of its numbers (None: none), and its side."""
 
     name: str
@@ -42,8 +42,7 @@ class Column:
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Struct, frozen=True):
     """A titled table; every row has one cell for each column. ``notes`` are sentences that belong under it."""
 
     title: str

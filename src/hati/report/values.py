@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+
+from msgspec.structs import asdict
 
 from hati.report.conditional import conditional_json
 from hati.report.follow_up import evidence_json, follow_up_json

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hati.core import Setting
 from hati.space.evaluation import holds
@@ -11,8 +11,7 @@ from hati.space.solver import Solver, UndecidedError
 from hati.space.space import Space
 
 
-@dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True):
     """What a check of a space found; all empty where it is sound.
 
     ``contradiction``: constraints that cannot hold together, none of which can be spared. ``dead``:

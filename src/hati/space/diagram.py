@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct
 
 from hati.core import InputError, Setting
 from hati.space.algebra import activity, equivalence, interpret
@@ -16,8 +17,7 @@ _MOST_NODES = 400_000
 _MOST_BITS = 500  # the diagram's operations recurse once a bit
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(Struct, frozen=True, dict=True):
     """A decision: for every code of an option, what follows and how many configurations that holds.
 
     A code is the index of a setting, or the number of settings where the option is inactive.
@@ -32,8 +32,7 @@ class Node:
         return sum(self.counts)
 
 
-@dataclass(frozen=True)
-class Diagram:
+class Diagram(Struct, frozen=True):
     """The valid configurations of some options, which depend on no others.
 
     ``levels`` holds, for each option in order, the nodes by their key; ``root`` is a key of the first.

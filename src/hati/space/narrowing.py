@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 
-from hati.core import Configuration, InputError, Setting
+from hati.core import Configuration, InputError, Setting, replace
 from hati.space.diagnosis import check
 from hati.space.evaluation import holds
 from hati.space.fitting import check_formula

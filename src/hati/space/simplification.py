@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
-from hati.core import Setting
+from msgspec import Struct
+
+from hati.core import Setting, replace
 from hati.space.evaluation import holds
 from hati.space.formula import (
     And,
@@ -34,8 +35,7 @@ MOST_CASES = 4096
 _TRUE, _FALSE = Truth(value=True), Truth(value=False)
 
 
-@dataclass(frozen=True)
-class Remaining:
+class Remaining(Struct, frozen=True):
     """What is left of a space's options.
 
     ``settings`` maps each option with a choice to the settings that can occur; ``conditional`` names those that are

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
+
+from msgspec import Struct, field
 
 from hati.core import Configuration, InputError, Setting, digest, setting_text
 from hati.core.nearest import suggestion
@@ -25,8 +26,7 @@ class SpaceError(InputError):
         self.option = option
 
 
-@dataclass(frozen=True)
-class Space:
+class Space(Struct, frozen=True, dict=True):
     """Options and the constraints between them, all of which hold in a valid configuration.
 
     A configuration has a setting for every active option and for no other, and the ``fixed`` settings of options that

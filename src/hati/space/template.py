@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
+
+from msgspec import Struct
 
 from hati.core import Assignment, InputError, Place, Setting
 from hati.space.fitting import check_formula
@@ -22,8 +23,7 @@ _ASSIGNMENT = re.compile(r"\s*(?:`(?P<quoted>[^`]+)`|(?P<plain>[^=!<>`'\"]*?))\s
 _OPERATOR = re.compile(r"[<>=!]|(?<![\w.])(?:and|or|not|in)(?![\w.])")
 
 
-@dataclass(frozen=True)
-class Template:
+class Template(Struct, frozen=True):
     """What every configuration has to satisfy: all ``constraints``, and of each of the ``choices`` one.
 
     A choice is of sets of settings. Where options have different settings, those that were given together are one to

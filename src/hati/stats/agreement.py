@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, InputError
 from hati.stats.distributions import normal_quantile, t_cdf, t_quantile
@@ -16,8 +16,7 @@ _ALPHA = 0.05
 _POWER = 0.8
 
 
-@dataclass(frozen=True)
-class MannWhitney:
+class MannWhitney(Struct, frozen=True):
     """The test's result with what it could have found.
 
     ``superiority`` is the probability that a value of the sample is below one of the others, ties counting half.
@@ -31,8 +30,7 @@ class MannWhitney:
     detectable: float
 
 
-@dataclass(frozen=True)
-class Equivalence:
+class Equivalence(Struct, frozen=True):
     """Two one-sided tests of a difference of means against a margin.
 
     ``interval`` has 90 % confidence: the means are ``equivalent`` where it is within the margin. ``provable`` is

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray
@@ -23,8 +23,7 @@ _SHORTEST = 3.0
 _MAD = 1.4826  # of a normal distribution: its standard deviation by the median of absolute deviations
 
 
-@dataclass(frozen=True, eq=False)
-class Alternation:
+class Alternation(Struct, frozen=True, eq=False):
     """Two levels, which values are on the higher one, shape (n,), and how often the level left most was regained."""
 
     low: float

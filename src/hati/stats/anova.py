@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats.contrasts import Term
@@ -24,8 +24,7 @@ class SumOfSquares(Enum):
     TYPE_3 = 3
 
 
-@dataclass(frozen=True)
-class AnovaRow:
+class AnovaRow(Struct, frozen=True):
     """A term's sum of squares, its degrees of freedom, F and the p-value; F is None without residuals."""
 
     term: Term
@@ -35,8 +34,7 @@ class AnovaRow:
     p_value: float | None
 
 
-@dataclass(frozen=True)
-class Anova:
+class Anova(Struct, frozen=True):
     """The table: a row for each term, and what is left, ``residual`` with ``df`` degrees of freedom."""
 
     rows: tuple[AnovaRow, ...]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray
@@ -26,8 +26,7 @@ _MOST_RUNS = 300
 """Weights are estimated from no more runs; predictions are from all."""
 
 
-@dataclass(frozen=True, eq=False)
-class AveragedModel:
+class AveragedModel(Struct, frozen=True, eq=False):
     """A fitted average over models.
 
     ``weights``, shape (options,), say how much of the variation an option takes part in; ``main`` and ``interaction``
@@ -132,8 +131,7 @@ def _spread_over(runs: int) -> Index:
     return np.unique(np.linspace(0, runs - 1, min(runs, _MOST_RUNS)).round().astype(np.intp))
 
 
-@dataclass(frozen=True, eq=False)
-class _Pairs:
+class _Pairs(Struct, frozen=True, eq=False):
     """How alike each pair of runs is in each option, shape (options, pairs).
 
     Pairs are those of the upper triangle of a matrix of ``runs``.
@@ -168,8 +166,7 @@ class _Pairs:
         return [_apart_from_zero(1.0 + weight * alike) for weight, alike in zip(weights, self.alike, strict=True)]
 
 
-@dataclass(frozen=True, eq=False)
-class _Likelihood:
+class _Likelihood(Struct, frozen=True, eq=False):
     """The marginal likelihood as a function of the logarithms of weights and of the three variances."""
 
     pairs: _Pairs

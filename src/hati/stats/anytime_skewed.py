@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats.distributions import log_confluent, log_gamma, log_sum_of_exponentials, t_cdfs
@@ -69,8 +69,7 @@ def fewest_of_a_share(alpha: float, share: float) -> int:
     return math.ceil(math.log(alpha) / math.log(share))
 
 
-@dataclass(frozen=True, eq=False)
-class _Summed:
+class _Summed(Struct, frozen=True, eq=False):
     """So many values with that sum, sum of squares and largest value, which are above zero, shape (looks,) each."""
 
     sizes: FloatArray

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, InputError
 from hati.stats.contrasts import Term
@@ -20,8 +20,7 @@ _MOST_MODELS = 500_000
 _BATCH = 4_000_000
 
 
-@dataclass(frozen=True, eq=False)
-class FactorModels:
+class FactorModels(Struct, frozen=True, eq=False):
     """Sets of active factors, the most probable first, and each factor's probability of being active.
 
     ``probabilities`` and ``variances`` (the residual's, per degree of freedom of the total) have shape (models,),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats.least_squares import Index, without_means
@@ -15,8 +14,7 @@ _ENTRIES = 4_000_000
 _DROP = 1.920729410347062  # half of the 95 % quantile of chi-square with one degree of freedom
 
 
-@dataclass(frozen=True)
-class BoxCox:
+class BoxCox(Struct, frozen=True):
     """The profile likelihood of the power in a power transformation of the response.
 
     ``power`` maximises it over [-3, 3]; ``interval`` is its 95 % likelihood interval, cut at those limits;

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct, field
 
 from hati.core import FloatArray
 from hati.stats.autocorrelation import Dependence
@@ -19,8 +19,7 @@ _MOST_ROUNDS = 8
 _Found = TypeVar("_Found")
 
 
-@dataclass(frozen=True)
-class ChangePoint:
+class ChangePoint(Struct, frozen=True):
     """The index of the first value on a new level, and the p-value, corrected for places and segments."""
 
     index: int
@@ -53,8 +52,7 @@ def change_points(
     return tuple(map(ChangePoint, places, chances))
 
 
-@dataclass(frozen=True, eq=False)
-class _Search:
+class _Search(Struct, frozen=True, eq=False):
     values: FloatArray
     groups: Index
     alpha: float

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats.autocorrelation import Dependence, contrast_variance
@@ -21,8 +21,7 @@ _EXACT = 1e-4
 _DRAWS = 400
 
 
-@dataclass(frozen=True)
-class ChangeSize:
+class ChangeSize(Struct, frozen=True):
     """The levels before and after a change, and a confidence interval of their difference."""
 
     before: float

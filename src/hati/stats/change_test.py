@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats.autocorrelation import Dependence
@@ -27,8 +27,7 @@ _STRETCHES = {Dependence.ESTIMATED: STRETCHES, Dependence.INDEPENDENT: INDEPENDE
 _SAME = 1e-6
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """The strongest sign of a change: the indexes at which new levels start, and how probable it is without any."""
 
     places: tuple[int, ...]

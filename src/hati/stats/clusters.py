@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 
-from hati.core import FloatArray
+from hati.core import FloatArray, replace
 from hati.stats.valleys import valley
 
 LEAST_SHARE = 0.05
@@ -15,8 +15,7 @@ LEAST_SHARE = 0.05
 _LEVELS = np.arange(1, 200) / 200
 
 
-@dataclass(frozen=True, eq=False)
-class Cluster:
+class Cluster(Struct, frozen=True, eq=False):
     """One cluster of a sample: the ``medians`` of the runs that have observations in it, and each run's share in it."""
 
     medians: FloatArray

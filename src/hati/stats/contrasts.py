@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import InputError
@@ -25,8 +25,7 @@ _MANY_EFFECTS = 20_000
 _MANY_RUNS = 1024
 
 
-@dataclass(frozen=True, eq=False)
-class Contrasts:
+class Contrasts(Struct, frozen=True, eq=False):
     """Orthogonal contrasts of a design: main effects first, then by rising order.
 
     ``terms`` names each by the first effect of lowest order in its alias set, ``aliases`` holds the set's other

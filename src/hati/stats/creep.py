@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats.autocorrelation import sum_variance
@@ -22,8 +22,7 @@ FEWEST_OF_TREND = 8
 _NOTHING = 1e-9
 
 
-@dataclass(frozen=True)
-class Creep:
+class Creep(Struct, frozen=True):
     """What a value changes by from one index to the next; the interval's level is what was asked for.
 
     A bound is infinite where too few values bound it.

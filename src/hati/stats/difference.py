@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 
-from hati.core import FloatArray, InputError
+from hati.core import FloatArray, InputError, replace
 from hati.stats.distributions import noncentrality_of_t, t_cdf, t_quantile
 from hati.stats.moderated import VariancePrior
 from hati.stats.runs_to_decide import BoundTest, PlannedTest, runs_to_decide
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """The second sample's location less the first's: of means, or by ranks.
 
     ``variance`` is what a run of each sample adds to the estimate's, that of a run about its sample's mean where these

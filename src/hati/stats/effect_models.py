@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, InputError
 from hati.stats.contrasts import Term
@@ -27,8 +27,7 @@ Effects = tuple[int, ...]
 """A model: the positions of its effects among the terms, ascending."""
 
 
-@dataclass(frozen=True, eq=False)
-class EffectModels:
+class EffectModels(Struct, frozen=True, eq=False):
     """The models within a factor of the most probable one, which comes first.
 
     A model that is more probable without one of its effects is left out (after Madigan and Raftery 1994).

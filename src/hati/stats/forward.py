@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray
@@ -59,8 +59,7 @@ def forward_selection(terms: ModelTerms, values: FloatArray) -> tuple[Term, ...]
     return tuple(every[place] for place in chosen)
 
 
-@dataclass(frozen=True, eq=False)
-class Alike:
+class Alike(Struct, frozen=True, eq=False):
     """Terms with equally many columns: their places among all, what the model leaves of each, and their whole sizes.
 
     ``columns`` has shape (terms, runs, columns of a term), and changes as the model grows.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray
@@ -21,8 +21,7 @@ _ROUNDING = 64 * np.finfo(np.float64).eps
 _MANY_RUNS = 2048
 
 
-@dataclass(frozen=True, eq=False)
-class LeastSquares:
+class LeastSquares(Struct, frozen=True, eq=False, dict=True):
     """The linear operator from runs to effects.
 
     An effect is the mean where its sign is + less the mean where it is -: on a complete design exactly

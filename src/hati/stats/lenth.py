@@ -10,10 +10,10 @@ Dong (1993), On the identification of active contrasts in unreplicated fractiona
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, generator
 from hati.stats.distributions import t_quantile
@@ -75,8 +75,7 @@ def simultaneous_margin_of_error(contrasts: FloatArray, confidence: float = 0.95
     return pseudo_standard_error(contrasts) * t_quantile((1.0 + confidence ** (1.0 / m)) / 2.0, degrees_of_freedom(m))
 
 
-@dataclass(frozen=True, eq=False)
-class Tail:
+class Tail(Struct, frozen=True, eq=False):
     """The upper tail of a statistic: ``values`` are exceeded with ``probabilities``, which fall while values rise."""
 
     probabilities: FloatArray
@@ -97,8 +96,7 @@ class Tail:
         return np.exp(np.interp(np.abs(statistics), self.values, np.log(self.probabilities), left=0.0))
 
 
-@dataclass(frozen=True, eq=False)
-class LenthReference:
+class LenthReference(Struct, frozen=True, eq=False):
     """The distribution of |contrast| / standard error when no effect is active: of each, and of a study's largest."""
 
     single: Tail

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, InputError
 from hati.stats.least_squares import Index
@@ -13,8 +12,7 @@ SHIFT = 10.0
 """Shifts between blocks are thought to be of this many standard deviations of a run: hardly anything is excluded."""
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
+class Moments(Struct, frozen=True, eq=False):
     """All that runs say of linear models: sums of products once the mean and the blocks are taken out.
 
     ``gram`` has shape (columns, columns), ``products`` (columns,) are the columns' with the values, ``total`` is the

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError
@@ -31,8 +31,7 @@ def interaction_columns(parts: Sequence[FloatArray]) -> FloatArray:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class ModelTerms:
+class ModelTerms(Struct, frozen=True, eq=False, dict=True):
     """Terms and their columns on the runs, main effects before interactions.
 
     ``columns[term]`` has shape (runs, parameters of the term). ``always``, shape (runs, any), is in every model: the

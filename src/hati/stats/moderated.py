@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats.distributions import digamma, trigamma, trigamma_inverse
@@ -20,8 +20,7 @@ _LEAST = 1e-5
 """Variances below this part of their median are taken for it: the logarithm of zero would decide alone."""
 
 
-@dataclass(frozen=True, eq=False)
-class VariancePrior:
+class VariancePrior(Struct, frozen=True, eq=False):
     """What is known of a variance before its sample is: ``variances``, one for each sample, worth ``df`` runs more.
 
     An infinite ``df`` says that the samples' variances do not differ by more than chance, 0 that nothing is known.

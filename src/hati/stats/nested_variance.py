@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, InputError
 from hati.stats.effective import effective_size
 
 
-@dataclass(frozen=True)
-class NestedVariance:
+class NestedVariance(Struct, frozen=True):
     """What observations vary by within a run, and runs beyond that; squares of the metric's unit.
 
     ``within`` is T1^2; ``between`` is T2^2, unbiased, and so negative where runs differ less than their observations

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats.contrasts import Term
@@ -19,8 +19,7 @@ LargestOf = Callable[[FloatArray, int], FloatArray]
 """Probabilities that the largest of so many statistics is as large as these, where no effect is active."""
 
 
-@dataclass(frozen=True)
-class Shares:
+class Shares(Struct, frozen=True):
     """How the study-wise error is shared between the main effects of options and interactions, so many of each."""
 
     options: int

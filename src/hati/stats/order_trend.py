@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
+from msgspec import Struct
 
-from hati.core import FloatArray
+from hati.core import FloatArray, replace
 from hati.stats.least_squares import Index, LeastSquares, within_residuals, without_means
 from hati.stats.projection import spanned
 
@@ -72,8 +71,7 @@ def beside_trend(fit: LeastSquares, values: FloatArray, order: FloatArray, rows:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Forward:
+class _Forward(Struct, frozen=True, eq=False):
     """Contrasts of the values, and ``along`` the order; ``product`` and ``square`` are what repetitions say of both."""
 
     values: FloatArray

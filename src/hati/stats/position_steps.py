@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray
@@ -29,8 +29,7 @@ _SLOPES = 5
 _NOTHING = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class Positions:
+class Positions(Struct, frozen=True, eq=False):
     """Values of positions in order, with what they vary by where no level changes.
 
     ``values`` and ``errors`` (standard errors) have shape (n,), ``freedom`` is the number of degrees of freedom of
@@ -46,8 +45,7 @@ class Positions:
     surcharge: float = 0.0
 
 
-@dataclass(frozen=True)
-class PositionStep:
+class PositionStep(Struct, frozen=True):
     """A step: the first position of the new level, the interval of that, and the levels with the step's interval.
 
     Intervals are of 95 %. ``before`` and ``after`` are the levels at the step.
@@ -61,8 +59,7 @@ class PositionStep:
     p_value: float
 
 
-@dataclass(frozen=True, eq=False)
-class PositionSteps:
+class PositionSteps(Struct, frozen=True, eq=False):
     """The steps, around a line of that slope (0: none), and the number of the level of each position, shape (n,)."""
 
     steps: tuple[PositionStep, ...]

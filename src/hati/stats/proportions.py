@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats.distributions import beta_cdf, beta_quantile
 
 
-@dataclass(frozen=True)
-class Proportion:
+class Proportion(Struct, frozen=True):
     """A share of so many yes among so many independent trials, and the interval of the true one."""
 
     count: float

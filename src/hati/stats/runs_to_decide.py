@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray, generator
@@ -27,8 +27,7 @@ _LOOKS = 100
 _SEED = 15
 
 
-@dataclass(frozen=True)
-class BoundTest:
+class BoundTest(Struct, frozen=True):
     """A bound that a mean is compared with: (mean - bound) / standard error, and the critical value of the statistic.
 
     The mean is shown to be above it where the statistic exceeds ``critical``, and below it where it is less than
@@ -58,8 +57,7 @@ class BoundTest:
         return math.isfinite(self.critical)
 
 
-@dataclass(frozen=True)
-class PlannedTest:
+class PlannedTest(Struct, frozen=True):
     """A test of n runs, which shows the mean to be below ``low``, above ``high``, or ``between`` two bounds.
 
     The variance has ``df`` degrees of freedom of these runs, and ``known`` ones that no run changes.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats.least_squares import Index
@@ -30,8 +30,7 @@ _MAD = 1.4826  # of a normal distribution: its standard deviation by the median 
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class Segments:
+class Segments(Struct, frozen=True, eq=False):
     """Stretches of one level each.
 
     ``edges`` has shape (m + 1,), from 0 to n; ``levels`` shape (m,), each stretch's mean with outliers drawn in;

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats.contrasts import Term
@@ -23,8 +23,7 @@ EXACT = 1e-12
 """A part of the sum of squares below which what is left is rounding."""
 
 
-@dataclass(frozen=True, eq=False)
-class Steps:
+class Steps(Struct, frozen=True, eq=False):
     """A model of ``terms`` and ``runs`` of their own, in the order of choice.
 
     ``candidates`` holds the terms that it was chosen among, ``parameters`` is how many it has, ``left`` the residual

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats.contrasts import Term
@@ -23,8 +23,7 @@ _MOST = 0.5
 _EXACT = 1e-14
 
 
-@dataclass(frozen=True, eq=False)
-class StepDown:
+class StepDown(Struct, frozen=True, eq=False):
     """Terms found significant, in the order in which they were, and every candidate's study-wise p-value.
 
     ``terms`` are the candidates, with the interactions of three options that were looked for; ``model`` are those that

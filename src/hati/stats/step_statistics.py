@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray
@@ -20,8 +19,7 @@ SHORTEST = 5
 _GROWTH = 2.0**0.5
 
 
-@dataclass(frozen=True, eq=False)
-class Places:
+class Places(Struct, frozen=True, eq=False):
     """Standardised differences of levels: between what stands in [start, stop) and the rest.
 
     ``starts`` and ``stops`` have shape (m,), ``statistics`` (..., m): the sizes of the differences in their standard

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, InputError
 from hati.stats.distributions import t_quantile
@@ -15,8 +15,7 @@ _FEWEST_DF = 4
 _TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True)
-class MeanEstimate:
+class MeanEstimate(Struct, frozen=True):
     """An estimated mean, its standard error and the error's degrees of freedom; None where nothing tells of it."""
 
     estimate: float
@@ -31,8 +30,7 @@ class MeanEstimate:
         return (self.estimate - half, self.estimate + half)
 
 
-@dataclass(frozen=True)
-class StratumMean:
+class StratumMean(Struct, frozen=True):
     """A stratum's estimated mean, with an interval from a variance that is common to all strata."""
 
     estimate: float

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats.distributions import f_above
@@ -20,8 +19,7 @@ _MOST_SUSPECT = 12
 _LEAST_LEFT = 3
 
 
-@dataclass(frozen=True, eq=False)
-class Suspects:
+class Suspects(Struct, frozen=True, eq=False):
     """The ``places`` of suspect runs, the most suspect first, and by how much each is off: its ``shifts``."""
 
     places: Index

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats.difference import difference
@@ -19,8 +19,7 @@ _SHAPIRO = (3, 5000)
 """The sizes for which Royston's (1995, Applied Statistics 44, 547-551, AS R94) Shapiro-Wilk test is made."""
 
 
-@dataclass(frozen=True)
-class TwoSampleTest:
+class TwoSampleTest(Struct, frozen=True):
     """A test for no difference of two samples, two-sided, on ``transformed`` values.
 
     ``statistic`` and ``p_value`` are None where the test is not defined. ``normality`` has the Shapiro-Wilk p-values of

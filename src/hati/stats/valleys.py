@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 
@@ -87,8 +87,7 @@ def _finest_bandwidth(runs: Sequence[FloatArray]) -> float:
     return max(silverman, tick, shift)
 
 
-@dataclass(frozen=True, eq=False)
-class _Density:
+class _Density(Struct, frozen=True, eq=False):
     """Observations counted in cells of the width ``step`` about ``low``, ``low + step``, ...: shape (runs, cells)."""
 
     low: float

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats.running_median import running_median
@@ -28,8 +28,7 @@ _STEPS = np.linspace(0.02, 10.0, 500)
 _FREQUENCIES = 2000
 
 
-@dataclass(frozen=True, eq=False)
-class _Kalman:
+class _Kalman(Struct, frozen=True, eq=False):
     """The filter of each kind of noise: ``gains`` and ``weights`` have shape (n, kinds), ``logs`` (kinds,)."""
 
     gains: FloatArray

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, InputError
 from hati.stats.distributions import beta_cdf
 from hati.stats.least_squares import Index
 
 
-@dataclass(frozen=True)
-class Quantile:
+class Quantile(Struct, frozen=True):
     """A quantile's estimate; a bound is None where the sample does not reach far enough to tell."""
 
     level: float
@@ -21,8 +19,7 @@ class Quantile:
     high: float | None
 
 
-@dataclass(frozen=True, eq=False)
-class Ecdf:
+class Ecdf(Struct, frozen=True, eq=False):
     """A weighted empirical distribution: ``values`` ascending, ``cumulated`` weights up to each, ending in 1."""
 
     values: FloatArray

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from sqlalchemy import Connection, Engine, Insert, Table
 from sqlalchemy.exc import DBAPIError
 
 from hati.core import HatiError
 
 
-@dataclass(frozen=True)
-class Insertion:
+class Insertion(Struct, frozen=True):
     """An insertion that is compiled once: for every row SQLAlchemy would take as long again as the database."""
 
     statement: str

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import astuple
 from datetime import datetime
 from typing import Any
 
+from msgspec.structs import astuple
 from sqlalchemy import Connection, Insert, Row, select
 
 from hati.core import Event, Happening, Size, Spot, canonical_json

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.core import Run, digest
 from hati.store.failures import damaged
@@ -13,8 +14,7 @@ _AT_ONCE = 500
 """So many runs are taken in one transaction: a merge that is broken off loses no more, and is completed by another."""
 
 
-@dataclass(frozen=True)
-class Count:
+class Count(Struct, frozen=True):
     """So much of a store."""
 
     studies: int = 0
@@ -25,8 +25,7 @@ class Count:
         return Count(self.studies + other.studies, self.runs + other.runs, self.events + other.events)
 
 
-@dataclass(frozen=True)
-class Merged:
+class Merged(Struct, frozen=True):
     """How much of a store was not in the other one yet and is taken, and how much was there already."""
 
     taken: Count
@@ -39,8 +38,7 @@ class Merged:
 _NOTHING = Merged(Count(), Count())
 
 
-@dataclass(frozen=True)
-class _Missing:
+class _Missing(Struct, frozen=True):
     """What one store lacks of a study in another; a run that is replaced is both missing and forgotten."""
 
     record: StudyRecord

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Struct
 from sqlalchemy import Connection, func, select
 
 from hati.store import schema
 from hati.store.failures import UNREADABLE, damaged
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(Struct, frozen=True):
     """When the first and the last run of a study started, and how many runs there are."""
 
     first: datetime

@@ -6,10 +6,10 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import Connection, Engine, Row, RowMapping, Select, delete, func, insert, select, update
 
 from hati.core import (
@@ -36,8 +36,7 @@ from hati.store.spans import Span, read_spans
 _TASK = re.compile(r"[0-9a-f]{16,}")
 
 
-@dataclass(frozen=True)
-class StudyRecord:
+class StudyRecord(Struct, frozen=True):
     """A study as the store knows it: its metrics, and the choice it made (JSON text)."""
 
     id: StudyId
@@ -45,8 +44,7 @@ class StudyRecord:
     choice: str | None
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """Selects runs: of a study's key, a benchmark's name, a machine's fingerprint, tasks whose id begins with `task`.
 
     Of these the `newest`, by the order in which they were recorded. None: no restriction.

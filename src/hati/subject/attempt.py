@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from pwd import struct_passwd
 
-from hati.core import Benchmark, Command, Configuration, InputError, Observations, Outcome, Resources
+from msgspec import Struct
+
+from hati.core import Benchmark, Command, Configuration, InputError, Observations, Outcome, Resources, replace
 from hati.core.run import REMARKS_APART
 from hati.subject.folders import remove
 from hati.subject.masking import Masking
@@ -22,8 +24,7 @@ from hati.subject.users import give, home
 from hati.subject.written import read_written
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """What the command of a run yielded; ``remark`` tells what is to be known of it."""
 
     ending: ProcessResult

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 
 from jinja2 import StrictUndefined, Template, TemplateError, TemplateSyntaxError, UndefinedError, meta
 
-from hati.core import ConfigurationFile, InputError, Place
+from hati.core import ConfigurationFile, InputError, Place, replace
 from hati.subject.bounded_jinja import BoundedEnvironment
 
 

@@ -7,12 +7,13 @@ import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from pwd import struct_passwd
 
-from hati.core import Benchmark, Configuration, InputError, Machine, Outcome, Run, Task, digest
+from msgspec import Struct
+
+from hati.core import Benchmark, Configuration, InputError, Machine, Outcome, Run, Task, digest, replace
 from hati.core.run import REMARKS_APART
 from hati.subject.attempt import Deployment, Measured, resources
 from hati.subject.builds import Builds
@@ -204,8 +205,7 @@ class LocalSubject:
         return shared
 
 
-@dataclass(frozen=True)
-class _Kept:
+class _Kept(Struct, frozen=True):
     """A server that still runs, and what the runs that may use it have in common."""
 
     key: str

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _MASK = "***"
 _SHORTEST = 4
 """Fewer characters are no secret, and masking them would garble all that is printed."""
 
 
-@dataclass(frozen=True)
-class Masking:
+class Masking(Struct, frozen=True):
     """The values that are masked, longest first."""
 
     values: tuple[str, ...] = ()

@@ -13,10 +13,11 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from hati.core import InputError, MeasurementError, Outcome
 from hati.subject.masking import Masking
@@ -40,8 +41,7 @@ _LOST = (
 _START = "import sys; sys.path.append({folder!r}); from supervisor.service import main; main()"
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(Struct, frozen=True):
     """What is started: an argument list, its folder and environment, its time limit in seconds and its CPUs.
 
     ``user`` is who it runs as; empty: who runs Hati.
@@ -55,8 +55,7 @@ class Program:
     user: str = ""
 
 
-@dataclass(frozen=True)
-class ProcessResult:
+class ProcessResult(Struct, frozen=True):
     """How a program ended, or how it stands: times in seconds, memory in bytes, all of its whole tree.
 
     ``exit`` is negative for a signal and None while it runs; ``problem`` says why it was killed

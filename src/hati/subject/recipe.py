@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from hati.core import Benchmark, Binding, Command, Commands, InputError, Reader, ReaderKind, Task, setting_text
+from msgspec import Struct
+
+from hati.core import Benchmark, Binding, Command, Commands, InputError, Reader, ReaderKind, Task, replace, setting_text
 from hati.core.placeholders import fill, fill_known
 
 
-@dataclass(frozen=True)
-class Recipe:
+class Recipe(Struct, frozen=True, dict=True):
     """What a task means in one place: ``tree`` is where its programs run, ``work`` its own empty folder.
 
     ``port`` is a free port, or None where the benchmark needs none. What cannot be filled is an InputError.

@@ -7,9 +7,10 @@ import os
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from hati.core import InputError
 
@@ -52,8 +53,7 @@ def revision_of(found: Contents) -> str:
     return whole.hexdigest()[:12]
 
 
-@dataclass(frozen=True)
-class Baseline:
+class Baseline(Struct, frozen=True):
     """The files that a project without version control had when its present revision was first seen.
 
     They are kept in its ``.hati``. As long as none of them changes, files that are new may be results: they are none of

@@ -13,9 +13,10 @@ import re
 import stat
 import subprocess
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from hati.core import InputError
 from hati.subject.outputs import outputs
@@ -28,8 +29,7 @@ _APART = re.compile(r"""[\s"'=,@:;()\[\]{}<>|&#]+""")
 """What stands between the words of a project file, and between the parts of an argument."""
 
 
-@dataclass(frozen=True)
-class Sources:
+class Sources(Struct, frozen=True):
     """What a project says of its files.
 
     ``patterns`` are paths and globs below its folder; a pattern that begins with ``!`` excludes files. ``named`` are

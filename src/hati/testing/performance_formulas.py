@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from hypothesis import strategies as st
+from msgspec import Struct
 
+from hati.core import replace
 from hati.logic.syntax import (
     MEAN,
     STRICT,
@@ -103,8 +104,7 @@ def formula_files(draw: st.DrawFn) -> FormulaFile:
     return FormulaFile(declarations, formulas)
 
 
-@dataclass(frozen=True)
-class _Chooser:
+class _Chooser(Struct, frozen=True):
     """Draws among things. Strategies nested in strategies would take most of a test's time."""
 
     draw: st.DrawFn

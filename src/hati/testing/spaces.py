@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from hati.core import Setting
 from hati.space import Formula, Kind, Option, Space
@@ -77,8 +77,7 @@ def formulas(draw: st.DrawFn, known: Sequence[Option], *, levels: int = 3) -> Fo
     return _formula(_Chooser(draw, known), levels)
 
 
-@dataclass(frozen=True)
-class _Chooser:
+class _Chooser(Struct, frozen=True):
     """Draws among things. Strategies nested in strategies would take most of a test's time."""
 
     draw: st.DrawFn

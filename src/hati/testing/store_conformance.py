@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from threading import Barrier
 
@@ -26,6 +25,7 @@ from hati.core import (
     StudyId,
     Task,
     Workload,
+    replace,
 )
 from hati.store import Selection, Span, SqlStore
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct
 
 from hati.core import InputError, Sample
 from hati.core.nearest import suggestion
@@ -29,8 +30,7 @@ class TooManyError(InputError):
     """Formulas that have too many relations to be decided together."""
 
 
-@dataclass(frozen=True)
-class NamedFile:
+class NamedFile(Struct, frozen=True):
     """A file of samples and what formulas call it; ``benchmark`` is which of it, where that was said."""
 
     name: str

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
+from msgspec import Struct
+
 from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId
+from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId, replace
 from hati.core.wording import counted
 from hati.logic.syntax import Measured, Method, Performance, Relation, Side
 from hati.studies.assertion import (
@@ -45,8 +46,7 @@ class ShortBudgetError(InputError):
         self.least = least
 
 
-@dataclass(frozen=True)
-class PreparedAssertion:
+class PreparedAssertion(Struct, frozen=True):
     """Formulas whose methods can be measured, resumed or concluded."""
 
     place: Workplace
@@ -84,8 +84,7 @@ class PreparedAssertion:
         return replace(self, study=self.study.forgiving(self.evidence()))
 
 
-@dataclass(frozen=True)
-class RehearsedAssertion:
+class RehearsedAssertion(Struct, frozen=True):
     """What would be done for formulas, and how often the same is run."""
 
     whole: Rehearsal

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Budget, Configuration, Evidence, InputError, Plan, Revision, StudyId
@@ -21,8 +22,7 @@ PAIRS = 24
 """So many pairs of each probe a bisection may cost in the mean, where nothing else is said."""
 
 
-@dataclass(frozen=True)
-class BisectionRequest:
+class BisectionRequest(Struct, frozen=True):
     """What a user asks: the good revision and the bad one, and where the change shows: None is where findings say."""
 
     good: str
@@ -35,8 +35,7 @@ class BisectionRequest:
     question: Question = field(default_factory=Question)
 
 
-@dataclass(frozen=True)
-class PreparedBisection:
+class PreparedBisection(Struct, frozen=True):
     """A bisection that can be measured, resumed or concluded."""
 
     place: Workplace

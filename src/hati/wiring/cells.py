@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from hati.core import Assignment, Benchmark, Budget, InputError, generator
+from msgspec import Struct
+
+from hati.core import Assignment, Benchmark, Budget, InputError, generator, replace
 from hati.design.suite import Suite, screening_suite
 from hati.knowledge import (
     FEWEST_REPRESENTATIVES,
@@ -27,8 +28,7 @@ from hati.wiring.rehearsal import run_cost
 from hati.wiring.workplace import Workplace
 
 
-@dataclass(frozen=True)
-class Representatives:
+class Representatives(Struct, frozen=True):
     """The cells of some benchmarks, and what those of each cover."""
 
     cells: tuple[Cell, ...]

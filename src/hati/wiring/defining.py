@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct
 
 from hati.core import Configuration, Run, StudyId, Workload
 from hati.logic.syntax import Method
@@ -31,8 +32,7 @@ def defined_runs(store: SqlStore, runs: Sequence[Run]) -> Iterator[DefinedRun]:
         yield DefinedRun(run, known[what])
 
 
-@dataclass(frozen=True)
-class _Point:
+class _Point(Struct, frozen=True, dict=True):
     """What a study says of a method: ``Point.identity`` of its time."""
 
     method: Method

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Configuration, Evidence, Metric, Plan, StudyId
@@ -23,8 +24,7 @@ _DESIGN_RUNS = 4
 """Runs for each option of a design that is made for this."""
 
 
-@dataclass(frozen=True)
-class DriftRequest:
+class DriftRequest(Struct, frozen=True):
     """What a user asks: two revisions, and the metric whose effects are compared."""
 
     reference: str
@@ -36,8 +36,7 @@ class DriftRequest:
     question: Question = field(default_factory=Question)
 
 
-@dataclass(frozen=True)
-class PreparedDrift:
+class PreparedDrift(Struct, frozen=True):
     """A study of effect drift that can be measured, resumed or concluded; ``source`` says where its design is from."""
 
     place: Workplace

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
 
 from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Evidence, InputError, MeasurementError, Plan, Revision, StudyId
+from hati.core import Benchmark, Budget, Evidence, InputError, MeasurementError, Plan, Revision, StudyId, replace
 from hati.core.wording import counted
 from hati.studies.comparison import Question
 from hati.studies.findings import is_concluded
@@ -24,8 +25,7 @@ ROUNDS = 24
 """So many rounds of every configuration at both revisions a gate may cost, where nothing else is said."""
 
 
-@dataclass(frozen=True)
-class GateRequest:
+class GateRequest(Struct, frozen=True):
     """What a user asks: a revision, against a ``reference`` or what the project says, on one benchmark or all."""
 
     revision: str
@@ -36,8 +36,7 @@ class GateRequest:
     question: Question = field(default_factory=Question)
 
 
-@dataclass(frozen=True)
-class PreparedGate:
+class PreparedGate(Struct, frozen=True):
     """A gate that can be measured, resumed or concluded."""
 
     place: Workplace

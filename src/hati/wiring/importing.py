@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from hati.store import Merged, SqlStore, merge, open_store, rehearse_merge, source_store
 from hati.wiring.workplace import IN_MEMORY, found_store, own_store
 
 
-@dataclass(frozen=True)
-class Imported:
+class Imported(Struct, frozen=True):
     """What was taken from a store, by the name that people are told."""
 
     store: str

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hati.core import Budget, Configuration, Evidence, Metric, Plan, StudyId
+from msgspec import Struct
+
+from hati.core import Budget, Configuration, Evidence, Metric, Plan, StudyId, replace
 from hati.studies.failures import failure_reasons
 from hati.studies.screening import (
     AnyChoice,
@@ -26,8 +27,7 @@ _FIRST = 4
 """So many runs are made before failures are looked for; then as many again as there are."""
 
 
-@dataclass(frozen=True)
-class UntilFailure:
+class UntilFailure(Struct, frozen=True):
     """A screening that stops where runs failed and it is not known why."""
 
     study: AnyScreening

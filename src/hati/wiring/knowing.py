@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hati.core import Benchmark, HatiError, InputError, Metric, conversion
+from hati.core import Benchmark, HatiError, InputError, Metric, conversion, replace
 from hati.knowledge import (
     FEWEST_LEFT,
     Entry,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Configuration, Plan, StudyId
@@ -52,8 +52,7 @@ def measure(
         return campaign(study, engine, place.store, limit, observe)
 
 
-@dataclass(frozen=True)
-class _Prepared:
+class _Prepared(Struct, frozen=True):
     """A measurement that can be made or resumed."""
 
     place: Workplace

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 
-from hati.core import Benchmark, InputError, Revision, Setting, Workload
+from msgspec import Struct
+
+from hati.core import Benchmark, InputError, Revision, Setting, Workload, replace
 from hati.core.nearest import suggestion
 from hati.logic.syntax import (
     Callee,
@@ -30,8 +31,7 @@ _HERE = {"", "."}
 _OF_ITS_OWN = " in its own environment"
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """The metrics that formulas ask of a method, ``""`` for its own, and what they have to know of its calls."""
 
     metrics: frozenset[str] = frozenset()

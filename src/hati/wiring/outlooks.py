@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.campaign import Observer
 from hati.core import Evidence, Plan, Run
@@ -17,8 +18,7 @@ _VAGUE = 3.0
 """Where interactions may make what will be found so many times as large, a pilot promises no single figure."""
 
 
-@dataclass(frozen=True)
-class Promise:
+class Promise(Struct, frozen=True):
     """The smallest effect that a design will find, a fraction, None where it is not known yet; and the sentence."""
 
     detectable: float | None

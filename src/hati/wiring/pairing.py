@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Budget, Evidence, Pairing, Plan, Stopping, StudyId
@@ -16,8 +16,7 @@ from hati.wiring.statistics import keep_statistics, statistics_of
 from hati.wiring.workplace import Announce, Workplace, mute
 
 
-@dataclass(frozen=True)
-class PairedRequest:
+class PairedRequest(Struct, frozen=True):
     """What a user asks of two variants; ``metric`` None: all that they share."""
 
     before: Variant
@@ -30,8 +29,7 @@ class PairedRequest:
     pairing: Pairing = Pairing.INTERLEAVED
 
 
-@dataclass(frozen=True)
-class PreparedPairs:
+class PreparedPairs(Struct, frozen=True):
     """A comparison of pairs that can be made, resumed or concluded."""
 
     place: Workplace

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Budget, Evidence, InputError
 from hati.report import duration, percent
@@ -34,8 +34,7 @@ _TWO = 2
 _DEVIATION = "give the table's noise by --deviation, or leave out --detect"
 
 
-@dataclass(frozen=True)
-class Goal:
+class Goal(Struct, frozen=True):
     """What has to be found: a main effect of that size, a fraction; smaller than ``relevant`` none is important."""
 
     detect: float

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
-from hati.core import Evidence, InputError, Run
+from hati.core import Evidence, InputError, Run, replace
 from hati.python import of_any_interpreter
 from hati.store import Selection
 from hati.studies.assertion import (

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hati.core import Revision, RevisionKind
+from hati.core import Revision, RevisionKind, replace
 from hati.project import FILE, Past, Project, PythonTable, read_project
 from hati.python import Collector, Environment, Interpreter, Network, Recording, declared, see_installed
 from hati.subject import Revisions

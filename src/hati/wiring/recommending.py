@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import (
@@ -18,6 +18,7 @@ from hati.core import (
     Setting,
     StudyId,
     generator,
+    replace,
 )
 from hati.core.wording import counted
 from hati.space import Space
@@ -54,8 +55,7 @@ _LARGER = 1.25
 """A screening that has to be made is preferred to one that is known where it has so many times its runs."""
 
 
-@dataclass(frozen=True)
-class SplitBudget:
+class SplitBudget(Struct, frozen=True):
     """A budget as it was written, the part for the screening, and what is kept to confirm, in words."""
 
     whole: str
@@ -82,8 +82,7 @@ def split_budget(text: str) -> SplitBudget:
     return SplitBudget(text, str(int(budget.runs) - kept), f"{kept} runs")
 
 
-@dataclass(frozen=True)
-class KnownScreening:
+class KnownScreening(Struct, frozen=True):
     """A screening whose runs are there, what it found for the metric, and in words where it is from.
 
     ``spent`` is what of the budget it has cost, None where it was made before.
@@ -95,8 +94,7 @@ class KnownScreening:
     spent: Evidence | None = None
 
 
-@dataclass(frozen=True)
-class RecommendationRequest:
+class RecommendationRequest(Struct, frozen=True):
     """What a user asks: of which screening, for what budget, under which rules."""
 
     budget: str
@@ -105,8 +103,7 @@ class RecommendationRequest:
     keep: tuple[KeepRule, ...] = ()
 
 
-@dataclass(frozen=True)
-class PreparedRecommendation:
+class PreparedRecommendation(Struct, frozen=True):
     """A recommendation that can be measured, resumed or concluded, with what may be spent on it."""
 
     place: Workplace

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from hati.core import Benchmark, Outcome, Plan, Run
 from hati.knowledge import Entry, Provenance, TimedRuns, by_cost
@@ -17,16 +18,14 @@ if TYPE_CHECKING:
     from hati.studies.screening import AnyChoice
 
 
-@dataclass(frozen=True)
-class Expected:
+class Expected(Struct, frozen=True):
     """The seconds that tasks would take, and from which runs that is known."""
 
     seconds: float
     source: str
 
 
-@dataclass(frozen=True)
-class Rehearsal:
+class Rehearsal(Struct, frozen=True):
     """What a campaign would do: tasks in order, and the time that they would take, where earlier runs tell.
 
     ``options`` are the space's, in the order of the project file; ``choice`` is a screening's design.

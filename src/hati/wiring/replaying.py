@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
+
+from msgspec import Struct
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, Revision, StudyId
@@ -25,8 +26,7 @@ _DAY = "day"
 _COUNT = re.compile(r"[1-9][0-9]{0,5}")
 
 
-@dataclass(frozen=True)
-class ReplayRequest:
+class ReplayRequest(Struct, frozen=True):
     """What a user asks: ``revisions`` as ``A..B``, of which every so many is taken, or the last of every ``day``."""
 
     revisions: str
@@ -39,8 +39,7 @@ class ReplayRequest:
     statistic: Statistic | Automatic = AUTO
 
 
-@dataclass(frozen=True)
-class PreparedReplay:
+class PreparedReplay(Struct, frozen=True):
     """A replay that can be measured, resumed or concluded."""
 
     place: Workplace

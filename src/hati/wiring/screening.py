@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Configuration, Engine, Evidence, InputError, Metric, Plan, StudyId, generator
+from hati.core import (
+    Benchmark,
+    Budget,
+    Configuration,
+    Engine,
+    Evidence,
+    InputError,
+    Metric,
+    Plan,
+    StudyId,
+    generator,
+    replace,
+)
 from hati.design import check_two_level
 from hati.report import promise_in_deviations
 from hati.studies.recalibration import Prior
@@ -56,8 +70,7 @@ _SLOW_TO_ANALYSE = 30_000
 """Runs times squared options from which on an analysis takes seconds."""
 
 
-@dataclass(frozen=True)
-class ScreeningRequest:
+class ScreeningRequest(Struct, frozen=True):
     """What a user asks to be screened."""
 
     metric: str | None
@@ -79,8 +92,7 @@ class ScreeningRequest:
         return None if self.detect is None else Goal(self.detect, self.relevant)
 
 
-@dataclass(frozen=True)
-class PreparedScreening:
+class PreparedScreening(Struct, frozen=True):
     """A screening campaign that can be made, resumed or concluded; its design is perhaps not yet chosen.
 
     ``prior`` is the screening that it makes again: it has a say in who is which factor, and nowhere else. ``isolated``

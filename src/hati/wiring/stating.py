@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct
 
 from hati.core import InputError, Place
 from hati.logic.syntax import (
@@ -29,8 +30,7 @@ PYTHON = ".py"
 T = TypeVar("T", Generator, Method)
 
 
-@dataclass(frozen=True)
-class Misstated:
+class Misstated(Struct, frozen=True):
     """What is stated of the function ``name``, and is no formula; ``error`` says why, and where."""
 
     name: str

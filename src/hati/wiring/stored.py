@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hati.core import Benchmark, InputError
+from hati.core import Benchmark, InputError, replace
 from hati.store import StudyRecord
 from hati.studies.screening import (
     ALPHA,

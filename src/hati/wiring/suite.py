@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
 
 from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Evidence, FloatArray, InputError, Metric, Plan, StudyId, conversion, parse_unit
+from hati.core import (
+    Benchmark,
+    Budget,
+    Evidence,
+    FloatArray,
+    InputError,
+    Metric,
+    Plan,
+    StudyId,
+    conversion,
+    parse_unit,
+    replace,
+)
 from hati.core.wording import counted
 from hati.design.suite import leading_options, runs_for
 from hati.space import Space, count
@@ -28,8 +40,7 @@ RUNS = 32
 RANDOM = "random"
 
 
-@dataclass(frozen=True)
-class SuiteRequest:
+class SuiteRequest(Struct, frozen=True):
     """What a user asks of a suite.
 
     Without ``options`` those of the most informative screening are taken. ``runs`` is the number of configurations; a
@@ -50,8 +61,7 @@ class SuiteRequest:
     margin: float = MARGIN
 
 
-@dataclass(frozen=True)
-class PreparedSuite:
+class PreparedSuite(Struct, frozen=True):
     """A suite campaign that can be made, resumed or concluded."""
 
     place: Workplace

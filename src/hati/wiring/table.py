@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from hati.core import (
     Benchmark,
@@ -16,6 +17,7 @@ from hati.core import (
     Reader,
     ReaderKind,
     Workload,
+    replace,
     setting_text,
 )
 from hati.project import Project, read_project
@@ -40,8 +42,7 @@ from hati.wiring.workplace import IN_MEMORY, Workplace
 BENCHMARK = "table"
 
 
-@dataclass(frozen=True)
-class TableRequest:
+class TableRequest(Struct, frozen=True):
     """Which rows of which file are studied, as configurations of which space.
 
     ``space`` is a ``hati.toml`` or its folder. Without ``metrics`` the only column that can be one is taken.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 
-from hati.core import Assignment, Configuration, InputError, setting_text
+from hati.core import Assignment, Configuration, InputError, replace, setting_text
 from hati.space import Space, Template, narrowed, parse_formula, parse_template
 from hati.space.evaluation import holds
 from hati.store import StudyRecord

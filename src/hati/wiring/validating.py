@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from msgspec import Struct
 
 from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId
+from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId, replace
 from hati.core.nearest import suggestion
 from hati.core.wording import listed
 from hati.space import Space
@@ -44,8 +44,7 @@ _NAMED = 3
 AnyValidation = Validation | Augmenting | Confirming
 
 
-@dataclass(frozen=True)
-class ValidationRequest:
+class ValidationRequest(Struct, frozen=True):
     """What a user asks of a validation: of which screening, which metric, how, up to which order.
 
     ``study`` None: the most informative one of the present revision. ``mode`` None: to confirm a screening by a model,
@@ -63,8 +62,7 @@ class ValidationRequest:
     suspects: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class PreparedValidation:
+class PreparedValidation(Struct, frozen=True):
     """A validation that can be made, resumed or concluded; ``source`` says in words of which screening, and why."""
 
     place: Workplace

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
+
+from msgspec.structs import asdict
 
 from hati.core import Benchmark, StudyId
 from hati.knowledge import Entry, KnownWarmUp, Provenance, warm_up_of

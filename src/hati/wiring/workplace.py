@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from hati.core import Benchmark, InputError, Machine, Pairing
 from hati.core.wording import listed
@@ -32,8 +33,7 @@ def mute(_: str) -> None:
     """Announce nothing."""
 
 
-@dataclass(frozen=True)
-class Workplace:
+class Workplace(Struct, frozen=True):
     """A project on this machine, its store and its present revision; or a ``table`` in the place of its program.
 
     ``folder`` has the files of the present revision; a table has none. Methods of formulas have revisions of their own:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.logic.interpret.difference import difference, differences
@@ -31,8 +31,7 @@ _POWER = 0.85
 _FARTHEST = 1e9
 
 
-@dataclass(frozen=True, eq=False)
-class Alone:
+class Alone(Struct, frozen=True, eq=False, dict=True):
     """Run means in their order, shape (runs,), and a limit; looks are taken from ``fewest`` runs on.
 
     What a run says of a bound is left - bound limit. With the truth on the bound the e-value of either side ever

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Protocol
 
-from hati.core import InputError
+from hati.core import InputError, replace
 from hati.logic.interpret.alone import Alone
 from hati.logic.interpret.evidence import Evidence
 from hati.logic.interpret.judging import (

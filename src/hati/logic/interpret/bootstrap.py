@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.logic.interpret.measured import Measured
@@ -19,8 +19,7 @@ _CHUNK = 1 << 18
 _DIGITS = 9
 
 
-@dataclass(frozen=True, eq=False)
-class Resampled:
+class Resampled(Struct, frozen=True, eq=False):
     """Two means and draws of their distributions about zero, shape (draws,) each."""
 
     left: float

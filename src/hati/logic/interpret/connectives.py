@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from hati.core import InputError
+from msgspec import Struct
+
+from hati.core import InputError, replace
 from hati.logic.interpret.evidence import Judged
 from hati.logic.interpret.verdict import Verdict
 
@@ -24,8 +25,7 @@ class Connective(StrEnum):
     EXISTS = "exists"
 
 
-@dataclass(frozen=True)
-class Combined:
+class Combined(Struct, frozen=True):
     """A formula of formulas: its verdict, and the places of the ``parts`` that decide it, or leave it undecided.
 
     p-values are those of all parts together, so that they may stand beside those of other formulas: that all hold is

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
-from hati.core import FloatArray
+from msgspec import Struct
+
+from hati.core import FloatArray, replace
 from hati.logic.interpret.difference import difference
 from hati.logic.interpret.measured import mean_of
 from hati.logic.interpret.unseen import UNSEEN, unseen
@@ -23,8 +25,7 @@ from hati.stats import (
 )
 
 
-@dataclass(frozen=True)
-class SideMean:
+class SideMean(Struct, frozen=True):
     """A side's mean, the variance of what it is the mean of, how many these are, and the variance's degrees of freedom.
 
     A limit is the mean of none.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
+from msgspec import Struct
 
-from hati.core import InputError
+from hati.core import InputError, replace
 from hati.logic.interpret.contrast import BesideLimit, Contrast, limit_mean, side_mean
 from hati.logic.interpret.evidence import Evidence
 from hati.logic.interpret.judging import (
@@ -62,8 +61,7 @@ def decide(left: Measured, right: Measured | Limit, relation: Relation, rng: np.
     return replace(_told(found, relation), remark=remark)
 
 
-@dataclass(frozen=True, eq=False)
-class Tested:
+class Tested(Struct, frozen=True, eq=False):
     """The test of two sides, with what more runs would make of it, from how many, and what else tells of the noise."""
 
     test: Test

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
+
+from msgspec import Struct
 
 from hati.core import InputError
 from hati.logic.interpret.verdict import Verdict
@@ -37,8 +38,7 @@ class Judged(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """A relation's verdict and what it rests on.
 
     ``estimate`` is on the ``scale``, in the metric's unit unless that is a ratio; ``interval`` is of confidence

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from hati.core import FloatArray
 
@@ -21,8 +22,7 @@ class Path(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(Struct, frozen=True):
     """After ``size`` runs of a side: the p-values of all looks up to it together, 1 before the first."""
 
     runs: Path

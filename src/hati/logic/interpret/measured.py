@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, InputError
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
+class Measured(Struct, frozen=True, eq=False, dict=True):
     """A two-level sample: the transformed observations of each run, shape (observations,), runs in order.
 
     ``history`` are earlier runs of the same method, or of one that behaves like it from run to run, transformed alike;

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.logic.interpret.difference import differences
@@ -16,8 +16,7 @@ from hati.logic.interpret.relation import Bounds
 from hati.stats import POWER, BoundTest, anytime_critical, anytime_e_values, looks_to_decide, noncentrality_of_t
 
 
-@dataclass(frozen=True, eq=False)
-class Pairs:
+class Pairs(Struct, frozen=True, eq=False, dict=True):
     """Run means in the order of their pairs, shape (pairs,) each; looks are taken from ``fewest`` pairs on.
 
     What a pair says of a bound is left - bound right. With the truth on the bound the e-value of its mean ever reaches
@@ -91,8 +90,7 @@ class Pairs:
         return differences(self.left, bound * self.right)
 
 
-@dataclass(frozen=True)
-class _Planned:
+class _Planned(Struct, frozen=True):
     """A look after ``size`` pairs, if means and deviations hold."""
 
     pairs: Pairs

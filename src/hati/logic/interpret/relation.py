@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from hati.core import InputError
 
@@ -29,16 +30,14 @@ class Sign(StrEnum):
         return self in {Sign.BELOW, Sign.ABOVE}
 
 
-@dataclass(frozen=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """Where a relation ends, as factors of the right mean: it is that the left is above ``low`` and below ``high``."""
 
     low: float | None
     high: float | None
 
 
-@dataclass(frozen=True)
-class Relation:
+class Relation(Struct, frozen=True):
     """A performance relation (SPL paper, Definition 3.4) with its level and its margin.
 
     ``alpha`` is what HOLDS and VIOLATED each may be wrong in, in (0, 0.5). ``margin`` is relative: ``<=`` is that left
@@ -68,8 +67,7 @@ class Relation:
         return Bounds(low, high)
 
 
-@dataclass(frozen=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """A right side that is no measurement: an absolute limit, in the left side's unit.
 
     Raises:

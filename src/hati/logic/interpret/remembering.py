@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.logic.interpret.bootstrap import Resampled, upper_quantile
@@ -24,8 +24,7 @@ _TINY = 1e-300
 _LARGEST_STEP = 1.0
 
 
-@dataclass(frozen=True, eq=False)
-class Deviations:
+class Deviations(Struct, frozen=True, eq=False, dict=True):
     """Run means about their own sample's mean, as fractions of it where ``relative``, shape (n,).
 
     Each sample's are n / (n - 1) times as large in square, so that their mean square is unbiased; ``df`` of them are
@@ -74,8 +73,7 @@ class Deviations:
         return np.asarray(self.unit(mean) * self.values[chosen].mean(axis=1), dtype=np.float64)
 
 
-@dataclass(frozen=True, eq=False)
-class Remembered:
+class Remembered(Struct, frozen=True, eq=False, dict=True):
     """Draws about two means, as much wider as it takes not to know their variance: that has ``df`` degrees of freedom.
 
     A draw times sqrt(df / chi-square) is a predictive one: of normal draws it makes Student's t. Where few values make
@@ -152,8 +150,7 @@ class Remembered:
         return t_quantile(1.0 - self.alpha, self.df) / normal_quantile(1.0 - self.alpha)
 
 
-@dataclass(frozen=True, eq=False)
-class _Side:
+class _Side(Struct, frozen=True, eq=False):
     """A side's mean as it is compared and as it was measured, of how many runs, and how they vary."""
 
     mean: float

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
-from hati.core import InputError
+from msgspec import Struct
+
+from hati.core import InputError, replace
 from hati.core.nearest import suggestion
 from hati.logic.syntax.expression import Expression, check_variable
 from hati.logic.syntax.folding import folded
@@ -68,8 +70,7 @@ class Constant(Declaration):
         return f"constant {self.name} = {self.value}"
 
 
-@dataclass(frozen=True)
-class Declarations:
+class Declarations(Struct, frozen=True, dict=True):
     """Declarations in their order.
 
     Raises:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from hati.core import replace
 from hati.logic.syntax.declarations import Declarations
 from hati.logic.syntax.expression import Number, Variable
 from hati.logic.syntax.formula import (

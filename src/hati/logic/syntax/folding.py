@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
-from hati.core import InputError
+from hati.core import InputError, replace
 from hati.logic.syntax.arithmetic import applied, combined
 from hati.logic.syntax.expression import (
     Expression,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from hati.core import InputError
+from hati.core import InputError, replace
 from hati.logic.syntax.dimension import check_alike, check_dimensions
 from hati.logic.syntax.expression import Expression, Number, Text
 from hati.logic.syntax.folding import folded

@@ -8,6 +8,8 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 
+from msgspec import Struct
+
 from hati.core import InputError
 from hati.logic.syntax.expression import Expression, Number, Observed, Operation, Operator, Text
 from hati.logic.syntax.method import Method
@@ -26,8 +28,7 @@ class StatisticKind(StrEnum):
     THROUGHPUT = "throughput"
 
 
-@dataclass(frozen=True)
-class Statistic:
+class Statistic(Struct, frozen=True):
     """A statistic; ``level`` is a quantile's, from 0 to 1. Throughput is calls per second: 1 / mean time.
 
     Raises:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
+
+from msgspec import Struct
 
 from hati.logic.syntax.expression import Expression, Number, Text, Variable
 from hati.logic.syntax.folding import folded
@@ -18,8 +19,7 @@ Values = Mapping[str, Expression]
 """What the variables in scope stand for: numbers and texts."""
 
 
-@dataclass(frozen=True)
-class Sets:
+class Sets(Struct, frozen=True):
     """The declared sets by name, and what is in any set."""
 
     declared: Mapping[str, Domain]

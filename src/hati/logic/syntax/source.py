@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.core import InputError, Place
 from hati.logic.syntax.node import NodeError
@@ -18,8 +19,7 @@ class FormulaError(InputError):
         self.offset = offset
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Struct, frozen=True):
     """A text and what it is called in messages: a file's path, ``formula``, or a function's name.
 
     ``line`` is that of the file on which the text begins; columns are those of the text.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
+from hati.core import replace
 from hati.logic.syntax.expression import Expression, Function, Negative, Number, Observed, Operation, Variable
 
 

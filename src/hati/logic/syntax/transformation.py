@@ -6,10 +6,10 @@ All values are in their dimension's own unit (seconds, bytes, shares of one): ``
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, parse_unit
 from hati.logic.syntax.expression import (
@@ -43,8 +43,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class Affine:
+class Affine(Struct, frozen=True):
     """``factor * x + shift``, both in the dimension's own unit."""
 
     factor: float

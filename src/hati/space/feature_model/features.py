@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.core import InputError, Place, Setting
 from hati.core.nearest import suggestion
@@ -13,8 +14,7 @@ from hati.space.feature_model.xml import Element, parse_xml
 _SECTIONS = ("binaryOptions", "numericOptions", "booleanConstraints", "nonBooleanConstraints", "mixedConstraints")
 
 
-@dataclass(frozen=True)
-class Feature:
+class Feature(Struct, frozen=True):
     """A feature that is selected or not.
 
     ``implied``: of each set of names, one at least is selected with it. ``excluded``: none of those is.
@@ -28,8 +28,7 @@ class Feature:
     place: Place
 
 
-@dataclass(frozen=True)
-class Numeric:
+class Numeric(Struct, frozen=True):
     """An option with numbers for settings, active where its parent is selected."""
 
     name: str
@@ -39,16 +38,14 @@ class Numeric:
     place: Place
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """A constraint's text."""
 
     text: str
     place: Place
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(Struct, frozen=True):
     """A feature model; parents are names of features, or empty, and never go in a circle."""
 
     name: str

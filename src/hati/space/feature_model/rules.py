@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 
-from hati.core import InputError
+from hati.core import InputError, replace
 from hati.core.nearest import suggestion
 from hati.space.feature_model.features import Rule
 from hati.space.formula import (

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
-from hati.core import InputError, Place, Setting
+from msgspec import Struct
+
+from hati.core import InputError, Place, Setting, replace
 from hati.space.feature_model.features import Document, Feature, Numeric, read_document
 from hati.space.feature_model.rules import arithmetic, boolean
 from hati.space.formula import (
@@ -31,8 +32,7 @@ _ALWAYS = Truth(value=True)
 _MOST_IN_NAME = 3
 
 
-@dataclass(frozen=True)
-class FeatureModel:
+class FeatureModel(Struct, frozen=True):
     """A feature model's space, and which features its configurations select.
 
     ``always`` holds the features that are selected in every configuration, ``by_setting`` those that a
@@ -55,8 +55,7 @@ class FeatureModel:
         return self.always.union(*(self.by_setting.get(item, nothing) for item in configuration.items()))
 
 
-@dataclass(frozen=True)
-class _Group:
+class _Group(Struct, frozen=True):
     """Alternatives: exactly one of the members is selected where their parent is."""
 
     name: str

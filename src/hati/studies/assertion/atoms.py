@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
-from hati.core import InputError, Stopping, generator
+from msgspec import Struct
+
+from hati.core import InputError, Stopping, generator, replace
 from hati.logic import interpret, syntax
 from hati.logic.interpret import Evidence, Scale, Sign, Verdict
 from hati.logic.syntax import Comparator
@@ -39,8 +40,7 @@ _OWN = {"time": "s", "memory": "B", "energy": "J", "power": "W"}
 """The units that values of dimensions are in; those of others are called as they are."""
 
 
-@dataclass(frozen=True)
-class Atom:
+class Atom(Struct, frozen=True):
     """A relation and what is known of it; ``unit`` is that of an estimate that is no ratio.
 
     ``resolved`` is the relation with the methods that its declared names stand for; ``same`` whether both its sides are
@@ -170,8 +170,7 @@ def _pair(relation: syntax.Relation, book: Book, standard: Standard) -> Pair | N
     return first, second
 
 
-@dataclass(frozen=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """A relation, measured side first, and the standard it is judged by."""
 
     relation: syntax.Relation

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field, replace
 
 import numpy as np
+from msgspec import Struct, field
 
-from hati.core import SINGLE_CALLS, InputError, Metric, Observations, Sample, SampledRun
+from hati.core import SINGLE_CALLS, InputError, Metric, Observations, Sample, SampledRun, replace
 from hati.core.nearest import suggestion
 from hati.logic.syntax import Measured, Method, NodeError
 
@@ -15,8 +15,7 @@ _USED = {"cpu_time": Metric("cpu_time", "s"), "peak_memory": Metric("peak_memory
 """Metrics that are known of whole runs, where no benchmark tells them."""
 
 
-@dataclass(frozen=True)
-class Book:
+class Book(Struct, frozen=True):
     """Samples by the texts of methods; ``history`` are earlier ones of the same, which tell how runs vary.
 
     ``own`` is the metric of a method that is meant where a formula names none; ``missing`` says why nothing was
@@ -71,8 +70,7 @@ class Book:
         raise error
 
 
-@dataclass(frozen=True)
-class MeasuredBook(Book):
+class MeasuredBook(Book, frozen=True):
     """What was measured of methods as they are called with all that is declared; no name is given by itself.
 
     What turns out to be unfit leaves its relation undecided; the others are told all the same.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.core import Run
 from hati.studies.assertion.book import Book
@@ -12,8 +13,7 @@ from hati.studies.assertion.point import Made, Point
 from hati.studies.assertion.requirement import Requirement, methods_of
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """The runs of a formula's methods, whatever became of them, and their seconds.
 
     ``shared`` of the runs are of methods that other formulas are about too: they are among the runs of each. Of their

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.core import Run
 
@@ -13,16 +14,14 @@ Machines = tuple[str, str]
 """The fingerprints of both."""
 
 
-@dataclass(frozen=True)
-class DefinedRun:
+class DefinedRun(Struct, frozen=True):
     """A run and what its benchmark was then: canonical JSON, empty where that is not known."""
 
     run: Run
     definition: str
 
 
-@dataclass(frozen=True)
-class SetAside:
+class SetAside(Struct, frozen=True):
     """Runs of a benchmark on a machine that are of another definition than those that are taken, and in what."""
 
     benchmark: str
@@ -31,16 +30,14 @@ class SetAside:
     differs: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Former:
+class Former(Struct, frozen=True):
     """A benchmark that is taken as it was when it was last run on both machines, and what is another now."""
 
     benchmark: str
     differs: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Taken:
+class Taken(Struct, frozen=True):
     """The runs of one definition of each benchmark; ``unlike`` says what differs where the machines share none."""
 
     runs: tuple[Run, ...]
@@ -79,8 +76,7 @@ def differing(one: str, other: str) -> tuple[str, ...]:
     return tuple(sorted(key for key in first.keys() | second.keys() if first.get(key) != second.get(key)))
 
 
-@dataclass(frozen=True)
-class _Choice:
+class _Choice(Struct, frozen=True):
     """The definition of a benchmark that is taken on each machine, none where they share none: that is ``unlike``."""
 
     taken: Mapping[str, str]

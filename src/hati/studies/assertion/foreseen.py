@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.core import Budget
 from hati.logic.interpret import Interpretation
@@ -17,8 +18,7 @@ _Costs = Mapping[_Same, float | None]
 _Rounds = Mapping[_Same, tuple[int, int | None]]
 
 
-@dataclass(frozen=True)
-class Foreseen:
+class Foreseen(Struct, frozen=True):
     """The methods of which the same is run, and how often it will be.
 
     ``least`` runs are made where all formulas are decided at the earliest; ``most`` where those of this method are

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
-from hati.core import Stopping
+from msgspec import Struct
+
+from hati.core import Stopping, replace
 from hati.logic import interpret, syntax
 from hati.logic.interpret import Combined, Connective, Judged, Verdict
 from hati.studies.assertion.atoms import Atom, Early, judge
@@ -15,8 +16,7 @@ from hati.studies.assertion.requirement import Requirement
 from hati.studies.assertion.standard import Standard
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A requirement's verdict among all, by itself what its ``judged`` says, and the relations that it rests on."""
 
     requirement: Requirement
@@ -25,8 +25,7 @@ class Answer:
     atoms: tuple[Atom, ...]
 
 
-@dataclass(frozen=True)
-class Settled:
+class Settled(Struct, frozen=True):
     """What needs no measurement. Fills ``hati.logic.interpret.Judged``."""
 
     value: bool

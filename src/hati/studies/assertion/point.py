@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.core import Benchmark, Configuration, Metric, Revision, Run, Sample, sampled
 
 STAGE = "assert"
 
 
-@dataclass(frozen=True)
-class Made:
+class Made(Struct, frozen=True):
     """Runs in the order of their rounds, by their benchmark and revision."""
 
     runs: Mapping[tuple[str, str], tuple[Run, ...]]
@@ -26,8 +26,7 @@ class Made:
         return cls({key: tuple(each) for key, each in found.items()})
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(Struct, frozen=True):
     """A method that formulas write as ``method``: a benchmark of a revision, of the default configuration.
 
     ``own`` is the metric that is meant where a formula names none; empty where the benchmark has but one.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from statistics import median
 
-from hati.core import InputError, parse_unit
+from msgspec import Struct
+
+from hati.core import InputError, parse_unit, replace
 from hati.logic import syntax
 from hati.logic.interpret import ALPHA, Measured
 from hati.stats import quotient_interval
@@ -32,8 +33,7 @@ Books = tuple[Book, Book]
 """What was measured on the first machine, and on the second."""
 
 
-@dataclass(frozen=True)
-class KnownMachine:
+class KnownMachine(Struct, frozen=True):
     """A machine that something was measured on, by its fingerprint, and what is known of it."""
 
     fingerprint: str
@@ -50,8 +50,7 @@ class KnownMachine:
         return text in {self.name, self.fingerprint} or begins
 
 
-@dataclass(frozen=True)
-class Ported:
+class Ported(Struct, frozen=True):
     """A comparison of two methods M and N on two machines.
 
     ``ratios`` are mean of M / mean of N on each, the means those of runs; ``runs`` those of M and N on each, and
@@ -89,8 +88,7 @@ class Ported:
         return (1.0 if low <= 1.0 <= high else ends[0], ends[1])
 
 
-@dataclass(frozen=True)
-class Portability:
+class Portability(Struct, frozen=True):
     """The comparisons of formulas on two machines; ``left_out`` are relations that are none, and why.
 
     ``set_aside`` are runs of other definitions of benchmarks than those that are compared, ``former`` the benchmarks

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from hati.core import InputError, Place
+from hati.core import InputError, Place, replace
 from hati.logic import syntax
 from hati.studies.assertion.book import Book
 

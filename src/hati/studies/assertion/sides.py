@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from hati.core import FloatArray, InputError, Sample, SampledRun, parse_unit
+from hati.core import FloatArray, InputError, Sample, SampledRun, parse_unit, replace
 from hati.logic import interpret, syntax
 from hati.studies.assertion.book import Book
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hati.core import InputError, Stopping
 from hati.logic.interpret import ALPHA, MARGIN, Interpretation
 
 
-@dataclass(frozen=True)
-class Standard:
+class Standard(Struct, frozen=True):
     """An interpretation, the level of each relation and of alarms together, and the margin of what is not strict.
 
     ``stopping`` is ``ANYTIME`` where runs were made in rounds and looked at after each: both sides of a relation then

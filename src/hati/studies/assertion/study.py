@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
 from functools import cached_property
+
+from msgspec import Struct, field
 
 from hati.core import (
     Budget,
@@ -19,6 +20,7 @@ from hati.core import (
     StudyId,
     Task,
     generator,
+    replace,
 )
 from hati.logic import syntax
 from hati.logic.interpret import Interpretation, Verdict, fewest_alone, fewest_pairs, glance_early
@@ -36,8 +38,7 @@ _FAILED_IN_A_ROW = 2 * GIVE_UP_AFTER
 _MOST_TOLD = 5
 
 
-@dataclass(frozen=True)
-class Assured:
+class Assured(Struct, frozen=True):
     """What came of the formulas and by which standard, what could not be measured and why, and what it cost.
 
     ``costs`` are of each formula, none where nothing was measured for them; ``book`` is what they were judged by.
@@ -65,8 +66,7 @@ def assertion_id(
     return StudyId.of("assertion", parameters, standard.seed, machine)
 
 
-@dataclass(frozen=True)
-class Assertion:
+class Assertion(Struct, frozen=True, dict=True):
     """All methods in rounds, each round in random order, looked at after each round.
 
     Of the default interpretation every look is accounted for, and the level is shared by the formulas' relations;

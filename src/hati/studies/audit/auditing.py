@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
+from msgspec import Struct, field
 
-from hati.core import InputError, Sample, generator
+from hati.core import InputError, Sample, generator, replace
 from hati.knowledge import Entry
 from hati.stats import Proportion, clustered_proportion, sign_test
 from hati.studies.audit.cautions import cautions
@@ -51,8 +51,7 @@ def unwatched(_: int, __: int) -> None:
     """Tell nobody."""
 
 
-@dataclass(frozen=True)
-class AuditRequest:
+class AuditRequest(Struct, frozen=True):
     """The comparison that is audited, in how many random splits, and from which seed.
 
     ``known`` has, by metric, the statistic that was chosen before, which is compared where one is to be chosen.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from hati.core import Sample
 from hati.knowledge import Entry
@@ -11,8 +12,7 @@ from hati.stats import Proportion
 from hati.studies.comparison import Statistic, StatisticChoice, Verdict
 
 
-@dataclass(frozen=True)
-class Directions:
+class Directions(Struct, frozen=True):
     """How many alarms say slower and how many faster, and the p-value of both being as likely."""
 
     slower: int
@@ -20,8 +20,7 @@ class Directions:
     p_value: float
 
 
-@dataclass(frozen=True)
-class ClusterAlarms:
+class ClusterAlarms(Struct, frozen=True):
     """Of the ``benchmarks`` whose observations form clusters the share of comparisons with a changed cluster.
 
     ``misplaced`` is the share in which, all of one half being smaller by the margin, a cluster is said to have become
@@ -33,8 +32,7 @@ class ClusterAlarms:
     benchmarks: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class InTime:
+class InTime(Struct, frozen=True):
     """The earlier halves of the runs against the later ones, one comparison for each benchmark.
 
     ``started`` tells whether the order is by the runs' starts, else as they stand. ``alarms`` are the comparisons';
@@ -50,24 +48,21 @@ class InTime:
     p_value: float
 
 
-@dataclass(frozen=True)
-class StatisticSensitivity:
+class StatisticSensitivity(Struct, frozen=True):
     """The smallest change, a fraction, that is found in 80 % of all cases by a statistic; None where none is."""
 
     statistic: Statistic
     detectable: float | None
 
 
-@dataclass(frozen=True)
-class RecommendedStatistic:
+class RecommendedStatistic(Struct, frozen=True):
     """The statistic of a metric that varies least between the audited runs, for later ones."""
 
     metric: str
     choice: StatisticChoice
 
 
-@dataclass(frozen=True)
-class AuditedBenchmark:
+class AuditedBenchmark(Struct, frozen=True):
     """One sample: how its splits into halves of so many ``runs`` ended, and what is found in them.
 
     ``false_same`` counts the splits that are called the same where one half is worse by the margin; ``detectable`` is
@@ -86,8 +81,7 @@ class AuditedBenchmark:
     later_ratio: float | None
 
 
-@dataclass(frozen=True)
-class Audit:
+class Audit(Struct, frozen=True):
     """The measured error rates and the sensitivity of a comparison at ``alpha`` with a ``margin``.
 
     ``false_alarms`` is the share of all comparisons that end in an alarm, ``any_alarm`` that of splits in which any

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hati.core import Better, FloatArray, Sample
+from hati.core import Better, FloatArray, Sample, replace
 from hati.studies.audit.sensitivity import same_though_changed, smallest_changes
 from hati.studies.audit.splitting import Halves, Whole, compared_halves
 from hati.studies.comparison import Decision, Pair, Question, Verdict, cluster_changes, decide

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from hati.core import Sample
+from hati.core import Sample, replace
 from hati.stats import Index
 from hati.studies.comparison import (
     CANDIDATES,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hati.core import Metric, Revision
 
 
-@dataclass(frozen=True)
-class Culprit:
+class Culprit(Struct, frozen=True):
     """A change between two revisions that were measured, all between which could not be.
 
     ``revisions`` are those that can have made it, oldest first: one, unless those before it could not be measured.
@@ -22,8 +21,7 @@ class Culprit:
     confidence: float
 
 
-@dataclass(frozen=True)
-class BisectionConclusion:
+class BisectionConclusion(Struct, frozen=True):
     """The culprits from the oldest, what all of them made together, and what it cost.
 
     ``same`` tells that all together is shown to be within the ``margin``: nothing is looked for then.

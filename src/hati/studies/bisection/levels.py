@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Evidence, FloatArray, Metric, Outcome, Stopping, conversion
 from hati.harness import RULES
@@ -40,8 +40,7 @@ class Half(StrEnum):
     OPEN = "open"
 
 
-@dataclass(frozen=True, eq=False)
-class Levels:
+class Levels(Struct, frozen=True, eq=False, dict=True):
     """What pairs say of each probed revision: logarithms of ratios to the good one.
 
     ``alpha`` is the level of each interval.

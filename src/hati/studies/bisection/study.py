@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import (
     Benchmark,
@@ -52,16 +52,14 @@ def bisection_id(
     return StudyId.of("bisection", parameters, seed, machine)
 
 
-@dataclass(frozen=True)
-class _Range:
+class _Range(Struct, frozen=True):
     """Between two revisions by their places; the good one's is 0."""
 
     first: int
     last: int
 
 
-@dataclass(frozen=True)
-class Bisection:
+class Bisection(Struct, frozen=True, dict=True):
     """Finds the changes among ``revisions``, the first of which is good, the last bad, all in their order.
 
     Raises:

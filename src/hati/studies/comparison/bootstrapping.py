@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from hati.core import generator
+from hati.core import generator, replace
 from hati.stats import bootstrap_interval
 from hati.studies.comparison.conclusion import Comparison, Comparisons, IntervalMethod
 from hati.studies.comparison.deciding import Compared

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from hati.core import FloatArray, Sample
 from hati.studies.comparison.matching import Pair
@@ -44,8 +45,7 @@ class Basis(StrEnum):
     SINGLE = "single values"
 
 
-@dataclass(frozen=True)
-class StatisticChoice:
+class StatisticChoice(Struct, frozen=True):
     """The statistic of a run that is compared, why, and by which version of the rule.
 
     ``sources`` is the number of earlier samples, or of other benchmarks, that it rests on; ``spread`` is the standard
@@ -86,8 +86,7 @@ class StatisticChoice:
         return f"between {runs} it varies by {100.0 * self.spread:.2g} % of the mean's standard deviation"
 
 
-@dataclass(frozen=True)
-class StatisticChoices:
+class StatisticChoices(Struct, frozen=True):
     """What was chosen for each benchmark and metric, by their names; the mean, as asked for, of all others."""
 
     rows: tuple[tuple[str, str, StatisticChoice], ...] = ()
@@ -126,8 +125,7 @@ class StatisticChoices:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class VarianceRatios:
+class VarianceRatios(Struct, frozen=True, eq=False):
     """What the runs of one benchmark and metric say of the candidates.
 
     ``logs`` are the logarithms of their variances between runs relative to the mean's, shape (candidates,), with ``df``

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from hati.core import Better, conversion
+from hati.core import Better, conversion, replace
 from hati.stats import Cluster, Difference, difference, matched_clusters, rank_shift
 from hati.studies.comparison.conclusion import Change, ClusterChange, ClusterSide, Verdict
 from hati.studies.comparison.decisions import Decision, corrected, p_values_of

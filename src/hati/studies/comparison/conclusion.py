@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from hati.core import Configuration, Metric, Workload
 from hati.stats import TwoSampleTest
@@ -28,8 +29,7 @@ class IntervalMethod(StrEnum):
     BOOTSTRAP = "bootstrap"
 
 
-@dataclass(frozen=True)
-class WarmUp:
+class WarmUp(Struct, frozen=True):
     """What was found of the warm-up of a sample's runs, beyond what is marked.
 
     Of ``found`` runs the first observations, ``left_out`` together, do not count; ``unsteady`` are the reasons why
@@ -44,8 +44,7 @@ class WarmUp:
 NO_WARM_UP = WarmUp()
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(Struct, frozen=True):
     """One sample: the mean of its runs, in the metric's unit, the half-width of its interval as a fraction of it.
 
     ``spread`` is None where nothing is known of the noise; ``disturbed`` is how many of the runs were; all
@@ -62,8 +61,7 @@ class Side:
     seconds: float | None = None
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """How the second of two samples differs from the first.
 
     ``ratio`` is the second's value over the first's, with its ``interval``; ``p_value`` that of no difference, and
@@ -89,8 +87,7 @@ class Change:
         return self.verdict in {Verdict.SLOWER, Verdict.FASTER}
 
 
-@dataclass(frozen=True)
-class ClusterSide:
+class ClusterSide(Struct, frozen=True):
     """A cluster in one sample: its ``centre``, the median of runs' medians, in the metric's unit, None where no run is
     in it; its mean ``share`` of a run's observations; how many ``runs`` have any.
     """
@@ -100,8 +97,7 @@ class ClusterSide:
     runs: int
 
 
-@dataclass(frozen=True)
-class ClusterChange:
+class ClusterChange(Struct, frozen=True):
     """One cluster of observations in both samples: how its centre changed, and its share.
 
     ``share_p_value`` is that of no change of the share, ``share_q_value`` the same corrected, None where nothing
@@ -121,8 +117,7 @@ class ClusterChange:
         return self.change.told or self.share_moved
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """One benchmark's two samples, by what stands for their runs and, where there are several, by ``clusters``.
 
     ``configuration`` holds the settings that both samples have; ``tests`` are classical ones of the runs' medians,
@@ -157,8 +152,7 @@ class Comparison:
         return frozenset({self.change.verdict, *(part.change.verdict for part in self.clusters if part.change.told)})
 
 
-@dataclass(frozen=True)
-class Comparisons:
+class Comparisons(Struct, frozen=True):
     """All of them, at the study-wise level ``alpha`` and with the ``margin`` within which two are the same.
 
     ``borrowed`` are the degrees of freedom that each variance has from the other benchmarks; ``mean_ratios`` the

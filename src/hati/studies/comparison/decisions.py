@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from hati.core import Better, FloatArray
+from hati.core import Better, FloatArray, replace
 from hati.stats import (
     Difference,
     VariancePrior,

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.core import InputError, Sample
 
 _Key = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """Two samples of the same benchmark, metric and workload; of the same configuration, or two that are compared."""
 
     before: Sample
     after: Sample
 
 
-@dataclass(frozen=True)
-class Unmatched:
+class Unmatched(Struct, frozen=True):
     """Names of what only the first, and only the second, has samples of."""
 
     before: tuple[str, ...]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from hati.core import replace
 from hati.stats import two_sample_tests
 from hati.studies.comparison.conclusion import Comparisons
 from hati.studies.comparison.deciding import sides_of

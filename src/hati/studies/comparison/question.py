@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.core import InputError
 from hati.studies.comparison.statistic import MEAN, Automatic, Statistic
@@ -12,8 +13,7 @@ ALPHA = 0.01
 MARGIN = 0.05
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(Struct, frozen=True):
     """What is asked: changes at the level ``alpha``, equality within a ``margin``, of a ``statistic`` of runs.
 
     ``AUTO`` chooses a statistic for each benchmark and metric.

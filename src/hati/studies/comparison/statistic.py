@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, InputError, Sample
 from hati.stats import Index
@@ -14,8 +14,7 @@ _BATCHES = 10
 _LEAST = 1e-9
 
 
-@dataclass(frozen=True)
-class Statistic:
+class Statistic(Struct, frozen=True):
     """The mean of a run's observations, without the fraction ``trimmed`` at either end, or a ``quantile`` of them.
 
     Raises:
@@ -79,8 +78,7 @@ class Statistic:
         return np.sort(values)[cut : len(values) - cut]
 
 
-@dataclass(frozen=True)
-class Automatic:
+class Automatic(Struct, frozen=True):
     """A statistic that is chosen for each benchmark and metric, from other runs than those that are compared."""
 
     def __str__(self) -> str:
@@ -103,8 +101,7 @@ def parse_statistic(text: str) -> Statistic | Automatic:
     return AUTO if text == str(AUTO) else Statistic.parse(text)
 
 
-@dataclass(frozen=True, eq=False)
-class RunValues:
+class RunValues(Struct, frozen=True, eq=False):
     """What stands for the runs of a sample, in their order.
 
     ``values`` are the statistic's, and ``unsteady`` tells how unsteady each run is within, nan where it is too short;

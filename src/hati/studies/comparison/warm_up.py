@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
-from hati.core import Sample, SampledRun
+from hati.core import Sample, SampledRun, replace
 from hati.core.run import WARM_UP
 from hati.core.wording import listed
 from hati.harness import State, steadiness

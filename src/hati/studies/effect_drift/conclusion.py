@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hati.core import Metric, Revision, Setting
 
 
-@dataclass(frozen=True)
-class OptionDrift:
+class OptionDrift(Struct, frozen=True):
     """An option's effect before and after: what ``settings[1]`` makes of the metric beside ``settings[0]``, a fraction.
 
     Of an option with more settings, the two that differ most. ``ratio`` is the effect after over that before, on the
@@ -29,8 +28,7 @@ class OptionDrift:
     changed: bool
 
 
-@dataclass(frozen=True)
-class EffectDrift:
+class EffectDrift(Struct, frozen=True):
     """All options, the most surely changed first; ``rounds`` of ``configurations`` at both revisions."""
 
     study: str

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Configuration, FloatArray, Setting
 from hati.stats import cell_noise, f_above, holm, t_quantile
@@ -23,8 +23,7 @@ class Coding(NamedTuple):
     columns: slice
 
 
-@dataclass(frozen=True, eq=False)
-class MainEffects:
+class MainEffects(Struct, frozen=True, eq=False, dict=True):
     """The model of all main effects on a design's cells: ``matrix`` has shape (cells, parameters), the mean first."""
 
     codings: tuple[Coding, ...]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import (
     Benchmark,
@@ -49,8 +49,7 @@ def effect_drift_id(
     return StudyId.of("effect-drift", parameters, seed, machine)
 
 
-@dataclass(frozen=True)
-class EffectDriftStudy:
+class EffectDriftStudy(Struct, frozen=True):
     """So many rounds of a design at two revisions, the two runs of each configuration next to each other.
 
     Raises:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.core import Finding
 from hati.studies.comparison import Comparison, Verdict
@@ -11,8 +12,7 @@ from hati.studies.findings.sighting import Report, spot_of
 from hati.studies.gate import Broken, GateConclusion
 
 
-@dataclass(frozen=True)
-class Ruling:
+class Ruling(Struct, frozen=True):
     """A gate's conclusion with what is to be told of findings; ``failing`` are the verdicts that stop a change.
 
     Everything that tells of a gate asks here what fails, so that all say the same.

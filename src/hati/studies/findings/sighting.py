@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from hati.core import Event, Finding, FindingState, Happening, Size, Spot, digest
 from hati.studies.comparison import Comparison, Verdict
@@ -13,8 +14,7 @@ from hati.studies.gate import GateConclusion
 _SHORT = 8
 
 
-@dataclass(frozen=True)
-class Sighting:
+class Sighting(Struct, frozen=True):
     """What a measurement from ``reference`` to ``revision`` saw: changes, and spots that are shown to be the same.
 
     ``between`` has the ids of the revisions after the reference up to the revision: whatever is found in one of them
@@ -32,8 +32,7 @@ class Sighting:
     covered: frozenset[str]
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(Struct, frozen=True):
     """What is to be told of a finding now: ``news`` where nobody was told of it, ``fails`` where it stops a change."""
 
     finding: Finding

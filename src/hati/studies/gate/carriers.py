@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
-from hati.core import Configuration, FloatArray, Setting
+from hati.core import Configuration, FloatArray, Setting, replace
 from hati.stats import cell_noise, f_above, holm, t_quantile
 
 FEWEST_ROUNDS = 3
 
 
-@dataclass(frozen=True)
-class Carrier:
+class Carrier(Struct, frozen=True):
     """How a metric changed where an option has a setting: a ratio with its interval.
 
     ``p_value`` is that of the same change at all settings of the option, corrected for all options. ``where`` has the
@@ -34,8 +33,7 @@ class Carrier:
     where: tuple[tuple[str, Setting], ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class _Factor:
+class _Factor(Struct, frozen=True, eq=False):
     """An option that varies between cells: in which place of ``settings`` each cell has its own, shape (cells,)."""
 
     option: str

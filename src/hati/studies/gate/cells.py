@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct, field
 
 from hati.core import Assignment, Benchmark, Configuration, FloatArray, InputError, Metric, Task
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(Struct, frozen=True, dict=True):
     """A benchmark at a configuration: ``stratum`` has the important options' settings, ``weight`` is its share.
 
     Raises:
@@ -38,8 +37,7 @@ class Cell:
         return self.key == (task.benchmark, task.configuration.key)
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(Struct, frozen=True):
     """What a question is about: a metric over some of the cells, by their positions.
 
     ``stratum`` is None where it is about all of a benchmark's.

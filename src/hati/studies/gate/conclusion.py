@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hati.core import Assignment, Configuration, Revision
 from hati.knowledge import Coverage
@@ -10,8 +10,7 @@ from hati.studies.comparison import Comparison, Question, Verdict
 from hati.studies.gate.carriers import Carrier
 
 
-@dataclass(frozen=True)
-class Broken:
+class Broken(Struct, frozen=True):
     """A configuration that could not be measured at a revision, and why; ``alone`` where the other one could."""
 
     benchmark: str
@@ -21,16 +20,14 @@ class Broken:
     alone: bool
 
 
-@dataclass(frozen=True)
-class StratumChange:
+class StratumChange(Struct, frozen=True):
     """A comparison over one stratum."""
 
     stratum: Assignment
     comparison: Comparison
 
 
-@dataclass(frozen=True)
-class WarmUpCut:
+class WarmUpCut(Struct, frozen=True):
     """The first ``observations`` of each run are left out for a benchmark and metric, for a ``reason`` in words."""
 
     benchmark: str
@@ -39,8 +36,7 @@ class WarmUpCut:
     reason: str
 
 
-@dataclass(frozen=True)
-class GateConclusion:
+class GateConclusion(Struct, frozen=True):
     """The comparison of each benchmark and metric over all configurations, and of each stratum where there are several.
 
     ``carriers`` are the options on whose settings changes depend; ``explored`` and ``confirmed`` count rounds;

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct, field
 
-from hati.core import Better, Evidence, FloatArray, Stopping
+from hati.core import Better, Evidence, FloatArray, Stopping, replace
 from hati.harness import RULES
 from hati.stats import POWER, holm, holm_factors
 from hati.studies.comparison import (
@@ -72,8 +72,7 @@ def ask(found: Sequence[tuple[Group, Rounds]], level: float, limit: float) -> li
     ]
 
 
-@dataclass(frozen=True, eq=False)
-class Judgement:
+class Judgement(Struct, frozen=True, eq=False, dict=True):
     """All that the evidence says of the groups.
 
     A change is *suspected* where exploring tells it at the square root of alpha, and *confirmed* where fresh rounds

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Evidence, FloatArray, Metric, Outcome, Run, conversion
 from hati.studies.comparison import Statistic
@@ -68,8 +68,7 @@ def hopeless(evidence: Evidence, cells: Sequence[Cell]) -> frozenset[int]:
     return frozenset(position for position, cell in enumerate(cells) if cell.key in given_up)
 
 
-@dataclass(frozen=True, eq=False)
-class Differences:
+class Differences(Struct, frozen=True, eq=False):
     """Of a metric, what each round says: ``values`` has shape (rounds, cells), NaN where a cell has no pair.
 
     They are differences of logarithms, or where a value is not above zero fractions of the cell's first mean.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from hati.core import Budget, Evidence, InputError, Plan, Revision, StudyId, Task, generator
+from hati.core import Budget, Evidence, InputError, Plan, Revision, StudyId, Task, generator, replace
 from hati.knowledge import Coverage
 from hati.studies.comparison import Question, StatisticChoices
 from hati.studies.gate.cells import Cell, Group, groups

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hati.core import Configuration, Metric
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """One configuration's metric over its runs; a run's value is its mean after warm-up. In the metric's unit.
 
     ``interval`` is the mean's 95 % confidence interval over runs, None with fewer than two; ``deviation`` is the
@@ -32,8 +31,7 @@ class Summary:
     undisturbed: float | None = None
 
 
-@dataclass(frozen=True)
-class MeasurementConclusion:
+class MeasurementConclusion(Struct, frozen=True):
     """All summaries, and what became of the runs; ``warnings`` say what is wrong with those that are done."""
 
     study: str

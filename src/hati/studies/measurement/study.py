@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
 from itertools import count
+
+from msgspec import Struct
 
 from hati.core import (
     Benchmark,
@@ -48,8 +49,7 @@ def measurement_id(
     return StudyId.of("measurement", parameters, seed, machine)
 
 
-@dataclass(frozen=True)
-class Measurement:
+class Measurement(Struct, frozen=True):
     """Runs of each configuration, interleaved in random order, until the budget is spent.
 
     Tasks are planned in batches. The next are for the configurations with the fewest undisturbed runs, so that a

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hati.core import Pairing, Stopping
 from hati.studies.comparison import Comparisons, Verdict
 from hati.studies.paired.variant import Variant
 
 
-@dataclass(frozen=True)
-class Weighed:
+class Weighed(Struct, frozen=True):
     """What the verdict of a metric rests on: complete ``pairs``, how often they were looked at, and the evidence.
 
     ``e_value`` is that of a difference after the last pair; None where the rule has none, or there is no pair.
@@ -21,8 +20,7 @@ class Weighed:
     e_value: float | None
 
 
-@dataclass(frozen=True)
-class PairedConclusion:
+class PairedConclusion(Struct, frozen=True):
     """The comparison of each metric, what it rests on, in the same order, and what became of the runs.
 
     ``seed`` is that of the order of each pair.

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
-from hati.core import FloatArray, Stopping
+from hati.core import FloatArray, Stopping, replace
 from hati.harness import StoppingRule
 from hati.stats import POWER, BoundTest, PlannedTest, looks_to_decide, noncentrality_of_t, runs_to_decide
 from hati.studies.comparison import DIRECTION, TAIL_PART
 
 
-@dataclass(frozen=True, eq=False)
-class Judged:
+class Judged(Struct, frozen=True, eq=False):
     """The mean of differences of pairs, on a scale on which the margin is ``limit``, under a stopping rule.
 
     ``differences`` has shape (pairs,), with at least one, in the order in which they were measured.
@@ -116,8 +115,7 @@ class Judged:
         return math.inf if math.isinf(critical) else critical * self.deviation / math.sqrt(pairs)
 
 
-@dataclass(frozen=True, eq=False)
-class JudgedWithMean:
+class JudgedWithMean(Struct, frozen=True, eq=False, dict=True):
     """The same of a statistic, the mean relative to it keeping a part of alpha (`hati.studies.comparison`).
 
     ``differences`` are the statistic's and ``means`` those of the mean, shape (pairs,) each. Estimate and interval are
@@ -245,8 +243,7 @@ def among(judged: AnyJudged, questions: float) -> AnyJudged:
     return replace(judged, questions=questions) if isinstance(judged, JudgedWithMean) else judged
 
 
-@dataclass(frozen=True, eq=False)
-class Values:
+class Values(Struct, frozen=True, eq=False):
     """The run values of both sides of complete pairs, in one unit, shape (pairs,) each."""
 
     before: FloatArray

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.core import Budget, Evidence, InputError, Metric, Pairing, Plan, Stopping, StudyId, Task
 from hati.harness import first_of_pair
@@ -41,8 +42,7 @@ def paired_id(
     return StudyId.of("paired", parameters, seed, machine)
 
 
-@dataclass(frozen=True)
-class PairedComparison:
+class PairedComparison(Struct, frozen=True):
     """Pairs of a run of each variant, in random order within the pair, until the rule decides or the budget is spent.
 
     Raises:

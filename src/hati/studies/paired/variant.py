@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hati.core import Benchmark, Configuration, InputError, Metric, conversion
 
 
-@dataclass(frozen=True)
-class Variant:
+class Variant(Struct, frozen=True):
     """A benchmark at a configuration."""
 
     benchmark: Benchmark

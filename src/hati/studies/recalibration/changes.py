@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from hati.studies.recalibration.prior import Prior
 from hati.studies.screening import Effect, Options, ScreeningConclusion
@@ -19,8 +20,7 @@ class Change(StrEnum):
     NEVER = "not shown"
 
 
-@dataclass(frozen=True)
-class EffectChange:
+class EffectChange(Struct, frozen=True):
     """An effect then and now, fractions on the scale that each screening decided on, with intervals of 95 %.
 
     None where a screening has no such effect. ``moved``: the intervals have nothing in common.
@@ -43,8 +43,7 @@ class EffectChange:
         )
 
 
-@dataclass(frozen=True)
-class EffectChanges:
+class EffectChanges(Struct, frozen=True):
     """All options, and the interactions that are important in either screening, the largest effect of now first.
 
     ``added`` and ``removed`` name options that only one of the screenings has.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct
 
 from hati.stats import holm
 from hati.studies.recalibration.policy import Policy
@@ -24,8 +24,7 @@ class Condition(StrEnum):
     OPTIONS = "options"
 
 
-@dataclass(frozen=True)
-class Since:
+class Since(Struct, frozen=True):
     """What happened to a benchmark since it was last screened, by ``study``; None where it never was.
 
     ``screened`` is when its last run started; ``checks`` counts those since, the present one included. ``added`` and
@@ -43,8 +42,7 @@ class Since:
     shifts: tuple[ResidualShift, ...] = ()
 
 
-@dataclass(frozen=True)
-class Reason:
+class Reason(Struct, frozen=True):
     """A condition that is met for a benchmark: its ``value`` beside the ``limit`` of the policy.
 
     They count checks or days; of residuals they are the p-value, corrected for all metrics that were tested, and the
@@ -58,8 +56,7 @@ class Reason:
     shift: ResidualShift | None = None
 
 
-@dataclass(frozen=True)
-class Recalibration:
+class Recalibration(Struct, frozen=True):
     """Whether important options are due to be determined again: where there is a reason."""
 
     reasons: tuple[Reason, ...] = ()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hati.core import InputError
 
 TOLERANCE = 0.05
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """What makes a recalibration due, each by itself; None, or False: it does not.
 
     ``checks`` and ``days`` are counted from the last screening. ``residuals`` is the level of the test whether its

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Configuration, FloatArray, Setting
 from hati.studies.screening import Scale, ScreeningConclusion
@@ -16,8 +16,7 @@ def scale_of(screened: ScreeningConclusion) -> Scale:
     return Scale.LOG if min(point.value for point in screened.points) > 0.0 else Scale.RAW
 
 
-@dataclass(frozen=True, eq=False)
-class Prediction:
+class Prediction(Struct, frozen=True, eq=False):
     """The main effects of all options, by least squares from the means of a screening's configurations.
 
     All, not those that are important: what is chosen because it fits predicts worse than it seems to. ``coefficients``

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.studies.screening import ScreeningConclusion
 
 
-@dataclass(frozen=True)
-class Prior:
+class Prior(Struct, frozen=True):
     """An earlier screening: its study's key, and its options.
 
     ``conclusion`` is None where it can no longer be told, as other options have another design.

@@ -8,9 +8,9 @@ coefficients in two linear regressions, Econometrica 28(3), 591-605, with a leve
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import Configuration, FloatArray, Metric
@@ -23,8 +23,7 @@ _Known = Mapping[Configuration, float]
 _FEWEST = 2
 
 
-@dataclass(frozen=True)
-class ResidualShift:
+class ResidualShift(Struct, frozen=True):
     """How far values are from their predictions, both about their means: root mean squares on ``scale``.
 
     ``expected`` is what is to be expected where nothing changed; ``p_value`` is that of no shift beyond it.
@@ -105,8 +104,7 @@ def _tested(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Now:
+class _Now(Struct, frozen=True, eq=False):
     """Of the ``measured`` configurations the ``means`` over ``counts`` rounds, and a round's variance about them.
 
     ``variance`` is known with ``df`` degrees of freedom; 0 where no configuration has two rounds. ``peaked`` is

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Configuration, InputError, Setting
 from hati.space import Space, narrowed
@@ -21,8 +21,7 @@ Allowed = Mapping[str, tuple[Setting, ...]]
 """The settings that may be recommended, for the options that are restricted."""
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A setting of an option, the configuration in which it is tried, and its estimated ``gain`` at the baseline.
 
     The gain is a difference of logarithms or a fraction of the mean size, above 0 where it is good.

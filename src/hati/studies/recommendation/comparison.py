@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats import Index, pure_error, t_margin, t_quantile
@@ -13,8 +13,7 @@ from hati.stats import Index, pure_error, t_margin, t_quantile
 CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True)
-class PairedChange:
+class PairedChange(Struct, frozen=True):
     """The change from a baseline: a fraction; its interval is None without degrees of freedom.
 
     ``value`` and ``baseline`` are means over the pairs in the metric's unit, geometric where all values are positive.
@@ -77,8 +76,7 @@ def pooled_changes(values: FloatArray, rows: Index, blocks: Index) -> dict[int, 
     return found
 
 
-@dataclass(frozen=True)
-class _Scale:
+class _Scale(Struct, frozen=True):
     """Logarithms, or parts of a mean size."""
 
     size: float | None

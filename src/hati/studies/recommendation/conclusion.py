@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from hati.core import Better, Configuration, Metric, Setting
 from hati.studies.recommendation.keeping import KeepRule
 
 
-@dataclass(frozen=True)
-class MetricChange:
+class MetricChange(Struct, frozen=True):
     """What a recommended configuration does to a metric, against the baseline.
 
     ``predicted`` and ``measured`` are in the metric's unit; the changes are fractions. ``interval`` is of ``change``;
@@ -34,8 +34,7 @@ class MetricChange:
         return not self.pending and _good(self.metric, self.interval)
 
 
-@dataclass(frozen=True)
-class SettingGain:
+class SettingGain(Struct, frozen=True):
     """What a setting does to the metric given the others: the change from the same configuration without it."""
 
     option: str
@@ -52,8 +51,7 @@ class SettingGain:
         return not self.pending and _good(self.metric, self.interval)
 
 
-@dataclass(frozen=True)
-class KeptMetric:
+class KeptMetric(Struct, frozen=True):
     """Whether a rule was shown, by the means ``value`` and ``baseline``, in ``unit``, that of the default.
 
     It is where the value is within the limit by the ``margin``; None where fewer than two pairs of runs have values.
@@ -93,8 +91,7 @@ class KeptMetric:
         return value / self.baseline - 1.0
 
 
-@dataclass(frozen=True)
-class FollowedUp:
+class FollowedUp(Struct, frozen=True):
     """A candidate that was run against the baseline: its settings, the change of the metric, and whether it stays."""
 
     set: tuple[tuple[str, Setting], ...]
@@ -119,8 +116,7 @@ class LeaveReason(StrEnum):
     NOT_CONFIRMED = "not confirmed"
 
 
-@dataclass(frozen=True)
-class LeftOut:
+class LeftOut(Struct, frozen=True):
     """A candidate that is not recommended: what it ``set``, the ``reason``, and what its runs show.
 
     ``change`` is that of the metric against the default, or given the other settings where that is the reason: a
@@ -136,8 +132,7 @@ class LeftOut:
     broken: tuple[KeptMetric, ...] = ()
 
 
-@dataclass(frozen=True)
-class Recommended:
+class Recommended(Struct, frozen=True):
     """A configuration, what has to be set to get it from the baseline, and what it does to each metric.
 
     ``metric`` is the name of the one that it is recommended for; ``gains`` has an entry for each setting where there
@@ -166,8 +161,7 @@ class Recommended:
         )
 
 
-@dataclass(frozen=True)
-class RecommendationConclusion:
+class RecommendationConclusion(Struct, frozen=True):
     """What to set, and whether it was confirmed by fresh runs; complete or not.
 
     ``baseline`` is the default configuration where that is valid. ``looked_up`` tells that the runs are those of a

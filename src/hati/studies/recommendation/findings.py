@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Configuration, FloatArray, InputError, Metric
 from hati.stats import Index
@@ -21,8 +21,7 @@ class ChangeScale(StrEnum):
     RAW = "raw"
 
 
-@dataclass(frozen=True, eq=False)
-class Findings:
+class Findings(Struct, frozen=True, eq=False):
     """A screening's runs and what was found in them.
 
     ``values`` holds one value for each of the ``configurations``, in the order of the runs, in the metric's unit.

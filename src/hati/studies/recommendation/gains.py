@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Better, Configuration, FloatArray, Setting
 from hati.design import Model, levels
@@ -23,8 +23,7 @@ Flip = tuple[str, Setting]
 _SAME = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
-class Gains:
+class Gains(Struct, frozen=True, eq=False):
     """Estimated gains, shape (flips,), above 0 where they are good, with their standard errors.
 
     Differences of logarithms, or fractions of the mean size. The error of a gain that the runs do not determine is

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Better, Configuration, Evidence, FloatArray, Metric, Setting
 from hati.design import levels
@@ -22,8 +22,7 @@ _DOUBT = 0.1
 """A gain is convincing where noise would make so large a one less often than that."""
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """Gains of configurations by the runs of ``evidence``, and what is shown of them.
 
     ``metrics`` has the one that was asked for first. ``relevant`` is the fraction below which a gain does not matter;

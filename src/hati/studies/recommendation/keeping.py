@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, InputError, Place
 from hati.stats import t_quantile
@@ -20,8 +20,7 @@ _RULE = re.compile(
 _FIX = "write --keep 'METRIC <= 1.1 * default', or >="
 
 
-@dataclass(frozen=True)
-class KeepRule:
+class KeepRule(Struct, frozen=True):
     """``metric <= factor * default``, or >= where the limit is a ``lower`` one."""
 
     metric: str

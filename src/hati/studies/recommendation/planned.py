@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import asdict
 from numpy.typing import NDArray
 
 from hati.core import Configuration, InputError, StudyId, canonical_json
@@ -28,8 +29,7 @@ FEWEST_BLOCKS = 2
 """Of a follow-up. With 28 runs that is room for four candidates, with four blocks for one."""
 
 
-@dataclass(frozen=True)
-class Predicted:
+class Predicted(Struct, frozen=True):
     """A configuration that is predicted to be the best for a metric.
 
     ``values`` are predicted in each metric's unit, None where nothing is known to matter for it; ``changes`` are
@@ -42,8 +42,7 @@ class Predicted:
     changes: dict[str, float | None]
 
 
-@dataclass(frozen=True)
-class RecommendationPlan:
+class RecommendationPlan(Struct, frozen=True):
     """What may be recommended: stored, so that a resumed campaign repeats it.
 
     ``recommended`` holds the predicted best configuration, if any; ``candidates`` the single settings that may be

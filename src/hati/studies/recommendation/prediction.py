@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Better, FloatArray
 from hati.design import Levels, Model, levels
@@ -17,8 +17,7 @@ from hati.studies.screening.model_analysis import model_terms
 _TINY = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class Prediction:
+class Prediction(Struct, frozen=True, eq=False):
     """A fitted model of a metric, of the options that matter: ``movable`` are their positions.
 
     Of the model's terms only those of movable options predict: what the others do was not shown.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hati.core import Configuration, Setting
 
@@ -12,8 +12,7 @@ FOLLOW_UP = "follow-up"
 Settings = tuple[tuple[str, Setting], ...]
 
 
-@dataclass(frozen=True)
-class Round:
+class Round(Struct, frozen=True):
     """Blocks in which each configuration runs once; the baseline is the first, what is confirmed the second.
 
     ``settings`` are those that are confirmed, ``without`` the configurations with each of them left out (the baseline
@@ -61,8 +60,7 @@ class Round:
         return (1 + rules) * (1 + len(self.alone)) + len(self.compared)
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Struct, frozen=True):
     """A round, the settings that were to be confirmed ``before`` it, and those that are ``after`` it.
 
     None where nothing follows: before its last run, and where it confirms everything or no run could say more.
@@ -73,8 +71,7 @@ class Step:
     after: Settings | None
 
 
-@dataclass(frozen=True)
-class Arm:
+class Arm(Struct, frozen=True):
     """Settings that are tried together in the follow-up."""
 
     settings: Settings

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
+
+from msgspec import Struct
 
 from hati.core import (
     Benchmark,
@@ -16,6 +17,7 @@ from hati.core import (
     StudyId,
     Task,
     generator,
+    replace,
 )
 from hati.space import Space
 from hati.studies.failures import failure_reasons, hopeful
@@ -52,8 +54,7 @@ _SHORT = 12
 _NONE: Settings = ()
 
 
-@dataclass(frozen=True)
-class Recommendation:
+class Recommendation(Struct, frozen=True, dict=True):
     """Follows up candidates, then confirms a configuration by each of its settings, in randomised blocks.
 
     First single settings that may be better than the baseline's, and the predicted best configuration, run against the

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
+
+from hati.core import replace
 from hati.studies.regression.levels import Step
 
 
-@dataclass(frozen=True)
-class PlacedStep:
+class PlacedStep(Struct, frozen=True):
     """A step of these machines: it is after the place ``after``, at the latest at the last of its indexes."""
 
     step: Step

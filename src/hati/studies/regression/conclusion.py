@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from hati.core import Assignment, Metric
 from hati.studies.comparison import StatisticChoice
@@ -19,8 +20,7 @@ class Direction(StrEnum):
     NOT_SHOWN = "not shown"
 
 
-@dataclass(frozen=True)
-class LevelChange:
+class LevelChange(Struct, frozen=True):
     """A change of level: the position whose value is the first of the new one, and its neighbours.
 
     ``interval`` is of ``change``, after less before, in the metric's unit; ``relative`` and its interval are fractions
@@ -56,8 +56,7 @@ class LevelChange:
         return (self.interval[0] / abs(self.before), self.interval[1] / abs(self.before)) if self.before else None
 
 
-@dataclass(frozen=True)
-class Trend:
+class Trend(Struct, frozen=True):
     """The drift between the changes of level, from the baseline to the end.
 
     ``slope`` is in the metric's unit for one position, ``change`` that times the positions since the baseline, whose
@@ -95,16 +94,14 @@ class Trend:
         return (low / abs(self.level), high / abs(self.level)) if self.level else None
 
 
-@dataclass(frozen=True)
-class Detectable:
+class Detectable(Struct, frozen=True):
     """The smallest step in the middle that would have been found with 80 % power, had nothing else changed."""
 
     step: float
     relative: float | None
 
 
-@dataclass(frozen=True)
-class Recurring:
+class Recurring(Struct, frozen=True):
     """Two levels between which a series goes to and fro; one was left and ``regained`` so often."""
 
     low: float
@@ -112,8 +109,7 @@ class Recurring:
     regained: int
 
 
-@dataclass(frozen=True)
-class HistoryConclusion:
+class HistoryConclusion(Struct, frozen=True):
     """Where one series changed, and whether it drifts. ``alpha`` is the level that this series was tested at.
 
     ``assumptions`` says what the series is too short to estimate; ``recurring`` has levels that are no change;

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from hati.core import Better, FloatArray, InputError, Metric
+from hati.core import Better, FloatArray, InputError, Metric, replace
 from hati.stats import FEWEST_VALUES, Creep, Dependence, benjamini_hochberg, creep, normal_scores, weighted_creep
 from hati.stats.least_squares import Index
 from hati.stats.wandering_noise import equal_persistence

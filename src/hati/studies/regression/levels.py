@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from hati.core import FloatArray
@@ -14,8 +13,7 @@ from hati.stats.least_squares import Index
 Interval = tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Struct, frozen=True):
     """A change of level at the index of the first value on the new one; intervals are of 95 %.
 
     ``interval`` is of ``after`` less ``before``, in the metric's unit.
@@ -29,8 +27,7 @@ class Step:
     p_value: float
 
 
-@dataclass(frozen=True, eq=False)
-class Levels:
+class Levels(Struct, frozen=True, eq=False):
     """The steps around a line of that slope (0: levels only).
 
     ``straight`` are the values without the line, ``strata`` the machine and segment of each, counted from 0, ``phi``

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 
-from hati.core import FloatArray
+from hati.core import FloatArray, replace
 from hati.stats import (
     Alternation,
     ChangePoint,
@@ -48,8 +48,7 @@ _FEW = 60
 """The ranks of fewer values, with the largest autocorrelation that is allowed for, can show no step, however large."""
 
 
-@dataclass(frozen=True, eq=False)
-class Values:
+class Values(Struct, frozen=True, eq=False):
     """A series: values, machines of shape (n,), the level of the tests, and the noise's dependence."""
 
     values: FloatArray
@@ -67,8 +66,7 @@ class Values:
         return min(1.0, _NOMINAL * math.exp(0.5 * (_PER_STEP[self.dependence] - gain)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Model:
+class _Model(Struct, frozen=True, eq=False):
     """Steps and a line or none, how much better than nothing they are, and what each step gains."""
 
     places: tuple[ChangePoint, ...]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from hati.core import Assignment, FloatArray, InputError, Metric
@@ -15,8 +14,7 @@ FEWEST_POSITIONS = 2
 """Of several runs each."""
 
 
-@dataclass(frozen=True, eq=False)
-class Series:
+class Series(Struct, frozen=True, eq=False):
     """The values of a metric in the order of their positions (revisions, builds, days).
 
     ``name`` is the benchmark's, empty where there is only one; ``positions`` and ``values`` have length n, as have
@@ -68,8 +66,7 @@ class Series:
         return len(self.positions)
 
 
-@dataclass(frozen=True, eq=False)
-class Tails:
+class Tails(Struct, frozen=True, eq=False):
     """The same runs by their mean, and by the mean relative to the statistic that stands for them."""
 
     mean: Series

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats import (
@@ -31,8 +31,7 @@ SHORTEST_LONG = 30
 """A series of fewer values is short: their dependence cannot be estimated."""
 
 
-@dataclass(frozen=True)
-class _Scale:
+class _Scale(Struct, frozen=True):
     """Values on the logarithmic scale, or as they are where one is not above zero."""
 
     logarithmic: bool
@@ -139,8 +138,7 @@ _INDEPENDENT = "the noise of a position says nothing of the next one's: fewer th
 _FEW = "positions vary by nothing but their runs: too few of them to estimate how sessions, layouts or days vary"
 
 
-@dataclass(frozen=True, eq=False)
-class _Noise:
+class _Noise(Struct, frozen=True, eq=False):
     """What positions vary by: ``values`` and the errors ``by_runs`` are on a scale, ``machines`` the places of each."""
 
     series: Series

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
-from hati.core import FloatArray
+from hati.core import FloatArray, replace
 from hati.stats import REGAINED, resolution, spread_freedom, t_quantile, t_two_sided
 from hati.stats.least_squares import Index
 from hati.studies.regression.levels import Levels, Step

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from hati.core import FloatArray
+from hati.core import FloatArray, replace
 from hati.stats import t_two_sided
 from hati.studies.comparison import DIRECTION, TAIL_PART
 from hati.studies.regression.conclusion import LevelChange

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.core import Assignment
 from hati.studies.regression import HistoryConclusion
 
 
-@dataclass(frozen=True)
-class Affected:
+class Affected(Struct, frozen=True):
     """The strata whose level changed at a position, of how many; ``settings`` are those that only these have in common.
 
     ``settings`` is empty where no options' settings distinguish the strata that changed from the others.

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hati.core import Configuration, Metric, Revision
 from hati.knowledge import Coverage
 from hati.studies.regression import Series
 
 
-@dataclass(frozen=True)
-class RevisionSpread:
+class RevisionSpread(Struct, frozen=True):
     """How a metric is distributed over the configurations at a revision: five quantiles, weighted (RES paper, Fig. 12).
 
     ``quantiles`` are the smallest value, the quartiles and the largest, in the metric's unit.
@@ -21,8 +20,7 @@ class RevisionSpread:
     configurations: int
 
 
-@dataclass(frozen=True)
-class Skipped:
+class Skipped(Struct, frozen=True):
     """A revision that could not be measured, or one configuration of a benchmark at it, and ``why``."""
 
     revision: Revision
@@ -31,8 +29,7 @@ class Skipped:
     configuration: Configuration | None = None
 
 
-@dataclass(frozen=True)
-class Replayed:
+class Replayed(Struct, frozen=True):
     """The series of every benchmark, metric and stratum; the spread at each revision; and what could not be measured.
 
     ``spreads`` are by benchmark and metric. A revision of which one configuration could not be measured is in no series

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct, field
 
-from hati.core import Assignment, Evidence, FloatArray, Revision, conversion
+from hati.core import Assignment, Evidence, FloatArray, Revision, conversion, replace
 from hati.stats import FEWEST_VALUES, Dependence, Ecdf, group_variances, pooled_variance, satterthwaite
 from hati.studies.comparison import MEAN, Automatic, Basis, Statistic, StatisticChoice, StatisticChoices
 from hati.studies.gate import Cell, Group
@@ -21,8 +21,7 @@ _Values = dict[int, dict[int, FloatArray]]
 _QUARTILES = np.array([0.25, 0.5, 0.75])
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
+class Measured(Struct, frozen=True, eq=False, dict=True):
     """The runs of a replay, by revision and cell."""
 
     evidence: Evidence

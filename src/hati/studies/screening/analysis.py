@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 
-from hati.core import FloatArray
+from hati.core import FloatArray, replace
 from hati.stats import (
     Contrasts,
     Index,
@@ -27,8 +27,7 @@ from hati.studies.screening.readable import Readable
 from hati.studies.screening.scale import choose_scale
 
 
-@dataclass(frozen=True, eq=False)
-class Analysis:
+class Analysis(Struct, frozen=True, eq=False):
     """Everything that the values say; effects are sorted by the size of their contrast, largest first.
 
     ``detectable`` is a pair: in the unit, and as a fraction. ``decided`` are the values on the deciding scale.

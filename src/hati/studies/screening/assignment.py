@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import comb
 
 import numpy as np
+from msgspec import Struct
 
 from hati.design import from_generators
 from hati.design.matrix import Matrix
@@ -38,8 +38,7 @@ def assigned(choice: Choice, likely: Sequence[int]) -> Choice:
     return reassigned(choice, owner)
 
 
-@dataclass(frozen=True, eq=False)
-class _Aliasing:
+class _Aliasing(Struct, frozen=True, eq=False, dict=True):
     """The alias sets of a two-level design, up to interactions of two factors; ``matrix`` is (runs, factors)."""
 
     matrix: Matrix

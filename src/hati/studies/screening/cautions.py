@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Configuration, Run, setting_text
 from hati.core.wording import listed
@@ -27,8 +27,7 @@ COARSE = 5.0
 NOTABLE = 0.05
 
 
-@dataclass(frozen=True, eq=False)
-class Situation:
+class Situation(Struct, frozen=True, eq=False):
     """All that warnings are made from."""
 
     names: tuple[str, ...]

@@ -6,11 +6,12 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict
 
-from hati.core import InputError, canonical_json
+from hati.core import InputError, canonical_json, replace
 from hati.core.wording import counted
 from hati.design import (
     CatalogueEntry,
@@ -30,8 +31,7 @@ _WEAKEST, _GOOD, _CLEAR = 3, 4, 5
 _ROMAN = {3: "III", 4: "IV", 5: "V", 6: "VI", 7: "VII", 8: "VIII"}
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """A design and its repetitions, by all that makes it again: stored, so that a resumed campaign repeats it.
 
     ``generators`` speak of factors by position: ``x3`` is the third. ``resolution`` is None for a full factorial.
@@ -124,8 +124,7 @@ def full_factorial_of(factors: int, runs: int, most: float = math.inf) -> Choice
     return _repeated(entry, runs, most, f"{_named(entry)}: nothing is aliased")
 
 
-@dataclass(frozen=True)
-class FractionRequest:
+class FractionRequest(Struct, frozen=True):
     """The regular fraction that a user asks for, in one of four ways.
 
     The smallest of at least a ``resolution``, that of minimum aberration in ``runs`` configurations, the one of

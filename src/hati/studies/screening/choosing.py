@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hati.core import Benchmark, Configuration, InputError, Metric, StudyId
+from hati.core import Benchmark, Configuration, InputError, Metric, StudyId, replace
 from hati.design import check_two_level
 from hati.stats import FEWEST_SUSPECTED
 from hati.studies.screening.choice import Choice, full_factorial_of

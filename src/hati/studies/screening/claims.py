@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Evidence
 from hati.stats import PERMUTATIONS, f_above
@@ -22,8 +22,7 @@ _LEAST = 1.0 / (1.0 + PERMUTATIONS)
 """The smallest p-value that permutations give."""
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """What a design's rows say of an option: the change between its ``ends``, on the deciding scale.
 
     ``p_value`` is that of the option's effect, study-wise: by permutations, and where it is the smallest that these

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from hati.core import Assignment, Configuration, Evidence, Metric, Setting
 from hati.studies.screening.option_summary import OptionSummary
@@ -42,8 +43,7 @@ Options = tuple[str, ...]
 """The options of an effect: one for a main effect, two for an interaction."""
 
 
-@dataclass(frozen=True)
-class SettingEstimate:
+class SettingEstimate(Struct, frozen=True):
     """The metric's mean at one setting of an option, in its unit, as a model has it; ``interval`` of 95 %.
 
     ``relative`` is a fraction on the deciding scale, of the mean over the option's settings.
@@ -55,8 +55,7 @@ class SettingEstimate:
     relative: float
 
 
-@dataclass(frozen=True)
-class ModelSummary:
+class ModelSummary(Struct, frozen=True):
     """The model that predicts: its terms, and ``r_squared``, which it explains of the runs on the deciding scale.
 
     From a fraction these are the important effects. From any other design ``stability`` says of each term how often a
@@ -78,8 +77,7 @@ class FlipVerdict(StrEnum):
     NOT_DECIDED = "not decided"
 
 
-@dataclass(frozen=True)
-class FlipEvidence:
+class FlipEvidence(Struct, frozen=True):
     """What flips of an ``option`` between its ``ends`` say: runs of fresh configurations that differ in it alone.
 
     ``change`` is the mean of the ``flips`` from the first end to the second, a fraction on the deciding scale.
@@ -99,8 +97,7 @@ class FlipEvidence:
     depends_on: str = ""
 
 
-@dataclass(frozen=True)
-class Effect:
+class Effect(Struct, frozen=True):
     """One estimated effect, named by the member of its alias set that has the lowest order and the likeliest parents.
 
     ``estimate``, ``interval`` (95 %) and ``standard_error`` are in the metric's unit: the second setting's
@@ -155,16 +152,14 @@ class Effect:
         return Verdict.ALIASED if self.aliased else Verdict.NOT_SHOWN
 
 
-@dataclass(frozen=True)
-class Detectable:
+class Detectable(Struct, frozen=True):
     """The smallest main effect that would have been found with 80 % power; in the unit, and as a fraction."""
 
     estimate: float
     relative: float
 
 
-@dataclass(frozen=True)
-class DesignSummary:
+class DesignSummary(Struct, frozen=True):
     """The design as it was planned. ``runs`` = ``configurations`` x ``repetitions`` + ``replicated``.
 
     ``replicated`` configurations have one run more than the others. ``d_efficiency`` is that of the main effects, None
@@ -181,8 +176,7 @@ class DesignSummary:
     replicated: int = 0
 
 
-@dataclass(frozen=True)
-class LackOfFit:
+class LackOfFit(Struct, frozen=True):
     """The ``noise`` of a run and the deviation that the model ``left``, fractions on the deciding scale.
 
     The noise is that between ``repeated`` runs and the first of their configuration. ``found`` says that the model left
@@ -195,8 +189,7 @@ class LackOfFit:
     found: bool
 
 
-@dataclass(frozen=True)
-class FollowUpSummary:
+class FollowUpSummary(Struct, frozen=True):
     """So many runs were ``planned`` to refute what the design found, and so many ``done`` yielded a value.
 
     The flips of the options ``given_up`` ended early: pairs of them failed, or none was found that is valid.
@@ -207,8 +200,7 @@ class FollowUpSummary:
     given_up: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class SuspectRun:
+class SuspectRun(Struct, frozen=True):
     """A run far from what the others say of its configuration; ``order`` is its place among them, from 0.
 
     ``value`` is its own, ``fresh`` those of the runs that repeat it, and ``used`` what the analysis has: the median
@@ -222,8 +214,7 @@ class SuspectRun:
     used: float | None
 
 
-@dataclass(frozen=True)
-class RobustFit:
+class RobustFit(Struct, frozen=True):
     """The options that the same analysis shows where suspect runs that were not repeated have predicted values.
 
     ``added`` are those that the analysis of all runs does not show, ``lost`` those that only that one shows.
@@ -239,8 +230,7 @@ class RobustFit:
         return bool(self.added or self.lost)
 
 
-@dataclass(frozen=True)
-class ConditionalEffect:
+class ConditionalEffect(Struct, frozen=True):
     """The effect of an option ``at`` one setting of another, or at settings of two others.
 
     ``relative`` is the change from ``before`` to ``after`` (the first setting to the second; of more settings the one
@@ -259,8 +249,7 @@ class ConditionalEffect:
     found: bool
 
 
-@dataclass(frozen=True)
-class DominatingOption:
+class DominatingOption(Struct, frozen=True):
     """An option that explains nearly all of the variance, its ``share``, and its ``default`` setting.
 
     ``fixed`` are the settings of options that the space leaves no choice.
@@ -272,8 +261,7 @@ class DominatingOption:
     fixed: tuple[tuple[str, Setting], ...]
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(Struct, frozen=True):
     """One run's value of the metric: mean after warm-up, in its unit; ``order`` counts from 0 as they were made."""
 
     order: int
@@ -281,8 +269,7 @@ class Point:
     configuration: Configuration
 
 
-@dataclass(frozen=True)
-class Dispersion:
+class Dispersion(Struct, frozen=True):
     """The same analysis for ln s^2.
 
     ``of`` says what s^2 is the variance of: ``observations`` within runs, or ``runs`` of a configuration; where the
@@ -299,8 +286,7 @@ class Dispersion:
         return any(effect.shown and len(effect.options) == 1 for effect in self.effects)
 
 
-@dataclass(frozen=True)
-class RunCounts:
+class RunCounts(Struct, frozen=True):
     """How many runs yielded a value of the metric, and how many did not."""
 
     done: int
@@ -313,8 +299,7 @@ class RunCounts:
         return cls(done, len(evidence.runs) - done)
 
 
-@dataclass(frozen=True)
-class Losses:
+class Losses(Struct, frozen=True):
     """How many of the ``made`` runs of a campaign ``failed``, whatever they were for, and what does not work.
 
     ``excluded`` are settings, or settings together, that were left out; ``messages`` say of each how it fails.
@@ -326,8 +311,7 @@ class Losses:
     messages: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class ScreeningConclusion:
+class ScreeningConclusion(Struct, frozen=True):
     """What is known after a screening campaign, complete or not.
 
     ``effects`` are sorted by the size of their contrast, largest first; ``ranking`` holds all options, the

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, product
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Assignment, FloatArray
 from hati.design import setting_contrasts
@@ -77,8 +77,7 @@ def effects_at(shown: ShownEffects, name: str, given: Sequence[str]) -> tuple[Co
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Difference:
+class _Difference(Struct, frozen=True, eq=False):
     """Between the means at two settings of an option: what the coefficients of terms count in it."""
 
     before: int

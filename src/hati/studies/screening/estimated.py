@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hati.stats import Term
 
 
-@dataclass(frozen=True)
-class Estimated:
+class Estimated(Struct, frozen=True):
     """One effect by the positions of its options; the fields are those of ``conclusion.Effect``."""
 
     term: Term

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from hati.core import Configuration, Evidence, Outcome, Run
 from hati.studies.screening.delta_debugging import Element
@@ -30,8 +31,7 @@ class RunNeeded(Exception):  # noqa: N818 - it asks for a run
         self.configuration = configuration
 
 
-@dataclass(frozen=True)
-class FailureRecord:
+class FailureRecord(Struct, frozen=True, dict=True):
     """What became of configurations: one works where any run of it did, and fails where several runs of it failed."""
 
     evidence: Evidence

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from hati.core import FloatArray
+from hati.core import FloatArray, replace
 from hati.design import Model, levels
 from hati.space import Space
 from hati.stats import pure_error, t_quantile

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from hati.core import Benchmark, Evidence, Metric, StudyId, Task, generator
 from hati.studies.screening.claims import Claim
@@ -25,8 +26,7 @@ Pair = tuple[Task, ...]
 """The two runs of a flip in their order."""
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """The flips that were ``made``, the one ``ahead``, None where none is left, and the options that are given up."""
 
     made: tuple[Task, ...]
@@ -34,8 +34,7 @@ class Progress:
     given_up: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class FlipOrder:
+class FlipOrder(Struct, frozen=True):
     """Flips of the most doubtful claims, of as many options as ``runs`` suffice for."""
 
     id: StudyId

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Configuration, FloatArray, Setting
 from hati.stats import t_quantile
@@ -24,8 +24,7 @@ Ends = tuple[Setting, Setting]
 Pair = tuple[Configuration, Configuration]
 
 
-@dataclass(frozen=True)
-class Flip:
+class Flip(Struct, frozen=True):
     """A pair of configurations that differ in one option, and the metric's value at each, in its unit."""
 
     before: Configuration

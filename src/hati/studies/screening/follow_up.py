@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from hati.core import Benchmark, Evidence, Metric, Plan, StudyId
 from hati.studies.screening.claims import Claims
@@ -37,8 +38,7 @@ def fewest_followed(parameters: int) -> int:
     return next(runs for runs in count(FEWEST) if runs_aside(runs, parameters))
 
 
-@dataclass(frozen=True)
-class FollowUp:
+class FollowUp(Struct, frozen=True):
     """Flips of the options that a design found important, the most doubtful first, until ``runs`` are made.
 
     The last ``held_back`` are made as far as repeats of suspect flips do not take their place. It shares its id, and so

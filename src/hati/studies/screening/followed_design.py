@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hati.core import Configuration, Evidence, Metric, Task
+from msgspec import Struct
+
+from hati.core import Configuration, Evidence, Metric, Task, replace
 from hati.studies.failures import nothing_measured
 from hati.studies.screening.conclusion import SuspectRun
 from hati.studies.screening.flip_stages import is_flip, is_of_flip
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from hati.space import Space
 
 
-@dataclass(frozen=True)
-class FollowedDesign:
+class FollowedDesign(Struct, frozen=True, dict=True):
     """A design's ``configurations`` in a ``space``, each run ``repetitions`` times, and the flips that follow it.
 
     Median runs replace the runs that were repeated. Evidence may hold runs of a design that was abandoned for this one

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 
+from hati.core import replace
 from hati.stats import (
     POWER,
     Shares,
@@ -32,8 +33,7 @@ ALPHA = 0.05
 RELEVANT = 0.01
 
 
-@dataclass(frozen=True)
-class Precision:
+class Precision(Struct, frozen=True):
     """How well a design knows main effects, and by what they are judged.
 
     ``error`` is the standard error of a main effect in standard deviations of a run, ``critical`` the statistic that is

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
+from hati.core import replace
 from hati.stats import Signs, Term
 from hati.studies.screening.estimated import Estimated
 

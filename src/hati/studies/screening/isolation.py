@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from hati.core import Benchmark, Configuration, Evidence, MeasurementError, Plan, Setting, StudyId, Task, setting_text
 from hati.studies.screening.delta_debugging import Element, fewest_failing
@@ -18,8 +19,7 @@ _MOST_BY_CHANCE = 8
 """After this number of failures that did not come again, only those with a setting that never worked are traced."""
 
 
-@dataclass(frozen=True)
-class Isolated:
+class Isolated(Struct, frozen=True):
     """What the failures of a campaign come from.
 
     ``formulas`` hold in all configurations that do not have what cannot work; ``described`` are the settings, and
@@ -35,8 +35,7 @@ NOTHING_ISOLATED = Isolated()
 """Where nothing is known to fail."""
 
 
-@dataclass(frozen=True)
-class Isolation:
+class Isolation(Struct, frozen=True):
     """Traces every failure of a campaign by moving parts of a configuration's settings to their defaults.
 
     Settings with which some run worked are suspected last. Where a run worked with all settings that are found, they
@@ -154,8 +153,7 @@ class Isolation:
         )
 
 
-@dataclass(frozen=True)
-class _Search:
+class _Search(Struct, frozen=True):
     """Looks for the fewest settings that fail, among configurations in which the formulas hold.
 
     All methods but ``elements`` and ``never_worked`` raise RunNeeded with the configuration that has to be run.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import FloatArray
@@ -38,8 +38,7 @@ _LACK_OF_FIT = 0.01
 """The probability of finding a lack of fit where there is none."""
 
 
-@dataclass(frozen=True, eq=False)
-class Judgement:
+class Judgement(Struct, frozen=True, eq=False):
     """The noise and what stands out of it.
 
     ``deviation`` estimates the standard deviation of a run, None where nothing tells of it; ``margin`` standard errors
@@ -59,8 +58,7 @@ class Judgement:
         return None if self.deviation is None else self.deviation * np.sqrt(variances)
 
 
-@dataclass(frozen=True)
-class StudentReference:
+class StudentReference(Struct, frozen=True):
     """Student's t with ``df`` degrees of freedom, as `LenthReference` is for contrasts without repetitions."""
 
     df: int

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Configuration, Evidence, FloatArray, Metric, Observations, Run, conversion
 from hati.stats import Index
 from hati.studies.failures import failure_reasons
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
+class Measured(Struct, frozen=True, eq=False):
     """What a design's runs yielded, in the order in which they were made; a run that replaces another has its position.
 
     ``values``, shape (runs,): each run's mean after warm-up, in the metric's unit; the run is the unit of replication.

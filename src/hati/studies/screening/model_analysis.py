@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 
-from hati.core import FloatArray
+from hati.core import FloatArray, replace
 from hati.design import Levels, Model
 from hati.stats import (
     Index,
@@ -35,8 +35,7 @@ from hati.studies.screening.readable import Readable
 from hati.studies.screening.scale import choose_scale_of_model
 
 
-@dataclass(frozen=True, eq=False)
-class ModelEffect:
+class ModelEffect(Struct, frozen=True, eq=False):
     """An effect of a model: on the deciding scale, and in the values' own unit."""
 
     term: Term
@@ -48,8 +47,7 @@ class ModelEffect:
     half_normal: float
 
 
-@dataclass(frozen=True, eq=False)
-class ModelAnalysis:
+class ModelAnalysis(Struct, frozen=True, eq=False):
     """Everything that the values of any design say; effects are sorted by their size, the largest first.
 
     ``model`` holds all effects that were looked for, ``predicting`` are the terms of the model that predicts,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
+from hati.core import replace
 from hati.core.wording import listed
 from hati.design.identified import Ties
 from hati.stats import rank_trend

@@ -6,11 +6,12 @@ import json
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from hati.core import Configuration, InputError, canonical_json
 from hati.core.wording import counted
@@ -52,8 +53,7 @@ _ORDER = 2
 _MOST_PARAMETERS = 2_000
 
 
-@dataclass(frozen=True)
-class ModelChoice:
+class ModelChoice(Struct, frozen=True, dict=True):
     """A design and its repetitions, whole: stored, so that a resumed campaign repeats it.
 
     ``rows`` holds the positions of every configuration's settings, -1 where an option is inactive; interactions up to

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
 
-from hati.core import Benchmark, Metric, StudyId, generator
+from hati.core import Benchmark, Metric, StudyId, generator, replace
 from hati.studies.screening.conclusion import (
     DesignSummary,
     Detectable,
@@ -28,8 +28,7 @@ from hati.studies.screening.remedies import Remedies
 from hati.studies.screening.screening_model import ScreeningModel
 
 
-@dataclass(frozen=True)
-class ConclusionBuilder:
+class ConclusionBuilder(Struct, frozen=True):
     """What conclusions say beside the analysis: of which study, of what, by which design and model."""
 
     id: StudyId

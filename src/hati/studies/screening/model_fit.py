@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.design import setting_contrasts
@@ -20,8 +20,7 @@ _SAME = 1e-6
 _CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True)
-class Contrast:
+class Contrast(Struct, frozen=True):
     """A difference of means that a fit tells: ``estimate``, its standard error, the half-width of its interval.
 
     The latter two are None where nothing tells of the noise, or the runs do not tell the difference.
@@ -32,8 +31,7 @@ class Contrast:
     margin: float | None
 
 
-@dataclass(frozen=True, eq=False)
-class ModelFit:
+class ModelFit(Struct, frozen=True, eq=False, dict=True):
     """Values fitted by the columns of ``terms``, options having ``sizes`` settings.
 
     ``coefficients`` holds each term's, ``places`` their columns, ``inverse`` is (X'X)^-1, ``variance`` the residual one

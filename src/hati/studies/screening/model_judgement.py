@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from hati.core import Evidence, Run
 from hati.studies.screening.claims import Claim, claim_of
@@ -26,8 +27,7 @@ from hati.studies.screening.screening_model import ScreeningModel
 from hati.studies.screening.suspects import Unsettled, unsettled
 
 
-@dataclass(frozen=True, eq=False)
-class Judged:
+class Judged(Struct, frozen=True, eq=False):
     """What decides: the runs that yielded a value, their analysis, and what flips say of single options."""
 
     found: Measured
@@ -35,8 +35,7 @@ class Judged:
     flips: tuple[FlipEvidence, ...]
 
 
-@dataclass(frozen=True)
-class ModelJudgement:
+class ModelJudgement(Struct, frozen=True):
     """The analysis of ``rows`` by a ``model``, and what flips say of its claims."""
 
     rows: FollowedDesign

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hati.core import Benchmark, Configuration, Evidence, InputError, Metric, Plan, Run, StudyId, Task
+from msgspec import Struct
+
+from hati.core import Benchmark, Configuration, Evidence, InputError, Metric, Plan, Run, StudyId, Task, replace
 from hati.design import from_levels
 from hati.studies.screening.conclusion import FollowUpSummary, RunCounts, ScreeningConclusion
 from hati.studies.screening.conditional import conditional_effects
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
     from hati.space import Space
 
 
-@dataclass(frozen=True)
-class ModelScreening:
+class ModelScreening(Struct, frozen=True, dict=True):
     """Measures an optimal design's configurations and concludes which options matter, on any space.
 
     ``choice`` is the design, ``alpha`` is the study-wise error and ``relevant`` the fraction that matters;

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.design import Levels, Model
@@ -13,8 +12,7 @@ from hati.stats import Index, unit_means
 _PER_PARAMETER = 3
 
 
-@dataclass(frozen=True, eq=False)
-class Units:
+class Units(Struct, frozen=True, eq=False):
     """The units' ``levels`` and ``blocks``; of each run its unit, ``places``, and its block, ``run_blocks``.
 
     ``order`` are the units' places in time, cleared of the blocks of their runs as their values are; None where they

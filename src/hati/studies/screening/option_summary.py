@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from hati.core import Setting
 from hati.design import letters
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
     from hati.space import Space
 
 
-@dataclass(frozen=True)
-class OptionSummary:
+class OptionSummary(Struct, frozen=True):
     """An option and its settings; ``letter`` names it in the design.
 
     The effect of an option with two settings is that of the ``second``; the ``first`` is its base. ``default`` is the

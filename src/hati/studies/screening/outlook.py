@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Evidence, InputError, MeasurementError, Run, conversion
 from hati.knowledge import FEWEST_LEFT, SumsOfSquares, Variation, variation
@@ -22,8 +22,7 @@ MISSED = 1.5
 """A promise is missed where what will be found is so many times as large."""
 
 
-@dataclass(frozen=True)
-class Outlook:
+class Outlook(Struct, frozen=True):
     """After so many ``runs`` of ``planned`` the smallest effect that will be found with 80 % power, a fraction.
 
     ``deviation`` is that of a configuration about the effects found so far, a fraction.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import (
     Benchmark,
@@ -44,8 +44,7 @@ RESERVE = 0.05
 """This part of a time budget is left over: runs do not all take the same time."""
 
 
-@dataclass(frozen=True)
-class PilotResult:
+class PilotResult(Struct, frozen=True):
     """What pilot runs tell: seconds of wall time per run, and of the metric between runs of the default configuration.
 
     ``noise`` is the standard deviation of a run as a fraction of the mean, None where fewer than two runs of
@@ -73,8 +72,7 @@ class PilotResult:
         return Variation((LEFT * self.spread) ** 2, self.noise**2)
 
 
-@dataclass(frozen=True)
-class Pilot:
+class Pilot(Struct, frozen=True, dict=True):
     """Runs of the default configuration, for the noise, interleaved with others, for the cost.
 
     The others have every setting: of options with two, all that are no default at once, so that there are as few

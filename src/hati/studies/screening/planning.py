@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
-from hati.core import Evidence, InputError, Metric
+from hati.core import Evidence, InputError, Metric, replace
 from hati.stats.distributions import chi_square_quantiles
 from hati.studies.screening.cheapest import (
     MOST_RUNS,
@@ -40,8 +40,7 @@ _FEWEST_OF_MODEL = 3
 """Fewer options have no design that is smaller than the full factorial and leaves anything to judge by."""
 
 
-@dataclass(frozen=True)
-class RunNoise:
+class RunNoise(Struct, frozen=True):
     """The standard deviation of a run as a fraction of the mean, estimated with so many degrees of freedom."""
 
     deviation: float
@@ -52,8 +51,7 @@ class RunNoise:
             raise InputError("the noise of a run is known from two runs of a configuration at least")
 
 
-@dataclass(frozen=True)
-class Shortfall:
+class Shortfall(Struct, frozen=True):
     """Why a budget does not suffice.
 
     ``found`` is the effect that it finds with the wanted power, as a fraction, None where it finds none of any size;
@@ -153,8 +151,7 @@ def check_detect(detect: float, relevant: float) -> None:
         )
 
 
-@dataclass(frozen=True)
-class _Wanted:
+class _Wanted(Struct, frozen=True):
     noise: RunNoise
     detect: float
     relevant: float

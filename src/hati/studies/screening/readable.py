@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.studies.screening.conclusion import Scale
 
 
-@dataclass(frozen=True, eq=False)
-class Readable:
+class Readable(Struct, frozen=True, eq=False):
     """Values on the deciding scale; ``typical`` is the mean size of a value in its unit."""
 
     values: FloatArray

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+
+from hati.core import replace
 
 _FOUR_TIMES = 4
 
 
-@dataclass(frozen=True)
-class Remedies:
+class Remedies(Struct, frozen=True):
     """The advice in warnings, in words; empty where there is none.
 
     ``repeated_from`` is the budget from which on every configuration is run twice, None where none is; ``available``

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 
-from hati.core import Benchmark, Configuration, Evidence, Metric, Plan, Run, StudyId, Task
+from hati.core import Benchmark, Configuration, Evidence, Metric, Plan, Run, StudyId, Task, replace
 from hati.stats import most_suspect
 from hati.studies.screening.conclusion import SuspectRun
 from hati.studies.screening.measured import Measured, machines_of, measured, repetition_blocks
@@ -28,8 +28,7 @@ def runs_again(runs: int, spare: int) -> int:
     return FRESH * min(most_suspect(runs), spare // FRESH)
 
 
-@dataclass(frozen=True)
-class Reruns:
+class Reruns(Struct, frozen=True):
     """Fresh runs of suspect runs, one suspect run after the other, the most suspect first.
 
     They share their id, and so their evidence and their budget, with the screening study.

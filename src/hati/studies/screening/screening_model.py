@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, Task, generator
 from hati.design import Levels, Model, candidates, levels
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 _POPULATION = 4_096
 
 
-@dataclass(frozen=True)
-class ScreeningModel:
+class ScreeningModel(Struct, frozen=True, dict=True):
     """Effects of options, and of up to ``order`` together, judged at a study-wise ``alpha``.
 
     ``relevant`` is the fraction that matters, ``seed`` that of permutations and samples.

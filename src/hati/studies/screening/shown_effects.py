@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.design import Model
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from hati.space import Option, Space
 
 
-@dataclass(frozen=True, eq=False)
-class ShownEffects:
+class ShownEffects(Struct, frozen=True, eq=False, dict=True):
     """The ``effects`` of a conclusion that are important, or important or aliased, and what they are estimated from.
 
     ``readable`` holds the runs' values, of which the ``units`` take theirs. ``ranking`` orders the options, and

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.stats import Contrasts, Index, log_variances, within_residuals, without_means
@@ -18,8 +17,7 @@ FEWEST = 3
 _SAME = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class Spread:
+class Spread(Struct, frozen=True, eq=False):
     """An analysis of ln s^2, ``of`` the ``observations`` within runs or the ``runs`` of each configuration.
 
     Or of their logarithms: ``log observations``, ``log runs``.

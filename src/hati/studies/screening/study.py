@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import (
     Benchmark,
@@ -20,6 +20,7 @@ from hati.core import (
     Run,
     StudyId,
     Task,
+    replace,
 )
 from hati.design import Design, configurations, levels
 from hati.stats import Contrasts, Index, ModelTerms, Term, contrasts
@@ -96,8 +97,7 @@ def study_id(
     return StudyId.of("screening", parameters, seed, machine)
 
 
-@dataclass(frozen=True)
-class Screening:
+class Screening(Struct, frozen=True, dict=True):
     """Measures a design's configurations and concludes which options matter.
 
     ``choice`` says which design, ``alpha`` is the study-wise error and ``relevant`` the fraction that matters;

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 
-from hati.core import FloatArray
+from hati.core import FloatArray, replace
 from hati.stats import Index, ModelTerms, suspect_runs
 from hati.studies.screening.conclusion import RobustFit, Scale, ScreeningConclusion, SuspectRun
 from hati.studies.screening.measured import Measured
@@ -30,8 +30,7 @@ def suspected(terms: ModelTerms, values: FloatArray, scale: Scale) -> tuple[Inde
     return found.places, np.exp(without) if scale is Scale.LOG else without
 
 
-@dataclass(frozen=True, eq=False)
-class Unsettled:
+class Unsettled(Struct, frozen=True, eq=False):
     """The suspect ``runs`` that were not repeated, and what the others predict for each, by its task's id.
 
     So many of them are ``of_design``.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from hati.core import Configuration, FloatArray, Metric
 from hati.stats.agreement import Equivalence, MannWhitney
@@ -17,8 +18,7 @@ class SuiteScale(StrEnum):
     RAW = "raw"
 
 
-@dataclass(frozen=True)
-class StratumEstimate:
+class StratumEstimate(Struct, frozen=True):
     """One valid combination of the important options: its completions, and the metric's mean over them.
 
     ``setting`` has no entry for an inactive option; ``weight`` is the number of valid completions. ``estimate`` and its
@@ -34,16 +34,14 @@ class StratumEstimate:
     runs: int
 
 
-@dataclass(frozen=True)
-class SpaceMean:
+class SpaceMean(Struct, frozen=True):
     """The metric's mean over all valid configurations, with a 95 % interval; in its unit."""
 
     estimate: float
     interval: tuple[float, float] | None
 
 
-@dataclass(frozen=True)
-class Box:
+class Box(Struct, frozen=True):
     """What a box plot draws, in the metric's unit; quantiles are weighted."""
 
     name: str
@@ -54,8 +52,7 @@ class Box:
     maximum: float
 
 
-@dataclass(frozen=True, eq=False)
-class Agreement:
+class Agreement(Struct, frozen=True, eq=False):
     """The suite against other values of the metric: a full data set's, or those of a random sample.
 
     ``ks`` is the largest distance of the distribution functions. ``range`` is the share of the others between the
@@ -76,8 +73,7 @@ class Agreement:
     boxes: tuple[Box, Box]
 
 
-@dataclass(frozen=True)
-class SuiteConclusion:
+class SuiteConclusion(Struct, frozen=True):
     """What a suite says of the whole space, complete or not.
 
     ``options`` made the strata; ``configurations`` is how many valid ones there are; ``planned``, ``done`` and

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.design.suite import Suite
@@ -17,8 +17,7 @@ from hati.studies.suite.conclusion import SpaceMean, StratumEstimate, SuiteScale
 from hati.studies.suite.measured import Measured
 
 
-@dataclass(frozen=True, eq=False)
-class Weighted:
+class Weighted(Struct, frozen=True, eq=False):
     """The values there are, each with its stratum among those that have any, their shares, and centred columns.
 
     ``strata`` are the positions of those strata in the suite, ``sizes`` how many configurations they stand for.

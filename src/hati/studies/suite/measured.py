@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Configuration, Evidence, FloatArray, Metric, Run, conversion
 from hati.stats import Index
 from hati.studies.failures import failure_reasons
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
+class Measured(Struct, frozen=True, eq=False):
     """``values`` are means over runs, in the metric's unit, of the configurations at ``places`` of those asked for.
 
     ``runs`` yielded them; ``failed`` yielded none, for ``reasons``, each once with its count.

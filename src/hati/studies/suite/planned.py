@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hati.core import Benchmark, InputError, StudyId
 from hati.space import Space
 
 
-@dataclass(frozen=True)
-class SuitePlan:
+class SuitePlan(Struct, frozen=True):
     """What decides a suite: its important options, the ranking of all, its size, and what runs beside it.
 
     ``size`` is the number of configurations, ``repetitions`` how often each is run; ``sampled`` configurations of a

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import InputError, generator
 from hati.design.augmentation import entangled
@@ -24,8 +24,7 @@ SHIFT = 1
 _MOST_PARAMETERS = 2500
 
 
-@dataclass(frozen=True, eq=False)
-class EstimatedTerms:
+class EstimatedTerms(Struct, frozen=True, eq=False):
     """The effects to be estimated, all up to ``order``, and the fewest runs that this takes.
 
     ``known`` says which of their columns the space can tell apart at all.

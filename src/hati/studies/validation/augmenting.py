@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
-from hati.core import Evidence, InputError, Plan, Task, generator
+from hati.core import Evidence, InputError, Plan, Task, generator, replace
 from hati.core.wording import listed
 from hati.design.augmentation import Augmentation, augment, confounded
 from hati.design.candidates import from_levels
@@ -42,8 +41,7 @@ _STARTS = 8
 _NOT_ASKED = "they were not asked for"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Augmenting(ValidationBase):
+class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
     """Adds D-optimal runs to a screening's and estimates the effects that it could not tell apart.
 
     ``mode`` says which: DEALIAS the important effects and their aliases up to ``order`` (RES paper, 4.5.1), CHECK all

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from math import floor
+
+from msgspec import Struct
 
 from hati.core import Configuration, Metric
 
@@ -52,8 +53,7 @@ class Result(StrEnum):
     ASSUMED = "still assumed"
 
 
-@dataclass(frozen=True)
-class RivalModel:
+class RivalModel(Struct, frozen=True):
     """A model that is left: its effects, its probability among those that are left, the odds of the best against it."""
 
     effects: tuple[Options, ...]
@@ -61,8 +61,7 @@ class RivalModel:
     odds: float
 
 
-@dataclass(frozen=True)
-class ValidatedEffect:
+class ValidatedEffect(Struct, frozen=True):
     """An effect of the most probable model, on the scale that decides.
 
     ``contrast`` is the second setting's mean minus the first's (of an option with more settings: the largest
@@ -92,8 +91,7 @@ def of_share(share: float) -> str:
     return f" of the {floor(1000.0 * share) / 10.0:g} % of the valid ones not run before that the model can predict"
 
 
-@dataclass(frozen=True)
-class PredictionCheck:
+class PredictionCheck(Struct, frozen=True):
     """How well the screening's model predicts random configurations that it had not seen.
 
     A model says nothing of combinations of settings that its runs had not, if it has them: ``share`` is of the valid
@@ -119,8 +117,7 @@ class PredictionCheck:
     share: float = 1.0
 
 
-@dataclass(frozen=True)
-class Round:
+class Round(Struct, frozen=True):
     """A follow-up: how many models there were before it, and what was measured. ``done`` of ``configurations``."""
 
     stage: str
@@ -129,8 +126,7 @@ class Round:
     done: int
 
 
-@dataclass(frozen=True)
-class Assumption:
+class Assumption(Struct, frozen=True):
     """What a screening took for granted, what became of it, and in words what was seen.
 
     ``effect`` is the important effect of the screening that it is about, if it is about one.
@@ -142,8 +138,7 @@ class Assumption:
     effect: Options | None = None
 
 
-@dataclass(frozen=True)
-class RunsNeeded:
+class RunsNeeded(Struct, frozen=True):
     """About how many runs of a validation would decide what is undecided.
 
     None where nothing is undecided, or where no ``number`` is known; then ``unknown`` says why, in words that follow
@@ -157,8 +152,7 @@ class RunsNeeded:
 NONE_NEEDED = RunsNeeded()
 
 
-@dataclass(frozen=True)
-class ValidationConclusion:
+class ValidationConclusion(Struct, frozen=True):
     """What is known after a validation campaign, complete or not.
 
     ``models`` are those that are left, the most probable first; ``effects`` those of the first, the largest first.

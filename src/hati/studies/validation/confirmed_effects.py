@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
+from hati.core import replace
 from hati.design.identified import Identified
 from hati.stats import ModelTerms, Term, holm, step_down
 from hati.stats.distributions import f_above
@@ -34,8 +35,7 @@ class Doubt(Enum):
     ORDER = CONFOUNDED
 
 
-@dataclass(frozen=True)
-class NewRunsTest:
+class NewRunsTest(Struct, frozen=True):
     """What the new runs alone say of an effect: a corrected p-value, of ``df`` of its ``of`` degrees of freedom.
 
     An effect of several is a claim about all of them: where the new runs hold less than half, most of it was found by
@@ -52,8 +52,7 @@ class NewRunsTest:
         return 2 * self.df >= self.of
 
 
-@dataclass(frozen=True)
-class TestedClaim:
+class TestedClaim(Struct, frozen=True):
     """What became of a screening's claim: its ``size`` then, what the new runs show, and why it is not confirmed."""
 
     result: Result
@@ -62,8 +61,7 @@ class TestedClaim:
     doubts: tuple[Doubt, ...]
 
 
-@dataclass(frozen=True)
-class ConfirmedEffect:
+class ConfirmedEffect(Struct, frozen=True):
     """An effect by all runs: study-wise p-value, whether it is important, and what became of the screening's claim.
 
     ``critical`` is the p-value of a single test below which it would be significant, ``detectable`` the size that is

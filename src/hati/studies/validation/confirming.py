@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hati.core import Evidence, FloatArray, InputError, Plan, Task, generator
+from hati.core import Evidence, FloatArray, InputError, Plan, Task, generator, replace
 from hati.core.wording import listed
 from hati.design.candidates import Candidates, candidates, from_levels
 from hati.design.coding import Levels, Model
@@ -51,8 +50,7 @@ _SELECTED_ORDER = 2
 """The screening's model is selected from effects up to this order, and from interactions of three that joined it."""
 
 
-@dataclass(frozen=True)
-class Confirming(ValidationBase):
+class Confirming(ValidationBase, frozen=True, dict=True):
     """Measures configurations that a screening had not, to check its model's predictions and its important effects.
 
     Half of ``budget`` runs, and at least four, are of random configurations that the model can predict; the others are

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import generator
@@ -24,8 +24,7 @@ Predictable = Callable[[Levels], NDArray[np.bool_]]
 """Of which configurations the screening's model says something."""
 
 
-@dataclass(frozen=True, eq=False)
-class NewRuns:
+class NewRuns(Struct, frozen=True, eq=False):
     """Configurations that were not run before: ``random`` ones that a model predicts, and ``others``.
 
     The random ones are drawn uniformly from the ``share`` of those not run before that the model can predict. There is

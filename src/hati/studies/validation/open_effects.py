@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.stats import POWER, fewest_runs, normal_quantile
 from hati.studies.screening.model_fit import Contrast
@@ -17,8 +17,7 @@ _ERRORS = np.array([normal_quantile((place + 0.5) / _CASES) for place in range(_
 """Equally probable errors of an estimate, in standard errors."""
 
 
-@dataclass(frozen=True)
-class OpenEffect:
+class OpenEffect(Struct, frozen=True):
     """An effect that is undecided, and what decides it.
 
     It is shown where its estimate from the ``before`` first runs and the new ones is significant, with a p-value of at

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, InputError
 from hati.design.coding import Levels, Model
@@ -20,8 +20,7 @@ _FLOOR = 4.0
 _MOST_EFFECTS = 3000
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(Struct, frozen=True):
     """What is asked of runs: options with ``sizes`` settings each, effects up to ``order``, odds of ``bound``.
 
     ``relevant`` is the difference on the deciding scale that matters.
@@ -52,8 +51,7 @@ class Question:
         return _model(self.sizes, self.order)
 
 
-@dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(Struct, frozen=True, eq=False):
     """An effect in a model, on the deciding scale: a two-setting option's second mean minus its first.
 
     Where an option has more settings, the largest difference between the means of settings, without an error.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct
 from scipy.linalg import block_diag
 
 from hati.core import Configuration, FloatArray, InputError
@@ -40,8 +40,7 @@ class ValueScale(StrEnum):
         return np.asarray(np.log(values))
 
 
-@dataclass(frozen=True, eq=False)
-class Runs:
+class Runs(Struct, frozen=True, eq=False):
     """Runs as arrays; equal where the arrays are.
 
     ``levels`` has shape (runs, options), ``values`` (runs,) are on the deciding scale, ``blocks`` say which
@@ -162,16 +161,14 @@ def _trend(order: FloatArray | None, runs: int) -> FloatArray:
     return np.asarray((order - order.mean()) / order.std())[:, None]
 
 
-@dataclass(frozen=True)
-class ScreenedSize:
+class ScreenedSize(Struct, frozen=True):
     """How large a screening said that an effect is, on the deciding scale; ``margin`` of 95 %, None without one."""
 
     estimate: float
     margin: float | None
 
 
-@dataclass(frozen=True)
-class Screened:
+class Screened(Struct, frozen=True):
     """A screening as a validation sees it.
 
     ``study`` is its key; ``important`` the effects that it called so, by their options' names, the largest first;

@@ -6,9 +6,9 @@ They are judged by new runs alone, as the screening's are those that they were f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import InputError
@@ -28,8 +28,7 @@ _SEARCHED = 64
 """Of more runs the first so many are chosen, and repeated in turn."""
 
 
-@dataclass(frozen=True)
-class Settled:
+class Settled(Struct, frozen=True):
     """What new runs say of an effect in doubt, in words; ``open`` is what would decide where that is known."""
 
     result: Result

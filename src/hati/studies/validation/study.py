@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import (
     Configuration,
@@ -16,6 +16,7 @@ from hati.core import (
     Plan,
     Task,
     generator,
+    replace,
 )
 from hati.core.wording import listed
 from hati.design.augmentation import confounded, runs_needed
@@ -55,8 +56,7 @@ _SEEN = 4.2
 """Standard errors of a main effect that in four of five cases outweighs the odds against it (benchmarks/validating)."""
 
 
-@dataclass(frozen=True)
-class _Stage:
+class _Stage(Struct, frozen=True):
     """A follow-up as it is planned: the runs before it, the models that they leave, and its tasks."""
 
     name: str
@@ -65,8 +65,7 @@ class _Stage:
     tasks: tuple[Task, ...]
 
 
-@dataclass(frozen=True)
-class Validation(ValidationBase):
+class Validation(ValidationBase, frozen=True, dict=True):
     """Finds the models that a screening's runs cannot tell apart, and measures what tells them apart.
 
     Follow-ups of 4 to 16 runs are made until one model is left, all others being given up at odds of ``bound``, or

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.design.identified import Identified
@@ -18,8 +18,7 @@ ALPHA = 0.05
 _EXACT = 1e-14
 
 
-@dataclass(frozen=True)
-class TermTest:
+class TermTest(Struct, frozen=True):
     """What a fit says of a term: its contrast, and the p-value corrected for all terms (Holm 1979).
 
     ``detectable`` is the size of a contrast that is significant with 80 % power, None without a standard error.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import inf
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Benchmark, Configuration, Evidence, FloatArray, Metric, StudyId, Task
 from hati.design.coding import Levels, levels
@@ -60,8 +60,7 @@ def validation_id(
     return StudyId.of("validation", parameters, seed, machine)
 
 
-@dataclass(frozen=True)
-class ValidationBase:
+class ValidationBase(Struct, frozen=True):
     """A validation of ``screened``, with effects of up to ``order`` options, by at most ``budget`` runs.
 
     ``repeats`` is how many runs of one configuration differ from each other: one of a table, any number of a program.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 
-from hati.core import FloatArray, InputError, Place
+from hati.core import FloatArray, InputError, Place, replace
 
 OUTPUT = "standard output"
 
@@ -21,8 +21,7 @@ class MissingMetricError(InputError):
         self.metric = metric
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """Values of one metric, in order, as they stood in one place of the output.
 
     ``values`` has shape (n,) and is finite, in ``unit`` (None: the metric's own); ``warmup`` says that the

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from hati.core import InputError, Revision, RevisionKind
+from hati.core import InputError, Revision, RevisionKind, replace
 from hati.core.nearest import suggestion
 from hati.subject.revisions.commands import CommandError, asked, texts
 from hati.subject.revisions.submodules import Submodule, repositories

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from hati.subject.revisions.commands import CommandError, asked
 
@@ -31,8 +32,7 @@ class Logged(NamedTuple):
     title: str
 
 
-@dataclass(frozen=True)
-class Info:
+class Info(Struct, frozen=True):
     """What ``svn info`` tells of a folder: ``path`` is its own in the repository at ``root``, decoded.
 
     ``working_copy`` is the top of the working copy that it is in, None for a URL.

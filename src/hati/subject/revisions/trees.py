@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct
 
 from hati.core import InputError, Outcome, digest
 from hati.subject.folders import discard, make_disposable, remove, tree_root
@@ -26,8 +27,7 @@ class Source(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Tree:
+class Tree(Struct, frozen=True):
     """The files of a revision below ``top``; its programs run in the folder ``within`` it."""
 
     top: Path

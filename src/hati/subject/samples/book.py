@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
 
 from hati.core import (
     Configuration,
@@ -15,6 +16,7 @@ from hati.core import (
     Workload,
     conversion,
     parse_unit,
+    replace,
 )
 
 MOST_RUNS = 500_000
@@ -24,8 +26,7 @@ Complain = Callable[[str], InputError]
 """Makes an error of what is wrong, at its place."""
 
 
-@dataclass(frozen=True)
-class Label:
+class Label(Struct, frozen=True):
     """What a run's values are of; empty where a file does not tell."""
 
     benchmark: str

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from io import BytesIO
+
+from msgspec import Struct
 
 _DEEPEST = 4
 
 
-@dataclass(frozen=True)
-class Outline:
+class Outline(Struct, frozen=True):
     """Whether a document is a list, and the paths of its members, lists' items without their numbers.
 
     ``results.command`` is the member ``command`` of the member ``results``, or of the items of that.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import FloatArray, Metric, SampledRun, Usage
 from hati.subject.samples.book import MOST_RUNS, Book, Label
@@ -17,8 +17,7 @@ _UNITS = {"second": "s", "byte": "B", "integer": ""}
 _NAMES = {"second": "time", "byte": "memory", "integer": "value"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Values:
+class _Values(Struct, frozen=True):
     """What a run yielded, shape (n,), the first ``warmup`` of them warm-up; and where that stands."""
 
     values: FloatArray

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from hati.core import InputError, Place, Sample, SampleFormat
 from hati.subject.samples.book import Book
@@ -16,8 +17,7 @@ from hati.subject.samples.source import Source, Watch, opened, unwatched
 _KNOWN = f"name the format by hati import --from: {', '.join(SampleFormat)}"
 
 
-@dataclass(frozen=True)
-class Imported:
+class Imported(Struct, frozen=True):
     """What files hold: their samples, and what a reader of them should know."""
 
     samples: tuple[Sample, ...]

@@ -8,9 +8,10 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from hati.core import InputError, Place
 
@@ -28,8 +29,7 @@ def unwatched(_read: int, _size: int) -> None:
     """Tell nobody."""
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Struct, frozen=True):
     """An open file: its name, its bytes without a byte order mark, and the first of these."""
 
     file: str

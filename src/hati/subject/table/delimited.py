@@ -6,10 +6,10 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import InputError, Place, unguarded
 from hati.subject.table.sheet import Sheet
@@ -56,8 +56,7 @@ def _records(text: str, file: str, delimiter: str) -> tuple[list[str], list[list
     return records[0], records[1:], starts
 
 
-@dataclass(frozen=True)
-class _Places:
+class _Places(Struct, frozen=True, dict=True):
     """Finds cells again in the text, when there is something to say about one."""
 
     file: str

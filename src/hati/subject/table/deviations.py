@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import InputError, generator
 from hati.space import Space
@@ -15,8 +15,7 @@ from hati.subject.table.metrics import numbers
 from hati.subject.table.sheet import Sheet
 
 
-@dataclass(frozen=True)
-class Deviations:
+class Deviations(Struct, frozen=True):
     """A standard deviation for each configuration and metric, as a fraction of its value.
 
     ``by_row`` maps a configuration's row of indexes, as bytes, to the metrics' deviations; ``everywhere`` is used

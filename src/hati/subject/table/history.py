@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
+from msgspec import Struct
 
-from hati.core import Better, FloatArray, InputError, Metric, Place
+from hati.core import Better, FloatArray, InputError, Metric, Place, replace
 from hati.core.wording import listed
 from hati.stats import Dependence
 from hati.studies.comparison import (
@@ -89,8 +89,7 @@ _Runs = Mapping[str, Mapping[str, Sequence[FloatArray]]]
 """By position and machine the observations of each run."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Recorded:
+class _Recorded(Struct, frozen=True, eq=False):
     """What a table says of a series; ``labels`` are of its positions."""
 
     name: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import Setting
 from hati.space import Option, OptionError, Space
@@ -20,8 +20,7 @@ MOST_FRACTIONS = 8
 """The same for numbers that are no integers; also where more than half of the rows have one of their own."""
 
 
-@dataclass(frozen=True)
-class Inferred:
+class Inferred(Struct, frozen=True):
     """A space without constraints, and the columns that are no options, each with the reason."""
 
     space: Space

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 
-from hati.core import Configuration, FloatArray, Metric, Workload
+from hati.core import Configuration, FloatArray, Metric, Workload, replace
 from hati.space import Space
 from hati.subject.table.deviations import Deviations, noisy
 from hati.subject.table.encoding import code, decoded, satisfying
@@ -17,8 +17,7 @@ from hati.subject.table.options import Codes
 _NOISE_SEED = 0
 
 
-@dataclass(frozen=True, eq=False)
-class MeasuredTable:
+class MeasuredTable(Struct, frozen=True, eq=False, dict=True):
     """Measured configurations of a space, of one revision and workload.
 
     ``values`` maps each metric to a tuple for each row, of the values of its runs; ``rows`` a configuration's indexes,

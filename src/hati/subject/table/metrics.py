@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hati.core import LARGEST, Better, Metric
 from hati.core.wording import listed
@@ -21,8 +22,7 @@ _WITH_UNIT = re.compile(r"(.+) \((.+)\)")
 _MISSING = frozenset({"", "nan", "na", "n/a", "null", "none"})
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Struct, frozen=True):
     """A metric and the name of its column."""
 
     metric: Metric

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core import InputError, setting_text
@@ -21,8 +21,7 @@ WRONG = -2
 _TRUTH = {"0": False, "1": True, "false": False, "true": True, "": False}
 
 
-@dataclass(frozen=True, eq=False)
-class Cells:
+class Cells(Struct, frozen=True, eq=False):
     """An option's cells in the rows of a table.
 
     ``codes`` has shape (rows,): the index of the setting, ``BLANK`` without one, ``WRONG`` where the text is none.

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import InputError
 from hati.core.wording import listed
 from hati.subject.table.sheet import Sheet, distinct
 
 
-@dataclass(frozen=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """A column and the text that its cells must have."""
 
     column: str

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from hati.core import InputError, Place
+from hati.core import InputError, Place, replace
 from hati.core.nearest import suggestion
 
 Cells = NDArray[np.object_]
@@ -16,8 +16,7 @@ Locate = Callable[[int | None, int], Place]
 """The place of a cell by its row in the file, from 0 (None: the header), and its column, from 0."""
 
 
-@dataclass(frozen=True, eq=False)
-class Sheet:
+class Sheet(Struct, frozen=True, eq=False):
     """The rows of a table, or some of them.
 
     ``cells`` holds texts, shape (rows, columns); ``numbers`` the rows' places in the file, from 0; ``content``

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from lark import Token, Tree
+from msgspec import Struct
 
-from hati.core import InputError
+from hati.core import InputError, replace
 from hati.logic.syntax.declarations import Declarations
 from hati.logic.syntax.node import NodeError
 from hati.logic.syntax.performance import Measured
@@ -31,8 +32,7 @@ class Placing:
             raise self.context.error(self.part, error.message, error.fix) from None
 
 
-@dataclass(frozen=True)
-class Context:
+class Context(Struct, frozen=True):
     """The text from ``base`` on is read; ``methods`` are the names that there are, None where that is not known.
 
     ``variables`` are those of the quantifiers around. ``observed`` is the lambda's variable inside of one.

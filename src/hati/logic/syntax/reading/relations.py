@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
 from lark import Token, Tree
+from msgspec import Struct
 
-from hati.core import InputError
+from hati.core import InputError, replace
 from hati.logic.syntax.dimension import check_dimensions
 from hati.logic.syntax.expression import Expression, Number, Observed, Operation, Operator, check_variable
 from hati.logic.syntax.formula import STRICT, Comparator, Comparison, Formula, Margin, Relation
@@ -20,8 +20,7 @@ from hati.logic.syntax.reading.sides import ReadSide, read_side
 _COMPARATORS = {"==": "=", "≤": "<=", "≥": ">="}
 
 
-@dataclass(frozen=True)
-class _Tail:
+class _Tail(Struct, frozen=True):
     """What follows the left side: the comparator, transformations and the margin of the original tool, the right."""
 
     comparator: Comparator

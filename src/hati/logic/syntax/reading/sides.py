@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
 from lark import Token, Tree
+from msgspec import Struct
 
-from hati.core import InputError
+from hati.core import InputError, replace
 from hati.core.nearest import nearest, suggestion
 from hati.logic.syntax.expression import Expression, Observed
 from hati.logic.syntax.names import FUNCTIONS_OF_METHODS, unquoted
@@ -33,8 +33,7 @@ from hati.logic.syntax.transformation import affine
 _STATISTICS = {"mean": MEAN, "median": MEDIAN, "throughput": THROUGHPUT}
 
 
-@dataclass(frozen=True)
-class ReadSide:
+class ReadSide(Struct, frozen=True):
     """A side as read: its expression, and the method that is observed in it, None for a limit."""
 
     expression: Expression
