@@ -29,8 +29,8 @@ from hati.logic.interpret import (
     welch,
 )
 from hati.logic.interpret.bootstrap import resampled
-from hati.logic.interpret.deciding import tested
-from hati.logic.interpret.judging import p_values, verdict_of
+from hati.logic.interpret.contrast import p_values, verdict_of
+from hati.logic.interpret.interpretation import tested
 
 ALPHA = 0.01
 SMALL = 0.001

@@ -18,8 +18,8 @@ from hati.core import FloatArray
 from hati.logic.interpret import Limit, Relation, Sign, Verdict, fewest_alone, pairs_to_decide
 from hati.logic.interpret.alone import Alone
 from hati.logic.interpret.bootstrap import Resampled
-from hati.logic.interpret.deciding import tested
-from hati.logic.interpret.judging import p_values, verdict_of
+from hati.logic.interpret.contrast import p_values, verdict_of
+from hati.logic.interpret.interpretation import tested
 from hati.logic.interpret.remembering import DRAWS, Deviations, Remembered
 
 BETWEEN = 0.01

@@ -23,9 +23,9 @@ from hati.core import Budget, StudyId
 from hati.report import percent
 from hati.stats import proportion
 from hati.studies.screening import ModelScreening, Pilot, choose_followed, outlook
-from hati.studies.screening.forecast import RELEVANT
-from hati.studies.screening.outlook import CHECKED, MISSED
-from hati.studies.screening.tasks import STAGE
+from hati.studies.screening.planning.forecast import RELEVANT
+from hati.studies.screening.planning.outlook import CHECKED, MISSED
+from hati.studies.screening.planning.tasks import STAGE
 from hati.testing import FakeEngine, MemoryStore
 from hati.wiring.outlooks import promise_by_pilot
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hati.core.nearest import nearest, suggestion
 from hati.core.placeholders import Placeholder, PlaceholderError, fill, fill_known, names
+from hati.core.wording import nearest, suggestion
 
 
 def test_names_and_offsets() -> None:

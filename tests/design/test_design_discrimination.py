@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hati.core import FloatArray, InputError
-from hati.design.discrimination import (
+from hati.design.optimal.discrimination import (
     Predictions,
     Rival,
     discriminating_runs,
@@ -19,7 +19,7 @@ from hati.design.discrimination import (
     predictions,
     separations,
 )
-from hati.stats.box_meyer import FactorModels, box_meyer
+from hati.stats.effects.box_meyer import FactorModels, box_meyer
 
 sys.path.append(str(Path(__file__).parents[1] / "stats"))
 

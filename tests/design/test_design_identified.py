@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from hati.design.augmentation import confounded, refine
-from hati.design.candidates import candidates
-from hati.design.coding import Model, levels
-from hati.design.identified import identified, ties
-from hati.design.unmeasured import unmeasured
+from hati.design.configurations import unmeasured
+from hati.design.optimal.augmentation import confounded, refine
+from hati.design.optimal.basis import identified, ties
+from hati.design.optimal.candidates import candidates
+from hati.design.optimal.coding import Model, levels
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
 
 NESTED = Space(

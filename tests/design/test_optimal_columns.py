@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hati.design.basis import basis, independent
-from hati.design.candidates import candidates
-from hati.design.coding import INACTIVE, Model
-from hati.design.columns import Columns
+from hati.design.optimal.basis import basis, independent
+from hati.design.optimal.candidates import candidates
+from hati.design.optimal.coding import INACTIVE, Columns, Model
 from hati.space import Option, Space, parse_formula
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=5)

@@ -21,7 +21,7 @@ from hati.design import (
     letters,
     optimal_design,
 )
-from hati.design.coding import Levels, Model, levels
+from hati.design.optimal.coding import Levels, Model, levels
 from hati.project import read_feature_model
 from hati.space import Option, Space, parse_formula
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hati.project.positions import Path, locate
-from hati.project.strings import character_offset, string_end, string_value
+from hati.project.document import Path, character_offset, locate, string_end, string_value
 
 _KEYS = st.sampled_from(["a", "b", "c-d", "1", "", "x y", 'q"t', "it's", "a.b", "größe", "line\nbreak", "\x7f", "="])
 _TEXTS = st.one_of(

@@ -12,9 +12,8 @@ from measuring import QUICK, Measure, recorded, values
 
 from hati.core import Benchmark, InputError, Outcome
 from hati.python import Environment, Interpreter, python_benchmark
-from hati.python.imports import imported_files
 from hati.python.injected.installed import installed
-from hati.python.sources import WorkingTree
+from hati.python.sources import WorkingTree, imported_files
 
 WORK = """
 import hati

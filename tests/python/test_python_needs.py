@@ -11,7 +11,7 @@ import pytest
 
 from hati.core import InputError
 from hati.python import declared, see_installed
-from hati.python.requirement_files import mentioned
+from hati.python.requirements import mentioned
 
 LOCK = """
 version = 1

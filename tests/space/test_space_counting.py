@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from hati.core import Configuration, InputError
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula, sample
-from hati.space.ordering import blocks, compact
+from hati.space.diagram import blocks, compact
 from hati.testing.spaces import spaces
 
 

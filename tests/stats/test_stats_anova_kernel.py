@@ -10,7 +10,7 @@ import pytest
 from hati.core import FloatArray
 from hati.design import Model
 from hati.stats import averaged_model, ordered_settings, rank_by_explained, unordered_settings
-from hati.stats.anova_kernel import _kernels, _Likelihood, _Pairs
+from hati.stats.effects.averaging import _kernels, _Likelihood, _Pairs
 
 SIZES = (2, 3, 4)
 ALIKE = [unordered_settings(size) for size in SIZES]

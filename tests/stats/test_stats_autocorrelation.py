@@ -5,7 +5,7 @@ import pytest
 
 from hati.core import FloatArray
 from hati.stats import lag_one, normal_scores
-from hati.stats.autocorrelation import contrast_variance, sum_variance
+from hati.stats.series.dependence import contrast_variance, sum_variance
 
 
 def correlations(size: int, phi: float) -> FloatArray:

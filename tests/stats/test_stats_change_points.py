@@ -23,10 +23,9 @@ from hati.stats import (
     strongest_change,
     weighted_creep,
 )
-from hati.stats.change_place import change_place
-from hati.stats.change_table import PROBABILITIES, SPLITS, STRETCHES
-from hati.stats.change_test import critical_split
-from hati.stats.step_statistics import split_statistics, stretch_statistics
+from hati.stats.series.change_size import change_place
+from hati.stats.series.change_table import PROBABILITIES, SPLITS, STRETCHES
+from hati.stats.series.change_test import critical_split, split_statistics, stretch_statistics
 
 NONE = np.array(0.0)
 

@@ -8,7 +8,7 @@ from scipy import optimize, special
 
 from hati.core import FloatArray
 from hati.stats import difference, earlier_variances, variance_prior
-from hati.stats.earlier import LEAST_CHANGE
+from hati.stats.samples.variances import LEAST_CHANGE
 
 ALPHA = 0.01
 

@@ -9,10 +9,9 @@ import pytest
 
 from hati.core import InputError
 from hati.design import by_runs
-from hati.design.coding import Model
-from hati.stats.effect_models import BOUND, HEREDITY, likely_models
-from hati.stats.heredity_prior import HeredityPrior
-from hati.stats.marginal import block_columns, log_marginals, moments
+from hati.design.optimal.coding import Model
+from hati.stats.effects.effect_models import BOUND, HEREDITY, likely_models
+from hati.stats.effects.model_probability import HeredityPrior, block_columns, log_marginals, moments
 
 
 def fraction(options: int, runs: int) -> np.ndarray[tuple[int, int]]:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import special
 
 from hati.stats import VariancePrior, difference, variance_prior
-from hati.stats.distributions import trigamma_inverse
+from hati.stats.inference.distributions import trigamma_inverse
 
 
 def drawn(prior: float, df: float, number: int, rng: np.random.Generator, scale: float = 1.0) -> np.ndarray:

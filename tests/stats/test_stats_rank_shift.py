@@ -8,7 +8,7 @@ from scipy import stats
 
 from hati.core import FloatArray
 from hati.stats import difference, rank_shift
-from hati.stats.rank_shift import _error_of_the_statistic, _smirnov, _wilcoxon
+from hati.stats.samples.difference import _error_of_the_statistic, _smirnov, _wilcoxon
 
 STUDIES = 2_000
 ALPHA = 0.01

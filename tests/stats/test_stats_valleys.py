@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import gaussian_kde
 
 from hati.core import FloatArray
-from hati.stats.valleys import valley
+from hati.stats.samples.clusters import valley
 
 Draw = Callable[[np.random.Generator, int], FloatArray]
 

@@ -12,7 +12,7 @@ from scipy import stats
 
 from hati.core import FloatArray
 from hati.stats import Positions, alternation, position_steps, t_quantile
-from hati.stats.wandering_noise import (
+from hati.stats.series.dependence import (
     WANDERING,
     equal_persistence,
     likely_step,

@@ -13,7 +13,7 @@ from earlier import bring_back
 
 from contents import content
 from hati.core import HatiError, InputError, MeasurementError
-from hati.store import copying, open_store, source_store
+from hati.store import merging, open_store, source_store
 from hati.testing.store_conformance import MACHINE, METRICS, a_run, a_study
 from postgres import PostgresServer
 
@@ -62,7 +62,7 @@ def test_a_folder_that_may_not_be_written_to(file: Path, monkeypatch: pytest.Mon
             raise sqlite3.OperationalError("unable to open database file")
         return connect(place, **named)  # type: ignore[call-overload, no-any-return]  # arguments are handed on as they are
 
-    monkeypatch.setattr(copying.sqlite3, "connect", refusing)
+    monkeypatch.setattr(merging.sqlite3, "connect", refusing)
     with source_store(str(file)) as store:
         assert len(store.evidence(a_study()).runs) == 1
 
@@ -90,7 +90,7 @@ def test_what_is_no_store_is_refused_and_left_as_it_is(file: Path, what: str) ->
 
 
 def test_a_store_that_another_program_locks_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copying, "_BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(merging, "_BUSY_SECONDS", 0.05)
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("PRAGMA journal_mode=DELETE")
         other.execute("BEGIN EXCLUSIVE")

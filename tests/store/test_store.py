@@ -25,8 +25,8 @@ import hati.store
 from contents import content
 from hati.core import HatiError, InputError, Resources, replace
 from hati.store import SqlStore, open_store, read_store
-from hati.store.codec import decode, encode
 from hati.store.opening import database, migrate
+from hati.store.rows import decode, encode
 from hati.store.schema import HEAD, metadata
 from hati.testing.store_conformance import MACHINE, METRICS, StoreConformance, a_run, a_study
 

@@ -9,8 +9,7 @@ from scipy import stats
 
 from hati.design import Levels, Model
 from hati.stats import ModelTerms, Term
-from hati.studies.screening.model_analysis import model_terms
-from hati.studies.screening.model_fit import ModelFit
+from hati.studies.screening.analysis.model import ModelFit, model_terms
 
 SIZES = (2, 3, 2, 4)
 

@@ -11,11 +11,10 @@ import pytest
 from hati.core import FloatArray
 from hati.design import Levels
 from hati.space import Option, Space
+from hati.studies.screening.analysis.runs import Readable, Units
+from hati.studies.screening.analysis.screening_model import ShownEffects
 from hati.studies.screening.conclusion import Effect, Scale
-from hati.studies.screening.conditional import conditional_effects, effects_at
-from hati.studies.screening.model_units import Units
-from hati.studies.screening.readable import Readable
-from hati.studies.screening.shown_effects import ShownEffects
+from hati.studies.screening.conclusions.conditional import conditional_effects, effects_at
 
 STUDIES = 400
 

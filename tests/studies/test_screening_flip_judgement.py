@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from hati.studies.screening import FlipVerdict, Scale
-from hati.studies.screening.claims import Claim
+from hati.studies.screening.analysis.model import Contrast
+from hati.studies.screening.analysis.runs import Readable
 from hati.studies.screening.conclusion import FlipEvidence
-from hati.studies.screening.flip_judgement import judge_flips
-from hati.studies.screening.flips import Flip
-from hati.studies.screening.model_fit import Contrast
-from hati.studies.screening.readable import Readable
+from hati.studies.screening.follow_up.claims import Claim, judge_flips
+from hati.studies.screening.follow_up.flips import Flip
 
 CLAIMED = math.log(1.2)
 RELEVANT = 0.02

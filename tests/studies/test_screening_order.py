@@ -14,7 +14,7 @@ from simulated_subject import BENCHMARK, LATENCY, multiplying, screening, signs,
 from hati.core import Evidence, Plan, StudyId, Task, generator, replace
 from hati.design import Model
 from hati.stats import beside_trend, contrasts, least_squares, pure_error
-from hati.stats.least_squares import within_residuals
+from hati.stats.effects.least_squares import within_residuals
 from hati.studies.screening import (
     FlipEvidence,
     FlipVerdict,
@@ -25,7 +25,7 @@ from hati.studies.screening import (
     choose_followed,
 )
 from hati.studies.screening import screening as any_screening
-from hati.studies.screening.model_units import model_units
+from hati.studies.screening.analysis.runs import model_units
 from hati.testing import FakeEngine, MemoryStore
 
 DRIFT = 0.002

@@ -8,9 +8,7 @@ import numpy as np
 
 from hati.core import replace
 from hati.stats import Term
-from hati.studies.screening.estimated import Estimated
-from hati.studies.screening.heredity import likely_pairs, named_by_heredity
-from hati.studies.screening.ranking import rank
+from hati.studies.screening.analysis.contrasts import Estimated, likely_pairs, named_by_heredity, rank
 
 
 def effect(term: Term, share: float, *aliases: Term, important: bool = True) -> Estimated:

@@ -10,10 +10,9 @@ import pytest
 from hati.core import FloatArray
 from hati.design import Levels, Model
 from hati.stats import Index
+from hati.studies.screening.analysis.model import model_terms
+from hati.studies.screening.analysis.runs import choose_scale, choose_scale_of_model, model_units
 from hati.studies.screening.conclusion import Scale
-from hati.studies.screening.model_analysis import model_terms
-from hati.studies.screening.model_units import model_units
-from hati.studies.screening.scale import choose_scale, choose_scale_of_model
 
 SIZES = (2,) * 10
 RUNS = 96

@@ -22,9 +22,9 @@ from hati.studies.screening import (
     is_flip,
     read_choice,
 )
-from hati.studies.screening.claims import Claim
-from hati.studies.screening.follow_up import FollowUp
-from hati.studies.screening.model_fit import Contrast
+from hati.studies.screening.analysis.model import Contrast
+from hati.studies.screening.follow_up.claims import Claim
+from hati.studies.screening.follow_up.follow_up import FollowUp
 from hati.testing import FakeEngine, MemoryStore
 
 Off = Callable[[Task], float]

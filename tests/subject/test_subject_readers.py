@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from hati.core import AUTO, Benchmark, InputError, Metric, Reader, ReaderKind, Resources, replace
 from hati.subject.readers import check_reader, read, unsettled
-from hati.subject.readers.document import parse_path
-from hati.subject.readers.expression import parse_expression
+from hati.subject.readers.patterns import parse_expression, parse_path
 
 NOTHING = Resources(2.0, 1.0, 0.5, 3 * 2**20, 1, 2, 0.0)
 

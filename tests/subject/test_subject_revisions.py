@@ -13,12 +13,12 @@ import pytest
 
 from hati.core import InputError, MeasurementError, Outcome, Revision, RevisionKind
 from hati.subject import Revisions, Sources
-from hati.subject.folders import make_own, tree_root
+from hati.subject.files.folders import make_own, tree_root
 from hati.subject.revisions import GitHistory, Trees
 from hati.subject.revisions.directory import Folder
 from hati.subject.revisions.package import PACKAGES, Package
 from hati.subject.revisions.trees import Origin
-from hati.subject.run_failure import RunFailure
+from hati.subject.running.run_failure import RunFailure
 
 Git = Callable[..., str]
 

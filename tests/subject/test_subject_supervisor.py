@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from hati.core import InputError, MeasurementError, Outcome
-from hati.subject import Program, Supervisor, programs
-from hati.subject.masking import Masking
-from hati.subject.programs import LARGEST_OUTPUT
-from hati.subject.run_failure import RunFailure
-from hati.subject.supervisor import contention
+from hati.subject import Program, Supervisor
+from hati.subject.files.outputs import Masking
+from hati.subject.running import programs
+from hati.subject.running.programs import LARGEST_OUTPUT
+from hati.subject.running.run_failure import RunFailure
+from hati.subject.running.supervisor import contention
 
 Make = Callable[..., Program]
 

@@ -18,7 +18,7 @@ from hati.subject.revisions import History, SvnHistory, svn_answers
 from hati.subject.revisions.commands import CommandError, asked
 from hati.subject.revisions.directory import Folder
 from hati.subject.revisions.svn import number_of
-from hati.subject.run_failure import RunFailure
+from hati.subject.running.run_failure import RunFailure
 
 Svn = Callable[..., str]
 PROJECT = "the prüject @1"

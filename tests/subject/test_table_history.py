@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hati.core import Better, InputError
 from hati.studies.regression import Series
 from hati.subject.table import read_series, read_sheet
-from hati.subject.table.delimited import parse_delimited
+from hati.subject.table.sheet import parse_delimited
 
 HEAD = "position,value\n"
 ROWS = "".join(f"{place},{place / 10}\n" for place in range(10))

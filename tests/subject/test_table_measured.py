@@ -26,8 +26,8 @@ from hati.subject.table import (
     same_everywhere,
     space_columns,
 )
-from hati.subject.table.delimited import parse_delimited
-from hati.subject.table.deviations import noisy
+from hati.subject.table.metrics import noisy
+from hati.subject.table.sheet import parse_delimited
 from hati.testing.spaces import spaces
 
 LRU = Configuration({"policy": "lru", "size": 64, "shards": 1, "fast": False})

@@ -13,7 +13,7 @@ from tables import FEATURES, GOOD, table, written
 
 from hati.core import Configuration, InputError, NotInstalledError
 from hati.subject.table import Condition, is_table, read_sheet, selected
-from hati.subject.table.delimited import parse_delimited
+from hati.subject.table.sheet import parse_delimited
 
 EXPECTED = {
     Configuration({"policy": "lru", "size": 64, "shards": 1, "fast": False}): 1.5,

@@ -89,7 +89,7 @@ def _check(wanted: dict[str, str], configurations: Sequence[Configuration]) -> N
     Raises:
         InputError: where no run has these settings.
     """
-    from hati.core.nearest import suggestion
+    from hati.core.wording import suggestion
 
     if wanted and not any(_has(configuration, wanted) for configuration in configurations):
         for name, text in wanted.items():

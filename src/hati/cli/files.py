@@ -12,8 +12,7 @@ from hati.cli.comparisons import ComparisonFormat, write_comparisons
 from hati.cli.output import say
 from hati.cli.parameters import DEFAULT_SEED
 from hati.core import InputError
-from hati.core.nearest import suggestion
-from hati.core.wording import listed
+from hati.core.wording import listed, suggestion
 
 if TYPE_CHECKING:
     from hati.core import Sample

@@ -43,7 +43,7 @@ def findings(
     if context.invoked_subcommand is not None:
         return
     from hati.core import FindingState
-    from hati.core.nearest import suggestion
+    from hati.core.wording import suggestion
     from hati.report import finding_json, findings_table
     from hati.studies.findings import findings_of
     from hati.wiring import existing_store

@@ -9,7 +9,7 @@ import typer
 
 from hati.cli.output import STDOUT, write
 from hati.core import InputError
-from hati.core.nearest import suggestion
+from hati.core.wording import suggestion
 
 _Folder = Annotated[Path, typer.Argument(metavar="PATH", help="Folder for hati.toml, or the project's folder.")]
 _Service = Annotated[

@@ -70,7 +70,7 @@ def write_pieces(pieces: Iterable[str | bytes], output: str = STDOUT) -> None:
         _replace(path, data)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}", fix="name another file") from error
-    from hati.subject.outputs import remember_output
+    from hati.subject.files.outputs import remember_output
 
     remember_output(path)
 

@@ -14,7 +14,7 @@ from hati.cli.parameters import DEFAULT_SEED
 from hati.cli.progress import progress
 from hati.cli.run import parse_configuration
 from hati.core import Budget, InputError, Pairing, Stopping
-from hati.core.nearest import suggestion
+from hati.core.wording import suggestion
 
 if TYPE_CHECKING:
     from hati.project import Project

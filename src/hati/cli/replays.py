@@ -12,7 +12,7 @@ from hati.cli.dry_run import write_rehearsal
 from hati.cli.output import STDOUT, Format, console, say, write
 from hati.cli.progress import progress
 from hati.core import InputError, replace
-from hati.core.nearest import suggestion
+from hati.core.wording import suggestion
 
 if TYPE_CHECKING:
     from hati.report import Table

@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from hati.core.errors import InputError, Place
 from hati.core.metric import Metric
-from hati.core.nearest import suggestion
 from hati.core.study import digest
 from hati.core.values import Workload, canonical_json
+from hati.core.wording import suggestion
 
 AUTO: Final = "auto"
 """Warm-up that is found in each run's observations."""

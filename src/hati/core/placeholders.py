@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from msgspec import Struct
 
 from hati.core.errors import InputError, Place
-from hati.core.nearest import nearest
+from hati.core.wording import nearest
 
 _UNESCAPED = re.compile(r"(?<!\\)\{([^{}]*)\}")
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")

@@ -1,17 +1,34 @@
-"""What came of a task: one fresh OS process and what it yielded."""
+"""What came of a task: one fresh OS process, how it ended, and what it yielded."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from hati.core.errors import InputError
-from hati.core.outcome import Outcome
 from hati.core.study import Task
+
+
+class Outcome(StrEnum):
+    """How a run ended."""
+
+    DONE = "done"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    UNREADABLE = "unreadable"
+    NOT_STARTED = "not started"
+    NOT_BUILT = "not built"
+
+    @property
+    def started(self) -> bool:
+        """Whether there was a process to tell of."""
+        return self not in {Outcome.NOT_STARTED, Outcome.NOT_BUILT}
+
 
 FloatArray = NDArray[np.float64]
 LARGEST = 1e100

@@ -1,8 +1,11 @@
-"""Numbers and names in sentences."""
+"""Words for people: numbers and names in sentences, the name that a wrong one was meant to be, cells of
+spreadsheets.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 def counted(number: int, noun: str) -> str:
@@ -24,3 +27,67 @@ def listed(names: Iterable[str], most: int = 6, separator: str = ", ") -> str:
     more = len(known) - most
     rest = f"{separator.strip(', ')} and {more:,} more" if more > 0 else ""
     return separator.join(known[:most]) + rest
+
+
+_LONGEST = 200  # the comparison is quadratic in length
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name most like ``name``, or None where none is like it.
+
+    >>> nearest("jurnal_mode", ["cache", "journal_mode"])
+    'journal_mode'
+    """
+    if len(name) > _LONGEST:
+        return None
+    candidates = list(known)
+    folded = {candidate.casefold(): candidate for candidate in reversed(candidates)}
+    if name.casefold() in folded:
+        return folded[name.casefold()]
+    return next(iter(get_close_matches(name, candidates, n=1)), None)
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """A fix: the nearest known name, or all of them where none is near.
+
+    >>> suggestion("jurnal_mode", ["cache", "journal_mode"])
+    "did you mean 'journal_mode'?"
+    >>> suggestion("x", ["cache", "journal_mode"])
+    'there are: cache, journal_mode'
+    """
+    candidates = list(known)
+    near = nearest(name, candidates)
+    if near is not None:
+        return f"did you mean {near!r}?"
+    if not candidates:
+        return "there are none"
+    return f"there are: {listed(candidates, 12)}"
+
+
+_ALWAYS = ("=", "@", "\t", "\r")
+_SIGNS = ("+", "-")
+_OF_FORMULAS = frozenset("=(!|")
+_QUOTE = "'"
+
+
+def guarded(text: str) -> str:
+    """The text with an apostrophe before it where a spreadsheet would take it for a formula that does something.
+
+    >>> guarded("=1+2"), guarded("-O2")
+    ("'=1+2", '-O2')
+    """
+    return _QUOTE + text if _is_formula(text) else text
+
+
+def unguarded(text: str) -> str:
+    """The text that `guarded` was given.
+
+    >>> unguarded("'=1+2"), unguarded("'tis")
+    ('=1+2', "'tis")
+    """
+    return text[1:] if text.startswith(_QUOTE) and _is_formula(text[1:]) else text
+
+
+def _is_formula(text: str) -> bool:
+    text = text.lstrip(_QUOTE)
+    return text.startswith(_ALWAYS) or (text.startswith(_SIGNS) and not _OF_FORMULAS.isdisjoint(text))

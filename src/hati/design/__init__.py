@@ -7,23 +7,22 @@ clear interactions) is recomputed from its matrix and never taken from its recip
 for designs that were read from a file or lost some runs as well.
 """
 
-from hati.design.aliasing import (
-    Alias,
-    PartialAlias,
-    alias_sets,
-    aliases,
-    clear_interactions,
-    partial_aliases,
+from hati.design.configurations import check_two_level, configurations, read_runs, run_order
+from hati.design.exchange import (
+    describe,
+    describe_levels,
+    read_csv,
+    read_json,
+    write_csv,
+    write_json,
+    write_level_csv,
+    write_level_json,
 )
-from hati.design.augmentation import Augmentation, augment, entangled, runs_needed
-from hati.design.balanced import balanced_design
-from hati.design.blocking import Blocks, blocked
-from hati.design.candidates import Candidates, Reach, candidates, from_levels
-from hati.design.catalogue import CatalogueEntry, by_resolution, by_runs, catalogue_sizes
-from hati.design.coding import INACTIVE, Levels, Model, levels, setting_contrasts
-from hati.design.configurations import check_two_level, configurations
-from hati.design.describe import describe
-from hati.design.discrimination import (
+from hati.design.names import letters, parse_factors
+from hati.design.optimal.augmentation import Augmentation, augment, entangled, runs_needed
+from hati.design.optimal.candidates import Candidates, Reach, candidates, from_levels
+from hati.design.optimal.coding import INACTIVE, Levels, Model, levels, setting_contrasts
+from hati.design.optimal.discrimination import (
     FollowUp,
     Predictions,
     Rival,
@@ -31,15 +30,11 @@ from hati.design.discrimination import (
     discrimination,
     predictions,
 )
-from hati.design.estimability import Estimability, Separation, estimability, separation
-from hati.design.exchange import read_csv, read_json, write_csv, write_json
-from hati.design.exchanging import Replication
-from hati.design.factorial import from_generators, full_factorial, parse_generators, regular_fraction
-from hati.design.fit import Fit, fitted
-from hati.design.foldover import foldover, replicated, semifoldover, with_replicated_points
-from hati.design.given_runs import read_runs
-from hati.design.hadamard import hadamard
-from hati.design.level_design import (
+from hati.design.optimal.fit import Fit, fitted
+from hati.design.optimal.optimal import Criterion, OptimalDesign, optimal_design
+from hati.design.optimal.search import Replication
+from hati.design.orthogonal.arrays import array_runs, orthogonal_array
+from hati.design.orthogonal.level_design import (
     LevelDesign,
     LevelProperties,
     check_unconstrained,
@@ -47,15 +42,39 @@ from hati.design.level_design import (
     level_properties,
     strength,
 )
-from hati.design.level_exchange import describe_levels, write_level_csv, write_level_json
-from hati.design.matrix import Design
-from hati.design.names import letters, parse_factors
-from hati.design.optimal import Criterion, OptimalDesign, optimal_design
-from hati.design.order import run_order
-from hati.design.orthogonal import array_runs, orthogonal_array
-from hati.design.plackett_burman import plackett_burman, plackett_burman_sizes
-from hati.design.properties import DesignProperties, properties
-from hati.design.words import Word, resolution, shortest_words, word_length_pattern, words
+from hati.design.two_level.aliasing import (
+    Alias,
+    PartialAlias,
+    alias_sets,
+    aliases,
+    clear_interactions,
+    partial_aliases,
+)
+from hati.design.two_level.balanced import balanced_design
+from hati.design.two_level.blocking import Blocks, blocked
+from hati.design.two_level.catalogue import CatalogueEntry, by_resolution, by_runs, catalogue_sizes
+from hati.design.two_level.factorial import from_generators, full_factorial, parse_generators, regular_fraction
+from hati.design.two_level.foldover import (
+    Estimability,
+    Separation,
+    estimability,
+    foldover,
+    replicated,
+    semifoldover,
+    separation,
+    with_replicated_points,
+)
+from hati.design.two_level.hadamard import hadamard, plackett_burman, plackett_burman_sizes
+from hati.design.two_level.matrix import Design
+from hati.design.two_level.words import (
+    DesignProperties,
+    Word,
+    properties,
+    resolution,
+    shortest_words,
+    word_length_pattern,
+    words,
+)
 
 __all__ = [
     "INACTIVE",

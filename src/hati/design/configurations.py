@@ -1,17 +1,24 @@
-"""From a design's rows to configurations of a space."""
+"""From a design's rows to configurations of a space: their order, those read from a table, and those not run yet."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import csv
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from hati.core import Configuration, InputError
-from hati.core.wording import listed
-from hati.design.matrix import Design
-from hati.design.names import letters
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:  # a space is only looked at here; its solver need not be loaded
+from hati.core import Configuration, InputError, Place
+from hati.core.wording import listed, suggestion
+from hati.design.names import letters
+from hati.design.optimal.candidates import MOST_LISTED, SAMPLED, Candidates, Reach
+from hati.design.optimal.coding import Levels, levels
+from hati.design.two_level.matrix import Design
+
+if TYPE_CHECKING:
     from hati.space import Option, Space
+
 
 _WHAT_SERVES = "use an optimal design, as of `hati design PATH --runs N --optimal bayes`"
 
@@ -73,3 +80,83 @@ def _options(design: Design, space: Space) -> list[Option]:
         f"the design's factors are not the space's options: {', '.join(strangers[:10])}",
         fix=f"name the factors as the options: {','.join(named)}",
     )
+
+
+def run_order(configurations: int, repetitions: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """A randomised order: which configuration each run measures, shape (repetitions x configurations,).
+
+    Each repetition is a block of all configurations, shuffled anew, so that a drift hits all of them alike.
+
+    Raises:
+        InputError: for no configurations or no repetitions.
+    """
+    if configurations < 1 or repetitions < 1:
+        raise InputError(f"{configurations} configurations x {repetitions} repetitions is nothing to run")
+    return np.concatenate([rng.permutation(configurations) for _ in range(repetitions)]).astype(np.intp)
+
+
+def read_runs(text: str, space: Space, file: str = "runs.csv") -> Levels:
+    """The runs in a CSV text with a column for every option; other columns are left alone.
+
+    Settings are read as by ``Space.parse``; an option without influence is empty. A configuration may come twice.
+
+    Raises:
+        InputError: with the line, for a row that is no valid configuration, or where a column is missing.
+    """
+    lines = text.removeprefix("\ufeff").splitlines()
+    reader = csv.DictReader(lines, strict=True)
+    try:
+        header = [name.strip() for name in reader.fieldnames or ()]
+        reader.fieldnames = header
+        _check_header(header, space, Place(file, 1))
+        found = [_configuration(row, space, Place(file, reader.line_num)) for row in reader]
+    except csv.Error as error:
+        raise InputError(f"this is not CSV: {error}", place=Place(file, reader.line_num)) from error
+    if not found:
+        return np.empty((0, len(space.options)), dtype=np.int16)
+    return levels(found, space)
+
+
+def _check_header(header: list[str], space: Space, place: Place) -> None:
+    for name in space.names:
+        if name not in header:
+            raise InputError(
+                f"there is no column for option {name!r}", place=place, fix=suggestion(name, [h for h in header if h])
+            )
+        if header.count(name) > 1:
+            raise InputError(f"there are two columns for option {name!r}", place=place, fix="keep one")
+
+
+def _configuration(row: Mapping[str, str | None], space: Space, place: Place) -> Configuration:
+    texts = {name: row[name] for name in space.names}
+    missing = [name for name, text in texts.items() if text is None]
+    if missing:
+        raise InputError(f"this row ends before column {missing[0]!r}", place=place)
+    try:
+        configuration = space.parse({name: text or "" for name, text in texts.items()})
+    except InputError as error:
+        raise InputError(error.message, place=place, fix=error.fix) from error
+    if not space.valid(configuration):
+        raise InputError("this configuration is not valid: it breaks a constraint", place=place, fix="drop the row")
+    return configuration
+
+
+def unmeasured(space: Space, measured: Levels, rng: np.random.Generator) -> Candidates:
+    """The valid configurations of which there is no run: all, or of more than 20,000 a uniform sample of 4,000.
+
+    Args:
+        space: the options.
+        measured: the runs that were made, shape (runs, options).
+        rng: for the sample.
+
+    Raises:
+        InputError: where the constraints are too entangled to count.
+    """
+    from hati.space import count, enumerate_configurations, sample
+
+    if count(space) <= MOST_LISTED:
+        reach, every = Reach.LISTED, levels(list(enumerate_configurations(space)), space)
+    else:
+        reach, every = Reach.SAMPLED, np.unique(levels(sample(space, SAMPLED, rng), space), axis=0)
+    known = {row.tobytes() for row in measured}
+    return Candidates(space, reach, every[[row.tobytes() not in known for row in every]])

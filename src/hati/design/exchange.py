@@ -1,16 +1,23 @@
-"""Designs as text: CSV with a header of factors, and JSON. What is read is ``given``: no recipe is trusted."""
+"""Designs as text and plain values: CSV with a header of factors, and JSON. What is read is ``given``: no recipe
+is known of it.
+"""
 
 from __future__ import annotations
 
 import csv
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from math import comb
 
 import numpy as np
 
 from hati.core import InputError, Place
-from hati.design.matrix import MOST_FACTORS, Design, check_runs
+from hati.design.names import effect_name, separator_of
+from hati.design.orthogonal.level_design import LevelDesign, level_properties
+from hati.design.two_level.aliasing import Indices, clear_interactions, groups, hull, partial_aliases
+from hati.design.two_level.matrix import MOST_FACTORS, Design, check_runs
+from hati.design.two_level.words import Word, shortest_words, word_length_pattern
 
 FORMAT = "hati-design-1"
 
@@ -66,7 +73,7 @@ def read_json(text: str, file: str = "design.json") -> Design:
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        place = Place(file, error.lineno, error.colno, _line(text, error.lineno))
+        place = Place(file, error.lineno, error.colno, _line_of(text, error.lineno))
         raise InputError(f"this is not JSON: {error.msg}", place=place) from error
     except (ValueError, RecursionError) as error:
         raise InputError("this is not JSON of a design: too deep or a number too long", place=Place(file)) from error
@@ -81,8 +88,8 @@ def read_json(text: str, file: str = "design.json") -> Design:
     return _built(tuple(factors), rows, _locate(text, ("factors",), file))
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"' if re.search(r'[",]', name) else name
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if re.search(r'[",\r\n]', text) else text
 
 
 def _header(line: str, place: Place) -> tuple[str, ...]:
@@ -134,7 +141,7 @@ def _built(factors: tuple[str, ...], rows: list[list[int]], place: Place) -> Des
         raise InputError(error.message, place=place, fix=error.fix) from error
 
 
-def _line(text: str, number: int) -> str:
+def _line_of(text: str, number: int) -> str:
     lines = text.split("\n")
     return lines[number - 1] if number <= len(lines) else ""
 
@@ -159,8 +166,148 @@ def _locate(text: str, path: Sequence[str | int], file: str) -> Place:
         if here == list(path):
             line = text.count("\n", 0, token.start()) + 1
             column = token.start() - text.rfind("\n", 0, token.start())
-            return Place(file, line, column, _line(text, line))
+            return Place(file, line, column, _line_of(text, line))
         key = word
         if word in "[{":
             here.append(0 if word == "[" else "")
     return Place(file)
+
+
+LEVEL_FORMAT = "hati-level-design-1"
+
+
+def write_level_csv(design: LevelDesign, settings: Sequence[Sequence[str]] | None = None) -> str:
+    """A header of factors, and a line for every run: the settings' texts, or their positions from 0 without these."""
+    texts = settings or [[str(place) for place in range(size)] for size in design.sizes]
+    rows = ([its[place] for its, place in zip(texts, row, strict=True)] for row in design.levels.tolist())
+    return "".join(_line(row) for row in (design.names, *rows))
+
+
+def write_level_json(design: LevelDesign) -> str:
+    """A JSON object with ``format``, ``kind``, ``factors``, ``sizes`` and ``levels``, positions from 0."""
+    return json.dumps(_recipe(design), ensure_ascii=False) + "\n"
+
+
+def describe_levels(design: LevelDesign) -> dict[str, object]:
+    """All that is known of the design, from its levels alone, as values that JSON can hold."""
+    known = level_properties(design)
+    return _recipe(design) | {
+        "runs": known.runs,
+        "distinct": known.distinct,
+        "strength": known.strength,
+        "unbalanced": list(known.unbalanced),
+        "correlated": [list(pair) for pair in known.correlated],
+        "d_efficiency": known.d_efficiency,
+    }
+
+
+def _recipe(design: LevelDesign) -> dict[str, object]:
+    return {
+        "format": LEVEL_FORMAT,
+        "kind": design.kind,
+        "factors": list(design.names),
+        "sizes": list(design.sizes),
+        "levels": design.levels.tolist(),
+    }
+
+
+def _line(fields: Iterable[str]) -> str:
+    return ",".join(_quoted(text) for text in fields) + "\n"
+
+
+_USUAL_ORDER = 3
+_MOST_LISTED = 1_000_000
+_MOST_WORDS = 5_000
+
+
+def describe(design: Design, alias_order: int | None = None) -> dict[str, object]:
+    """All that is known of a design, from its matrix alone, as values that JSON can hold.
+
+    ``aliases`` names for every main effect, and for every two-factor interaction where the order is two or
+    more, the effects up to ``alias_order`` that equal it, with a minus where it is their negative;
+    ``partial_aliases`` the main effects' partial ones up to second order, with the mean of their product.
+    Without an order: third, or as far below it as keeps the listing to a million.
+    ``words`` are all defining words, the shortest first, where there are at most 5,000 of them, otherwise the
+    shortest only, where a search finds them; ``resolution`` is null for a full factorial.
+
+    Raises:
+        InputError: for an order below one, or one whose listing would be too long.
+    """
+    between = separator_of(design.factors)
+    order = _usual_order(len(design.factors), design.runs) if alias_order is None else alias_order
+    if order < 1:
+        raise InputError(f"an alias order of {order} leaves nothing to list", fix="use 1 or more")
+    if _listed(len(design.factors), design.runs, order) > _MOST_LISTED and alias_order is not None:
+        raise InputError(f"the aliases up to order {order} are too many to list", fix="use a lower --alias-order")
+    pattern = word_length_pattern(design)
+    return {
+        "format": FORMAT,
+        "kind": design.kind,
+        "runs": design.runs,
+        "factors": list(design.factors),
+        "generators": list(design.generators),
+        "resolution": min(pattern, default=None),
+        "word_length_pattern": {str(length): count for length, count in pattern.items()},
+        "words": [_signed(effect_name(word.factors, between), word.sign) for word in _words(design)],
+        "alias_order": order,
+        "aliases": _aliases(design, order, between),
+        "partial_aliases": _partial_aliases(design, min(order, 2), between),
+        "clear_interactions": [effect_name(pair, between) for pair in clear_interactions(design)],
+        "matrix": design.matrix.tolist(),
+    }
+
+
+def _words(design: Design) -> Iterable[Word]:
+    """The group that the factors outside the base generate: each equals a product of base factors up to its sign."""
+    geometry = hull(design)
+    free = len(design.factors) - geometry.rank
+    if 2**free - 1 > _MOST_WORDS:
+        return shortest_words(design)
+    found: list[frozenset[int]] = [frozenset()]
+    for j in set(range(len(design.factors))) - set(geometry.base):
+        generator = {j, *(base for i, base in enumerate(geometry.base) if geometry.columns[j] >> i & 1)}
+        found += [word ^ generator for word in found]
+    ordered = sorted((tuple(sorted(word)) for word in found if word), key=lambda word: (len(word), word))
+    return (Word(tuple(design.factors[j] for j in word), geometry.sign(word)) for word in ordered)
+
+
+def _aliases(design: Design, order: int, between: str) -> dict[str, list[str]]:
+    geometry = hull(design)
+    sets = groups(geometry, order)
+
+    def name(effect: Indices) -> str:
+        return effect_name((design.factors[j] for j in effect), between)
+
+    listed = [(effect, group) for group in sets.values() for effect in group if len(effect) <= 2]
+    return {
+        name(effect): [
+            _signed(name(other), geometry.sign(effect) * geometry.sign(other)) for other in group if other != effect
+        ]
+        for effect, group in sorted(listed, key=lambda pair: (len(pair[0]), pair[0]))
+    }
+
+
+def _partial_aliases(design: Design, order: int, between: str) -> dict[str, dict[str, float]]:
+    found = {
+        factor: {
+            effect_name(alias.factors, between): alias.coefficient
+            for alias in partial_aliases(design, (factor,), order)
+        }
+        for factor in design.factors
+    }
+    return {factor: partial for factor, partial in found.items() if partial}
+
+
+def _signed(name: str, sign: int) -> str:
+    return name if sign > 0 else f"-{name}"
+
+
+def _listed(factors: int, runs: int, order: int) -> int:
+    """About how many aliases there are to list: effects, times those that share a column with each."""
+    effects = sum(comb(factors, size) for size in range(1, order + 1))
+    keys = sum(comb(factors, size) for size in range(1, min(order, 2) + 1))
+    return max(effects, keys * effects // runs)
+
+
+def _usual_order(factors: int, runs: int) -> int:
+    return next((k for k in range(_USUAL_ORDER, 1, -1) if _listed(factors, runs, k) <= _MOST_LISTED), 1)

@@ -7,7 +7,7 @@ import string
 from collections.abc import Iterable, Sequence
 
 from hati.core import InputError
-from hati.design.matrix import MOST_FACTORS, check_factors
+from hati.design.two_level.matrix import MOST_FACTORS, check_factors
 
 _ALPHABET = string.ascii_uppercase + string.ascii_lowercase
 _NUMBERED = re.compile(r"([^\W\d]*)(\d{1,6})-([^\W\d]*)(\d{1,6})", re.ASCII)

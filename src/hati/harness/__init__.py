@@ -5,11 +5,19 @@ many observations each find a change at the least cost; which runs were disturbe
 made, and when to stop making them.
 """
 
-from hati.harness.allocation import Aim, Allocation, Costs, allocation, best_observations, runs_for
-from hati.harness.costs import costs_of
 from hati.harness.interference import disturbances
-from hati.harness.interleaving import first_of_pair
-from hati.harness.observing import QuantilePrecision, Sufficiency, sufficiency
+from hati.harness.runs import (
+    Aim,
+    Allocation,
+    Costs,
+    QuantilePrecision,
+    Sufficiency,
+    allocation,
+    best_observations,
+    costs_of,
+    runs_for,
+    sufficiency,
+)
 from hati.harness.samples import (
     RunPlan,
     SteadyRun,
@@ -18,9 +26,8 @@ from hati.harness.samples import (
     steady_runs,
     sufficient_runs,
 )
-from hati.harness.steady import TOLERANCE, State, Steadiness, steadiness
-from hati.harness.stopping import RULES, AnytimeValid, FixedSize, StoppingRule
-from hati.harness.warmup import leading, warmup
+from hati.harness.steady import TOLERANCE, State, Steadiness, leading, steadiness, warmup
+from hati.harness.stopping import RULES, AnytimeValid, FixedSize, StoppingRule, first_of_pair
 
 __all__ = [
     "RULES",

@@ -9,9 +9,17 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import InputError, Sample
-from hati.harness.allocation import Aim, Allocation, Costs, allocation, best_observations
-from hati.harness.costs import costs_of
-from hati.harness.observing import QuantilePrecision, Sufficiency, sufficiency
+from hati.harness.runs import (
+    Aim,
+    Allocation,
+    Costs,
+    QuantilePrecision,
+    Sufficiency,
+    allocation,
+    best_observations,
+    costs_of,
+    sufficiency,
+)
 from hati.harness.steady import TOLERANCE, Steadiness, steadiness
 from hati.stats import NestedVariance, nested_variance
 

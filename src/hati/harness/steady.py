@@ -1,8 +1,9 @@
-"""Since when a run is steady, if ever."""
+"""Since when a run is steady, and how many leading observations are warm-up."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from enum import StrEnum
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from hati.core import FloatArray, InputError
 from hati.stats import Segments, segments
-from hati.stats.segments import BLOCKS
+from hati.stats.series.segments import BLOCKS
 
 TOLERANCE = 0.05
 """Levels within this fraction of each other are as good as one (Traini et al. 2023)."""
@@ -148,3 +149,36 @@ def _restless(found: Segments, off: Flags, tolerance: float) -> str:
     if changes:
         return f"its level still changes by more than {part} within its last sixth"
     return f"too much of it is off its last level by more than {part}: {int(np.count_nonzero(off))} stretches"
+
+
+def leading(marks: Sequence[bool]) -> int:
+    """The number of leading observations that the benchmark itself marked as warm-up.
+
+    Raises:
+        InputError: where a warm-up observation follows a measured one.
+
+    >>> leading([True, True, False])
+    2
+    """
+    marked = next((i for i, mark in enumerate(marks) if not mark), len(marks))
+    if any(marks[marked:]):
+        raise InputError("warm-up follows measured observations", fix="print warm-up first")
+    return marked
+
+
+def warmup(observations: int, marked: int, fixed: int) -> int:
+    """How many of a run's observations are warm-up: the first ``fixed``, or more where more are ``marked``.
+
+    Raises:
+        InputError: where no observation is left.
+
+    >>> warmup(observations=10, marked=2, fixed=3)
+    3
+    """
+    count = max(marked, fixed)
+    if count < observations:
+        return count
+    had = "1 observation" if observations == 1 else f"{observations} observations"
+    raise InputError(
+        f"{had} and {count} of warm-up: none is left", fix="let a run print more observations or lower `warmup`"
+    )

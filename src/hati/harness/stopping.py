@@ -1,4 +1,6 @@
-"""When to stop measuring pairs, and what may then be said of the mean of their differences."""
+"""In which order the sides of a pair are run, when to stop measuring pairs, and what may then be said of their
+differences.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,17 @@ from typing import Protocol
 import numpy as np
 from msgspec import Struct
 
-from hati.core import FloatArray, Stopping
+from hati.core import FloatArray, Stopping, generator
 from hati.stats import anytime_critical, anytime_e_values, fewest_signs, t_quantile, t_two_sided
+
+
+def first_of_pair(seed: int, pair: int) -> int:
+    """Which side is run first, 0 or 1: a coin of the seed for each pair, counted from 0.
+
+    What neither side can know makes the difference of a pair as likely as its opposite where the sides are alike,
+    however the machine drifts.
+    """
+    return int(generator(seed, "order", str(pair)).integers(2))
 
 
 class StoppingRule(Protocol):

@@ -4,14 +4,27 @@ Concluded values come in as plain types, entries come out: each with the study t
 preferred to others. Nothing here reads a store or a clock.
 """
 
-from hati.knowledge.cost import TimedRuns, by_cost
-from hati.knowledge.coverage import Coverage
 from hati.knowledge.entry import Entry, Provenance, age_text
-from hati.knowledge.importance import ImportantOptions, KnownEffect
-from hati.knowledge.information import MeasuredScreening, by_information
-from hati.knowledge.representatives import FEWEST_REPRESENTATIVES, REPRESENTATIVES, representative_suite
-from hati.knowledge.variation import FEWEST_LEFT, SumsOfSquares, Variation, variation
-from hati.knowledge.warm_up import KnownWarmUp, warm_up_of
+from hati.knowledge.runs import (
+    FEWEST_LEFT,
+    KnownWarmUp,
+    SumsOfSquares,
+    TimedRuns,
+    Variation,
+    by_cost,
+    variation,
+    warm_up_of,
+)
+from hati.knowledge.screenings import (
+    FEWEST_REPRESENTATIVES,
+    REPRESENTATIVES,
+    Coverage,
+    ImportantOptions,
+    KnownEffect,
+    MeasuredScreening,
+    by_information,
+    representative_suite,
+)
 
 __all__ = [
     "FEWEST_LEFT",

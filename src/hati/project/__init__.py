@@ -5,11 +5,10 @@ its benchmarks. Everything is checked when it is read: names, types, formulas, p
 and templates, each error with file, line, column and the fix.
 """
 
-from hati.project.models import read_feature_model
-from hati.project.pipelines import Service, pipeline
+from hati.project.files import read_feature_model
 from hati.project.project import FILE, Project, parse_project, read_project
 from hati.project.python import Past, PythonTable
-from hati.project.writing import skeleton, write_project
+from hati.project.writing import Service, pipeline, skeleton, write_project
 
 __all__ = [
     "FILE",

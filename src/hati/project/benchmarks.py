@@ -23,12 +23,10 @@ from hati.core import (
     Workload,
 )
 from hati.core.placeholders import names
-from hati.project.commands import check_template, read_command, read_commands
+from hati.project.commands import check_template, read_command, read_commands, read_files
 from hati.project.document import Table, Value
-from hati.project.metrics import metric_places, read_metrics
-from hati.project.numbers import duration
+from hati.project.metrics import duration, metric_places, read_metrics
 from hati.project.spaces import RESERVED, VARIABLE
-from hati.project.templates import read_files
 from hati.space import Space
 
 _RUN = ("work", "port", "revision", "repetition")

@@ -4,15 +4,259 @@ from __future__ import annotations
 
 import re
 import tomllib
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
 
 from msgspec import Struct
 
 from hati.core import InputError, Place
-from hati.core.nearest import suggestion
-from hati.project.positions import Path, Spot, locate
-from hati.project.source import Source
-from hati.project.strings import character_offset
+from hati.core.wording import suggestion
+
+
+class Source(Struct, frozen=True, dict=True):
+    r"""The text of a file, its lines ended by ``\n``."""
+
+    file: str
+    text: str
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(index + 1 for index, character in enumerate(self.text) if character == "\n")]
+
+    def place(self, offset: int) -> Place:
+        """The place of an offset, counted from 0."""
+        line = bisect_right(self._starts, offset)
+        return self.at(line, offset - self._starts[line - 1] + 1)
+
+    def at(self, line: int, column: int) -> Place:
+        """The place of a line and column, counted from 1."""
+        start = self._starts[line - 1] if line <= len(self._starts) else len(self.text)
+        end = self.text.find("\n", start)
+        return Place(self.file, line, column, self.text[start : end if end >= 0 else None])
+
+
+_ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", "e": "\x1b", '"': '"', "\\": "\\"}
+_DIGITS = {"x": 2, "u": 4, "U": 8}
+_CONTINUED = re.compile(r"(?:\\[ \t]*\n[ \t\n]*)+")
+
+
+def delimiter(text: str, start: int) -> str:
+    """The quotes that open the string at ``start``: one or three, single or double."""
+    quote = text[start]
+    return quote * 3 if text.startswith(quote * 3, start) else quote
+
+
+def string_end(text: str, start: int) -> int:
+    """The offset after the string that starts at ``start``."""
+    quotes = delimiter(text, start)
+    position = start + len(quotes)
+    while position < len(text) and not text.startswith(quotes, position):
+        position += 2 if text[position] == "\\" and quotes[0] == '"' else 1
+    position += len(quotes)
+    if len(quotes) == 3:  # a string may end in one or two quotes of its own before the three
+        for _ in range(2):
+            position += text.startswith(quotes[0], position)
+    return min(position, len(text))
+
+
+def string_value(text: str, start: int) -> str:
+    """The value of the string that starts at ``start``."""
+    quotes = delimiter(text, start)
+    end = string_end(text, start) - len(quotes)
+    position, characters = _first(text, start), []
+    while position < end:
+        position = _skip_continued(text, position, quotes)
+        if position >= end:
+            break
+        following = _after(text, position, quotes)
+        characters.append(_decoded(text[position:following]) if following - position > 1 else text[position])
+        position = following
+    return "".join(characters)
+
+
+def character_offset(text: str, start: int, index: int) -> int:
+    """The offset in ``text`` of character ``index`` of the value of the string that starts at ``start``."""
+    quotes = delimiter(text, start)
+    end = string_end(text, start) - len(quotes)
+    position = _skip_continued(text, _first(text, start), quotes)
+    for _ in range(index):
+        if position >= end:
+            break
+        position = _skip_continued(text, _after(text, position, quotes), quotes)
+    return min(position, end)
+
+
+def _first(text: str, start: int) -> int:
+    quotes = delimiter(text, start)
+    first = start + len(quotes)
+    return first + (len(quotes) == 3 and text.startswith("\n", first))
+
+
+def _skip_continued(text: str, position: int, quotes: str) -> int:
+    if quotes == '"""' and (match := _CONTINUED.match(text, position)):
+        return match.end()
+    return position
+
+
+def _after(text: str, position: int, quotes: str) -> int:
+    if text[position] != "\\" or quotes[0] == "'":
+        return position + 1
+    return position + 2 + _DIGITS.get(text[position + 1 : position + 2], 0)
+
+
+def _decoded(escape: str) -> str:
+    return _ESCAPES[escape[1]] if escape[1] in _ESCAPES else chr(int(escape[2:], 16))
+
+
+Path = tuple[str | int, ...]
+"""Keys, and indexes of arrays, from the document's root."""
+
+_BLANK = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
+_SPACE = re.compile(r"[ \t]*")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_SCALAR = re.compile(r"[^,\]}#\n]*")
+
+
+class Spot(Struct, frozen=True):
+    """The offsets, from 0, of a key and of its value; equal for elements of arrays and for headers."""
+
+    key: int
+    value: int
+
+
+def locate(text: str) -> dict[Path, Spot]:
+    r"""The spots of all keys, tables and elements of a document that ``tomllib`` has accepted.
+
+    Lines are ended by ``\n``. Where several places make one table, the first counts. What follows
+    something unknown, of a TOML to come, is left out.
+    """
+    scanner = _Scanner(text)
+    with suppress(_LostError):
+        scanner.document()
+    return scanner.spots
+
+
+class _LostError(Exception):
+    """The scanner does not know what it sees."""
+
+
+class _Scanner:
+    """Walks through a document once, from its start to its end."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self.spots: dict[Path, Spot] = {(): Spot(0, 0)}
+        self._lengths: dict[Path, int] = {}
+
+    def document(self) -> None:
+        table: Path = ()
+        self._skip(_BLANK)
+        while self._at < len(self._text):
+            if self._text[self._at] == "[":
+                table = self._header()
+            else:
+                self._pair(table)
+            self._skip(_BLANK)
+
+    def _skip(self, pattern: re.Pattern[str]) -> str:
+        match = pattern.match(self._text, self._at)
+        if match is None:
+            raise _LostError
+        self._at = match.end()
+        return match[0]
+
+    def _sees(self, text: str) -> bool:
+        return self._text.startswith(text, self._at)
+
+    def _header(self) -> Path:
+        brackets = "[[" if self._sees("[[") else "["
+        start = self._at
+        self._at += len(brackets)
+        keys = [key for key, _ in self._keys()]
+        self._at += len(brackets)
+        path: Path = ()
+        for position, key in enumerate(keys):
+            path = (*path, key)
+            self._note(path, Spot(start, start))
+            last = position == len(keys) - 1
+            if brackets == "[[" and last:
+                self._lengths[path] = self._lengths.get(path, 0) + 1
+            if path in self._lengths:
+                path = (*path, self._lengths[path] - 1)
+                self._note(path, Spot(start, start))
+        return path
+
+    def _pair(self, table: Path) -> None:
+        keys = self._keys()
+        if not self._sees("="):
+            raise _LostError
+        self._at += 1
+        self._skip(_SPACE)
+        value = self._at
+        path = table
+        for key, offset in keys:
+            path = (*path, key)
+            self._note(path, Spot(offset, value))
+        self._value(path)
+
+    def _keys(self) -> list[tuple[str, int]]:
+        """The parts of a dotted key with their offsets; stops at what follows."""
+        keys = []
+        while True:
+            self._skip(_SPACE)
+            start = self._at
+            if self._text[start : start + 1] in {'"', "'"}:
+                key = string_value(self._text, start)
+                self._at = string_end(self._text, start)
+            else:
+                key = self._skip(_BARE)
+            keys.append((key, start))
+            self._skip(_SPACE)
+            if not self._sees("."):
+                return keys
+            self._at += 1
+
+    def _value(self, path: Path) -> None:
+        first = self._text[self._at : self._at + 1]
+        if first in {'"', "'"}:
+            self._at = string_end(self._text, self._at)
+        elif first == "[":
+            self._array(path)
+        elif first == "{":
+            self._inline_table(path)
+        elif not self._skip(_SCALAR):
+            raise _LostError
+
+    def _array(self, path: Path) -> None:
+        self._at += 1
+        index = 0
+        while not self._closed("]"):
+            self._note((*path, index), Spot(self._at, self._at))
+            self._value((*path, index))
+            index += 1
+
+    def _inline_table(self, path: Path) -> None:
+        self._at += 1
+        while not self._closed("}"):
+            self._pair(path)
+
+    def _closed(self, bracket: str) -> bool:
+        """Pass blanks and commas, and the bracket if it is next."""
+        self._skip(_BLANK)
+        while self._sees(","):
+            self._at += 1
+            self._skip(_BLANK)
+        if self._sees(bracket):
+            self._at += 1
+            return True
+        return False
+
+    def _note(self, path: Path, spot: Spot) -> None:
+        self.spots.setdefault(path, spot)
+
 
 _WHERE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _PLAIN = {

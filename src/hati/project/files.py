@@ -1,10 +1,11 @@
-"""Reading text files that people write, with errors for all that can be wrong with them."""
+"""Files that people write, read with errors for all that can be wrong with them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from hati.core import InputError, Place
+from hati.space import FeatureModel, parse_feature_model
 
 LARGEST = 1_000_000
 """The greatest size of a file, in bytes, unless told otherwise."""
@@ -53,3 +54,15 @@ def decode(data: bytes, file: str) -> str:
             place=Place(file, line, column),
             fix="save the file as UTF-8",
         ) from None
+
+
+_LARGEST = 16_000_000
+
+
+def read_feature_model(path: Path) -> FeatureModel:
+    """Read a ``FeatureModel.xml`` of SPL Conqueror.
+
+    Raises:
+        InputError: for all that is wrong with it, with its place.
+    """
+    return parse_feature_model(read_text(path, largest=_LARGEST), str(path))

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from msgspec import Struct, field
 
 from hati.core import Benchmark, InputError, Place, Setting
-from hati.core.nearest import suggestion
+from hati.core.wording import suggestion
 from hati.project.benchmarks import Surroundings, read_benchmarks
 from hati.project.check import Check, read_check
 from hati.project.document import Table, Value, parse_document

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hati.core import Place
 from hati.project.document import Table, Value
-from hati.project.numbers import duration, number, positive, share
+from hati.project.metrics import duration, number, positive, share
 
 _COLLECTORS = ("on", "off", "between")
 _LARGEST_SEED = 2**32 - 1

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Mapping
 
 from hati.core import Binding, Commands, InputError, Setting, setting_text
-from hati.core.nearest import suggestion
 from hati.core.placeholders import PlaceholderError, names
+from hati.core.wording import suggestion
 from hati.project.commands import read_commands
 from hati.project.document import Table, Value
 from hati.space import (

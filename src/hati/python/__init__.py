@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hati.python.benchmark import python_benchmark
+    from hati.python.benchmark import of_any_interpreter, python_benchmark
     from hati.python.giving import GeneratorError
     from hati.python.injected.controller import Once
     from hati.python.injected.marks import (
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from hati.python.interpreter import Environment, Interpreter, Network
     from hati.python.method import PythonGenerator, PythonMethod
     from hati.python.needs import declared, see_installed
-    from hati.python.portable import of_any_interpreter
     from hati.python.recording import Calls, Collector, Recording
     from hati.python.sources import WorkingTree
     from hati.python.stating import StatedFunction, has_statements, read_statements

@@ -2,17 +2,45 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hati.core import Benchmark, ConfigurationFile, InputError, Reader, ReaderKind, Setting, Workload, setting_text
+from hati.core import (
+    Benchmark,
+    ConfigurationFile,
+    InputError,
+    Reader,
+    ReaderKind,
+    Setting,
+    Workload,
+    canonical_json,
+    setting_text,
+)
 from hati.python.giving import GivenParameters, Taker, named, see_given, takers
-from hati.python.imports import imported_files
 from hati.python.injection import recorder
 from hati.python.interpreter import Interpreter
 from hati.python.method import PythonGenerator, PythonMethod
 from hati.python.recording import Recording
-from hati.python.sources import WorkingTree
+from hati.python.sources import WorkingTree, imported_files
+
+_LOCAL = ("version=", "packages=")
+_RECORDER = "recorder.py"
+
+
+def of_any_interpreter(definition: str) -> str:
+    """A definition without the interpreter's version and what is installed, where it is of a Python function.
+
+    Else, and where it is empty, the definition as it is.
+    """
+    if not definition:
+        return definition
+    known = json.loads(definition)
+    if not any(path == _RECORDER for path, _ in known["files"]):
+        return definition
+    without = {key: [word for word in known[key] or () if not word.startswith(_LOCAL)] for key in ("command", "build")}
+    return canonical_json({**known, **without})
+
 
 _FILE, _IMPORTS = "recorder.py", "imports.txt"
 _TYPES = {bool: "bool", int: "int", float: "real", str: "text"}

@@ -1,4 +1,6 @@
-"""What Python files state of their functions: found by reading them, told by a fresh interpreter that imports them."""
+"""What Python files state of their functions: found by reading them, told by a fresh interpreter that imports
+them.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,7 @@ from msgspec import Struct
 
 from hati.core import InputError
 from hati.python.injection import recorder
-from hati.python.interpreter import Interpreter
-from hati.python.programs import located
+from hati.python.interpreter import Interpreter, located
 from hati.python.sources import parsed_file
 
 _PATIENCE = 60.0

@@ -9,14 +9,12 @@ Feature models of SPL Conqueror become spaces by ``parse_feature_model``.
 """
 
 from hati.space.diagnosis import Diagnosis, check
+from hati.space.evaluation import check_formula
 from hati.space.feature_model import FeatureModel, parse_feature_model
-from hati.space.fitting import check_formula
-from hati.space.formula import Formula, FormulaError
-from hati.space.kind import Kind
+from hati.space.formula import Formula, FormulaError, Kind
 from hati.space.narrowing import narrowed
-from hati.space.option import Option, OptionError
+from hati.space.option import Option, OptionError, read_setting
 from hati.space.parser import parse_formula
-from hati.space.reading import read_setting
 from hati.space.sampling import count, enumerate_configurations, sample
 from hati.space.space import Space, SpaceError
 from hati.space.template import Template, parse_template

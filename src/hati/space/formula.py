@@ -1,9 +1,4 @@
-"""Formulas over options, as frozen trees; ``str`` prints them so that they parse to the same tree.
-
-A formula is true or false of a configuration. Any comparison that mentions an inactive option is
-false, a bare boolean option among them; so ``not (x == 1)`` holds where ``x`` is inactive and
-``x != 1`` does not. Trees are bounded in depth, so that whatever walks them may recurse.
-"""
+"""Formulas over options, as frozen trees; ``str`` prints them so that they parse to the same tree."""
 
 from __future__ import annotations
 
@@ -14,7 +9,29 @@ from enum import StrEnum
 from typing import ClassVar
 
 from hati.core import InputError, Place, Setting
-from hati.space.kind import Kind
+
+
+class Kind(StrEnum):
+    """What the settings of an option are: booleans, text, integers or real numbers."""
+
+    BOOLEAN = "boolean"
+    ENUMERATION = "enumeration"
+    INTEGER = "integer"
+    REAL = "real"
+
+    @classmethod
+    def of(cls, setting: Setting) -> Kind:
+        """The kind that has settings of that type."""
+        return _KINDS[type(setting)]
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the settings are numbers."""
+        return self in (Kind.INTEGER, Kind.REAL)
+
+
+_KINDS = {bool: Kind.BOOLEAN, str: Kind.ENUMERATION, int: Kind.INTEGER, float: Kind.REAL}
+
 
 DEEPEST = 60
 """The greatest depth of a formula's tree."""

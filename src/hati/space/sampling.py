@@ -9,9 +9,8 @@ from math import prod
 import numpy as np
 
 from hati.core import Configuration, InputError, Setting
-from hati.space.diagram import Diagram, build
+from hati.space.diagram import Diagram, blocks, build, compact
 from hati.space.evaluation import holds
-from hati.space.ordering import blocks, compact
 from hati.space.space import Space
 
 _WORD = 32

@@ -9,13 +9,10 @@ from graphlib import CycleError, TopologicalSorter
 from msgspec import Struct, field
 
 from hati.core import Configuration, InputError, Setting, digest, setting_text
-from hati.core.nearest import suggestion
-from hati.space.evaluation import holds
-from hati.space.fitting import check_formula
-from hati.space.formula import Formula, FormulaError
-from hati.space.kind import Kind
-from hati.space.option import Option
-from hati.space.reading import no_setting, read_setting
+from hati.core.wording import suggestion
+from hati.space.evaluation import check_formula, holds
+from hati.space.formula import Formula, FormulaError, Kind
+from hati.space.option import Option, no_setting, read_setting
 
 
 class SpaceError(InputError):

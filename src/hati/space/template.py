@@ -9,11 +9,10 @@ from itertools import product
 from msgspec import Struct
 
 from hati.core import Assignment, InputError, Place, Setting
-from hati.space.fitting import check_formula
+from hati.space.evaluation import check_formula
 from hati.space.formula import Comparator, Comparison, Formula, FormulaError, Literal, Name, Or, conjunction
-from hati.space.option import Option
+from hati.space.option import Option, no_setting, read_setting
 from hati.space.parser import parse_formula
-from hati.space.reading import no_setting, read_setting
 from hati.space.space import Space
 
 SET = "--set"

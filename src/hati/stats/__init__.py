@@ -7,36 +7,52 @@ autocorrelation, change points, outliers, trend. An effect is always the mean at
 at the first (-); a run is the unit of every claim about noise.
 """
 
-from hati.stats.agreement import (
-    Equivalence,
-    MannWhitney,
-    equivalence,
-    ks_distance,
-    mann_whitney,
-    quantile_pairs,
-    range_covered,
+from hati.stats.effects.averaging import AveragedModel, averaged_model, ordered_settings, unordered_settings
+from hati.stats.effects.box_meyer import FactorModels, box_meyer
+from hati.stats.effects.contrasts import ALIAS_ORDER, Contrasts, Signs, Term, contrasts, half_normal
+from hati.stats.effects.effect_models import EffectModels, likely_models
+from hati.stats.effects.explained import explained, rank_by_explained
+from hati.stats.effects.forward import EXACT, forward_selection, significant_model
+from hati.stats.effects.least_squares import (
+    ALIASED,
+    Anova,
+    AnovaRow,
+    Index,
+    LeastSquares,
+    SumOfSquares,
+    anova,
+    least_squares,
+    pure_error,
+    within_residuals,
+    without_means,
 )
-from hati.stats.alternation import REGAINED, Alternation, alternation
-from hati.stats.anova import Anova, AnovaRow, SumOfSquares, anova
-from hati.stats.anova_kernel import AveragedModel, averaged_model, ordered_settings, unordered_settings
-from hati.stats.anytime_skewed import fewest_of_a_share, skewed_e_value, skewed_e_values
-from hati.stats.anytime_t import anytime_critical, anytime_e_value, anytime_e_values, fewest_signs
-from hati.stats.autocorrelation import Dependence, lag_one
-from hati.stats.bootstrap import bootstrap_interval
-from hati.stats.box_meyer import FactorModels, box_meyer
-from hati.stats.boxcox import BoxCox, box_cox
-from hati.stats.cell_noise import cell_noise
-from hati.stats.change_online import appended
-from hati.stats.change_place import place_interval, side_means
-from hati.stats.change_points import ChangePoint, change_points
-from hati.stats.change_size import ChangeSize, change_size, detectable_step
-from hati.stats.change_test import FEWEST_VALUES, Change, strongest_change
-from hati.stats.clusters import Cluster, cluster_cuts, clusters, common_shift, matched_clusters
-from hati.stats.contrasts import ALIAS_ORDER, Contrasts, Signs, Term, contrasts
-from hati.stats.creep import Creep, creep, weighted_creep
-from hati.stats.difference import Difference, difference
-from hati.stats.dispersion import log_variances
-from hati.stats.distributions import (
+from hati.stats.effects.lenth import (
+    LenthReference,
+    adaptive_standard_error,
+    correlated_reference,
+    degrees_of_freedom,
+    lenth_reference,
+    margin_of_error,
+    pseudo_standard_error,
+    simultaneous_margin_of_error,
+)
+from hati.stats.effects.model_probability import Moments, block_columns, moments
+from hati.stats.effects.model_terms import ModelTerms, interaction_columns
+from hati.stats.effects.order_trend import beside_trend, confounded_with_order
+from hati.stats.effects.stability import stability
+from hati.stats.effects.step_down import PERMUTATIONS, StepDown, step_down
+from hati.stats.effects.suspect_runs import FEWEST_SUSPECTED, NO_SUSPECTS, Suspects, most_suspect, suspect_runs
+from hati.stats.effects.transformations import BoxCox, box_cox, log_variances, normal_scores
+from hati.stats.inference.anytime import (
+    anytime_critical,
+    anytime_e_value,
+    anytime_e_values,
+    fewest_of_a_share,
+    fewest_signs,
+    skewed_e_value,
+    skewed_e_values,
+)
+from hati.stats.inference.distributions import (
     chi_square_cdf,
     f_above,
     f_quantile,
@@ -48,42 +64,76 @@ from hati.stats.distributions import (
     t_quantile,
     t_two_sided,
 )
-from hati.stats.earlier import earlier_variances
-from hati.stats.effect_models import EffectModels, likely_models
-from hati.stats.effective import effective_size
-from hati.stats.explained import explained, rank_by_explained
-from hati.stats.forward import forward_selection
-from hati.stats.half_normal import half_normal
-from hati.stats.least_squares import (
-    ALIASED,
-    Index,
-    LeastSquares,
-    least_squares,
-    pure_error,
-    within_residuals,
-    without_means,
+from hati.stats.inference.multiple import (
+    Shares,
+    adaptive_benjamini_hochberg,
+    benjamini_hochberg,
+    critical_p_value,
+    holm,
+    holm_factors,
+    options_first,
 )
-from hati.stats.lenth import (
-    LenthReference,
-    adaptive_standard_error,
-    correlated_reference,
-    degrees_of_freedom,
-    lenth_reference,
-    margin_of_error,
-    pseudo_standard_error,
-    simultaneous_margin_of_error,
+from hati.stats.inference.power import (
+    POWER,
+    BoundTest,
+    PlannedTest,
+    detectable_by_lenth,
+    detectable_by_pure_error,
+    detectable_contrast,
+    fewest_runs,
+    looks_to_decide,
+    power_by_lenth,
+    power_by_pure_error,
+    power_of_contrast,
+    runs_to_decide,
+    step_critical,
 )
-from hati.stats.marginal import Moments, block_columns, moments
-from hati.stats.model_terms import ModelTerms, interaction_columns
-from hati.stats.moderated import VariancePrior, variance_prior
-from hati.stats.multiple import adaptive_benjamini_hochberg, benjamini_hochberg, critical_p_value, holm, holm_factors
-from hati.stats.nested_variance import NestedVariance, nested_variance
-from hati.stats.normal_scores import normal_scores
-from hati.stats.options_first import Shares, options_first
-from hati.stats.order_trend import beside_trend, confounded_with_order
-from hati.stats.outliers import drawn_in
-from hati.stats.pooled_variance import group_variances, pooled_variance, satterthwaite
-from hati.stats.position_steps import (
+from hati.stats.inference.skewed_t import skewed_t_above, skewed_t_critical, two_kinds_t_above, two_kinds_t_critical
+from hati.stats.inference.student import t_margin
+from hati.stats.samples.clusters import Cluster, cluster_cuts, clusters, common_shift, matched_clusters
+from hati.stats.samples.difference import Difference, difference, rank_shift
+from hati.stats.samples.intervals import (
+    Proportion,
+    bootstrap_interval,
+    clustered_proportion,
+    proportion,
+    quotient_interval,
+    sign_test,
+)
+from hati.stats.samples.stratified import MeanEstimate, StratumMean, assisted_mean, stratified_mean, stratum_means
+from hati.stats.samples.two_sample_tests import TwoSampleTest, shapiro_wilk, two_sample_tests
+from hati.stats.samples.variances import (
+    NestedVariance,
+    VariancePrior,
+    cell_noise,
+    earlier_variances,
+    group_variances,
+    nested_variance,
+    pooled_variance,
+    resolution,
+    satterthwaite,
+    unit_means,
+    variance_prior,
+)
+from hati.stats.samples.weighted import (
+    Ecdf,
+    Equivalence,
+    MannWhitney,
+    Quantile,
+    equivalence,
+    ks_distance,
+    mann_whitney,
+    quantile_pairs,
+    range_covered,
+    stratified_quantiles,
+)
+from hati.stats.series.alternation import REGAINED, Alternation, alternation
+from hati.stats.series.change_points import ChangePoint, appended, change_points
+from hati.stats.series.change_size import ChangeSize, change_size, detectable_step, place_interval, side_means
+from hati.stats.series.change_test import FEWEST_VALUES, Change, strongest_change
+from hati.stats.series.dependence import Dependence, effective_size, lag_one
+from hati.stats.series.outliers import drawn_in
+from hati.stats.series.position_steps import (
     FEWEST_DIFFERENCES,
     Positions,
     PositionStep,
@@ -94,34 +144,8 @@ from hati.stats.position_steps import (
     spread_between,
     spread_freedom,
 )
-from hati.stats.power import (
-    POWER,
-    detectable_by_lenth,
-    detectable_by_pure_error,
-    detectable_contrast,
-    power_by_lenth,
-    power_by_pure_error,
-    power_of_contrast,
-    step_critical,
-)
-from hati.stats.proportions import Proportion, clustered_proportion, proportion, sign_test
-from hati.stats.quotients import quotient_interval
-from hati.stats.rank_shift import rank_shift
-from hati.stats.resolution import resolution
-from hati.stats.runs_to_decide import BoundTest, PlannedTest, fewest_runs, looks_to_decide, runs_to_decide
-from hati.stats.segments import Segments, segments
-from hati.stats.significant_steps import EXACT, significant_model
-from hati.stats.skewed_t import skewed_t_above, skewed_t_critical
-from hati.stats.stability import stability
-from hati.stats.step_down import PERMUTATIONS, StepDown, step_down
-from hati.stats.stratified import MeanEstimate, StratumMean, assisted_mean, stratified_mean, stratum_means
-from hati.stats.student import t_margin
-from hati.stats.suspect_runs import FEWEST_SUSPECTED, NO_SUSPECTS, Suspects, most_suspect, suspect_runs
-from hati.stats.trend import rank_trend
-from hati.stats.two_kinds_t import two_kinds_t_above, two_kinds_t_critical
-from hati.stats.two_sample_tests import TwoSampleTest, shapiro_wilk, two_sample_tests
-from hati.stats.unit_means import unit_means
-from hati.stats.weighted import Ecdf, Quantile, stratified_quantiles
+from hati.stats.series.segments import Segments, segments
+from hati.stats.series.trends import Creep, creep, rank_trend, weighted_creep
 
 __all__ = [
     "ALIASED",

@@ -4,10 +4,9 @@ Observations are stored raw, in order, with their warm-up, compressed. Each run 
 ``record`` returns. Tables are made and upgraded by the migrations when a store is opened.
 """
 
-from hati.store.copying import source_store
-from hati.store.merging import Count, Merged, merge, rehearse_merge
+from hati.store.events import Span
+from hati.store.merging import Count, Merged, merge, rehearse_merge, source_store
 from hati.store.opening import find_store, open_store, read_store
-from hati.store.spans import Span
 from hati.store.sql import Selection, SqlStore, StudyRecord
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Events as rows of their table and back."""
+"""Events, and when studies were measured, as rows of the tables and back."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import astuple
-from sqlalchemy import Connection, Insert, Row, select
+from sqlalchemy import Connection, Insert, Row, func, select
 
 from hati.core import Event, Happening, Size, Spot, canonical_json
 from hati.store import schema
-from hati.store.failures import UNREADABLE, damaged
+from hati.store.database import UNREADABLE, damaged
 
 
 def add_events(connection: Connection, insertion: Insert, events: Iterable[Event]) -> int:
@@ -73,3 +74,31 @@ def _read(row: Row[Any]) -> Event:
         author=row.author,
         reason=row.reason,
     )
+
+
+class Span(Struct, frozen=True):
+    """When the first and the last run of a study started, and how many runs there are."""
+
+    first: datetime
+    last: datetime
+    runs: int
+
+
+def read_spans(connection: Connection, name: str) -> dict[str, Span]:
+    """Of every study that has runs, by its key.
+
+    Raises:
+        MeasurementError: where a time in the store of that name is none.
+    """
+    # Times are in UTC and written alike, so that their texts are ordered as they are.
+    started = schema.run.c.started
+    rows = connection.execute(
+        select(schema.run.c.study, func.min(started), func.max(started), func.count()).group_by(schema.run.c.study)
+    )
+    try:
+        return {
+            key: Span(datetime.fromisoformat(first), datetime.fromisoformat(last), runs)
+            for key, first, last, runs in rows
+        }
+    except UNREADABLE as error:
+        raise damaged(name, "the time of a run", error) from error

@@ -12,8 +12,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from hati.core import InputError
-from hati.store.database import Database
-from hati.store.failures import explained
+from hati.store.database import Database, explained
 from hati.store.postgresql import Postgresql
 from hati.store.schema import HEAD
 from hati.store.sql import SqlStore

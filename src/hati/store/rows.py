@@ -1,18 +1,124 @@
-"""Runs as rows of the tables and back."""
+"""Runs as rows of the tables and back: encoded, compressed, and with checksums that show that they are as they
+were written.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row
+import numpy as np
+from sqlalchemy import Column, Float, Integer, LargeBinary, Row, Table
 
-from hati.core import Configuration, Observations, Outcome, Resources, Run, Task, Workload
+from hati.core import Configuration, FloatArray, Observations, Outcome, Resources, Run, Task, Workload
 from hati.store import schema
-from hati.store.checksums import checksum, verify
-from hati.store.codec import decode, decode_text, encode, encode_text
+
+_PLAIN = b"\x00"
+_SHUFFLED_ZLIB = b"\x01"
+_LEVEL = 1
+_FEW = 16
+"""So few values are not worth compressing."""
+_MARK = "\ue000"
+_MARKED = re.compile(f"{_MARK}[{_MARK}0]")
+
+
+def encode(values: FloatArray) -> bytes:
+    """Compress values of shape (n,).
+
+    The bytes of little-endian doubles are grouped by significance first: exponents repeat, mantissas don't.
+    """
+    if values.size < _FEW:
+        return _PLAIN + values.astype("<f8").tobytes()
+    shuffled = np.ascontiguousarray(values, dtype="<f8").view(np.uint8).reshape(-1, 8).T.tobytes()
+    return _SHUFFLED_ZLIB + zlib.compress(shuffled, _LEVEL)
+
+
+def decode(data: bytes) -> FloatArray:
+    """The values of shape (n,) that ``encode`` was given.
+
+    Raises:
+        ValueError: where the bytes are none of ``encode``'s.
+    """
+    try:
+        if data[:1] == _PLAIN:
+            return np.frombuffer(data[1:], dtype="<f8").astype(np.float64)
+        if data[:1] != _SHUFFLED_ZLIB:
+            raise ValueError("unknown codec")
+        raw = np.frombuffer(zlib.decompress(data[1:]), dtype=np.uint8)
+        values: FloatArray = np.ascontiguousarray(raw.reshape(8, -1).T).view("<f8").ravel().astype(np.float64)
+    except (TypeError, zlib.error) as error:
+        raise ValueError(f"the observations cannot be read: {error}") from error
+    return values
+
+
+def encode_text(text: str) -> str:
+    """A text without the character U+0000, which programs may print and PostgreSQL cannot hold."""
+    return text.replace(_MARK, 2 * _MARK).replace("\0", f"{_MARK}0") if "\0" in text or _MARK in text else text
+
+
+def decode_text(text: str) -> str:
+    """The text that ``encode_text`` was given."""
+    return _MARKED.sub(lambda found: "\0" if found[0][1] == "0" else _MARK, text) if _MARK in text else text
+
+
+_OBSERVED = ("metric", "unit", "warmup", "position")
+
+
+def checksum(table: Table, row: Mapping[Any, Any], observed: Iterable[Mapping[Any, Any]] = ()) -> int:
+    """CRC-32 over the values of a row, and of the observations that belong to it."""
+    values = [_stored(row[column.name], column) for column in _CHECKED[table]]
+    values += [row[name] for name in _ADDED if name in table.c and row[name] is not None]
+    found = zlib.crc32(json.dumps(values).encode())
+    for each in observed:
+        found = zlib.crc32(json.dumps([each[name] for name in _OBSERVED]).encode(), found)
+        found = zlib.crc32(each["data"], found)
+    return found
+
+
+def verify(table: Table, row: Mapping[Any, Any], observed: Iterable[Mapping[Any, Any]] = ()) -> None:
+    """See that a row is as it was written; of one without a checksum, that its values have the types of its columns.
+
+    Raises:
+        ValueError: where it is not.
+        TypeError: likewise.
+    """
+    if row["checksum"] is None:
+        _verify_types(table, row)
+        for each in observed:
+            _verify_types(schema.observations, each)
+    elif row["checksum"] != checksum(table, row, observed):
+        raise ValueError("its checksum differs")
+
+
+def _verify_types(table: Table, row: Mapping[Any, Any]) -> None:
+    for column in table.columns:
+        value = row[column.name]
+        if not (column.nullable if value is None else isinstance(value, _kind(column))):
+            raise ValueError(f"its {column.name} is {value!r}")
+
+
+def _kind(column: Column[Any]) -> type | tuple[type, ...]:
+    if isinstance(column.type, Float):
+        return (float, int)
+    return int if isinstance(column.type, Integer) else bytes if isinstance(column.type, LargeBinary) else str
+
+
+def _stored(value: object, column: Column[Any]) -> object:
+    """A value as the database gives it back: numbers with a fraction are doubles, and zeros have no sign."""
+    return float(value) + 0.0 if isinstance(column.type, Float) and isinstance(value, int | float) else value
+
+
+_ADDED = ("reset",)
+"""Columns that came after checksums: of rows that have nothing in them the checksum is as it was before."""
+_CHECKED = {
+    table: tuple(column for column in table.columns if column.name not in {"number", "checksum", *_ADDED})
+    for table in (schema.study, schema.run)
+}
+
 
 _RESOURCES = (
     "wall_time",

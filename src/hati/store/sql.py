@@ -26,12 +26,9 @@ from hati.core import (
     sampled,
 )
 from hati.store import schema
-from hati.store.checksums import checksum, verify
-from hati.store.database import Database, Insertion
-from hati.store.events import add_events, read_events
-from hati.store.failures import UNREADABLE, damaged, explained
-from hati.store.rows import read_run, run_rows
-from hati.store.spans import Span, read_spans
+from hati.store.database import UNREADABLE, Database, Insertion, damaged, explained
+from hati.store.events import Span, add_events, read_events, read_spans
+from hati.store.rows import checksum, read_run, run_rows, verify
 
 _TASK = re.compile(r"[0-9a-f]{16,}")
 

@@ -15,8 +15,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from hati.core import HatiError, InputError, MeasurementError
-from hati.store.database import Database, Insertion
-from hati.store.failures import damaged
+from hati.store.database import Database, Insertion, damaged
 
 _BUSY_SECONDS = 30
 _BETWEEN_TRIES = 0.01

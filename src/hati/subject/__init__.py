@@ -5,14 +5,13 @@ and watches over: every process that a run starts ends with it, and with hati. W
 read by one of the readers. A run that fails is a run too; only what concerns every run is an error.
 """
 
-from hati.subject.cores import duet_cores, pinned_cores
-from hati.subject.fingerprint import machine
-from hati.subject.folders import make_own, remedy
-from hati.subject.local import LocalSubject
-from hati.subject.outputs import remember_output, remember_redirected
-from hati.subject.programs import ProcessResult, Program, Supervisor
+from hati.subject.files.folders import make_own, remedy
+from hati.subject.files.outputs import remember_output, remember_redirected
+from hati.subject.files.sources import Sources, list_sources
+from hati.subject.machine import duet_cores, machine, pinned_cores
 from hati.subject.revisions import InPlace, Revisions, Trees
-from hati.subject.sources import Sources, list_sources
+from hati.subject.running.local import LocalSubject
+from hati.subject.running.programs import ProcessResult, Program, Supervisor
 
 __all__ = [
     "InPlace",

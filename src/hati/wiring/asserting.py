@@ -11,7 +11,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from hati.core import InputError, Sample
-from hati.core.nearest import suggestion
+from hati.core.wording import suggestion
 from hati.logic.syntax import MOST_ATOMS, FormulaError, Method, Performance, Relation, Source, parse_file, parse_formula
 from hati.project import read_project
 from hati.python import has_statements

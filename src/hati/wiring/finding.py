@@ -18,7 +18,7 @@ from hati.core import (
     Revision,
     RevisionKind,
 )
-from hati.core.nearest import suggestion
+from hati.core.wording import suggestion
 from hati.store import Selection, SqlStore
 from hati.studies.findings import (
     Report,

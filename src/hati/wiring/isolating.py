@@ -18,7 +18,7 @@ from hati.studies.screening import (
     ModelChoice,
     ScreeningConclusion,
 )
-from hati.studies.screening.pilot import STAGE as PILOT
+from hati.studies.screening.planning.pilot import STAGE as PILOT
 
 if TYPE_CHECKING:
     from hati.space import Space
@@ -70,7 +70,7 @@ def with_usable(choice: AnyChoice, usable: Sequence[Configuration], space: Space
 
 def usable_configurations(evidence: Evidence, space: Space) -> tuple[Configuration, ...]:
     """The configurations of the design's runs that worked and are valid in what is left of a space."""
-    from hati.studies.screening.tasks import STAGE
+    from hati.studies.screening.planning.tasks import STAGE
 
     worked = dict.fromkeys(run.task.configuration for run in evidence.stage(STAGE).done)
     return tuple(configuration for configuration in worked if space.valid(configuration))

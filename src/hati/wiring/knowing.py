@@ -31,7 +31,7 @@ from hati.studies.screening import (
     isolated_of,
     read_choice,
 )
-from hati.studies.screening.tasks import STAGE
+from hati.studies.screening.planning.tasks import STAGE
 from hati.wiring.stored import study_over
 from hati.wiring.workplace import Workplace
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from msgspec import Struct
 
 from hati.core import Benchmark, InputError, Revision, Setting, Workload, replace
-from hati.core.nearest import suggestion
+from hati.core.wording import suggestion
 from hati.logic.syntax import (
     Callee,
     Expression,

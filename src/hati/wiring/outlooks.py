@@ -11,7 +11,7 @@ from hati.core import Evidence, Plan, Run
 from hati.knowledge import Variation
 from hati.report import corrected_promise, least_promise, promise, promise_in_deviations, vague_promise
 from hati.studies.screening import AnyChoice, AnyScreening, PilotResult, first_check, is_checked, outlook, promised
-from hati.studies.screening.tasks import STAGE
+from hati.studies.screening.planning.tasks import STAGE
 from hati.wiring.workplace import Announce
 
 _VAGUE = 3.0

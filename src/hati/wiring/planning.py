@@ -24,7 +24,7 @@ from hati.studies.screening import (
     runs_aside,
     with_reruns,
 )
-from hati.studies.screening.flip_order import PAIRS
+from hati.studies.screening.follow_up.follow_up import PAIRS
 
 _SHARE = 4
 _FEWEST = 5

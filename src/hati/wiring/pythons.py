@@ -11,7 +11,7 @@ from hati.core import Revision, RevisionKind, replace
 from hati.project import FILE, Past, Project, PythonTable, read_project
 from hati.python import Collector, Environment, Interpreter, Network, Recording, declared, see_installed
 from hati.subject import Revisions
-from hati.subject.run_failure import RunFailure
+from hati.subject.running.run_failure import RunFailure
 
 Environments = Callable[[Revision], Environment | None]
 """What a past revision runs in; None: what the working tree does."""

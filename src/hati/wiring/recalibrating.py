@@ -24,7 +24,7 @@ from hati.studies.recalibration import (
     values_of,
 )
 from hati.studies.screening import Choice, ScreeningConclusion, read_choice
-from hati.studies.screening.tasks import STAGE
+from hati.studies.screening.planning.tasks import STAGE
 from hati.wiring.gating import PreparedGate
 from hati.wiring.screening import PreparedScreening, ScreeningRequest, chosen_metric, prepare_screening
 from hati.wiring.stored import conclude_stored, of_tables, study_over

@@ -37,7 +37,7 @@ from hati.studies.recommendation import (
     recommendation_id,
 )
 from hati.studies.screening import AnyScreening, ScreeningConclusion, isolated_of, read_choice
-from hati.studies.screening.measured import Measured
+from hati.studies.screening.analysis.runs import Measured
 from hati.wiring.campaigns import campaign_of, never
 from hati.wiring.isolating import with_losses
 from hati.wiring.knowing import screened

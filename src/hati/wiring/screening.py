@@ -53,7 +53,7 @@ from hati.studies.screening import (
     study_id,
     with_reruns,
 )
-from hati.studies.screening.pilot import RUNS
+from hati.studies.screening.planning.pilot import RUNS
 from hati.wiring.advising import remedies
 from hati.wiring.campaigns import campaign_of
 from hati.wiring.isolating import UntilFailure, left_for_design, usable_configurations, with_losses, with_usable

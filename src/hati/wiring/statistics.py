@@ -1,4 +1,6 @@
-"""The statistic of a run of each benchmark and metric: kept with the campaigns of a store, or chosen from its runs."""
+"""The statistic of a run of each benchmark and metric: kept with the campaigns of a store, or chosen from its
+runs.
+"""
 
 from __future__ import annotations
 

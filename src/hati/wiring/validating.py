@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId, replace
-from hati.core.nearest import suggestion
-from hati.core.wording import listed
+from hati.core.wording import listed, suggestion
 from hati.space import Space
 from hati.studies.failures import nothing_measured
 from hati.studies.screening import RELEVANT, AnyScreening, Effect, ScreeningConclusion, isolated_of

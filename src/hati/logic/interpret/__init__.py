@@ -3,11 +3,11 @@
 The default interpretation is three-valued, with the run as the unit; those that the SPL paper prints are beside it.
 """
 
-from hati.logic.interpret.alarms import alarms
 from hati.logic.interpret.anytime import decide_early, fewest_pairs, glance_early, pairs_to_decide
 from hati.logic.interpret.connectives import (
     Combined,
     Connective,
+    alarms,
     confirmed,
     conjunction,
     disjunction,
@@ -16,15 +16,21 @@ from hati.logic.interpret.connectives import (
     implication,
     negation,
 )
-from hati.logic.interpret.deciding import FEWEST_RUNS, decide
-from hati.logic.interpret.evidence import Evidence, Judged, Scale
-from hati.logic.interpret.interpretation import Interpretation, interpret
-from hati.logic.interpret.judging import verdict_of
-from hati.logic.interpret.measured import Measured
+from hati.logic.interpret.contrast import fewest_alone, verdict_of
+from hati.logic.interpret.interpretation import FEWEST_RUNS, Interpretation, decide, interpret
 from hati.logic.interpret.printed import nonparametric, parametric, printed_level, welch
-from hati.logic.interpret.relation import ALPHA, MARGIN, Limit, Relation, Sign
-from hati.logic.interpret.unseen import fewest_alone
-from hati.logic.interpret.verdict import Verdict
+from hati.logic.interpret.relation import (
+    ALPHA,
+    MARGIN,
+    Evidence,
+    Judged,
+    Limit,
+    Measured,
+    Relation,
+    Scale,
+    Sign,
+    Verdict,
+)
 
 __all__ = [
     "ALPHA",

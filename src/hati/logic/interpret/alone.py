@@ -1,19 +1,17 @@
-"""Runs beside an absolute limit, looked at after each: there is no second side in which skewness would cancel."""
+"""Many looks at runs, and runs beside an absolute limit: there is no second side in which skewness cancels."""
 
 from __future__ import annotations
 
 import math
 from functools import cached_property, lru_cache
+from typing import Protocol
 
 import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray
-from hati.logic.interpret.difference import difference, differences
-from hati.logic.interpret.judging import OneSided
-from hati.logic.interpret.look import Look
+from hati.logic.interpret.contrast import OneSided, difference, differences, unseen
 from hati.logic.interpret.relation import Bounds
-from hati.logic.interpret.unseen import unseen
 from hati.stats import (
     POWER,
     fewest_runs,
@@ -23,6 +21,39 @@ from hati.stats import (
     skewed_e_value,
     skewed_e_values,
 )
+
+
+class Path(Protocol):
+    """The p-values of looks from ``fewest`` runs on."""
+
+    @property
+    def fewest(self) -> int:
+        """Runs of a side before the first look."""
+        ...
+
+    def path(self, bound: float, direction: int) -> FloatArray:
+        """Up to each look, shape (looks,): of a left mean of at most bound right (1), or of at least (-1)."""
+        ...
+
+
+class Look(Struct, frozen=True):
+    """After ``size`` runs of a side: the p-values of all looks up to it together, 1 before the first."""
+
+    runs: Path
+    size: int
+
+    def above(self, bound: float) -> float:
+        """The p-value of left <= bound right."""
+        return self._p_value(bound, 1)
+
+    def below(self, bound: float) -> float:
+        """The p-value of left >= bound right."""
+        return self._p_value(bound, -1)
+
+    def _p_value(self, bound: float, direction: int) -> float:
+        look = self.size - self.runs.fewest
+        return float(self.runs.path(bound, direction)[look]) if look >= 0 else 1.0
+
 
 _HALVINGS = 24
 _MOST_TYPICAL = 100

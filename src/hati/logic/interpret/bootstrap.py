@@ -9,8 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray
-from hati.logic.interpret.measured import Measured
-from hati.logic.interpret.relation import Limit
+from hati.logic.interpret.relation import Limit, Measured
 
 _GATHERS = 40_000_000
 """Observations that are drawn for one distribution."""

@@ -1,15 +1,18 @@
-"""Kleene's strong logic over what is told of formulas (Kleene 1952, Introduction to Metamathematics, section 64)."""
+"""Kleene's strong logic over verdicts (Kleene 1952, Introduction to Metamathematics), and the alarms of a set of
+formulas.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
 
+import numpy as np
 from msgspec import Struct
 
 from hati.core import InputError, replace
-from hati.logic.interpret.evidence import Judged
-from hati.logic.interpret.verdict import Verdict
+from hati.logic.interpret.relation import Judged, Verdict
+from hati.stats import benjamini_hochberg
 
 _EXCHANGED = {Verdict.HOLDS: Verdict.VIOLATED, Verdict.VIOLATED: Verdict.HOLDS}
 
@@ -139,3 +142,18 @@ def _any(p_values: Sequence[float], opposite: Sequence[float]) -> float:
 
 def _places(verdicts: Sequence[Verdict], verdict: Verdict) -> tuple[int, ...]:
     return tuple(place for place, each in enumerate(verdicts) if each is verdict)
+
+
+def alarms(found: Sequence[Judged], alpha: float) -> list[Verdict]:
+    """The verdicts of formulas that are judged together, at one level.
+
+    Of those that stay VIOLATED at most a share alpha is so falsely, on average (Benjamini and Hochberg 1995); where the
+    p-value does not suffice among so many, a formula is INCONCLUSIVE. What holds is left as it is.
+    """
+    if not found:
+        return []
+    adjusted = benjamini_hochberg(np.array([each.p_violated for each in found]))
+    return [
+        Verdict.INCONCLUSIVE if each.verdict is Verdict.VIOLATED and not q <= alpha else each.verdict
+        for each, q in zip(found, adjusted.tolist(), strict=True)
+    ]

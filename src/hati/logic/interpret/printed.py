@@ -8,12 +8,17 @@ import numpy as np
 
 from hati.core import FloatArray
 from hati.logic.interpret.bootstrap import resampled
-from hati.logic.interpret.contrast import Contrast, SideMean, limit_mean
-from hati.logic.interpret.evidence import Evidence
-from hati.logic.interpret.judging import Test, detectable_of, estimate_of, interval_of, scale_of
-from hati.logic.interpret.measured import Measured
-from hati.logic.interpret.relation import Limit, Relation, Sign
-from hati.logic.interpret.verdict import Verdict
+from hati.logic.interpret.contrast import (
+    Contrast,
+    SideMean,
+    Test,
+    detectable_of,
+    estimate_of,
+    interval_of,
+    limit_mean,
+    scale_of,
+)
+from hati.logic.interpret.relation import Evidence, Limit, Measured, Relation, Sign, Verdict
 
 DRAWS = 10_000
 """Of the distribution of a difference of means."""

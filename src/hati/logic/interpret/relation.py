@@ -1,13 +1,25 @@
-"""What is asked of two means."""
+"""What is asked of two means, what was measured of them, and what is concluded: the verdict and its evidence."""
 
 from __future__ import annotations
 
 import math
 from enum import StrEnum
+from functools import cached_property
+from typing import Protocol
 
+import numpy as np
 from msgspec import Struct
 
-from hati.core import InputError
+from hati.core import FloatArray, InputError
+
+
+class Verdict(StrEnum):
+    """What measurements say of a formula, in Kleene's strong logic; INCONCLUSIVE where they say neither."""
+
+    HOLDS = "HOLDS"
+    VIOLATED = "VIOLATED"
+    INCONCLUSIVE = "INCONCLUSIVE"
+
 
 ALPHA = 0.01
 """Each way of being wrong, of each relation."""
@@ -79,3 +91,112 @@ class Limit(Struct, frozen=True):
     def __post_init__(self) -> None:
         if not math.isfinite(self.value):
             raise InputError(f"a limit is a finite number, not {self.value}")
+
+
+class Measured(Struct, frozen=True, eq=False, dict=True):
+    """A two-level sample: the transformed observations of each run, shape (observations,), runs in order.
+
+    ``history`` are earlier runs of the same method, or of one that behaves like it from run to run, transformed alike;
+    a run of which only the mean is known is one of one observation. They tell how runs vary, and nothing of the mean:
+    between them all they are of one level. ``offset`` is added to what is compared: it is known, and changes nothing of
+    how runs vary.
+
+    Raises:
+        InputError: without runs, for a run without observations, and for values that are not finite.
+    """
+
+    runs: tuple[FloatArray, ...]
+    history: tuple[FloatArray, ...] = ()
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.runs:
+            raise InputError("a side of a relation has no runs", fix="measure it, or give it a sample")
+        for run in (*self.runs, *self.history):
+            if run.ndim != 1 or not len(run):
+                raise InputError(f"a run is a sequence of observations, not an array of shape {run.shape}")
+            if not np.isfinite(run).all():
+                raise InputError("an observation is not finite", fix="see what its transformation makes of it")
+
+    @cached_property
+    def means(self) -> FloatArray:
+        """What is compared of the runs, shape (runs,)."""
+        return self.own_means + self.offset
+
+    @cached_property
+    def own_means(self) -> FloatArray:
+        """Of the runs as they were measured, shape (runs,)."""
+        return _means(self.runs)
+
+    @cached_property
+    def history_means(self) -> FloatArray:
+        """Of the earlier runs, shape (history,)."""
+        return _means(self.history)
+
+
+def mean_of(values: FloatArray) -> float:
+    """The mean; rounding does not carry it beyond the values, so that the mean of equal ones is their value."""
+    return float(min(max(values.mean(), values.min()), values.max()))
+
+
+def _means(runs: tuple[FloatArray, ...]) -> FloatArray:
+    return np.array([mean_of(run) for run in runs], dtype=np.float64)
+
+
+class Scale(StrEnum):
+    """What an estimate is: the left mean over the right one; less it; or the left mean, where the right is a limit."""
+
+    RATIO = "ratio"
+    DIFFERENCE = "difference"
+    MEAN = "mean"
+
+
+class Judged(Protocol):
+    """A formula's verdict, whether of one relation or of several."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of the whole."""
+        ...
+
+    @property
+    def p_holds(self) -> float:
+        """The p-value of its being violated: small where it is shown to hold."""
+        ...
+
+    @property
+    def p_violated(self) -> float:
+        """The p-value of its holding: small where it is shown to be violated."""
+        ...
+
+
+class Evidence(Struct, frozen=True):
+    """A relation's verdict and what it rests on.
+
+    ``estimate`` is on the ``scale``, in the metric's unit unless that is a ratio; ``interval`` is of confidence
+    1 - 2 alpha, so that each end is where a one-sided test at alpha ends; ``detectable`` is how far beyond its bound
+    the truth must be, on the scale, to be told in 80 % of cases. ``runs`` are those of both sides, 0 of a limit, and
+    ``runs_needed`` how many of each decide with 80 % power if the estimate and the noise hold. Interval, detectable and
+    runs needed are None where there is no such number. ``p_holds`` and ``p_violated`` are as ``Judged`` says;
+    ``remembered`` is how many earlier runs told of the noise; ``remark`` says why there is no verdict where nothing was
+    tested.
+
+    Raises:
+        InputError: for p-values that are none.
+    """
+
+    verdict: Verdict
+    scale: Scale
+    estimate: float
+    runs: tuple[int, int]
+    p_holds: float = 1.0
+    p_violated: float = 1.0
+    interval: tuple[float, float] | None = None
+    detectable: float | None = None
+    runs_needed: int | None = None
+    remembered: int = 0
+    remark: str = ""
+
+    def __post_init__(self) -> None:
+        if not (0.0 <= self.p_holds <= 1.0 and 0.0 <= self.p_violated <= 1.0):
+            raise InputError(f"no p-values: {self.p_holds} and {self.p_violated}")

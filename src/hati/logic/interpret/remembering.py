@@ -11,9 +11,8 @@ from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.logic.interpret.bootstrap import Resampled, upper_quantile
-from hati.logic.interpret.contrast import Contrast, SideMean
-from hati.logic.interpret.difference import difference
-from hati.logic.interpret.measured import Measured, mean_of
+from hati.logic.interpret.contrast import Contrast, SideMean, difference
+from hati.logic.interpret.relation import Measured, mean_of
 from hati.stats import chi_square_cdf, normal_quantile, t_quantile
 
 DRAWS = 2_000

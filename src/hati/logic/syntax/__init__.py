@@ -14,7 +14,7 @@ from hati.logic.syntax.expression import (
     Text,
     Variable,
 )
-from hati.logic.syntax.file import FormulaFile, NamedFormula, parse_file
+from hati.logic.syntax.file import FormulaFile, NamedFormula, parse_file, parse_formula
 from hati.logic.syntax.formula import (
     STRICT,
     And,
@@ -34,7 +34,7 @@ from hati.logic.syntax.formula import (
     Truth,
 )
 from hati.logic.syntax.method import Argument, Callee, Generator, Method
-from hati.logic.syntax.node import NodeError
+from hati.logic.syntax.node import FormulaError, NodeError, Source
 from hati.logic.syntax.performance import (
     MEAN,
     MEDIAN,
@@ -46,8 +46,6 @@ from hati.logic.syntax.performance import (
     Statistic,
     StatisticKind,
 )
-from hati.logic.syntax.source import FormulaError, Source
-from hati.logic.syntax.text import parse_formula
 from hati.logic.syntax.transformation import Affine, affine, evaluate
 
 __all__ = [

@@ -9,14 +9,13 @@ from functools import cached_property
 from msgspec import Struct
 
 from hati.core import InputError, replace
-from hati.core.nearest import suggestion
+from hati.core.wording import suggestion
 from hati.logic.syntax.expression import Expression, check_variable
-from hati.logic.syntax.folding import folded
 from hati.logic.syntax.formula import Domain
 from hati.logic.syntax.grounding import ground_generator, ground_method
 from hati.logic.syntax.method import Generator, Method
-from hati.logic.syntax.names import SELF, is_word
-from hati.logic.syntax.node import Node
+from hati.logic.syntax.node import SELF, Node, is_word
+from hati.logic.syntax.transformation import folded
 
 MOST_DECLARATIONS = 500
 """The greatest count of declarations."""

@@ -17,10 +17,8 @@ from hati.logic.syntax.formula import (
     Quantifier,
     Relation,
 )
-from hati.logic.syntax.grounding import compared, grounded
-from hati.logic.syntax.node import NodeError
-from hati.logic.syntax.sets import Sets, Values
-from hati.logic.syntax.source import Source
+from hati.logic.syntax.grounding import Sets, Values, compared, grounded
+from hati.logic.syntax.node import NodeError, Source
 
 MOST_ATOMS = 20_000
 """The greatest count of relations that a formula expands to."""
@@ -43,7 +41,7 @@ def expand(
     Raises:
         InputError: for more than ``most`` relations, an empty set, or arithmetic that has no value.
 
-    >>> from hati.logic.syntax.text import parse_formula
+    >>> from hati.logic.syntax.file import parse_formula
     >>> str(expand(parse_formula("for all n in {1..3 step 2}: a(n) <= n * b(2 ** n)")))
     'a(1) <= 1 * b(2) & a(3) <= 3 * b(8)'
     """

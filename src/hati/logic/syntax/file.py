@@ -1,4 +1,4 @@
-"""Files of formulas: declarations and formulas, each beginning at a line's start."""
+"""Formulas from text: one by itself, and files of declarations and formulas."""
 
 from __future__ import annotations
 
@@ -10,8 +10,39 @@ from typing import Any
 from hati.core import Place
 from hati.logic.syntax.declarations import Declarations
 from hati.logic.syntax.formula import Formula
-from hati.logic.syntax.names import SELF, is_word, quoted
-from hati.logic.syntax.source import Source
+from hati.logic.syntax.node import SELF, Source, is_word, quoted
+from hati.logic.syntax.parsing import parsed
+
+
+def parse_formula(
+    text: str,
+    source: str = "formula",
+    *,
+    line: int = 1,
+    declarations: Declarations | None = None,
+    methods: Iterable[str] | None = None,
+) -> Formula:
+    """Read a formula such as ``for all n in {100, 1000}: new(n) <= 1.05 * old(n)``.
+
+    ``source`` is what messages call the text, which begins on its ``line``. ``declarations`` are the names that it may
+    use; ``methods`` the names of methods that there are beside: where they are given, any other name that is no Python
+    object is refused.
+
+    Raises:
+        FormulaError: with line, column and what was expected there.
+
+    >>> str(parse_formula("a<=(x:0.95*x,x:x) b"))
+    '0.95 * a <= b'
+    """
+    from hati.logic.syntax.reading.context import Context  # late: they load Lark
+    from hati.logic.syntax.reading.formulas import read_formula
+
+    origin = Source(text, source, line)
+    tree = parsed(origin, text, 0, "formula")
+    known = None if methods is None else frozenset(methods)
+    with origin.placing():
+        return read_formula(Context(origin, 0, declarations or Declarations(), known), tree)
+
 
 LONGEST_FILE = 200_000
 MOST_WORDS = 15_000
@@ -125,13 +156,13 @@ class _File:
                 self._add(context, tree, text)
 
     def _declare(self, context: Any, tree: Any) -> None:
-        from hati.logic.syntax.reading.declaring import read_declaration
+        from hati.logic.syntax.reading.formulas import read_declaration
 
         with context.at(tree.children[1]):
             self._declarations = self._declarations.and_(read_declaration(context, tree))
 
     def _add(self, context: Any, tree: Any, text: str) -> None:
-        from hati.logic.syntax.names import unquoted
+        from hati.logic.syntax.node import unquoted
         from hati.logic.syntax.reading.formulas import read_formula
 
         *label, part = tree.children

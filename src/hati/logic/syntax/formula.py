@@ -1,4 +1,6 @@
-"""Formulas: relations, connectives and quantifiers, as frozen trees that print so that they parse to the same tree."""
+"""Formulas: relations, connectives and quantifiers, as frozen trees that print so that they parse to the same
+tree.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from hati.core import InputError
 from hati.logic.syntax.expression import Expression, Number, Variable, check_variable
 from hati.logic.syntax.node import PLAIN, Node
 from hati.logic.syntax.performance import Limit, Performance, Side
-from hati.logic.syntax.substitution import substituted
+from hati.logic.syntax.transformation import substituted
 
 
 class Formula(Node):

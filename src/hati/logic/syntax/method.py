@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from hati.core import InputError
 from hati.logic.syntax.expression import Expression
-from hati.logic.syntax.names import REVISION, SELF, name_text, quoted
-from hati.logic.syntax.node import Node
+from hati.logic.syntax.node import REVISION, SELF, Node, name_text, quoted
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from msgspec import Struct
 from hati.core import InputError
 from hati.logic.syntax.expression import Expression, Number, Observed, Operation, Operator, Text
 from hati.logic.syntax.method import Method
-from hati.logic.syntax.names import is_word, quoted
-from hati.logic.syntax.node import Node
+from hati.logic.syntax.node import Node, is_word, quoted
 
 METRICS = {"cpu": "cpu_time", "memory": "peak_memory"}
 """The metrics that have a function of their own: ``cpu(x)`` is ``cpu_time of x``."""

@@ -1,4 +1,6 @@
-"""Where modules come from: what the revision has is the revision's; workloads and instances are the working tree's."""
+"""Where modules come from: what the revision has is the revision's; workloads and instances are the working
+tree's.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 
 from hati.core import InputError, replace
-from hati.core.nearest import suggestion
+from hati.core.wording import suggestion
 from hati.space.feature_model.features import Rule
 from hati.space.formula import (
     And,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from hati.core import InputError, Place, Setting, replace
+from hati.space.diagram import blocks
 from hati.space.feature_model.features import Document, Feature, Numeric, read_document
 from hati.space.feature_model.rules import arithmetic, boolean
 from hati.space.formula import (
@@ -24,7 +25,6 @@ from hati.space.formula import (
     conjunction,
 )
 from hati.space.option import Option, OptionError
-from hati.space.ordering import blocks
 from hati.space.sampling import enumerate_configurations
 from hati.space.space import Space, SpaceError
 

@@ -1,17 +1,13 @@
 """Whether stated requirements hold (the SPL paper): formulas, what was measured, verdicts with their evidence."""
 
 from hati.studies.assertion.atoms import Atom, check_relation, judge
-from hati.studies.assertion.book import Book
+from hati.studies.assertion.book import Book, DefinedRun, Former, SetAside, Taken, taken_runs
 from hati.studies.assertion.costs import Cost, costs_of
-from hati.studies.assertion.definitions import DefinedRun, Former, SetAside, Taken, taken_runs
 from hati.studies.assertion.foreseen import Foreseen, foreseen, foreseen_rounds
-from hati.studies.assertion.formulas import Answer, Settled, answer, judged_formula
-from hati.studies.assertion.hindrances import hindrances, unmeasured
-from hati.studies.assertion.point import STAGE, Point
+from hati.studies.assertion.formulas import Answer, Settled, answer, hindrances, judged_formula, unmeasured
 from hati.studies.assertion.portability import CONFIDENCE, EDGES, KnownMachine, Portability, Ported, portability
-from hati.studies.assertion.requirement import Requirement, methods_of
+from hati.studies.assertion.requirement import STAGE, Point, Requirement, Standard, methods_of
 from hati.studies.assertion.sides import asks_single_calls, run_means, side_of
-from hati.studies.assertion.standard import Standard
 from hati.studies.assertion.study import Assertion, Assured, assertion_id
 
 __all__ = [

@@ -13,9 +13,8 @@ from hati.logic.interpret import Evidence, Scale, Sign, Verdict
 from hati.logic.syntax import Comparator
 from hati.logic.syntax.dimension import side_dimension
 from hati.studies.assertion.book import Book
-from hati.studies.assertion.requirement import methods_of
+from hati.studies.assertion.requirement import Standard, methods_of
 from hati.studies.assertion.sides import UnknowableError, least_of, rounds_of, same_sides, split_side, unit_of
-from hati.studies.assertion.standard import Standard
 
 Pair = tuple[interpret.Measured, interpret.Measured | interpret.Limit]
 Early = Callable[[interpret.Measured, interpret.Measured | interpret.Limit, interpret.Relation], Evidence]

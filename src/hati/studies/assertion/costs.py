@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from hati.core import Run
 from hati.studies.assertion.book import Book
-from hati.studies.assertion.point import Made, Point
-from hati.studies.assertion.requirement import Requirement, methods_of
+from hati.studies.assertion.requirement import Made, Point, Requirement, methods_of
 
 
 class Cost(Struct, frozen=True):

@@ -13,8 +13,7 @@ from hati.core import InputError, parse_unit, replace
 from hati.logic import syntax
 from hati.logic.interpret import ALPHA, Measured
 from hati.stats import quotient_interval
-from hati.studies.assertion.book import Book
-from hati.studies.assertion.definitions import Former, SetAside
+from hati.studies.assertion.book import Book, Former, SetAside
 from hati.studies.assertion.requirement import Requirement
 from hati.studies.assertion.sides import side_of, unit_of
 

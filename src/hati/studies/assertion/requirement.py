@@ -1,15 +1,124 @@
-"""A formula that is to hold."""
+"""Formulas that are to hold, what they are judged by, and what is measured of their methods."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from hati.core import InputError, Place, replace
+from msgspec import Struct
+
+from hati.core import (
+    Benchmark,
+    Configuration,
+    InputError,
+    Metric,
+    Place,
+    Revision,
+    Run,
+    Sample,
+    Stopping,
+    replace,
+    sampled,
+)
 from hati.logic import syntax
+from hati.logic.interpret import ALPHA, MARGIN, Interpretation
 from hati.studies.assertion.book import Book
+
+STAGE = "assert"
+
+
+class Made(Struct, frozen=True):
+    """Runs in the order of their rounds, by their benchmark and revision."""
+
+    runs: Mapping[tuple[str, str], tuple[Run, ...]]
+
+    @classmethod
+    def of(cls, runs: Sequence[Run]) -> Made:
+        """Of runs in any order."""
+        found: dict[tuple[str, str], list[Run]] = defaultdict(list)
+        for run in sorted(runs, key=lambda run: run.task.repetition):
+            found[run.task.benchmark, run.task.revision].append(run)
+        return cls({key: tuple(each) for key, each in found.items()})
+
+
+class Point(Struct, frozen=True):
+    """A method that formulas write as ``method``: a benchmark of a revision, of the default configuration.
+
+    ``own`` is the metric that is meant where a formula names none; empty where the benchmark has but one.
+    """
+
+    method: str
+    benchmark: Benchmark
+    revision: Revision
+    configuration: Configuration
+    own: str = ""
+
+    @property
+    def identity(self) -> list[object]:
+        """All that determines what its runs do."""
+        return [self.method, self.benchmark.definition, self.revision.id, dict(self.configuration)]
+
+    def unit(self, metric: str) -> str | None:
+        """The unit of a metric for a call, by default of its own; None of one that its benchmark does not tell."""
+        units = {each.name: each.unit.removesuffix("/op") for each in self.benchmark.metrics}
+        return units.get(metric or self.own)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What is run: methods of which that is the same have the same runs."""
+        return self.benchmark.name, self.revision.id
+
+    def runs(self, made: Made) -> tuple[Run, ...]:
+        """Its runs, whatever became of them."""
+        return made.runs.get(self.key, ())
+
+    def samples(self, made: Made) -> tuple[Sample, ...]:
+        """One of each metric that a run has, runs in the order of their rounds.
+
+        Raises:
+            InputError: where runs are of unlike units.
+        """
+        runs = self.runs(made)
+        return tuple(sample for metric in self.benchmark.metrics if (sample := self._sample(metric, runs)))
+
+    def _sample(self, metric: Metric, runs: Sequence[Run]) -> Sample | None:
+        """None where no run has the metric."""
+        observed = ((run, run.of(metric.name)) for run in runs)
+        found = tuple(sampled(run, values) for run, values in observed if values is not None)
+        if not found:
+            return None
+        benchmark = self.benchmark
+        return Sample(benchmark.name, metric, found, self.configuration, self.revision.id, benchmark.workload)
+
+
+class Standard(Struct, frozen=True):
+    """An interpretation, the level of each relation and of alarms together, and the margin of what is not strict.
+
+    ``stopping`` is ``ANYTIME`` where runs were made in rounds and looked at after each: both sides of a relation then
+    are paired by their rounds. ``seed`` is of the draws that interpretations with histories make.
+
+    Raises:
+        InputError: for a level or a margin that is none.
+    """
+
+    interpretation: Interpretation = Interpretation.DEFAULT
+    alpha: float = ALPHA
+    margin: float = MARGIN
+    seed: int = 1
+    stopping: Stopping = Stopping.FIXED
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.alpha < 0.5:
+            raise InputError(
+                f"--alpha {self.alpha:g} is not a valid level", fix="write one such as 1% or 0.01, below 50%"
+            )
+        if not 0.0 <= self.margin < 1.0:
+            raise InputError(
+                f"--margin {self.margin:g} is not a valid margin", fix="write one such as 2% or 0.02, below 100%"
+            )
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,8 @@ from hati.studies.assertion.atoms import Atom
 from hati.studies.assertion.book import Book, MeasuredBook
 from hati.studies.assertion.costs import Cost, costs_of
 from hati.studies.assertion.formulas import Answer, answer
-from hati.studies.assertion.point import STAGE, Made, Point
-from hati.studies.assertion.requirement import Requirement, methods_of
+from hati.studies.assertion.requirement import STAGE, Made, Point, Requirement, Standard, methods_of
 from hati.studies.assertion.sides import is_known
-from hati.studies.assertion.standard import Standard
 from hati.studies.failures import GIVE_UP_AFTER, failure_reasons
 
 _FAILED_IN_A_ROW = 2 * GIVE_UP_AFTER

@@ -1,4 +1,6 @@
-"""How comparisons of random halves end."""
+"""How comparisons of random halves end, and of the earlier half with the later one; and the change that it takes
+for an alarm.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hati.core import Better, FloatArray, Sample, replace
-from hati.studies.audit.sensitivity import same_though_changed, smallest_changes
-from hati.studies.audit.splitting import Halves, Whole, compared_halves
-from hati.studies.comparison import Decision, Pair, Question, Verdict, cluster_changes, decide
+from hati.stats import proportion, sign_test, t_quantile
+from hati.studies.audit.conclusion import Directions, InTime
+from hati.studies.audit.splitting import Halves, Whole, compared_halves, halves, order_in_time
+from hati.studies.comparison import Decision, Pair, Question, Verdict, cluster_changes, decide, ratio_of
+
+POWER = 0.8
+
+
+def smallest_changes(decisions: Sequence[Decision], question: Question) -> FloatArray:
+    """For each pair the change of its second sample, as a fraction, from which on it is called larger than the first.
+
+    It alone is changed, the others staying as they are; every run by the same factor, or where values are compared as
+    they are by the same part of the first mean. Infinite where nothing is known of the noise. Shape (pairs,).
+    """
+    found = [_smallest(each, question) for each in decisions]
+    return np.array(found, dtype=np.float64)
+
+
+def found_mostly(changes: FloatArray, power: float = POWER) -> float | None:
+    """The smallest change that is found in that share of cases; None where none is."""
+    least = float(np.sort(changes, axis=None)[math.ceil(power * changes.size) - 1])
+    return least if math.isfinite(least) else None
+
+
+def same_though_changed(decision: Decision, question: Question) -> bool:
+    """Whether two are called the same where the second is larger by the margin than it is."""
+    if decision.q_value is None or decision.scale == 0.0:
+        return False
+    return decision.shifted(question.limit).within(question) <= question.alpha
+
+
+def _smallest(decision: Decision, question: Question) -> float:
+    if decision.q_value is None or decision.scale == 0.0:
+        return math.inf
+    decided = decision.decided
+    not_the_same = min(
+        question.limit - t_quantile(1.0 - question.alpha, part.df) * part.standard_error - part.estimate
+        for part in decision.levels
+    )
+    shift = max(-decided.estimate, decided.significant(decision.own_level) - decided.estimate, not_the_same)
+    return max(0.0, ratio_of(shift, decision.scale) - 1.0)
+
 
 Marks = NDArray[np.bool_]
 _LEAST_P = 1e-300
@@ -111,4 +152,52 @@ def _outcome(samples: Sequence[Sample], decisions: Sequence[Decision], question:
         false_same=np.array([same_though_changed(each, question) for each in decisions]),
         changes=smallest_changes(decisions, question),
         surprise=np.array([surprise(each) for each in decisions]),
+    )
+
+
+class Later(NamedTuple):
+    """The verdict on the later half of a benchmark's runs, and its ratio to the earlier one."""
+
+    verdict: Verdict
+    ratio: float | None
+
+
+def later_halves(samples: Sequence[Sample], wholes: Sequence[Whole], question: Question) -> list[Decision]:
+    """Of all samples the earlier half of the runs against the later one, compared together."""
+    orders = [(order_in_time(sample), len(sample.runs)) for sample in samples]
+    split = [halves(np.arange(runs) if order is None else order) for order, runs in orders]
+    sides, rest = compared_halves(wholes, split, question)
+    return decide(sides, question, rest)[0]
+
+
+def later(decision: Decision, question: Question, sample: Sample) -> Later:
+    """What is said of one of them."""
+    size = decision.decided.estimate
+    ratio = None if decision.scale == 0.0 else ratio_of(size, decision.scale)
+    return Later(decision.verdict(question, sample.metric.better), ratio)
+
+
+def in_time(
+    samples: Sequence[Sample], decisions: Sequence[Decision], verdicts: Sequence[Verdict], random: FloatArray
+) -> InTime:
+    """All of them together; ``random`` is the surprise of random halves, shape (splits, benchmarks).
+
+    Where the order of runs does not matter, the split in time is one more random split: the p-value is that of a
+    permutation test whose statistic is Fisher's sum of -ln p over the benchmarks.
+    """
+    observed = math.fsum(surprise(each) for each in decisions)
+    as_large = int(np.count_nonzero(random.sum(axis=1) >= observed * (1.0 - 1e-12)))
+    signs = [
+        each.decided.estimate * (1.0 if sample.metric.better is Better.LOWER else -1.0)
+        for sample, each in zip(samples, decisions, strict=True)
+    ]
+    worse, better = sum(sign > 0.0 for sign in signs), sum(sign < 0.0 for sign in signs)
+    slower, faster = (sum(each is verdict for each in verdicts) for verdict in (Verdict.SLOWER, Verdict.FASTER))
+    return InTime(
+        started=all(order_in_time(sample) is not None for sample in samples),
+        alarms=proportion(slower + faster, len(samples)),
+        slower=slower,
+        faster=faster,
+        direction=Directions(worse, better, sign_test(worse, better)),
+        p_value=(1 + as_large) / (1 + len(random)),
     )

@@ -3,7 +3,6 @@
 The run is the unit: observations of one run are not independent, and never pooled.
 """
 
-from hati.studies.comparison.bootstrapping import with_bootstrap_intervals
 from hati.studies.comparison.choosing import (
     CANDIDATES,
     VERSION,
@@ -30,7 +29,7 @@ from hati.studies.comparison.conclusion import (
     Verdict,
     WarmUp,
 )
-from hati.studies.comparison.deciding import Compared, compare, sides_of
+from hati.studies.comparison.deciding import Compared, compare, sides_of, with_bootstrap_intervals, with_median_tests
 from hati.studies.comparison.decisions import (
     DIRECTION,
     TAIL_PART,
@@ -41,23 +40,30 @@ from hati.studies.comparison.decisions import (
     ratio_of,
     spread_of,
 )
-from hati.studies.comparison.interference import interference_warnings
 from hati.studies.comparison.matching import Pair, Unmatched, across, earlier_samples, pairs
-from hati.studies.comparison.median_tests import with_median_tests
-from hati.studies.comparison.question import ALPHA, MARGIN, Question
-from hati.studies.comparison.sessions import machine_warnings, session_warnings
+from hati.studies.comparison.samples import (
+    SteadyPair,
+    interference_warnings,
+    machine_warnings,
+    session_warnings,
+    steady_pair,
+    with_warm_up,
+    without_warm_up,
+)
 from hati.studies.comparison.statistic import (
+    ALPHA,
     AUTO,
+    MARGIN,
     MEAN,
     MEDIAN,
     TRIMMED,
     Automatic,
+    Question,
     RunValues,
     Statistic,
     parse_statistic,
     run_values,
 )
-from hati.studies.comparison.warm_up import SteadyPair, steady_pair, with_warm_up, without_warm_up
 
 __all__ = [
     "ALPHA",

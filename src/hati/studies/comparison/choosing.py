@@ -16,8 +16,7 @@ from msgspec.structs import asdict
 
 from hati.core import FloatArray, Sample
 from hati.studies.comparison.matching import Pair
-from hati.studies.comparison.question import Question
-from hati.studies.comparison.statistic import MEAN, MEDIAN, TRIMMED, Statistic
+from hati.studies.comparison.statistic import MEAN, MEDIAN, TRIMMED, Question, Statistic
 
 VERSION = 1
 """Of the rule: it is kept with each choice, so that a later rule does not change what was chosen before."""

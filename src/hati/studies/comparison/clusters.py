@@ -13,7 +13,7 @@ from hati.stats import Cluster, Difference, difference, matched_clusters, rank_s
 from hati.studies.comparison.conclusion import Change, ClusterChange, ClusterSide, Verdict
 from hati.studies.comparison.decisions import Decision, corrected, p_values_of
 from hati.studies.comparison.matching import Pair
-from hati.studies.comparison.question import Question
+from hati.studies.comparison.statistic import Question
 
 
 class _Matched(NamedTuple):

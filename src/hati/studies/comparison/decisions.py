@@ -20,8 +20,7 @@ from hati.stats import (
     variance_prior,
 )
 from hati.studies.comparison.conclusion import Change, Verdict
-from hati.studies.comparison.question import Question
-from hati.studies.comparison.statistic import RunValues
+from hati.studies.comparison.statistic import Question, RunValues
 
 POWER = 0.8
 TAIL_PART = 0.25

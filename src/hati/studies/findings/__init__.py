@@ -3,14 +3,16 @@
 Pure: events in, findings and further events out. The store keeps events alone, so that stores can be merged.
 """
 
-from hati.studies.findings.life import TRANSITIONS, finding_of, findings_of
-from hati.studies.findings.ruling import Ruling
-from hati.studies.findings.sighting import (
+from hati.studies.findings.findings import (
+    TRANSITIONS,
     Report,
+    Ruling,
     Sighting,
     concluded,
     events_of,
     finding_id,
+    finding_of,
+    findings_of,
     is_concluded,
     not_yet_said,
     reports,

@@ -5,8 +5,8 @@ is told: both stages test at the square root of the level, so that together they
 """
 
 from hati.studies.gate.carriers import Carrier, carriers
-from hati.studies.gate.cells import Cell, Group, groups
 from hati.studies.gate.conclusion import Broken, GateConclusion, WarmUpCut
+from hati.studies.gate.rounds import Cell, Group, groups
 from hati.studies.gate.study import Gate, gate_id, runs_to_decide
 
 __all__ = [

@@ -12,10 +12,9 @@ from hati.harness import disturbances
 from hati.studies.comparison import Change, Comparison, Side, Verdict, ratio_of
 from hati.studies.failures import nothing_measured
 from hati.studies.gate.carriers import Carrier, carriers
-from hati.studies.gate.cells import Cell, Group
 from hati.studies.gate.conclusion import Broken, GateConclusion, StratumChange
 from hati.studies.gate.judging import Judgement
-from hati.studies.gate.rounds import Stage, hopeless, pairs_of
+from hati.studies.gate.rounds import Cell, Group, Stage, hopeless, pairs_of
 from hati.studies.paired.judging import AnyJudged, JudgedWithMean
 
 POWER = 0.8

@@ -22,9 +22,8 @@ from hati.studies.comparison import (
     StatisticChoices,
     Verdict,
 )
-from hati.studies.gate.cells import Cell, Group
 from hati.studies.gate.conclusion import WarmUpCut
-from hati.studies.gate.rounds import Differences, Stage, differences, pairs_of
+from hati.studies.gate.rounds import Cell, Differences, Group, Stage, differences, pairs_of
 from hati.studies.paired.judging import AnyJudged, among, judge
 
 RULE = RULES[Stopping.ANYTIME]

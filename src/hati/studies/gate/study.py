@@ -10,11 +10,10 @@ from functools import cached_property
 from hati.core import Budget, Evidence, InputError, Plan, Revision, StudyId, Task, generator, replace
 from hati.knowledge import Coverage
 from hati.studies.comparison import Question, StatisticChoices
-from hati.studies.gate.cells import Cell, Group, groups
 from hati.studies.gate.concluding import conclude
 from hati.studies.gate.conclusion import GateConclusion, WarmUpCut
 from hati.studies.gate.judging import RULE, Judgement
-from hati.studies.gate.rounds import Stage, hopeless
+from hati.studies.gate.rounds import Cell, Group, Stage, groups, hopeless
 
 BATCH = 16
 """Rounds that are counted on where a budget in time says how many there are."""

@@ -26,8 +26,7 @@ from hati.core import (
 from hati.harness import disturbances
 from hati.harness.interference import FEWEST
 from hati.studies.failures import hopeful, remarked
-from hati.studies.measurement.conclusion import MeasurementConclusion
-from hati.studies.measurement.summary import summarise
+from hati.studies.measurement.conclusion import MeasurementConclusion, summarise
 
 STAGE = "measurement"
 BATCH = 32

@@ -3,9 +3,8 @@
 The differences of pairs are what is tested: what changes slowly on a machine cancels in them.
 """
 
-from hati.studies.paired.conclusion import PairedConclusion, Weighed
+from hati.studies.paired.conclusion import PairedConclusion, Variant, Weighed, shared_metrics
 from hati.studies.paired.deciding import Contest
 from hati.studies.paired.study import PairedComparison, paired_id
-from hati.studies.paired.variant import Variant, shared_metrics
 
 __all__ = ["Contest", "PairedComparison", "PairedConclusion", "Variant", "Weighed", "paired_id", "shared_metrics"]

@@ -26,9 +26,8 @@ from hati.studies.comparison import (
     ratio_of,
     spread_of,
 )
-from hati.studies.paired.conclusion import Weighed
+from hati.studies.paired.conclusion import Variant, Weighed
 from hati.studies.paired.judging import AnyJudged, Judged, JudgedWithMean, Values, among, judge
-from hati.studies.paired.variant import Variant
 
 POWER = 0.8
 STAGES = ("before", "after")

@@ -4,14 +4,19 @@
 a screening still predicts what is measured; ``effect_changes`` compares the effects of two screenings.
 """
 
-from hati.studies.recalibration.bygone import bygone_space
 from hati.studies.recalibration.changes import Change, EffectChange, EffectChanges, effect_changes
-from hati.studies.recalibration.deciding import Condition, Reason, Recalibration, Since, due
-from hati.studies.recalibration.measured import values_of
-from hati.studies.recalibration.policy import TOLERANCE, Policy
-from hati.studies.recalibration.prediction import Prediction
-from hati.studies.recalibration.prior import Prior
-from hati.studies.recalibration.residuals import ResidualShift, residual_shift
+from hati.studies.recalibration.deciding import (
+    TOLERANCE,
+    Condition,
+    Policy,
+    Reason,
+    Recalibration,
+    ResidualShift,
+    Since,
+    due,
+    residual_shift,
+)
+from hati.studies.recalibration.prediction import Prediction, Prior, bygone_space, values_of
 
 __all__ = [
     "TOLERANCE",

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from hati.studies.recalibration.prior import Prior
+from hati.studies.recalibration.prediction import Prior
 from hati.studies.screening import Effect, Options, ScreeningConclusion
 
 

@@ -1,14 +1,95 @@
-"""What a screening predicts by its main effects, and what that is uncertain by."""
+"""What an earlier screening says beforehand: its space, likely options, and what it predicts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 
-from hati.core import Configuration, FloatArray, Setting
-from hati.studies.screening import Scale, ScreeningConclusion
+from hati.core import Configuration, FloatArray, InputError, Metric, Run, Setting, conversion
+from hati.studies.screening import Choice, Scale, ScreeningConclusion
+
+if TYPE_CHECKING:
+    from hati.space import Space
+
+
+def values_of(runs: Iterable[Run], metric: Metric, configurations: Sequence[Configuration]) -> FloatArray:
+    """The mean of each run, in the metric's unit, shape (most runs of any, configurations); nan where there are fewer.
+
+    Raises:
+        InputError: where a run's unit cannot be converted to the metric's.
+    """
+    found: dict[Configuration, list[float]] = {configuration: [] for configuration in configurations}
+    for run in runs:
+        observed = run.of(metric.name)
+        if observed is not None and run.task.configuration in found:
+            found[run.task.configuration].append(observed.mean * conversion(observed.unit, metric.unit))
+    values = np.full((max(map(len, found.values()), default=0), len(configurations)), np.nan)
+    for place, configuration in enumerate(configurations):
+        own = found[configuration]
+        values[: len(own), place] = own
+    return values
+
+
+_MOST_GONE = 8
+
+
+def bygone_space(choice: Choice, options: Sequence[str], made: Iterable[Configuration], today: Space) -> Space | None:
+    """The two-setting options of which ``made`` are configurations of a chosen fraction; None where these do not tell.
+
+    The order of an option's settings, which decides the sign of its effect, is today's; of one that is gone, one in
+    which all that was made is in the fraction.
+    """
+    from hati.design import configurations
+    from hati.space import Option, Space
+
+    seen = list(made)
+    settings = {name: tuple(dict.fromkeys(each[name] for each in seen if name in each)) for name in options}
+    if any(len(own) != 2 for own in settings.values()) or len(options) != choice.factors:
+        return None
+    orders = [_orders(own, name, today) for name, own in settings.items()]
+    if sum(len(order) > 1 for order in orders) > _MOST_GONE:
+        return None
+    for chosen in product(*orders):
+        space = Space(tuple(Option(name, own, own[0]) for name, own in zip(options, chosen, strict=True)))
+        try:
+            planned = set(configurations(choice.design(tuple(options)), space))
+        except InputError:
+            return None
+        if planned.issuperset(seen):
+            return space
+    return None
+
+
+def _orders(own: tuple[Setting, ...], name: str, today: Space) -> list[tuple[Setting, ...]]:
+    known = next((option.settings for option in today.options if option.name == name), ())
+    if set(map(_typed, own)) == set(map(_typed, known)):
+        return [known]
+    return [own, own[::-1]]
+
+
+def _typed(setting: Setting) -> tuple[type, Setting]:
+    return type(setting), setting
+
+
+class Prior(Struct, frozen=True):
+    """An earlier screening: its study's key, and its options.
+
+    ``conclusion`` is None where it can no longer be told, as other options have another design.
+    """
+
+    study: str
+    options: tuple[str, ...]
+    conclusion: ScreeningConclusion | None = None
+
+    def likely(self, names: Sequence[str]) -> tuple[int, ...]:
+        """The positions of the options that were important, the most influential first."""
+        if self.conclusion is None:
+            return ()
+        return tuple(names.index(name) for name in self.conclusion.influential if name in names)
 
 
 def scale_of(screened: ScreeningConclusion) -> Scale:

@@ -1,9 +1,9 @@
 """Recommendations: the settings to change, predicted from a screening, followed up, and confirmed by fresh runs."""
 
-from hati.studies.recommendation.candidates import Allowed, Candidate, candidates
-from hati.studies.recommendation.comparison import CONFIDENCE, PairedChange, paired_change, pooled_changes
+from hati.studies.recommendation.candidates import Allowed, Candidate, ChangeScale, Findings, candidates
 from hati.studies.recommendation.conclusion import (
     FollowedUp,
+    KeepRule,
     KeptMetric,
     LeaveReason,
     LeftOut,
@@ -11,9 +11,8 @@ from hati.studies.recommendation.conclusion import (
     RecommendationConclusion,
     Recommended,
     SettingGain,
+    parse_keep,
 )
-from hati.studies.recommendation.findings import ChangeScale, Findings
-from hati.studies.recommendation.keeping import KeepRule, parse_keep
 from hati.studies.recommendation.planned import (
     FEWEST_BLOCKS,
     FEWEST_PAIRS,
@@ -25,7 +24,7 @@ from hati.studies.recommendation.planned import (
     recommendation_id,
 )
 from hati.studies.recommendation.prediction import Prediction, predict
-from hati.studies.recommendation.rounds import FOLLOW_UP, STAGE
+from hati.studies.recommendation.rounds import CONFIDENCE, FOLLOW_UP, STAGE, PairedChange, paired_change, pooled_changes
 from hati.studies.recommendation.study import Recommendation
 
 __all__ = [

@@ -1,17 +1,166 @@
-"""Which single settings may be better than the default's, by what a screening measured."""
+"""Which settings may be better than the default's: gains by what a screening measured, and what it found."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
 
 import numpy as np
 from msgspec import Struct
 
-from hati.core import Configuration, InputError, Setting
+from hati.core import Better, Configuration, FloatArray, InputError, Metric, Setting
+from hati.design import Model, levels
 from hati.space import Space, narrowed
 from hati.space.formula import Comparator, Comparison, Literal, Name
-from hati.studies.recommendation.findings import ChangeScale, Findings
-from hati.studies.recommendation.gains import gains
+from hati.stats import Index, ModelTerms, Term, t_quantile
+from hati.studies.screening.analysis.model import ModelFit, always_there
+from hati.studies.screening.analysis.runs import model_units
+
+Options = tuple[str, ...]
+
+
+class ChangeScale(StrEnum):
+    """The scale on which changes are told: ratios, or differences as parts of the mean size."""
+
+    LOG = "log"
+    RAW = "raw"
+
+
+class Findings(Struct, frozen=True, eq=False):
+    """A screening's runs and what was found in them.
+
+    ``values`` holds one value for each of the ``configurations``, in the order of the runs, in the metric's unit.
+    ``important`` are the effects that are, by their options; ``offered`` all that may predict; ``relevant`` is the
+    fraction below which a change does not matter. ``machines`` are those of the runs, from 0, ``blocks`` the
+    repetitions on each of them, and ``order`` the places in time, None where that is not known. ``dominating`` is the
+    option that explains most of the variance, if one does.
+    """
+
+    metric: Metric
+    scale: ChangeScale
+    configurations: tuple[Configuration, ...]
+    values: FloatArray
+    important: tuple[Options, ...]
+    offered: tuple[Options, ...]
+    relevant: float
+    blocks: Index | None = None
+    machines: Index | None = None
+    order: FloatArray | None = None
+    dominating: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.values) != len(self.configurations) or not len(self.values):
+            raise InputError(f"a prediction of {self.metric.name} needs one value for each of its runs")
+        known = [each for each in (self.blocks, self.machines, self.order) if each is not None]
+        if any(len(each) != len(self.values) for each in known):
+            raise InputError("runs have one block, one machine and one place in time each")
+        if self.scale is ChangeScale.LOG and np.min(self.values) <= 0.0:
+            raise InputError(f"{self.metric.name} has values without a logarithm")
+
+    @property
+    def decided(self) -> FloatArray:
+        """The values on the scale."""
+        return np.log(self.values) if self.scale is ChangeScale.LOG else self.values
+
+    @property
+    def typical(self) -> float:
+        """The mean size of a value in its unit."""
+        return float(np.mean(np.abs(self.values)))
+
+    @property
+    def repetitions(self) -> Index:
+        """The block of each run; where it is not known how often its configuration came before."""
+        if self.blocks is not None:
+            return self.blocks
+        seen = Counter[Configuration]()
+        found = []
+        for configuration in self.configurations:
+            found.append(seen[configuration])
+            seen[configuration] += 1
+        return np.array(found, dtype=np.intp)
+
+
+Flip = tuple[str, Setting]
+"""An option and another setting than the start's."""
+
+_SAME = 1e-6
+
+
+class Gains(Struct, frozen=True, eq=False):
+    """Estimated gains, shape (flips,), above 0 where they are good, with their standard errors.
+
+    Differences of logarithms, or fractions of the mean size. The error of a gain that the runs do not determine is
+    infinite, and so are all where ``df``, the residual degrees of freedom, are zero.
+    """
+
+    estimates: FloatArray
+    errors: FloatArray
+    df: int
+
+    def bounds(self, confidence: float) -> FloatArray:
+        """Each gain's upper one-sided limit."""
+        return self.estimates + (t_quantile(confidence, self.df) if self.df else 1.0) * self.errors
+
+    @property
+    def order(self) -> list[int]:
+        """The places of the flips, the most promising first: by the gain and its error, where that is finite."""
+        promising = self.estimates + np.where(np.isfinite(self.errors), self.errors, 0.0)
+        return [int(place) for place in np.argsort(-promising, kind="stable")]
+
+
+def gains(space: Space, findings: Findings, start: Configuration, flips: Sequence[Flip]) -> Gains:
+    """The gain of each flip at the start, by the model of the main effects and the important interactions.
+
+    Where an option dominates all interactions with it are in the model: next to it they are small, and so not shown,
+    but the gains at its default may be twice their averages.
+    Machines and repetitions are blocks, and a linear trend over the order of runs is in the model, as in the screening.
+    Of the gains that the runs do not determine the smallest are taken: that of a setting that was never run is zero
+    where its option has two settings.
+    """
+    model = _model(space, findings)
+    usual = model.columns(levels([start], space))
+    fit = _fit(model, usual, findings, space)
+    flipped = model.columns(levels([space.canonical({**start, name: setting}) for name, setting in flips], space))
+    weights = np.zeros((len(flips), fit.columns.shape[1]))
+    for term, place in fit.places.items():
+        weights[:, place] = flipped[term] - usual[term]
+    sign = -1.0 if findings.metric.better is Better.LOWER else 1.0
+    size = 1.0 if findings.scale is ChangeScale.LOG else findings.typical or 1.0
+    return Gains(sign / size * (weights @ fit.coefficients), _errors(fit, weights) / size, fit.df)
+
+
+def _model(space: Space, findings: Findings) -> Model:
+    places = {name: place for place, name in enumerate(space.names)}
+    important = [named for named in findings.important if len(named) > 1]
+    if findings.dominating:
+        important += [(findings.dominating, name) for name in places if name != findings.dominating]
+    interactions = (tuple(sorted(places[name] for name in named)) for named in important)
+    terms = dict.fromkeys([*((place,) for place in range(len(places))), *interactions])
+    return Model(tuple(len(option.settings) for option in space.options), tuple(terms))
+
+
+def _fit(model: Model, usual: Mapping[Term, FloatArray], findings: Findings, space: Space) -> ModelFit:
+    """Columns are differences from those of the start, so that the smallest coefficients are the smallest gains.
+
+    Means of configurations are cleared of the blocks of their runs, and so are then their places in time.
+    """
+    of_runs = levels(findings.configurations, space)
+    units = model_units(model, of_runs, findings.repetitions, findings.machines, findings.order)
+    columns = {term: own - usual[term] for term, own in model.columns(units.levels).items()}
+    terms = ModelTerms(always_there(units.blocks, units.order), columns)
+    return ModelFit.of(terms, model.terms, model.sizes, units.values(findings.decided))
+
+
+def _errors(fit: ModelFit, weights: FloatArray) -> FloatArray:
+    """The standard error of each combination of coefficients; infinite where the values do not determine it."""
+    if fit.variance is None:
+        return np.full(len(weights), math.inf)
+    squares = np.clip(np.einsum("ij,jk,ik->i", weights, fit.inverse, weights), 0.0, None)
+    determined = np.isclose(weights @ fit.estimable, weights, atol=_SAME).all(axis=1)
+    return np.where(determined, np.sqrt(fit.variance * squares), math.inf)
+
 
 MOST_CANDIDATES = 12
 _DOUBT = 0.95

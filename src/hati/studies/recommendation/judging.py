@@ -1,8 +1,8 @@
-"""What runs say of configurations against others in the same blocks."""
+"""What runs say of configurations against others in the same blocks, and why candidates are not recommended."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -10,13 +10,28 @@ from msgspec import Struct
 from hati.core import Better, Configuration, Evidence, FloatArray, Metric, Setting
 from hati.design import levels
 from hati.space import Space
-from hati.studies.recommendation.comparison import CONFIDENCE, PairedChange, paired_change, pooled_changes
-from hati.studies.recommendation.conclusion import KeptMetric, MetricChange, Recommended, SettingGain
-from hati.studies.recommendation.keeping import KeepRule
+from hati.studies.recommendation.conclusion import (
+    KeepRule,
+    KeptMetric,
+    LeaveReason,
+    LeftOut,
+    MetricChange,
+    Recommended,
+    SettingGain,
+)
 from hati.studies.recommendation.planned import RecommendationPlan
-from hati.studies.recommendation.rounds import FOLLOW_UP, Arm, Round, Settings
-from hati.studies.recommendation.search import to_set
-from hati.studies.screening.measured import measured
+from hati.studies.recommendation.prediction import to_set
+from hati.studies.recommendation.rounds import (
+    CONFIDENCE,
+    FOLLOW_UP,
+    Arm,
+    PairedChange,
+    Round,
+    Settings,
+    paired_change,
+    pooled_changes,
+)
+from hati.studies.screening.analysis.runs import measured
 
 _DOUBT = 0.1
 """A gain is convincing where noise would make so large a one less often than that."""
@@ -214,3 +229,63 @@ class Judgement(Struct, frozen=True):
 
     def _metric(self, name: str) -> Metric:
         return next(metric for metric in self.metrics if metric.name == name)
+
+
+def without_runs(settings: Sequence[tuple[str, Setting]], reason: LeaveReason) -> Iterator[LeftOut]:
+    """Each of some settings, left out for a reason that no run shows."""
+    return (LeftOut((pair,), reason) for pair in settings)
+
+
+def listed(arms: Sequence[Arm]) -> tuple[Arm, ...]:
+    """Those of single settings, and those of several none of which is tried alone."""
+    alone = {arm.settings[0] for arm in arms if len(arm.settings) == 1}
+    return tuple(arm for arm in arms if len(arm.settings) == 1 or not alone & set(arm.settings))
+
+
+def after_follow_up(judged: Judgement, arms: Sequence[Arm], each: Round, selected: Settings) -> Iterator[LeftOut]:
+    """The arms of a complete follow-up that are not to be confirmed."""
+    changes, options = judged.followed_up(each), {name for name, _ in selected}
+    for arm in arms:
+        if not set(arm.settings) <= set(selected):
+            found = changes.get(arm.configuration)
+            broken = judged.broken(arm.configuration, FOLLOW_UP)
+            if found is None:
+                reason = LeaveReason.NOT_MEASURED
+            elif not judged.convincing(found, each.doubt):
+                reason = LeaveReason.NO_GAIN
+            elif broken:
+                reason = LeaveReason.RULE_BROKEN
+            elif judged.keep and not options.intersection(name for name, _ in arm.settings):
+                reason = LeaveReason.RULE_BROKEN_TOGETHER
+            else:
+                reason = LeaveReason.ANOTHER_SETTING
+            yield _measured(arm.settings, reason, found, broken if reason is LeaveReason.RULE_BROKEN else ())
+
+
+def unfinished(judged: Judgement, arms: Sequence[Arm], each: Round) -> Iterator[LeftOut]:
+    """All arms of a follow-up that is not complete: the budget has ended, or all runs failed."""
+    failed = judged.evidence.failed and not judged.evidence.done
+    reason = LeaveReason.NOT_MEASURED if failed else LeaveReason.UNFINISHED
+    changes = judged.followed_up(each)
+    for arm in arms:
+        yield _measured(arm.settings, reason, changes.get(arm.configuration))
+
+
+def after_round(judged: Judgement, each: Round, kept: Settings) -> Iterator[LeftOut]:
+    """The settings of a round of confirmation that are dropped after it, ``kept`` being the others."""
+    for place, pair in enumerate(each.settings):
+        if pair not in kept:
+            found = judged.compared(each.target, each.without[place], each.stage)
+            broken = judged.broken(each.target, each.stage) if found and judged.convincing(found) else ()
+            no_gain = LeaveReason.NO_GAIN_GIVEN_OTHERS if each.compared else LeaveReason.NO_GAIN
+            rule = LeaveReason.RULE_BROKEN_TOGETHER if each.compared else LeaveReason.RULE_BROKEN
+            reason = rule if broken else no_gain
+            yield _measured((pair,), reason, found, broken)
+
+
+def _measured(
+    settings: Settings, reason: LeaveReason, found: PairedChange | None, broken: tuple[KeptMetric, ...] = ()
+) -> LeftOut:
+    if found is None:
+        return LeftOut(settings, reason, broken=broken)
+    return LeftOut(settings, reason, found.change, found.interval, found.pairs, broken)

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 from hati.core import Configuration, InputError, StudyId, canonical_json
 from hati.design import INACTIVE, Levels, from_levels, levels
 from hati.space import Space
-from hati.studies.recommendation.candidates import Allowed, Candidate, candidates, is_allowed
-from hati.studies.recommendation.findings import ChangeScale, Findings
-from hati.studies.recommendation.keeping import KeepRule
-from hati.studies.recommendation.prediction import Prediction, predict
-from hati.studies.recommendation.search import Score, baseline, changes, pool
+from hati.studies.recommendation.candidates import Allowed, Candidate, ChangeScale, Findings, candidates, is_allowed
+from hati.studies.recommendation.conclusion import KeepRule
+from hati.studies.recommendation.prediction import Prediction, Score, baseline, changes, pool, predict
 
 FEWEST_PAIRS = 5
 MOST_PAIRS = 30

@@ -22,19 +22,24 @@ from hati.core import (
 from hati.space import Space
 from hati.studies.failures import failure_reasons, hopeful
 from hati.studies.recommendation.candidates import is_allowed, reached
-from hati.studies.recommendation.comparison import CONFIDENCE
 from hati.studies.recommendation.conclusion import (
     FollowedUp,
+    KeepRule,
     LeaveReason,
     LeftOut,
     RecommendationConclusion,
     Recommended,
 )
-from hati.studies.recommendation.judging import Judgement
-from hati.studies.recommendation.keeping import KeepRule
-from hati.studies.recommendation.left_out import after_follow_up, after_round, listed, unfinished, without_runs
+from hati.studies.recommendation.judging import (
+    Judgement,
+    after_follow_up,
+    after_round,
+    listed,
+    unfinished,
+    without_runs,
+)
 from hati.studies.recommendation.planned import FEWEST_BLOCKS, FEWEST_PAIRS, RecommendationPlan
-from hati.studies.recommendation.rounds import FOLLOW_UP, STAGE, Arm, Round, Settings, Step
+from hati.studies.recommendation.rounds import CONFIDENCE, FOLLOW_UP, STAGE, Arm, Round, Settings, Step
 
 MOST_ROUNDS = 4
 """Rounds of confirmation."""

@@ -5,8 +5,7 @@ A ``Series`` goes in, a ``HistoryConclusion`` comes out; ``histories`` corrects 
 
 from hati.studies.regression.conclusion import Detectable, Direction, HistoryConclusion, LevelChange, Recurring, Trend
 from hati.studies.regression.history import ALPHA, histories, history
-from hati.studies.regression.runs import interleaved, run_errors
-from hati.studies.regression.series import FEWEST_POSITIONS, Series, Tails
+from hati.studies.regression.series import FEWEST_POSITIONS, Series, Tails, interleaved, run_errors
 
 __all__ = [
     "ALPHA",

@@ -26,16 +26,16 @@ from hati.stats import (
     spread_between,
     spread_freedom,
 )
-from hati.stats.least_squares import Index
-from hati.stats.normal_scores import standardised
-from hati.stats.wandering_noise import (
+from hati.stats.effects.least_squares import Index
+from hati.stats.effects.transformations import standardised
+from hati.stats.series.dependence import (
     equal_persistence,
     likely_step,
     log_likelihoods,
     whitened_products,
     without_bursts,
 )
-from hati.studies.regression.levels import Levels, Step, segment_strata
+from hati.studies.regression.short import Levels, Step, segment_strata
 
 _PER_STEP = {Dependence.ESTIMATED: 14.0, Dependence.INDEPENDENT: 10.0}
 """What a step adds to twice the logarithm of the likelihood at a level of 5 %, by simulation (benchmarks.histories)."""

@@ -3,8 +3,7 @@
 Their series go to the change points and trends of ``studies.regression``.
 """
 
-from hati.studies.replay.affected import Affected, affected_strata
-from hati.studies.replay.conclusion import Replayed, RevisionSpread, Skipped
+from hati.studies.replay.measured import Affected, Replayed, RevisionSpread, Skipped, affected_strata
 from hati.studies.replay.order import Order
 from hati.studies.replay.study import Replay, replay_id
 

@@ -1,21 +1,110 @@
-"""What runs say of each revision."""
+"""What runs say of each revision, and in which parts of a space a metric changed."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
 from msgspec import Struct, field
 
-from hati.core import Assignment, Evidence, FloatArray, Revision, conversion, replace
+from hati.core import Assignment, Configuration, Evidence, FloatArray, Metric, Revision, conversion, replace
+from hati.knowledge import Coverage
 from hati.stats import FEWEST_VALUES, Dependence, Ecdf, group_variances, pooled_variance, satterthwaite
 from hati.studies.comparison import MEAN, Automatic, Basis, Statistic, StatisticChoice, StatisticChoices
 from hati.studies.gate import Cell, Group
-from hati.studies.regression import FEWEST_POSITIONS, Series, Tails
-from hati.studies.replay.conclusion import RevisionSpread
+from hati.studies.regression import FEWEST_POSITIONS, HistoryConclusion, Series, Tails
+
+
+class Affected(Struct, frozen=True):
+    """The strata whose level changed at a position, of how many; ``settings`` are those that only these have in common.
+
+    ``settings`` is empty where no options' settings distinguish the strata that changed from the others.
+    """
+
+    position: str
+    benchmark: str
+    metric: str
+    strata: tuple[Assignment, ...]
+    of: int
+    settings: Assignment
+
+
+def affected_strata(concluded: Sequence[HistoryConclusion]) -> tuple[Affected, ...]:
+    """The strata that changed, for each position, benchmark and metric where any did, in the order of the positions."""
+    found: dict[tuple[int, str, str, str], list[Assignment]] = {}
+    strata: dict[tuple[str, str], list[Assignment]] = {}
+    for one in concluded:
+        if one.stratum:
+            strata.setdefault((one.benchmark, one.metric.name), []).append(one.stratum)
+            for change in one.change_points:
+                key = change.index, change.position, one.benchmark, one.metric.name
+                found.setdefault(key, []).append(one.stratum)
+    return tuple(
+        Affected(
+            position=position,
+            benchmark=benchmark,
+            metric=metric,
+            strata=tuple(changed),
+            of=len(strata[benchmark, metric]),
+            settings=_common(changed, strata[benchmark, metric]),
+        )
+        for (_, position, benchmark, metric), changed in sorted(found.items(), key=lambda item: item[0][0])
+    )
+
+
+def _common(changed: Sequence[Assignment], strata: Sequence[Assignment]) -> Assignment:
+    """The settings that all that changed have, where no other stratum has all of them."""
+    common = {
+        option: setting
+        for option, setting in changed[0].items()
+        if all(each.get(option) == setting for each in changed)
+    }
+    others = [each for each in strata if each not in changed]
+    alone = not any(all(each.get(option) == setting for option, setting in common.items()) for each in others)
+    return Assignment(common if alone and others else {})
+
+
+class RevisionSpread(Struct, frozen=True):
+    """How a metric is distributed over the configurations at a revision: five quantiles, weighted (RES paper, Fig. 12).
+
+    ``quantiles`` are the smallest value, the quartiles and the largest, in the metric's unit.
+    """
+
+    revision: Revision
+    quantiles: tuple[float, float, float, float, float]
+    configurations: int
+
+
+class Skipped(Struct, frozen=True):
+    """A revision that could not be measured, or one configuration of a benchmark at it, and ``why``."""
+
+    revision: Revision
+    why: str
+    benchmark: str = ""
+    configuration: Configuration | None = None
+
+
+class Replayed(Struct, frozen=True):
+    """The series of every benchmark, metric and stratum; the spread at each revision; and what could not be measured.
+
+    ``spreads`` are by benchmark and metric. A revision of which one configuration could not be measured is in no series
+    of several configurations that have it. ``coverage`` says of each benchmark what was measured of its space.
+    """
+
+    study: str
+    series: tuple[Series, ...]
+    spreads: dict[tuple[str, str], tuple[RevisionSpread, ...]]
+    metrics: dict[tuple[str, str], Metric]
+    skipped: tuple[Skipped, ...]
+    left: int
+    runs: int
+    failed: int
+    seconds: float
+    coverage: tuple[Coverage, ...] = ()
+
 
 _Values = dict[int, dict[int, FloatArray]]
 _QUARTILES = np.array([0.25, 0.5, 0.75])

@@ -22,8 +22,7 @@ from hati.studies.comparison import MEAN, Automatic, Statistic, StatisticChoices
 from hati.studies.failures import failure_reasons, nothing_measured
 from hati.studies.gate import Cell, Group, groups
 from hati.studies.regression import FEWEST_POSITIONS
-from hati.studies.replay.conclusion import Replayed, Skipped
-from hati.studies.replay.measured import Measured
+from hati.studies.replay.measured import Measured, Replayed, Skipped
 from hati.studies.replay.order import Known, Order, refined, typical_noise
 
 STAGE = "replay"

@@ -6,18 +6,6 @@ important, a ranking, and what could have been detected.
 ``Screening`` does the same for full factorials and for the regular fractions that are asked for, with alias sets.
 """
 
-from hati.studies.screening.assignment import assigned
-from hati.studies.screening.choice import Choice, FractionRequest, asked_fraction, choose
-from hati.studies.screening.choosing import (
-    AnyChoice,
-    AnyScreening,
-    choose_design,
-    choose_followed,
-    followed,
-    repeated_from,
-    screening,
-    with_reruns,
-)
 from hati.studies.screening.conclusion import (
     ConditionalEffect,
     DesignSummary,
@@ -33,6 +21,7 @@ from hati.studies.screening.conclusion import (
     ModelSummary,
     Noise,
     Options,
+    OptionSummary,
     Point,
     RobustFit,
     RunCounts,
@@ -42,23 +31,11 @@ from hati.studies.screening.conclusion import (
     SuspectRun,
     Verdict,
 )
-from hati.studies.screening.flip_stages import is_flip
-from hati.studies.screening.flips import Ends, Flip, Pair, flipped, mean_interval
-from hati.studies.screening.follow_up import runs_aside
-from hati.studies.screening.forecast import (
-    ALPHA,
-    RELEVANT,
-    expected_detectable,
-    expected_detectable_deviations,
-    precision,
-)
-from hati.studies.screening.isolation import NOTHING_ISOLATED, Isolated, Isolation
-from hati.studies.screening.model_choice import ModelChoice, choose_optimal, partial_choice
+from hati.studies.screening.conclusions.remedies import OF_TABLES, Remedies, of_table
+from hati.studies.screening.follow_up.flips import Ends, Flip, Pair, flipped, is_flip, mean_interval
+from hati.studies.screening.follow_up.follow_up import runs_aside
 from hati.studies.screening.model_study import ModelScreening
-from hati.studies.screening.option_summary import OptionSummary
-from hati.studies.screening.outlook import Outlook, first_check, is_checked, outlook, promised
-from hati.studies.screening.pilot import Pilot, PilotResult, affordable_runs
-from hati.studies.screening.planning import (
+from hati.studies.screening.planning.cheapest import (
     PILOT_RUNS,
     RunNoise,
     Shortfall,
@@ -67,8 +44,32 @@ from hati.studies.screening.planning import (
     power_expected,
     run_noise,
 )
-from hati.studies.screening.remedies import OF_TABLES, Remedies, of_table
-from hati.studies.screening.stored_choice import isolated_of, metric_of, read_choice, stored_choice
+from hati.studies.screening.planning.choosing import (
+    AnyChoice,
+    AnyScreening,
+    choose_design,
+    choose_followed,
+    followed,
+    isolated_of,
+    metric_of,
+    read_choice,
+    repeated_from,
+    screening,
+    stored_choice,
+    with_reruns,
+)
+from hati.studies.screening.planning.forecast import (
+    ALPHA,
+    RELEVANT,
+    expected_detectable,
+    expected_detectable_deviations,
+    precision,
+)
+from hati.studies.screening.planning.fractions import Choice, FractionRequest, asked_fraction, assigned, choose
+from hati.studies.screening.planning.isolation import NOTHING_ISOLATED, Isolated, Isolation
+from hati.studies.screening.planning.models import ModelChoice, choose_optimal, partial_choice
+from hati.studies.screening.planning.outlook import Outlook, first_check, is_checked, outlook, promised
+from hati.studies.screening.planning.pilot import Pilot, PilotResult, affordable_runs
 from hati.studies.screening.study import Screening, study_id
 
 __all__ = [

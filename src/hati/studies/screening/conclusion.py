@@ -3,11 +3,54 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from hati.core import Assignment, Configuration, Evidence, Metric, Setting
-from hati.studies.screening.option_summary import OptionSummary
+from hati.design import letters
+
+if TYPE_CHECKING:
+    from hati.space import Space
+
+
+class OptionSummary(Struct, frozen=True):
+    """An option and its settings; ``letter`` names it in the design.
+
+    The effect of an option with two settings is that of the ``second``; the ``first`` is its base. ``default`` is the
+    setting that it has by default, None where that is not known.
+    """
+
+    name: str
+    letter: str
+    settings: tuple[Setting, ...]
+    doc: str
+    default: Setting | None = None
+
+    @property
+    def first(self) -> Setting:
+        """The first setting."""
+        return self.settings[0]
+
+    @property
+    def second(self) -> Setting:
+        """The second setting, or the only one."""
+        return self.settings[min(1, len(self.settings) - 1)]
+
+    @property
+    def two_level(self) -> bool:
+        """Whether there are exactly two settings."""
+        return len(self.settings) == 2
+
+
+def option_summaries(space: Space) -> tuple[OptionSummary, ...]:
+    """All options of a space in order: letters name them, or positions where letters do not suffice."""
+    count = len(space.options)
+    names = letters(count) if count <= len(letters(52)) else tuple(f"x{i}" for i in range(1, count + 1))
+    return tuple(
+        OptionSummary(option.name, letter, option.settings, option.doc, option.default)
+        for option, letter in zip(space.options, names, strict=True)
+    )
 
 
 class Scale(StrEnum):
@@ -59,7 +102,7 @@ class ModelSummary(Struct, frozen=True):
     """The model that predicts: its terms, and ``r_squared``, which it explains of the runs on the deciding scale.
 
     From a fraction these are the important effects. From any other design ``stability`` says of each term how often a
-    Lasso selects it from half of the runs, from 0 to 1 (`hati.stats.stability`).
+    Lasso selects it from half of the runs, from 0 to 1 (`hati.stats.effects.stability`).
     """
 
     terms: tuple[Options, ...]

@@ -9,28 +9,25 @@ from msgspec import Struct
 
 from hati.core import Benchmark, Configuration, Evidence, InputError, Metric, Plan, Run, StudyId, Task, replace
 from hati.design import from_levels
+from hati.studies.screening.analysis.judging import Judged, ModelJudgement
+from hati.studies.screening.analysis.model import ModelAnalysis
+from hati.studies.screening.analysis.runs import Measured
+from hati.studies.screening.analysis.screening_model import ScreeningModel, ShownEffects
+from hati.studies.screening.analysis.suspects import with_suspects
 from hati.studies.screening.conclusion import FollowUpSummary, RunCounts, ScreeningConclusion
-from hati.studies.screening.conditional import conditional_effects
-from hati.studies.screening.dominating import dominating_option
-from hati.studies.screening.flip_judgement import with_flips
-from hati.studies.screening.flip_stages import is_flip
-from hati.studies.screening.follow_up import FollowUp
-from hati.studies.screening.followed_design import FollowedDesign
-from hati.studies.screening.forecast import ALPHA, RELEVANT
-from hati.studies.screening.measured import Measured
-from hati.studies.screening.model_analysis import ModelAnalysis
-from hati.studies.screening.model_cautions import follow_up_warnings
-from hati.studies.screening.model_choice import ModelChoice, parameters_of
-from hati.studies.screening.model_conclusion import ConclusionBuilder
-from hati.studies.screening.model_judgement import Judged, ModelJudgement
-from hati.studies.screening.partial_warnings import partial_warnings
-from hati.studies.screening.remedies import OF_PROGRAMS, Remedies
-from hati.studies.screening.reruns import STAGE as AGAIN
-from hati.studies.screening.reruns import Reruns, design_reruns
-from hati.studies.screening.screening_model import ScreeningModel
-from hati.studies.screening.shown_effects import ShownEffects
-from hati.studies.screening.suspects import with_suspects
-from hati.studies.screening.tasks import STAGE, design_tasks, tasks_left
+from hati.studies.screening.conclusions.cautions import partial_warnings
+from hati.studies.screening.conclusions.conditional import conditional_effects, dominating_option
+from hati.studies.screening.conclusions.model_cautions import follow_up_warnings
+from hati.studies.screening.conclusions.model_conclusion import ConclusionBuilder
+from hati.studies.screening.conclusions.remedies import OF_PROGRAMS, Remedies
+from hati.studies.screening.follow_up.claims import with_flips
+from hati.studies.screening.follow_up.flips import is_flip
+from hati.studies.screening.follow_up.follow_up import FollowedDesign, FollowUp
+from hati.studies.screening.follow_up.reruns import STAGE as AGAIN
+from hati.studies.screening.follow_up.reruns import Reruns, design_reruns
+from hati.studies.screening.planning.forecast import ALPHA, RELEVANT
+from hati.studies.screening.planning.models import ModelChoice, parameters_of
+from hati.studies.screening.planning.tasks import STAGE, design_tasks, tasks_left
 
 if TYPE_CHECKING:
     from hati.space import Space

@@ -25,36 +25,31 @@ from hati.core import (
 from hati.design import Design, configurations, levels
 from hati.stats import Contrasts, Index, ModelTerms, Term, contrasts
 from hati.studies.failures import nothing_measured
-from hati.studies.screening.analysis import Analysis, analyse, explained_by
-from hati.studies.screening.cautions import Situation, warnings
-from hati.studies.screening.choice import Choice, FractionRequest, design_summary
+from hati.studies.screening.analysis.contrasts import Analysis, Estimated, analyse, explained_by, rank
+from hati.studies.screening.analysis.model import always_there
+from hati.studies.screening.analysis.runs import Measured, Readable, choose_scale, configuration_units
+from hati.studies.screening.analysis.screening_model import ShownEffects
+from hati.studies.screening.analysis.spread import Spread, analyse_spread
+from hati.studies.screening.analysis.suspects import suspected, unsettled, with_suspects
 from hati.studies.screening.conclusion import (
     Detectable,
     Dispersion,
     Effect,
     ModelSummary,
+    OptionSummary,
     Point,
     RunCounts,
     ScreeningConclusion,
+    option_summaries,
 )
-from hati.studies.screening.conditional import conditional_effects
-from hati.studies.screening.dominating import dominating_option
-from hati.studies.screening.estimated import Estimated
-from hati.studies.screening.forecast import ALPHA, RELEVANT
-from hati.studies.screening.measured import Measured
-from hati.studies.screening.model_analysis import always_there
-from hati.studies.screening.model_units import configuration_units
-from hati.studies.screening.option_summary import OptionSummary, option_summaries
-from hati.studies.screening.ranking import rank
-from hati.studies.screening.readable import Readable
-from hati.studies.screening.remedies import OF_PROGRAMS, Remedies
-from hati.studies.screening.reruns import STAGE as AGAIN
-from hati.studies.screening.reruns import Reruns, design_reruns, repeated, reruns_made, settled
-from hati.studies.screening.scale import choose_scale
-from hati.studies.screening.shown_effects import ShownEffects
-from hati.studies.screening.spread import Spread, analyse_spread
-from hati.studies.screening.suspects import suspected, unsettled, with_suspects
-from hati.studies.screening.tasks import STAGE, design_tasks, tasks_left
+from hati.studies.screening.conclusions.cautions import Situation, warnings
+from hati.studies.screening.conclusions.conditional import conditional_effects, dominating_option
+from hati.studies.screening.conclusions.remedies import OF_PROGRAMS, Remedies
+from hati.studies.screening.follow_up.reruns import STAGE as AGAIN
+from hati.studies.screening.follow_up.reruns import Reruns, design_reruns, repeated, reruns_made, settled
+from hati.studies.screening.planning.forecast import ALPHA, RELEVANT
+from hati.studies.screening.planning.fractions import Choice, FractionRequest, design_summary
+from hati.studies.screening.planning.tasks import STAGE, design_tasks, tasks_left
 
 if TYPE_CHECKING:
     from hati.space import Space

@@ -1,6 +1,5 @@
 """Screening suites: the metric's distribution over a whole space, estimated from its important options' strata."""
 
-from hati.studies.suite.comparison import FULL, RANDOM
 from hati.studies.suite.conclusion import (
     Agreement,
     Box,
@@ -9,8 +8,8 @@ from hati.studies.suite.conclusion import (
     SuiteConclusion,
     SuiteScale,
 )
-from hati.studies.suite.planned import SuitePlan, suite_id
-from hati.studies.suite.study import LEVELS, MARGIN, SuiteStudy
+from hati.studies.suite.estimates import FULL, RANDOM
+from hati.studies.suite.study import LEVELS, MARGIN, SuitePlan, SuiteStudy, suite_id
 
 __all__ = [
     "FULL",

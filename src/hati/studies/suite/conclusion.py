@@ -7,8 +7,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from hati.core import Configuration, FloatArray, Metric
-from hati.stats.agreement import Equivalence, MannWhitney
-from hati.stats.weighted import Quantile
+from hati.stats.samples.weighted import Equivalence, MannWhitney, Quantile
 
 
 class SuiteScale(StrEnum):

@@ -1,20 +1,68 @@
-"""From a suite's values to what they say of the whole space."""
+"""From a suite's runs to what they say of the whole space, and how this agrees with other data."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
 
-from hati.core import FloatArray
-from hati.design.suite import Suite
+from hati.core import Configuration, Evidence, FloatArray, Metric, Run, conversion
+from hati.design.suites.suite import Suite
 from hati.stats import Index
-from hati.stats.stratified import MeanEstimate, assisted_mean, stratified_mean, stratum_means
-from hati.stats.weighted import Quantile, stratified_quantiles
-from hati.studies.suite.conclusion import SpaceMean, StratumEstimate, SuiteScale
-from hati.studies.suite.measured import Measured
+from hati.stats.samples.stratified import MeanEstimate, assisted_mean, stratified_mean, stratum_means
+from hati.stats.samples.weighted import (
+    Ecdf,
+    Quantile,
+    equivalence,
+    ks_distance,
+    mann_whitney,
+    quantile_pairs,
+    range_covered,
+    stratified_quantiles,
+)
+from hati.studies.failures import failure_reasons
+from hati.studies.suite.conclusion import Agreement, Box, SpaceMean, StratumEstimate, SuiteScale
+
+
+class Measured(Struct, frozen=True, eq=False):
+    """``values`` are means over runs, in the metric's unit, of the configurations at ``places`` of those asked for.
+
+    ``runs`` yielded them; ``failed`` yielded none, for ``reasons``, each once with its count.
+    """
+
+    values: FloatArray
+    places: Index
+    runs: Index
+    failed: int
+    reasons: tuple[str, ...]
+
+
+def measured(evidence: Evidence, metric: Metric, configurations: Sequence[Configuration]) -> Measured:
+    """One value for each configuration that has any.
+
+    Raises:
+        InputError: where a run's unit cannot be converted to the metric's.
+    """
+    found: Mapping[Configuration, list[float]] = defaultdict(list)
+    failed = list[Run]()
+    for run in evidence.runs:
+        observations = run.of(metric.name)
+        if observations is None:
+            failed.append(run)
+        else:
+            found[run.task.configuration].append(observations.mean * conversion(observations.unit, metric.unit))
+    places = [place for place, configuration in enumerate(configurations) if configuration in found]
+    values = [found[configurations[place]] for place in places]
+    return Measured(
+        values=np.array([np.mean(of) for of in values], dtype=np.float64),
+        places=np.array(places, dtype=np.intp),
+        runs=np.array([len(of) for of in values], dtype=np.intp),
+        failed=len(failed),
+        reasons=failure_reasons(failed, metric),
+    )
 
 
 class Weighted(Struct, frozen=True, eq=False):
@@ -98,3 +146,47 @@ def _around(estimate: float, half: float, scale: SuiteScale) -> tuple[float, flo
     if scale is SuiteScale.LOG:
         return (estimate * math.exp(-half), estimate * math.exp(half))
     return (estimate - half, estimate + half)
+
+
+RANDOM = "random sample"
+FULL = "full data set"
+PARTIAL = "partial data set"
+_POINTS = 60
+_BOX = np.array([0.25, 0.5, 0.75])
+
+
+def agreement(given: Weighted, others: FloatArray, kind: str, scale: SuiteScale, margin: float) -> Agreement:
+    """How well the suite's weighted values agree with others.
+
+    ``margin`` is a fraction: on the log scale means are equivalent where their ratio is from 1 / (1 + margin) to
+    1 + margin, otherwise where their difference is within margin times the others' mean size. The power of the
+    Mann-Whitney test is for a shift of that size.
+    """
+    compared = np.log(others) if scale is SuiteScale.LOG else others
+    allowed = math.log1p(margin) if scale is SuiteScale.LOG else margin * float(np.mean(np.abs(others)))
+    spread = float(np.std(compared))
+    shift = allowed / spread if spread > 0.0 else 0.0
+    return Agreement(
+        kind=kind,
+        values=len(others),
+        mean=float(np.mean(others)),
+        geometric_mean=math.exp(float(np.mean(compared))) if scale is SuiteScale.LOG else None,
+        ks=ks_distance(given.values, given.weights, others),
+        range=range_covered(given.values, others),
+        mann_whitney=mann_whitney(given.values, given.weights, others, shift),
+        equivalence=equivalence(given.mean(scale), _mean(compared, kind), allowed) if allowed > 0.0 else None,
+        pairs=quantile_pairs(given.values, given.weights, others, min(_POINTS, len(others))),
+        boxes=(_box("suite", given.values, given.weights), _box(kind, others, np.ones(len(others)))),
+    )
+
+
+def _mean(values: FloatArray, kind: str) -> MeanEstimate:
+    """The others' mean: of all configurations without a sampling error, of a sample with one."""
+    if kind == FULL:
+        return MeanEstimate(float(np.mean(values)), 0.0, math.inf)
+    return stratified_mean(values, np.zeros(len(values), dtype=np.intp), np.ones(1))
+
+
+def _box(name: str, values: FloatArray, weights: FloatArray) -> Box:
+    lower, median, upper = Ecdf.of(values, weights).quantiles(_BOX).tolist()
+    return Box(name, float(values.min()), lower, median, upper, float(values.max()))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from hati.core import (
     Benchmark,
@@ -21,25 +23,161 @@ from hati.core import (
     Task,
     generator,
 )
-from hati.design.order import run_order
-from hati.design.suite import Suite, screening_suite
-from hati.design.suite_columns import centred_columns
-from hati.space import Space, count
+from hati.design.configurations import run_order
+from hati.design.suites.suite import Suite, centred_columns, screening_suite
+from hati.space import Space, count, enumerate_configurations, sample
 from hati.studies.failures import hopeful
-from hati.studies.suite.cautions import warnings
-from hati.studies.suite.comparison import FULL, PARTIAL, RANDOM, agreement
-from hati.studies.suite.conclusion import Agreement, SuiteConclusion, SuiteScale
+from hati.studies.suite.conclusion import Agreement, StratumEstimate, SuiteConclusion, SuiteScale
 from hati.studies.suite.estimates import (
+    FULL,
+    PARTIAL,
+    RANDOM,
+    Measured,
     Weighted,
+    agreement,
     geometric_mean,
+    measured,
     quantiles,
     space_mean,
     stratum_estimates,
     weighted,
 )
-from hati.studies.suite.measured import Measured, measured
-from hati.studies.suite.planned import SuitePlan
-from hati.studies.suite.sampled import random_sample
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+
+class SuitePlan(Struct, frozen=True):
+    """What decides a suite: its important options, the ranking of all, its size, and what runs beside it.
+
+    ``size`` is the number of configurations, ``repetitions`` how often each is run; ``sampled`` configurations of a
+    uniform random sample run interleaved with it (0: none). ``options_from`` says in words where the options are from.
+    ``left_out`` are important options for whose strata there are too few runs; ``including`` is how many would suffice,
+    None where these are too many to count.
+    """
+
+    options: tuple[str, ...]
+    ranking: tuple[str, ...]
+    size: int
+    repetitions: int = 1
+    sampled: int = 0
+    options_from: str = "given"
+    left_out: tuple[str, ...] = ()
+    including: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.size < 1 or self.repetitions < 1 or self.sampled < 0:
+            raise InputError(f"a suite of {self.size} configurations x {self.repetitions} is nothing to run")
+
+
+def suite_id(
+    *, subject: str, revision: str, benchmark: Benchmark, space: Space, plan: SuitePlan, seed: int, machine: str
+) -> StudyId:
+    """The identity of a suite study, with all that decides its tasks; the metric does not."""
+    parameters = {
+        "subject": subject,
+        "revision": revision,
+        "benchmark": benchmark.name,
+        "definition": benchmark.definition,
+        "space": space.digest,
+        "names": list(space.names),
+        "options": list(plan.options),
+        "ranking": list(plan.ranking),
+        "size": plan.size,
+        "repetitions": plan.repetitions,
+        "sampled": plan.sampled,
+        **({"template": list(map(str, space.template))} if space.template else {}),
+    }
+    return StudyId.of("suite", parameters, seed, machine)
+
+
+_DENSE = 2
+
+
+def random_sample(space: Space, number: int, rng: Generator) -> tuple[Configuration, ...]:
+    """So many different valid configurations, all sets of them equally likely; all where there are not more."""
+    total = count(space)
+    if total <= _DENSE * number:
+        everything = list(enumerate_configurations(space))
+        return tuple(everything[int(place)] for place in rng.permutation(total)[:number])
+    found: dict[Configuration, None] = {}
+    while len(found) < number:
+        found.update(dict.fromkeys(sample(space, number - len(found), rng)))
+    return tuple(found)
+
+
+_LOW_POWER = 0.8
+_ALPHA = 0.05
+
+
+def warnings(
+    wanted: SuitePlan,
+    strata: Sequence[StratumEstimate],
+    single: int,
+    planned: int,
+    found: Measured,
+    beside: Measured,
+    against: Agreement | None,
+) -> tuple[str, ...]:
+    """Sentences, each with its remedy; ``single`` strata of several configurations have one value only."""
+    told = [
+        _left_out(wanted),
+        _missing(strata, found),
+        _single(single, len(strata)),
+        _unfinished(planned, found, beside),
+        _weak(against),
+    ]
+    return tuple(sentence for sentence in told if sentence)
+
+
+def _left_out(wanted: SuitePlan) -> str:
+    if not wanted.left_out:
+        return ""
+    all_ = f"{wanted.including} configurations (--runs) include all" if wanted.including else "more --runs include more"
+    return f"important too, but left out of the strata for want of runs: {', '.join(wanted.left_out)}; {all_}"
+
+
+def _missing(strata: Sequence[StratumEstimate], found: Measured) -> str:
+    empty = [stratum for stratum in strata if stratum.estimate is None]
+    if not empty:
+        return ""
+    share = sum(s.weight for s in empty) / sum(s.weight for s in strata)
+    names = ", ".join(str(stratum.setting) or "all" for stratum in empty[:3])
+    return (
+        f"{len(empty)} of {len(strata)} strata ({names}{', ...' if len(empty) > 3 else ''}) have no value, "
+        f"{100 * share:.3g} % of the space: the estimates are for the rest; {_reason(found)}"
+    )
+
+
+def _reason(found: Measured) -> str:
+    return "see why their runs failed" if found.failed else "a larger budget makes their runs"
+
+
+def _single(single: int, strata: int) -> str:
+    if not single:
+        return ""
+    return (
+        f"{single} of {strata} strata {'has' if single == 1 else 'have'} one value only, whose error is "
+        f"{'not known' if strata == 1 else 'judged by other strata'}: "
+        f"give --runs {2 * strata} or more, or fewer --options; or see why runs failed"
+    )
+
+
+def _unfinished(planned: int, found: Measured, beside: Measured) -> str:
+    made = int(found.runs.sum() + beside.runs.sum()) + found.failed + beside.failed
+    if made >= planned:
+        return ""
+    return f"{made} of {planned} runs were made before the budget was spent: give a larger --budget"
+
+
+def _weak(against: Agreement | None) -> str:
+    if against is None or against.mann_whitney.power >= _LOW_POWER or against.mann_whitney.p_value < _ALPHA:
+        return ""
+    return (
+        f"the Mann-Whitney test finds a shift of the equivalence margin with a probability of "
+        f"{against.mann_whitney.power:.2g} only: that it found none shows nothing; rely on the equivalence test"
+    )
+
 
 STAGE = "suite"
 RANDOM_STAGE = "random"

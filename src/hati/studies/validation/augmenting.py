@@ -8,14 +8,13 @@ from functools import cached_property
 
 from hati.core import Evidence, InputError, Plan, Task, generator, replace
 from hati.core.wording import listed
-from hati.design.augmentation import Augmentation, augment, confounded
-from hati.design.candidates import from_levels
-from hati.design.exchanging import Replication
+from hati.design.optimal.augmentation import Augmentation, augment, confounded
+from hati.design.optimal.candidates import from_levels
+from hati.design.optimal.search import Replication
 from hati.stats import Term
 from hati.studies.failures import hopeful
-from hati.studies.screening.cautions import confounded_warning
+from hati.studies.screening.conclusions.cautions import confounded_warning
 from hati.studies.validation.assumptions import NO_CANCELLING, ONE_SHIFT
-from hati.studies.validation.augmentation_terms import EstimatedTerms, estimated_terms
 from hati.studies.validation.conclusion import (
     CONFOUNDED,
     NONE_NEEDED,
@@ -30,9 +29,10 @@ from hati.studies.validation.conclusion import (
     ValidatedEffect,
     ValidationConclusion,
 )
-from hati.studies.validation.open_effects import OpenEffect
+from hati.studies.validation.confirmed_effects import TermTest, term_tests, within
+from hati.studies.validation.new_runs import OpenEffect
 from hati.studies.validation.screened import Runs
-from hati.studies.validation.term_tests import TermTest, term_tests, within
+from hati.studies.validation.settling import EstimatedTerms, estimated_terms
 from hati.studies.validation.validation_base import ValidationBase
 
 STAGE = "augmentation"

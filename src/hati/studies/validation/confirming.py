@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from hati.core import Evidence, FloatArray, InputError, Plan, Task, generator, replace
 from hati.core.wording import listed
-from hati.design.candidates import Candidates, candidates, from_levels
-from hati.design.coding import Levels, Model
-from hati.design.identified import Identified, identified
+from hati.design.optimal.basis import Identified, identified
+from hati.design.optimal.candidates import Candidates, candidates, from_levels
+from hati.design.optimal.coding import Levels, Model
 from hati.stats import ModelTerms, Term, forward_selection
 from hati.studies.failures import hopeful
-from hati.studies.screening.cautions import confounded_warning
+from hati.studies.screening.conclusions.cautions import confounded_warning
 from hati.studies.validation.conclusion import (
     NONE_NEEDED,
     ORDER_UNKNOWN,
@@ -30,12 +30,16 @@ from hati.studies.validation.conclusion import (
     of_share,
 )
 from hati.studies.validation.confirmation_assumptions import confirmation_assumptions
-from hati.studies.validation.confirmed_effects import ConfirmedEffect, Doubt, confirmed_effects, judging_terms
-from hati.studies.validation.new_runs import FEWEST, NewRuns, new_runs
-from hati.studies.validation.open_effects import OpenEffect
+from hati.studies.validation.confirmed_effects import (
+    ConfirmedEffect,
+    Doubt,
+    confirmed_effects,
+    judging_terms,
+    model_columns,
+)
+from hati.studies.validation.new_runs import FEWEST, NewRuns, OpenEffect, new_runs
 from hati.studies.validation.prediction import ALPHA, NO_RUNS, check_predictions, predictable
 from hati.studies.validation.screened import Runs, ScreenedSize
-from hati.studies.validation.term_tests import model_columns
 from hati.studies.validation.validation_base import ValidationBase
 
 STAGE = "confirmation"

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
 from scipy.linalg import block_diag
 
-from hati.core import Configuration, FloatArray, InputError
-from hati.design.coding import Levels, Model, levels
+from hati.core import Configuration, Evidence, FloatArray, InputError, Metric, conversion
+from hati.design.optimal.coding import Levels, Model, levels
 from hati.space import Space
 from hati.stats import Index, Term, confounded_with_order
-from hati.studies.screening.model_units import model_units
+from hati.studies.screening.analysis.runs import model_units
 
 
 def percent(fraction: float) -> str:
@@ -234,3 +235,34 @@ def screened_runs(
 ) -> Runs:
     """The runs of a screening, as ``Runs.together``: configurations and values in the metric's unit."""
     return Runs.together(levels(configurations, space), scale.decided(values), repetitions, machines, order)
+
+
+class MetricValues(NamedTuple):
+    """The runs with a value, in the order in which they were made.
+
+    ``values`` are means after warm-up, in the metric's unit; ``machines`` the recorded fingerprints from 0; ``order``
+    the places in time of the runs' starts, None where runs took none, being looked up in a table.
+    """
+
+    configurations: tuple[Configuration, ...]
+    values: FloatArray
+    machines: Index
+    order: FloatArray | None
+
+
+def metric_values(evidence: Evidence, metric: Metric) -> MetricValues:
+    """The values of a metric.
+
+    Raises:
+        InputError: where a run's unit cannot be converted to the metric's.
+    """
+    found = [(place, run, run.of(metric.name)) for place, run in enumerate(evidence.runs)]
+    usable = [(place, run, observed) for place, run, observed in found if observed is not None]
+    values = [observed.mean * conversion(observed.unit, metric.unit) for _, _, observed in usable]
+    timed = any(run.seconds > 0.0 for _, run, _ in usable)
+    return MetricValues(
+        configurations=tuple(run.task.configuration for _, run, _ in usable),
+        values=np.array(values, dtype=np.float64),
+        machines=np.unique([run.machine for _, run, _ in usable], return_inverse=True)[1].astype(np.intp),
+        order=np.array([place for place, _, _ in usable], dtype=np.float64) if timed else None,
+    )

@@ -19,15 +19,15 @@ from hati.core import (
     replace,
 )
 from hati.core.wording import listed
-from hati.design.augmentation import confounded, runs_needed
-from hati.design.candidates import from_levels
-from hati.design.coding import Model
-from hati.design.exchanging import Replication
+from hati.design.optimal.augmentation import confounded, runs_needed
+from hati.design.optimal.candidates import from_levels
+from hati.design.optimal.coding import Model
+from hati.design.optimal.search import Replication
 from hati.stats import Term
-from hati.stats.distributions import normal_tails
-from hati.stats.effect_models import BOUND, EffectModels, Effects
+from hati.stats.effects.effect_models import BOUND, EffectModels, Effects
+from hati.stats.inference.distributions import normal_tails
 from hati.studies.failures import hopeful
-from hati.studies.screening.cautions import confounded_warning
+from hati.studies.screening.conclusions.cautions import confounded_warning
 from hati.studies.validation.assumptions import Sharing, assumptions
 from hati.studies.validation.conclusion import (
     CONFOUNDED,
@@ -43,11 +43,9 @@ from hati.studies.validation.conclusion import (
     ValidatedEffect,
     ValidationConclusion,
 )
-from hati.studies.validation.follow_up import FEWEST, follow_up
-from hati.studies.validation.metric_values import metric_values
-from hati.studies.validation.open_effects import OpenEffect
-from hati.studies.validation.rivals import Question, estimates, involved, rival_models, terms_of
-from hati.studies.validation.screened import Runs
+from hati.studies.validation.new_runs import OpenEffect
+from hati.studies.validation.rivals import FEWEST, Question, estimates, follow_up, involved, rival_models, terms_of
+from hati.studies.validation.screened import Runs, metric_values
 from hati.studies.validation.settling import Settled, settled, settling_runs
 from hati.studies.validation.validation_base import ValidationBase
 

@@ -9,10 +9,10 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import Benchmark, Configuration, Evidence, FloatArray, Metric, StudyId, Task
-from hati.design.coding import Levels, levels
+from hati.design.optimal.coding import Levels, levels
 from hati.space import Space, count
 from hati.stats import Term
-from hati.stats.runs_to_decide import MOST_RUNS as MOST_TRIED
+from hati.stats.inference.power import MOST_RUNS as MOST_TRIED
 from hati.studies.failures import failure_reasons
 from hati.studies.validation.conclusion import (
     NONE_NEEDED,
@@ -27,9 +27,8 @@ from hati.studies.validation.conclusion import (
     ValidatedEffect,
     ValidationConclusion,
 )
-from hati.studies.validation.metric_values import metric_values
-from hati.studies.validation.open_effects import OpenEffect, runs_to_decide
-from hati.studies.validation.screened import Runs, Screened
+from hati.studies.validation.new_runs import OpenEffect, runs_to_decide
+from hati.studies.validation.screened import Runs, Screened, metric_values
 
 MOST_RUNS = 16
 

@@ -23,10 +23,8 @@ from hati.core import (
 )
 from hati.core.run import WARM_UP
 from hati.harness import State, leading, steadiness, warmup
-from hati.subject.readers.document import parse_path, read_document
-from hati.subject.readers.expression import parse_expression, read_matches
 from hati.subject.readers.lines import read_lines
-from hati.subject.readers.process import UNITS, read_process
+from hati.subject.readers.patterns import UNITS, parse_expression, parse_path, read_document, read_matches, read_process
 from hati.subject.readers.reading import OUTPUT, MissingMetricError, Reading
 from hati.subject.readers.tools import parse_filter, read_tool
 

@@ -9,8 +9,7 @@ from io import BytesIO
 import numpy as np
 
 from hati.core import TOOLS, InputError, Place, Reader, ReaderKind, Sample, SampleFormat
-from hati.core.nearest import suggestion
-from hati.core.wording import listed
+from hati.core.wording import listed, suggestion
 from hati.subject.readers.reading import MissingMetricError, Reading
 
 _HEAD = 1 << 16
@@ -56,8 +55,7 @@ def parse_filter(pattern: str) -> re.Pattern[str]:
 
 def _samples(kind: ReaderKind, output: bytes, name: str) -> tuple[tuple[Sample, ...], list[str]]:
     from hati.subject.samples.book import Book
-    from hati.subject.samples.detection import detected
-    from hati.subject.samples.formats import READERS
+    from hati.subject.samples.reading import READERS, detected
     from hati.subject.samples.source import Source
 
     if not output.strip():

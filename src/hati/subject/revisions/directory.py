@@ -11,8 +11,8 @@ from pathlib import Path, PurePath
 
 from hati.core import MeasurementError, Revision, RevisionKind
 from hati.core.wording import listed
-from hati.subject.revision import Baseline, Contents, contents, revision_of
-from hati.subject.sources import ANY, Sources, list_sources
+from hati.subject.files.sources import ANY, Sources, list_sources
+from hati.subject.revisions.contents import Baseline, Contents, contents, revision_of
 
 _NAMED = 3
 

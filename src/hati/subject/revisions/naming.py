@@ -7,14 +7,13 @@ from functools import cached_property
 from pathlib import Path, PurePath
 
 from hati.core import InputError, Revision, RevisionKind
+from hati.subject.files.sources import ANY, Sources
 from hati.subject.revisions.directory import Folder
 from hati.subject.revisions.git import GitHistory
 from hati.subject.revisions.history import History
-from hati.subject.revisions.in_place import NAME
 from hati.subject.revisions.package import Package, package_revision
 from hati.subject.revisions.svn import SvnHistory
-from hati.subject.revisions.trees import Origin, Source, Trees
-from hati.subject.sources import ANY, Sources
+from hati.subject.revisions.trees import NAME, Origin, Source, Trees
 
 _HERE = "."
 OnLeftOut = Callable[[tuple[Path, ...]], None]

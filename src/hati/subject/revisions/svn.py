@@ -10,7 +10,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from hati.core import InputError, Revision, RevisionKind
-from hati.core.nearest import suggestion
+from hati.core.wording import suggestion
 from hati.subject.revisions.commands import CommandError
 from hati.subject.revisions.svn_answers import Logged, eligible, export, info, is_absent, log, newest
 

@@ -1,13 +1,14 @@
-"""What github-action-benchmark keeps in ``data.js``, and its custom JSON: one number for each benchmark and commit."""
+"""What github-action-benchmark keeps in ``data.js``, and its custom JSON: one number for each benchmark and
+commit.
+"""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
 from hati.core import Better, Metric, SampledRun
-from hati.subject.samples.book import Book, Label
-from hati.subject.samples.node import Node
-from hati.subject.samples.parts import direction, single, summary_only
+from hati.subject.samples.book import Book, Label, direction, single, summary_only
+from hati.subject.samples.document import Node
 
 PREFIX = b"window.BENCHMARK_DATA"
 _HIGHER = "customBiggerIsBetter"

@@ -10,10 +10,8 @@ from datetime import UTC, datetime
 from itertools import product
 
 from hati.core import Configuration, Metric, SampledRun, Workload
-from hati.subject.samples.book import Book, Label
-from hati.subject.samples.fields import observations, optional_text
-from hati.subject.samples.node import Node
-from hati.subject.samples.parts import direction, single, summary_only
+from hati.subject.samples.book import Book, Label, direction, observations, optional_text, single, summary_only
+from hati.subject.samples.document import Node
 
 _VERSION = 2
 _UNITS = {"time": ("time", "s"), "mem": ("memory", "B"), "peakmem": ("memory", "B"), "timeraw": ("time", "s")}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from hati.core import Better, Metric
-from hati.subject.samples.book import Book, Label
-from hati.subject.samples.node import Node
-from hati.subject.samples.parts import single, summary_only
+from hati.subject.samples.book import Book, Label, single, summary_only
+from hati.subject.samples.document import Node
 
 _MEASURES = {  # Bencher's built-in measures
     "latency": ("ns", Better.LOWER),

@@ -1,23 +1,31 @@
-"""What has been read so far: runs, gathered into samples."""
+"""What readers of formats share: samples gathered from runs, members that several formats have, labels and units."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TypeVar
 
+import numpy as np
 from msgspec import Struct, field
 
 from hati.core import (
+    Better,
     Configuration,
+    FloatArray,
     InputError,
     Metric,
     Observations,
     Sample,
     SampledRun,
+    Setting,
     Workload,
     conversion,
     parse_unit,
     replace,
 )
+from hati.subject.samples.document import Node
 
 MOST_RUNS = 500_000
 """How many runs a file may hold: each takes some hundreds of bytes, however few its observations."""
@@ -100,3 +108,100 @@ class Book:
         old = run.observations
         values = Observations(old.metric, wanted.unit, old.values * factor, old.warmup)
         return replace(run, observations=values)
+
+
+_Read = TypeVar("_Read")
+
+
+def optional(node: Node, key: str, read: Callable[[Node], _Read]) -> _Read | None:
+    """The member of that name, read; None where there is none, or it is null."""
+    found = node.get(key)
+    return None if found is None else read(found)
+
+
+def optional_text(node: Node, key: str) -> str:
+    """The text of that name, which may be missing or empty."""
+    found = node.get(key)
+    if found is None or found.value == "":
+        return ""
+    return found.text()
+
+
+def settings(node: Node | None) -> dict[str, Setting]:
+    """The members of an object of settings; none where it is missing or null.
+
+    Raises:
+        InputError: where one is no setting.
+    """
+    return {} if node is None else {name: setting(member) for name, member in node.members()}
+
+
+def setting(node: Node) -> Setting:
+    """A boolean, a number or text."""
+    if isinstance(node.value, bool | int | float | str):
+        return node.value
+    raise node.error("this is not a valid setting", fix="use a boolean, a number or text")
+
+
+def moment(node: Node) -> datetime:
+    """A moment as ISO 8601 has it; UTC where it has no time zone.
+
+    Raises:
+        InputError: where it is none.
+    """
+    try:
+        found = datetime.fromisoformat(node.text())
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise node.error(f"{node.text()!r} is not a time", fix="write it as 2026-11-20T10:00:00Z") from None
+
+
+def observed(node: Node, metric: Metric, warmup: int = 0) -> Observations:
+    """A list of numbers as observations.
+
+    Raises:
+        InputError: where it is empty, or of other things, or nothing is left after warm-up.
+    """
+    return observations(node.numbers(), metric, node.error, warmup)
+
+
+def observations(
+    values: FloatArray, metric: Metric, complain: Callable[[str], InputError], warmup: int = 0
+) -> Observations:
+    """Values, shape (n,), as observations; what is wrong with them is told with a place."""
+    try:
+        return Observations(metric.name, metric.unit, values, warmup)
+    except InputError as error:
+        raise complain(error.message) from None
+
+
+_RATE = re.compile(r".*/\s*([num\u00b5\u03bc]?s|sec|seconds?|min|h|hour)|.* per sec(ond)?|[kMG]?Hz|[kMG]?bps|[A-Z]+PS")
+
+
+def direction(unit: str) -> Better:
+    """Rates are better when higher, all else when lower.
+
+    >>> direction("ops/us"), direction("us/op"), direction("MB/s")
+    (<Better.HIGHER: 'higher'>, <Better.LOWER: 'lower'>, <Better.HIGHER: 'higher'>)
+    """
+    return Better.HIGHER if _RATE.fullmatch(unit) else Better.LOWER
+
+
+def single(value: float, metric: Metric, complain: Callable[[str], InputError]) -> SampledRun:
+    """A run of which one number is known."""
+    return SampledRun(observations(np.array([value]), metric, complain))
+
+
+def values_run(values: FloatArray, metric: Metric, complain: Callable[[str], InputError]) -> SampledRun:
+    """A run of which nothing but its observations is known; values of shape (n,)."""
+    return SampledRun(observations(values, metric, complain))
+
+
+def summary_only(what: str, tool: str) -> str:
+    """The warning for files that hold summaries."""
+    return f"{tool} gives {what}, not what was observed: each is taken as the single observation of a run"
+
+
+def one_process(tool: str) -> str:
+    """The warning for files in which repetitions were made by one process."""
+    return f"{tool} repeats within one process: a file is one run; give several files for several runs"

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from hati.core import Better, InputError, Metric
 from hati.space.feature_model.xml import Element, parse_xml
-from hati.subject.samples.book import Book, Complain, Label
-from hati.subject.samples.parts import single, summary_only
+from hati.subject.samples.book import Book, Complain, Label, single, summary_only
 
 _TIME = Metric("time", "ns", Better.LOWER)
 _CASE, _RESULTS = "TestCase", "BenchmarkResults"

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from hati.core import InputError, Metric, Place, SampledRun
-from hati.subject.samples.book import Book, Label
-from hati.subject.samples.fields import observations
-from hati.subject.samples.node import Node
-from hati.subject.samples.parts import one_process
+from hati.subject.samples.book import Book, Label, observations, one_process
+from hati.subject.samples.document import Node
 
 _TIME = Metric("time", "ns")
 

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from hati.core import Metric, SampledRun, Workload
-from hati.subject.samples.book import Book, Label
-from hati.subject.samples.fields import observations, optional_text
-from hati.subject.samples.node import Node
-from hati.subject.samples.parts import one_process, values_run
+from hati.subject.samples.book import Book, Label, observations, one_process, optional_text, values_run
+from hati.subject.samples.document import Node
 
 STREAMED = ("Benchmarks",)
 _TIME = Metric("time", "ns")

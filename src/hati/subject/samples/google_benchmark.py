@@ -9,10 +9,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hati.core import Metric, SampledRun
-from hati.subject.samples.book import Book, Label
-from hati.subject.samples.fields import moment, observations, optional, optional_text
-from hati.subject.samples.node import Node
-from hati.subject.samples.parts import direction, one_process, summary_only
+from hati.subject.samples.book import (
+    Book,
+    Label,
+    direction,
+    moment,
+    observations,
+    one_process,
+    optional,
+    optional_text,
+    summary_only,
+)
+from hati.subject.samples.document import Node
 
 STREAMED = ("benchmarks",)
 _TIMES = ("real_time", "cpu_time")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hati.core import Better, Configuration, Metric, Origin, SampledRun, Usage, Workload
-from hati.subject.samples.book import Book, Label
-from hati.subject.samples.fields import moment, observed, optional, optional_text, settings
-from hati.subject.samples.node import Node
+from hati.subject.samples.book import Book, Label, moment, observed, optional, optional_text, settings
+from hati.subject.samples.document import Node
 
 FORMAT = "hati-samples-1"
 STREAMED = ("samples",)

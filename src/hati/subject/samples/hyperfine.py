@@ -7,10 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from hati.core import Metric, SampledRun, Usage, Workload
-from hati.subject.samples.book import Book, Label
-from hati.subject.samples.fields import observations, settings
-from hati.subject.samples.node import Node
-from hati.subject.samples.parts import single, summary_only
+from hati.subject.samples.book import Book, Label, observations, settings, single, summary_only
+from hati.subject.samples.document import Node
 
 STREAMED = ("results",)
 _TIME = Metric("time", "s")

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from hati.core import Better, Configuration, Metric, Workload
-from hati.subject.samples.book import Book, Label
-from hati.subject.samples.fields import optional_text, settings
-from hati.subject.samples.node import Node
-from hati.subject.samples.parts import direction, single, summary_only, values_run
+from hati.subject.samples.book import Book, Label, direction, optional_text, settings, single, summary_only, values_run
+from hati.subject.samples.document import Node
 
 STREAMED = ()
 _ALLOCATION = " gc."

@@ -8,9 +8,8 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray, Metric, SampledRun, Usage
-from hati.subject.samples.book import MOST_RUNS, Book, Label
-from hati.subject.samples.fields import observations, optional, optional_text
-from hati.subject.samples.node import Node, Path
+from hati.subject.samples.book import MOST_RUNS, Book, Label, observations, optional, optional_text
+from hati.subject.samples.document import Node, Path
 
 STREAMED = ("benchmarks",)
 _UNITS = {"second": "s", "byte": "B", "integer": ""}

@@ -6,10 +6,18 @@ from array import array
 from collections.abc import Iterator
 
 from hati.core import Metric, SampledRun
-from hati.subject.samples.book import Book, Label
-from hati.subject.samples.fields import moment, observations, optional, optional_text
-from hati.subject.samples.node import Node
-from hati.subject.samples.parts import one_process, single, summary_only
+from hati.subject.samples.book import (
+    Book,
+    Label,
+    moment,
+    observations,
+    one_process,
+    optional,
+    optional_text,
+    single,
+    summary_only,
+)
+from hati.subject.samples.document import Node
 
 STREAMED = ("benchmarks",)
 _TIME = Metric("time", "s")

@@ -1,18 +1,213 @@
-"""From files to samples."""
+"""From files to samples: the format of a file is detected by its beginning, and its bytes reach the reader of the
+format.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
 
 from msgspec import Struct
 
 from hati.core import InputError, Place, Sample, SampleFormat
+from hati.subject.samples import (
+    google_benchmark,
+    hati,
+    hyperfine,
+    jmh,
+    pyperf,
+    pytest_benchmark,
+)
+from hati.subject.samples.action import PREFIX, read_action_custom, read_action_data
+from hati.subject.samples.asv import read_asv
+from hati.subject.samples.bencher import read_bencher
 from hati.subject.samples.book import Book
-from hati.subject.samples.detection import detected
-from hati.subject.samples.document import read_whole
-from hati.subject.samples.formats import READERS, criterion_files
+from hati.subject.samples.catch2 import read_catch2
+from hati.subject.samples.criterion import read_criterion
+from hati.subject.samples.document import Node, read_document, read_whole
+from hati.subject.samples.dotnet import STREAMED as DOTNET_STREAMED
+from hati.subject.samples.dotnet import read_dotnet
+from hati.subject.samples.go import read_go
 from hati.subject.samples.source import Source, Watch, opened, unwatched
+from hati.subject.samples.table import NEEDED, read_table
+
+_DEEPEST = 4
+
+
+class Outline(Struct, frozen=True):
+    """Whether a document is a list, and the paths of its members, lists' items without their numbers.
+
+    ``results.command`` is the member ``command`` of the member ``results``, or of the items of that.
+    """
+
+    listed: bool
+    members: frozenset[str]
+
+    def has(self, *members: str) -> bool:
+        """Whether all of these are there."""
+        return self.members.issuperset(members)
+
+
+def outline(head: bytes) -> Outline | None:
+    """The outline of a document of which this is the beginning; None where it is none of an object or a list."""
+    import ijson.backends.yajl2_c as parser
+    from ijson.common import JSONError
+
+    listed: bool | None = None
+    keys: list[str | None] = []  # of each that is open: the key of what comes next, None in a list
+    members: set[str] = set()
+    try:
+        for event, value in parser.basic_parse(BytesIO(head), use_float=True, buf_size=256):
+            if event in {"start_map", "start_array"}:
+                listed = event == "start_array" if listed is None else listed
+                keys.append("" if event == "start_map" else None)
+            elif event in {"end_map", "end_array"}:
+                keys.pop()
+            elif event == "map_key":
+                keys[-1] = str(value)
+                if len(keys) <= 2 * _DEEPEST:
+                    members.add(".".join(key for key in keys if key is not None))
+    except (JSONError, UnicodeDecodeError):  # it ends here, or is malformed further on
+        pass
+    return None if listed is None else Outline(listed, frozenset(members))
+
+
+_LISTS: tuple[tuple[SampleFormat, Callable[[Outline], bool]], ...] = (
+    (SampleFormat.JMH, lambda shape: shape.has("primaryMetric") or shape.has("jmhVersion")),
+    (SampleFormat.GITHUB_ACTION, lambda shape: shape.has("name", "value")),
+)
+_OBJECTS: tuple[tuple[SampleFormat, Callable[[Outline], bool]], ...] = (
+    (SampleFormat.HATI, lambda shape: shape.has("format") or shape.has("samples")),
+    (SampleFormat.HYPERFINE, lambda shape: shape.has("results.command")),
+    (SampleFormat.ASV, lambda shape: shape.has("result_columns")),
+    (SampleFormat.PYPERF, lambda shape: shape.has("benchmarks.runs")),
+    (SampleFormat.PYTEST_BENCHMARK, lambda shape: shape.has("machine_info") or shape.has("benchmarks.stats")),
+    (SampleFormat.GOOGLE_BENCHMARK, lambda shape: shape.has("context") or shape.has("benchmarks.real_time")),
+    (SampleFormat.BENCHMARK_DOTNET, lambda shape: shape.has("Benchmarks") or shape.has("HostEnvironmentInfo")),
+    (SampleFormat.CRITERION, lambda shape: shape.has("iters", "times") or shape.has("full_id", "group_id")),
+    (SampleFormat.GITHUB_ACTION, lambda shape: shape.has("entries")),
+    (SampleFormat.BENCHER, lambda shape: any(re.search(r"[^.]\..*[^.]\.value$", member) for member in shape.members)),
+)
+_GO = re.compile(rb"^(goos|goarch|pkg): |^Benchmark\S*\s+\d", re.MULTILINE)
+
+
+def detected(head: bytes) -> SampleFormat | None:
+    """The format of a file that begins like this; None where it is none that is known."""
+    start = head.lstrip()
+    if start.startswith((b"{", b"[")):
+        shape = outline(head)
+        rules = () if shape is None else _LISTS if shape.listed else _OBJECTS
+        return next((found for found, fits in rules if shape is not None and fits(shape)), None)
+    if start.startswith(PREFIX):
+        return SampleFormat.GITHUB_ACTION
+    if start.startswith(b"<"):
+        return SampleFormat.CATCH2
+    names = {name.strip(' "').lower() for name in start.split(b"\n", 1)[0].decode("utf-8", "replace").split(",")}
+    if names & set(NEEDED):
+        return SampleFormat.CSV
+    return SampleFormat.GO if _GO.search(head) else None
+
+
+Read = Callable[[Source, Book], None]
+
+_STRINGS_AND_NANS = re.compile(rb'"(?:[^"\\]|\\.)*"|-?(?:NaN|Infinity)')
+_ABOUT_ASV = "benchmarks.json"
+_SAMPLE, _BENCHMARK = "sample.json", "benchmark.json"
+
+
+def _streamed(read: Callable[[Iterator[Node], Book], None], keys: tuple[str, ...]) -> Read:
+    return lambda source, book: read(read_document(source.stream, source.file, keys), book)
+
+
+def _whole(read: Callable[[Node, Book], None]) -> Read:
+    return lambda source, book: read(read_whole(source.stream, source.file), book)
+
+
+def _asv(source: Source, book: Book) -> None:
+    """Asv writes NaN for what was not measured, which JSON has not; of benchmarks it tells in a file a folder above."""
+    data = _STRINGS_AND_NANS.sub(lambda found: found[0] if found[0][:1] == b'"' else b"null", source.stream.read())
+    whole, about = read_whole(BytesIO(data), source.file), Path(source.file).absolute().parent.parent / _ABOUT_ASV
+    if not about.is_file():
+        read_asv(whole, None, book)
+        return
+    with opened(about) as beside:
+        read_asv(whole, read_whole(beside.stream, beside.file), book)
+
+
+def _action(source: Source, book: Book) -> None:
+    """A script that sets a variable to a document, or a list: the script's own words are made blanks."""
+    if not source.head.lstrip().startswith(PREFIX):
+        whole = read_whole(source.stream, source.file)
+        (read_action_custom if isinstance(whole.value, list | array) else read_action_data)(whole, book)
+        return
+    data = source.stream.read()
+    start = data.find(b"{")
+    if start < 0:
+        raise InputError("there is no data in this script", place=Place(source.file, 1))
+    blank = re.sub(rb"[^\n]", b" ", data[:start])
+    read_action_data(read_whole(BytesIO(blank + data[start:].rstrip().removesuffix(b";")), source.file), book)
+
+
+def _catch2(source: Source, book: Book) -> None:
+    data = source.stream.read()
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InputError(f"byte 0x{data[error.start]:02x} is not UTF-8", place=Place(source.file, line)) from None
+    read_catch2(text, source.file, book)
+
+
+def _criterion(source: Source, book: Book) -> None:
+    """One of the files of a benchmark; the other stands beside."""
+    folder = Path(source.file).parent
+    named = read_whole(source.stream, source.file)
+    if "full_id" in named:
+        with opened(folder / _SAMPLE) as beside:
+            read_criterion(read_whole(beside.stream, beside.file), named, "", book)
+    elif (folder / _BENCHMARK).is_file():
+        with opened(folder / _BENCHMARK) as beside:
+            read_criterion(named, read_whole(beside.stream, beside.file), "", book)
+    else:
+        read_criterion(named, None, folder.name, book)
+
+
+def criterion_files(folder: Path) -> tuple[Path, ...]:
+    """The ``sample.json`` of the latest measurement of every benchmark below a folder of criterion.rs.
+
+    Raises:
+        InputError: where there is none.
+    """
+    found = tuple(sorted(folder.glob(f"**/new/{_SAMPLE}"))) or tuple(sorted(folder.glob(f"**/{_SAMPLE}")))
+    if not found:
+        raise InputError(
+            "this folder holds no results of criterion.rs",
+            place=Place(str(folder)),
+            fix="give its target/criterion, or a file",
+        )
+    return found
+
+
+READERS: Mapping[SampleFormat, Read] = {
+    SampleFormat.HATI: _streamed(hati.read_hati, hati.STREAMED),
+    SampleFormat.HYPERFINE: _streamed(hyperfine.read_hyperfine, hyperfine.STREAMED),
+    SampleFormat.JMH: _streamed(jmh.read_jmh, jmh.STREAMED),
+    SampleFormat.PYPERF: _streamed(pyperf.read_pyperf, pyperf.STREAMED),
+    SampleFormat.PYTEST_BENCHMARK: _streamed(pytest_benchmark.read_pytest_benchmark, pytest_benchmark.STREAMED),
+    SampleFormat.GOOGLE_BENCHMARK: _streamed(google_benchmark.read_google_benchmark, google_benchmark.STREAMED),
+    SampleFormat.GO: lambda source, book: read_go(source.lines(), source.file, book),
+    SampleFormat.CSV: lambda source, book: read_table(source.lines(), source.file, book),
+    SampleFormat.CRITERION: _criterion,
+    SampleFormat.ASV: _asv,
+    SampleFormat.GITHUB_ACTION: _action,
+    SampleFormat.BENCHER: _whole(read_bencher),
+    SampleFormat.BENCHMARK_DOTNET: _streamed(read_dotnet, DOTNET_STREAMED),
+    SampleFormat.CATCH2: _catch2,
+}
+
 
 _KNOWN = f"name the format by hati import --from: {', '.join(SampleFormat)}"
 

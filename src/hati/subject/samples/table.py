@@ -15,8 +15,7 @@ from itertools import chain
 import numpy as np
 
 from hati.core import Better, InputError, Metric, Place, Workload, unguarded
-from hati.subject.samples.book import MOST_RUNS, Book, Complain, Label
-from hati.subject.samples.parts import direction, values_run
+from hati.subject.samples.book import MOST_RUNS, Book, Complain, Label, direction, values_run
 
 NEEDED = ("benchmark", "value")
 COLUMNS = (*NEEDED, "run", "metric", "unit", "better", "revision", "machine", "workload")

@@ -5,16 +5,12 @@ their cells say, ``assembled`` finds options and metrics in it: a ``MeasuredTabl
 configuration. ``infer_space`` goes the other way: from the columns of a table to a space.
 """
 
-from hati.subject.table.assembly import assembled
-from hati.subject.table.deviations import Deviations, read_deviations, same_everywhere
 from hati.subject.table.history import read_series
 from hati.subject.table.inference import Inferred, infer_space
-from hati.subject.table.measured import MeasuredTable
-from hati.subject.table.metrics import Column, metric_column
+from hati.subject.table.measured import Condition, MeasuredTable, assembled, selected
+from hati.subject.table.metrics import Column, Deviations, metric_column, read_deviations, same_everywhere
 from hati.subject.table.options import space_columns
-from hati.subject.table.reading import ENDINGS, is_table, read_sheet
-from hati.subject.table.selection import Condition, selected
-from hati.subject.table.sheet import Sheet
+from hati.subject.table.sheet import ENDINGS, Sheet, is_table, read_sheet
 
 __all__ = [
     "ENDINGS",

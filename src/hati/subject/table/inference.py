@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from hati.core import Setting
 from hati.space import Option, OptionError, Space
-from hati.subject.table.encoding import encoded
 from hati.subject.table.metrics import ORIGIN
+from hati.subject.table.options import encoded
 from hati.subject.table.sheet import Sheet, distinct
 
 MOST_SETTINGS = 64

@@ -1,15 +1,23 @@
-"""A table of texts as it stands in a file, whose cells know their places."""
+"""Tables of texts, whose cells know their places, from CSV or Parquet files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import csv
+import gzip
+import hashlib
+import io
+import re
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from hati.core import InputError, Place, replace
-from hati.core.nearest import suggestion
+from hati.core import InputError, NotInstalledError, Place, replace, unguarded
+from hati.core.wording import suggestion
 
 Cells = NDArray[np.object_]
 Locate = Callable[[int | None, int], Place]
@@ -74,3 +82,181 @@ def distinct(texts: Iterable[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
     places: dict[str, int] = {}
     codes = [places.setdefault(text, len(places)) for text in texts]
     return tuple(places), np.array(codes, dtype=np.intp)
+
+
+_DELIMITERS = ",;\t"
+
+
+def parse_delimited(text: str, file: str, content: str) -> Sheet:
+    """The table in a text: its first line names the columns; the delimiter is the one that this line has most of.
+
+    Raises:
+        InputError: for a text without a header or rows, or a row with other than the header's cells, with its place.
+    """
+    first = re.split(r"[\r\n]", text, maxsplit=1)[0]
+    delimiter = max(_DELIMITERS, key=first.count)
+    header, rows, starts = _records(text, file, delimiter)
+    places = _Places(file, text, delimiter, starts)
+    for number, row in enumerate(rows):
+        if len(row) != len(header):
+            place = places.cell(number, min(len(row), len(header)) - (len(row) < len(header)))
+            raise InputError(f"cells in the row: {len(row)}, in the header: {len(header)}", place=place)
+    if not rows:
+        raise InputError("the table has no rows", place=Place(file, 1))
+    columns = tuple(name.strip() for name in header)
+    return Sheet(file, columns, np.array(rows, dtype=object), np.arange(len(rows)), content, places.cell)
+
+
+def _records(text: str, file: str, delimiter: str) -> tuple[list[str], list[list[str]], list[int]]:
+    """The header, the rows that are not blank, and the line, from 1, on which each of these starts, header first."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    records: list[list[str]] = []
+    starts: list[int] = []
+    line = 1
+    try:
+        for record in reader:
+            if record and record != [""]:
+                records.append(list(map(unguarded, record)))
+                starts.append(line)
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"this is not a table: {error}", place=Place(file, reader.line_num)) from None
+    if not records:
+        raise InputError("the file is empty", place=Place(file), fix="its first line names the columns")
+    return records[0], records[1:], starts
+
+
+class _Places(Struct, frozen=True, dict=True):
+    """Finds cells again in the text, when there is something to say about one."""
+
+    file: str
+    text: str
+    delimiter: str
+    starts: Sequence[int]
+
+    def cell(self, row: int | None, column: int) -> Place:
+        line, offset = self._spot(self.starts[0 if row is None else row + 1] - 1, column)
+        return Place(self.file, line + 1, offset + 1, self._lines[line])
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return re.split(r"\r\n|\r|\n", self.text)
+
+    def _spot(self, line: int, column: int) -> tuple[int, int]:
+        """The line and the offset in it, both from 0, where a cell of the record from that line on starts."""
+        offset, quoted = 0, False
+        while column:
+            if offset >= len(self._lines[line]):
+                if not quoted or line + 1 == len(self._lines):
+                    break
+                line, offset = line + 1, 0  # a line break within quotes
+                continue
+            character = self._lines[line][offset]
+            quoted ^= character == '"'
+            column -= character == self.delimiter and not quoted
+            offset += 1
+        return line, offset
+
+
+def parse_parquet(data: bytes, file: str, content: str) -> Sheet:
+    """The table in a Parquet file, its values as text; nulls are empty.
+
+    Raises:
+        InputError: where it cannot be read or has no rows.
+        NotInstalledError: without the extra ``parquet``.
+    """
+    try:
+        from pyarrow import ArrowException, BufferReader, parquet
+    except ImportError:
+        raise NotInstalledError(
+            "Parquet files are read by pyarrow, which is not installed",
+            fix='install it with: pip install "hati[parquet]"',
+        ) from None
+    try:
+        read = parquet.read_table(BufferReader(data))
+    except (ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"this is not a Parquet file that can be read: {reason}", place=Place(file)) from None
+    if not read.num_rows:
+        raise InputError("the table has no rows", place=Place(file))
+    columns = tuple(str(name).strip() for name in read.column_names)
+    cells = np.empty((read.num_rows, len(columns)), dtype=object)
+    for position in range(len(columns)):
+        cells[:, position] = [_text(value) for value in read.column(position).to_pylist()]
+
+    def locate(row: int | None, column: int) -> Place:
+        return Place(f"{file}, {'' if row is None else f'row {row + 1}, '}column {columns[column]!r}")
+
+    return Sheet(file, columns, cells, np.arange(len(cells)), content, locate)
+
+
+def _text(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case float() if value.is_integer():
+            return str(int(value))
+        case bytes():
+            return value.decode(errors="replace")
+        case _:
+            return str(value)
+
+
+ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
+"""How the names of tables end."""
+
+LARGEST = 1_000_000_000
+"""The greatest size of a table, in bytes, after unpacking."""
+
+_GZIP = b"\x1f\x8b"
+_PARQUET = b"PAR1"
+
+
+def is_table(path: Path) -> bool:
+    """Whether a path names a table, by its ending."""
+    return path.name.lower().endswith(ENDINGS) and not path.is_dir()
+
+
+def read_sheet(path: Path) -> Sheet:
+    """Read a table: CSV (also with semicolons or tabs, also packed by gzip), or Parquet.
+
+    Raises:
+        InputError: where it cannot be read, with its place.
+        NotInstalledError: for Parquet, where pyarrow is not installed.
+    """
+    data = _unpacked(path)
+    content = hashlib.sha256(data).hexdigest()[:12]
+    if data.startswith(_PARQUET):
+        return parse_parquet(data, str(path), content)
+    return parse_delimited(_decoded(data, str(path)), str(path), content)
+
+
+def _unpacked(path: Path) -> bytes:
+    place = Place(str(path))
+    try:
+        with path.open("rb") as stream:
+            packed = stream.read(2) == _GZIP
+        with gzip.open(path) if packed else path.open("rb") as stream:
+            data: bytes = stream.read(LARGEST + 1)
+    except FileNotFoundError:
+        raise InputError("there is no such file", place=place) from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"the file cannot be unpacked: {error}", place=place) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError(f"the file cannot be read: {reason}", place=place) from None
+    if len(data) > LARGEST:
+        raise InputError(f"the table is larger than {LARGEST:,} bytes", place=place, fix="is it the right file?")
+    return data
+
+
+def _decoded(data: bytes, file: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InputError(
+            f"byte 0x{data[error.start]:02x} is not UTF-8", place=Place(file, line), fix="save the file as UTF-8"
+        ) from None

@@ -10,9 +10,8 @@ from msgspec import Struct
 
 from hati.core import InputError, replace
 from hati.logic.syntax.declarations import Declarations
-from hati.logic.syntax.node import NodeError
+from hati.logic.syntax.node import FormulaError, NodeError, Source
 from hati.logic.syntax.performance import Measured
-from hati.logic.syntax.source import FormulaError, Source
 
 Part: TypeAlias = "Tree[Token] | Token"
 

@@ -9,8 +9,8 @@ from typing import Any
 from lark import Token, Tree
 
 from hati.core import InputError
-from hati.core.nearest import nearest, suggestion
-from hati.core.units import is_unit
+from hati.core.metric import is_unit
+from hati.core.wording import nearest, suggestion
 from hati.logic.syntax.expression import (
     Expression,
     Function,
@@ -21,10 +21,9 @@ from hati.logic.syntax.expression import (
     Text,
     Variable,
 )
-from hati.logic.syntax.folding import folded
-from hati.logic.syntax.names import FUNCTIONS, FUNCTIONS_OF_METHODS, unquoted
+from hati.logic.syntax.node import FUNCTIONS, FUNCTIONS_OF_METHODS, unquoted
 from hati.logic.syntax.reading.context import Context, Part
-from hati.logic.syntax.substitution import negative
+from hati.logic.syntax.transformation import folded, negative
 
 _LARGEST = 10**18
 _MICRO = str.maketrans("µμ", "uu")
@@ -120,7 +119,7 @@ def _unit_below(context: Context, part: Part) -> str:
 
 
 def _call(context: Context, tree: Any) -> Expression:
-    from hati.logic.syntax.reading.sides import read_measured
+    from hati.logic.syntax.reading.relations import read_measured
 
     head, *suffixes = tree.children
     name = str(head)
@@ -178,7 +177,7 @@ def _function(context: Context, tree: Any) -> Expression:
 
 
 def _metric(context: Context, tree: Any) -> Expression:
-    from hati.logic.syntax.reading.sides import read_metric
+    from hati.logic.syntax.reading.relations import read_metric
 
     if context.measured is None:
         raise InputError("a metric of a method cannot stand here", fix=context.refusal or "use numbers and variables")

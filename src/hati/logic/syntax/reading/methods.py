@@ -11,7 +11,7 @@ from hati.core import InputError
 from hati.logic.syntax.declarations import unknown
 from hati.logic.syntax.expression import Expression
 from hati.logic.syntax.method import Argument, Callee, Generator, Method
-from hati.logic.syntax.names import FUNCTIONS, SELF, name_text, unquoted
+from hati.logic.syntax.node import FUNCTIONS, SELF, name_text, unquoted
 from hati.logic.syntax.reading.context import Context, Part
 from hati.logic.syntax.reading.expressions import read_expression
 

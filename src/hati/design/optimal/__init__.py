@@ -1,0 +1,1 @@
+"""Designs of valid configurations that tell most about a linear model."""

@@ -1,0 +1,184 @@
+"""Configurations as numbers: positions of settings, and the columns of a linear model, also for many rows quickly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+from itertools import combinations, product
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from hati.core import FloatArray, InputError, Setting
+from hati.stats import Index, Term, interaction_columns
+
+if TYPE_CHECKING:
+    from hati.space import Space
+
+
+Levels = NDArray[np.int16]
+"""Shape (configurations, options): the position of each option's setting, ``INACTIVE`` where it has none."""
+
+INACTIVE = -1
+
+
+def levels(configurations: Sequence[Mapping[str, Setting]], space: Space) -> Levels:
+    """The positions of the configurations' settings, options in the space's order.
+
+    Raises:
+        InputError: for a setting that is none of its option's.
+    """
+    found = np.full((len(configurations), len(space.options)), INACTIVE, dtype=np.int16)
+    for column, option in enumerate(space.options):
+        positions = {(type(setting), setting): place for place, setting in enumerate(option.settings)}
+        for row, configuration in enumerate(configurations):
+            if option.name in configuration:
+                setting = configuration[option.name]
+                place = positions.get((type(setting), setting))
+                if place is None:
+                    raise InputError(f"{setting!r} is not a setting of option {option.name!r}")
+                found[row, column] = place
+    return found
+
+
+@lru_cache(maxsize=64)
+def setting_contrasts(settings: int) -> FloatArray:
+    """The columns that code an option, shape (settings, settings - 1): Helmert's, orthogonal.
+
+    Each sums to zero over the settings and has mean square one; -1 and +1 for two settings. They span what sum coding
+    spans, so that sums of squares of type III, tests and fitted values are those of sum coding.
+    """
+    coded = np.zeros((settings, settings - 1))
+    for j in range(1, settings):
+        coded[:j, j - 1], coded[j, j - 1] = -1.0, j
+        coded[:, j - 1] *= np.sqrt(settings / (j * (j + 1.0)))
+    coded.flags.writeable = False
+    return coded
+
+
+class Model(Struct, frozen=True, dict=True):
+    """A linear model of effects: an intercept, then ``terms`` over options with ``sizes`` settings each.
+
+    An interaction's columns are the products of its options' columns. Where an option is inactive its columns
+    are zero: an option that is active under a condition has its effect there, and none elsewhere, so that it and the
+    option that it depends on are modelled as one factor with a setting for each valid combination.
+    """
+
+    sizes: tuple[int, ...]
+    terms: tuple[Term, ...]
+
+    @classmethod
+    def of_order(cls, sizes: Sequence[int], order: int) -> Model:
+        """All effects up to an order: main effects first, then pairs, and so on."""
+        terms = [term for size in range(1, order + 1) for term in combinations(range(len(sizes)), size)]
+        return cls(tuple(sizes), tuple(terms))
+
+    @property
+    def parameters(self) -> int:
+        """The number of columns, the intercept's included."""
+        return len(self.owners)
+
+    @cached_property
+    def owners(self) -> Index:
+        """The position among ``terms`` that each column belongs to, shape (parameters,); -1 for the intercept."""
+        widths = [prod(self.sizes[option] - 1 for option in term) for term in self.terms]
+        return np.concatenate([[-1], np.repeat(np.arange(len(self.terms)), widths)]).astype(np.intp)
+
+    def matrix(self, levels: Levels) -> FloatArray:
+        """The model's columns for those configurations, shape (configurations, parameters)."""
+        coded = [_coded(levels[:, option], size) for option, size in enumerate(self.sizes)]
+        columns = (interaction_columns([coded[option] for option in term]) for term in self.terms)
+        return np.hstack([np.ones((len(levels), 1)), *columns])
+
+    def columns(self, levels: Levels) -> dict[Term, FloatArray]:
+        """Each term's columns for those configurations."""
+        matrix = self.matrix(levels)
+        return {term: matrix[:, self.owners == place] for place, term in enumerate(self.terms)}
+
+
+def _coded(positions: NDArray[np.int16], size: int) -> FloatArray:
+    table = np.vstack([setting_contrasts(size), np.zeros(size - 1)])  # the last row, -1, is that of the inactive
+    return np.asarray(table[positions])
+
+
+class Columns(Struct, frozen=True, dict=True):
+    """The columns of ``model``, the same as those of ``Model.matrix``, and those of a row's neighbours."""
+
+    model: Model
+
+    @cached_property
+    def codes(self) -> FloatArray:
+        """What each setting of each option adds to a row's main-effect columns; shape (settings + 1, columns).
+
+        The last column is 1, for the intercept and for factors that a term lacks; the last row is that of an
+        inactive option.
+        """
+        sizes = self.model.sizes
+        table = np.zeros((sum(sizes) + 1, sum(sizes) - len(sizes) + 1))
+        for option, size in enumerate(sizes):
+            start = self.starts[option] - option
+            table[self.starts[option] : self.starts[option] + size, start : start + size - 1] = setting_contrasts(size)
+        return table
+
+    @cached_property
+    def starts(self) -> Index:
+        """The row of ``codes`` at which each option's settings begin."""
+        return np.concatenate([[0], np.cumsum(self.model.sizes)[:-1]]).astype(np.intp)
+
+    @cached_property
+    def factors(self) -> Index:
+        """The main-effect columns whose product each column is, shape (order, parameters)."""
+        sizes, order = self.model.sizes, max((len(term) for term in self.model.terms), default=1)
+        one = sum(sizes) - len(sizes)
+        found = [(one,) * order]
+        for term in self.model.terms:
+            parts = [range(self.starts[o] - o, self.starts[o] - o + sizes[o] - 1) for o in term]
+            found += [(*chosen, *(one,) * (order - len(term))) for chosen in product(*parts)]
+        return np.array(found, dtype=np.intp).T.copy()
+
+    @cached_property
+    def ranges(self) -> FloatArray:
+        """The largest less the smallest value that each column takes over all combinations of settings."""
+        found = [0.0]
+        bounds = [(c.min(0), c.max(0)) for c in (setting_contrasts(size) for size in self.model.sizes)]
+        for term in self.model.terms:
+            for chosen in product(*(range(self.model.sizes[option] - 1) for option in term)):
+                sides = [(bounds[o][0][c], bounds[o][1][c]) for o, c in zip(term, chosen, strict=True)]
+                ends = [prod(corner) for corner in product(*sides)]
+                found.append(float(max(ends) - min(ends)))
+        return np.array(found)
+
+    def matrix(self, levels: Levels) -> FloatArray:
+        """The model's columns for those rows, shape (rows, parameters)."""
+        return self._products(self._main(levels))
+
+    def neighbours(self, rows: Levels) -> FloatArray:
+        """The columns of all that differ in one option from rows with no inactive one: (rows, moves, parameters)."""
+        options, shifts = self.moves
+        settings = rows[:, options]
+        now = self.starts[options] + settings
+        then = self.starts[options] + (settings + shifts) % np.array(self.model.sizes)[options]
+        return self._products(self._main(rows)[:, None] + (self.codes[then] - self.codes[now]))
+
+    @cached_property
+    def moves(self) -> tuple[Index, Index]:
+        """For each neighbour of a row the option that changes, and by how many settings it is shifted around."""
+        pairs = [(option, shift) for option, size in enumerate(self.model.sizes) for shift in range(1, size)]
+        options, shifts = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+        return options, shifts
+
+    def _main(self, levels: Levels) -> FloatArray:
+        places = np.where(levels == INACTIVE, len(self.codes) - 1, levels + self.starts)
+        main = self.codes[places].sum(axis=1)
+        main[:, -1] = 1.0
+        return np.asarray(main)
+
+    def _products(self, main: FloatArray) -> FloatArray:
+        first, *others = self.factors
+        found: FloatArray = main.take(first, axis=-1)
+        for factor in others:
+            found *= main.take(factor, axis=-1)
+        return found

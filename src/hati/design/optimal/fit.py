@@ -1,0 +1,223 @@
+"""What runs say about a model's coefficients: their information, and how efficient they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from hati.core import FloatArray, InputError
+from hati.core.wording import listed
+from hati.design.optimal.basis import independent
+from hati.design.optimal.coding import Levels, Model
+from hati.stats import Index
+
+
+class Information:
+    """The inverse of M = X'X + diag(prior), and what follows from it, for rows X.
+
+    ``watched`` are rows whose variances are kept at every exchange, in O(watched x parameters). Their first
+    ``lead`` columns, those of blocks, are left out, since they differ with the place that a row is tried in.
+    ``moments``, the mean of x x' over the rows to be predicted, is what I-optimality averages over; without it the
+    criterion is the determinant.
+    """
+
+    def __init__(
+        self,
+        rows: FloatArray,
+        prior: FloatArray,
+        watched: FloatArray | None = None,
+        moments: FloatArray | None = None,
+    ) -> None:
+        self._prior = prior
+        self._moments = moments
+        self._watched = np.empty((0, rows.shape[1])) if watched is None else watched
+        self._lead = rows.shape[1] - self._watched.shape[1]
+        self.refresh(rows)
+
+    def refresh(self, rows: FloatArray) -> None:
+        """Start again from those rows, without the rounding of the updates since."""
+        matrix = rows.T @ rows
+        matrix[np.diag_indices_from(matrix)] += self._prior
+        from scipy.linalg import cho_factor, cho_solve  # loaded only where a design is searched for: it is slow
+
+        factor = cho_factor(matrix, lower=True, check_finite=False)
+        self.log_determinant = 2.0 * float(np.log(np.diag(factor[0])).sum())
+        self.inverse = np.asarray(cho_solve(factor, np.eye(len(matrix)), check_finite=False))
+        self._spread = None if self._moments is None else self.inverse @ self._moments @ self.inverse
+        self.average_variance = 0.0 if self._moments is None else float((self.inverse * self._moments).sum())
+        self._variances = self._forms(self.inverse)
+        self._spreads = None if self._spread is None else self._forms(self._spread)
+
+    @property
+    def value(self) -> float:
+        """What is made as large as can be: the log determinant, or the average variance, negative."""
+        return self.log_determinant if self._moments is None else -self.average_variance
+
+    def gains(self, rows: FloatArray, others: FloatArray) -> FloatArray:
+        """What it is worth to exchange each row for one of its others, above 0 where ``value`` grows.
+
+        For the determinant its relative growth, for the average variance by how much it falls. ``rows`` has shape
+        (rows, parameters), ``others`` (rows, moves, parameters), and what is found (rows, moves).
+        """
+        flat = others.reshape(-1, others.shape[-1])
+        spreads = None if self._spread is None else self._against(rows, others, flat @ self._spread)
+        return self._gains(rows, self._against(rows, others, flat @ self.inverse), spreads)
+
+    def watched_gains(self, rows: FloatArray) -> FloatArray:
+        """The same for the watched rows, which take over a row's first columns; shape (rows, watched)."""
+        spreads = None
+        if self._spread is not None and self._spreads is not None:
+            spreads = self._completed(rows, self._spread, self._spreads)
+        return self._gains(rows, self._completed(rows, self.inverse, self._variances), spreads)
+
+    def exchange(self, row: FloatArray, other: FloatArray) -> None:
+        """Take the row out and put the other one in."""
+        pair = np.column_stack([other, row])
+        solved = self.inverse @ pair
+        core = pair.T @ solved + np.diag([1.0, -1.0])
+        weights = np.asarray(np.linalg.inv(core), dtype=np.float64)
+        watched = self._watched @ solved[self._lead :]
+        if self._spread is not None:
+            self._exchange_spread(pair, solved, weights, watched)
+        self.log_determinant += float(np.log(max(-np.linalg.det(core), _LEAST)))
+        self.inverse -= solved @ weights @ solved.T
+        self._variances -= _paired(watched @ weights, watched)
+
+    def _exchange_spread(self, pair: FloatArray, solved: FloatArray, weights: FloatArray, watched: FloatArray) -> None:
+        """The same for inverse x moments x inverse, from the inverse before the exchange."""
+        assert self._spread is not None
+        assert self._spreads is not None
+        spread = self._spread @ pair
+        inner = pair.T @ spread
+        twice = weights @ inner @ weights
+        self.average_variance -= float((weights * inner).sum())
+        self._spreads += _paired(watched @ twice, watched)
+        self._spreads -= 2.0 * _paired(watched @ weights, self._watched @ spread[self._lead :])
+        crossed = solved @ weights @ spread.T
+        self._spread += solved @ twice @ solved.T - crossed - crossed.T
+
+    def _forms(self, matrix: FloatArray) -> FloatArray:
+        inner = matrix[self._lead :, self._lead :]
+        return _paired(self._watched @ inner, self._watched)
+
+    def _completed(self, rows: FloatArray, matrix: FloatArray, forms: FloatArray) -> _Forms:
+        """The watched rows' quadratic forms, the row's blocks put in, and their products with each row."""
+        lead, blocks = self._lead, rows[:, : self._lead]
+        products = (rows @ matrix[:, lead:]) @ self._watched.T
+        if not lead:
+            return forms, products
+        inner = matrix[:lead, :lead]
+        products += _paired(rows @ matrix[:, :lead], blocks)[:, None]
+        mixed = 2.0 * (blocks @ matrix[:lead, lead:]) @ self._watched.T
+        return forms + mixed + _paired(blocks @ inner, blocks)[:, None], products
+
+    def _against(self, rows: FloatArray, others: FloatArray, solved: FloatArray) -> _Forms:
+        """The others' quadratic forms, and their products with their rows."""
+        shaped = solved.reshape(others.shape)
+        return np.einsum("ijk,ijk->ij", shaped, others), np.einsum("ijk,ik->ij", shaped, rows)
+
+    def _gains(self, rows: FloatArray, variances: _Forms, spreads: _Forms | None) -> FloatArray:
+        # Fedorov (1972), Theory of Optimal Experiments, section 3.2: the factor by which the determinant grows.
+        own = _paired(rows @ self.inverse, rows)[:, None]
+        factor = (1.0 + variances[0]) * (1.0 - own) + variances[1] ** 2
+        if spreads is None or self._spread is None:
+            return np.asarray(factor - 1.0)
+        # Woodbury's identity for the same exchange: Meyer and Nachtsheim (1995), Technometrics 37, section 3.
+        kept = _paired(rows @ self._spread, rows)[:, None]
+        change = (1.0 - own) * spreads[0] + 2.0 * variances[1] * spreads[1] - (1.0 + variances[0]) * kept
+        return np.where(factor > _LEAST, change / np.maximum(factor, _LEAST), -np.inf)
+
+
+_Forms = tuple[FloatArray, FloatArray]
+_LEAST = 1e-12
+
+
+def _paired(left: FloatArray, right: FloatArray) -> FloatArray:
+    """The product of each row of one with the same row of the other."""
+    return np.asarray(np.einsum("ij,ij->i", left, right))
+
+
+_MOST_NAMED = 8
+
+
+class Fit(Struct, frozen=True):
+    """What runs say about ``model``.
+
+    ``kept`` are the model's columns that the space can tell apart; ``terms`` the terms with all their columns,
+    ``reduced`` those with some and ``dropped`` those with none, by names such as a and a:b. ``d_efficiency`` is
+    |X'X / runs|^(1 / parameters), blocks' columns included. ``standard_errors`` are the largest of each order's
+    coefficients, main effects being of order 1, in sigma: of the columns that ``setting_contrasts`` codes.
+    """
+
+    model: Model
+    kept: Index
+    terms: tuple[str, ...]
+    reduced: tuple[str, ...]
+    dropped: tuple[str, ...]
+    d_efficiency: float
+    standard_errors: Mapping[int, float]
+
+    @property
+    def largest_standard_error(self) -> float:
+        """The largest of all coefficients but the intercept's, in sigma."""
+        return max(self.standard_errors.values(), default=0.0)
+
+    @property
+    def parameters(self) -> int:
+        """How many coefficients are estimated, the intercept included and blocks' left out."""
+        return len(self.kept)
+
+
+def fit(levels: Levels, model: Model, names: Sequence[str], blocks: FloatArray, kept: Index) -> Fit:
+    """What those runs say about the ``kept`` columns of a model; ``blocks`` has shape (runs, blocks - 1).
+
+    Raises:
+        InputError: where the runs cannot fit the model, naming the terms that are combinations of those before them.
+    """
+    rows = np.hstack([blocks, model.matrix(levels)[:, kept]])
+    gram = rows.T @ rows / len(rows)
+    _check(gram, model, names, kept, blocks.shape[1], len(rows))
+    inverse = np.linalg.inv(gram)
+    errors = np.sqrt(np.diag(inverse)[blocks.shape[1] :] / len(rows))
+    owners = model.owners[kept]
+    orders = np.array([0 if owner < 0 else len(model.terms[owner]) for owner in owners])
+    all_columns = np.bincount(model.owners[1:], minlength=len(model.terms))
+    there = np.bincount(owners[owners >= 0], minlength=len(model.terms))
+    return Fit(
+        model,
+        kept,
+        _named(model, names, np.flatnonzero((there == all_columns) & (there > 0))),
+        _named(model, names, np.flatnonzero((there < all_columns) & (there > 0))),
+        _named(model, names, np.flatnonzero(there == 0)),
+        float(np.exp(np.linalg.slogdet(gram)[1] / len(gram))),
+        {int(order): float(errors[orders == order].max()) for order in np.unique(orders) if order},
+    )
+
+
+def fitted(levels: Levels, model: Model, names: Sequence[str]) -> Fit:
+    """What those runs say about all columns of a model, in one block.
+
+    Raises:
+        InputError: as ``fit``.
+    """
+    return fit(levels, model, names, np.empty((len(levels), 0)), np.arange(model.parameters))
+
+
+def _check(gram: FloatArray, model: Model, names: Sequence[str], kept: Index, blocks: int, runs: int) -> None:
+    found = independent(gram)
+    lost = sorted(set(range(len(gram))) - set(found.tolist()))
+    if not lost:
+        return
+    owners = dict.fromkeys(model.owners[kept[column - blocks]] for column in lost if column >= blocks)
+    terms = _named(model, names, [owner for owner in owners if owner >= 0]) or ("the blocks",)
+    raise InputError(
+        f"{runs} runs cannot fit the {len(gram)} parameters of this model; not distinguished from earlier terms: "
+        f"{listed(terms, _MOST_NAMED)}",
+        fix=f"use at least {len(gram)} runs, a lower order, or the criterion bayes",
+    )
+
+
+def _named(model: Model, names: Sequence[str], terms: Sequence[int] | Index) -> tuple[str, ...]:
+    return tuple(":".join(names[option] for option in model.terms[term]) for term in terms)

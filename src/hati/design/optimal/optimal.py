@@ -1,0 +1,165 @@
+"""Optimal designs: the runs of a valid configuration each that tell most about a model, on any space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import Struct
+
+from hati.core import FloatArray, InputError
+from hati.design.optimal.basis import Basis, basis
+from hati.design.optimal.candidates import Candidates, Reach, candidates
+from hati.design.optimal.coding import Levels, Model, setting_contrasts
+from hati.design.optimal.fit import Fit, fit
+from hati.design.optimal.search import Exchange, Replication, best
+
+if TYPE_CHECKING:
+    from hati.space import Space
+
+
+MOST_RUNS = 10_000
+MOST_PARAMETERS = 2_500
+
+
+class Criterion(StrEnum):
+    """What a design is best in.
+
+    D: the determinant of X'X. I: the average variance of a prediction over the candidates. BAYES: the determinant
+    of X'X + K/tau^2, K being 1 for potential terms (interactions) and 0 for primary ones (DuMouchel and Jones 1994).
+    """
+
+    D = "D"
+    I = "I"  # noqa: E741  # its name in the literature
+    BAYES = "bayes"
+
+
+class OptimalDesign(Struct, frozen=True):
+    """Runs chosen for a model, and what they tell.
+
+    ``levels`` are the runs, the first ``fixed`` of which were given; shape (runs, options). ``blocks`` holds each
+    run's block, or nothing. ``value`` is the criterion's: log |M| for D and BAYES (M = X'X + K/tau^2, in the
+    search's columns), a prediction's average variance in sigma^2 for I. ``fit`` is of all terms for D and I, of the
+    main effects for BAYES. ``potential`` are BAYES's interactions, which the runs need not be able to fit.
+    """
+
+    space: Space
+    criterion: Criterion
+    reach: Reach
+    levels: Levels
+    fixed: int
+    blocks: tuple[int, ...]
+    value: float
+    fit: Fit
+    potential: tuple[str, ...]
+
+    @property
+    def runs(self) -> int:
+        """How many runs, given ones included."""
+        return len(self.levels)
+
+
+def optimal_design(
+    space: Space,
+    runs: int,
+    rng: np.random.Generator,
+    *,
+    criterion: Criterion = Criterion.D,
+    order: int = 1,
+    fixed: Levels | None = None,
+    blocks: Sequence[int] = (),
+    replication: Replication = Replication.ALLOWED,
+    starts: int | None = None,
+    tau: float = 1.0,
+    among: Candidates | None = None,
+) -> OptimalDesign:
+    """The best ``runs`` runs to add to ``fixed`` ones for all effects up to ``order``.
+
+    With BAYES main effects are to be estimated and interactions up to ``order`` are potential, so that there may be
+    more of them than runs. ``blocks`` gives every run's block, those of ``fixed`` first; block effects are estimated
+    as well. ``starts`` searches begin at random runs and are by default as many as a few seconds allow; ``among`` saves
+    finding the space's candidates again. Equal generators give equal designs.
+
+    Raises:
+        InputError: where the runs cannot fit the model, naming the terms that they cannot tell from those before
+            them; where they are too few or too many, or must be distinct and the space is too small.
+    """
+    among = candidates(space, rng) if among is None else among
+    fixed = np.empty((0, len(space.options)), dtype=np.int16) if fixed is None else fixed
+    model = _model(among, order)
+    primary = 1 if criterion is Criterion.BAYES else order
+    chosen = basis(among, model, fixed, primary, tau)
+    total = len(fixed) + runs
+    groups = _groups(blocks, total)
+    _check_runs(runs, among, replication)
+    search = Exchange(chosen, len(fixed), groups, None, replication)
+    levels, value = best(search, among, runs, fixed, rng, starts)
+    if criterion is Criterion.I:
+        averaged = Exchange(chosen, len(fixed), groups, _moments(chosen, among, groups.shape[1]), replication)
+        levels, value = best(averaged, among, runs, fixed, rng, starts)
+        value = -value
+    fitted = fit(
+        levels,
+        Model(model.sizes, tuple(t for t in model.terms if len(t) <= primary)),
+        space.names,
+        groups,
+        chosen.kept[: chosen.primary],
+    )
+    potential = (
+        ()
+        if criterion is not Criterion.BAYES
+        else tuple(
+            ":".join(space.names[option] for option in model.terms[term])
+            for term in dict.fromkeys(model.owners[chosen.kept[chosen.primary :]].tolist())
+        )
+    )
+    return OptimalDesign(space, criterion, among.reach, levels, len(fixed), tuple(blocks), value, fitted, potential)
+
+
+def _model(among: Candidates, order: int) -> Model:
+    if order < 1:
+        raise InputError(f"a model of order {order} has no effects", fix="use 1 or more")
+    contrasts = [size - 1 for size in among.sizes]
+    counts = np.zeros(order + 1)
+    counts[0] = 1.0
+    for contrast in contrasts:
+        counts[1:] = counts[1:] + counts[:-1] * contrast
+    if counts.sum() > MOST_PARAMETERS:
+        raise InputError(
+            f"effects up to order {order} have {counts.sum():,.0f} parameters, more than {MOST_PARAMETERS:,}",
+            fix="use a lower order, or fewer options",
+        )
+    return Model.of_order(among.sizes, min(order, len(among.sizes)))
+
+
+def _check_runs(runs: int, among: Candidates, replication: Replication) -> None:
+    if not 1 <= runs <= MOST_RUNS:
+        raise InputError(f"cannot choose {runs:,} runs", fix=f"ask for 1 to {MOST_RUNS:,}")
+    there = np.prod(np.array(among.sizes, dtype=float)) if among.reach is Reach.FREE else len(among.levels)
+    if replication is Replication.NONE and runs > there:
+        raise InputError(
+            f"{runs} distinct runs cannot be chosen among {there:,.0f} configurations", fix="allow replicated runs"
+        )
+
+
+def _groups(blocks: Sequence[int], total: int) -> FloatArray:
+    """The columns of block effects, shape (runs, blocks - 1)."""
+    if not blocks:
+        return np.empty((total, 0))
+    if len(blocks) != total:
+        raise InputError(f"{len(blocks)} runs are in blocks, but there are {total}", fix="give every run its block")
+    names, places = np.unique(np.array(blocks), return_inverse=True)
+    return np.asarray(setting_contrasts(len(names))[places])
+
+
+def _moments(chosen: Basis, among: Candidates, blocks: int) -> FloatArray:
+    """The mean of x x' over the candidates; a prediction is for the mean of the blocks."""
+    size = len(chosen.kept) + blocks
+    moments = np.eye(size)
+    if among.reach is not Reach.FREE:
+        rows = chosen.matrix(among.levels)
+        moments[blocks:, blocks:] = rows.T @ rows / len(rows)
+    moments[:blocks] = 0.0
+    return moments

@@ -1,0 +1,1 @@
+"""Orthogonal arrays of factors with any numbers of settings."""

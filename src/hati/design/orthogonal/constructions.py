@@ -1,0 +1,229 @@
+"""The difference schemes and geometries that orthogonal arrays are constructed from."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from itertools import product
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from hati.design.optimal.coding import Levels
+from hati.design.orthogonal.galois import Table, digits_of, field, prime_power
+from hati.design.two_level.hadamard import hadamard, reachable_orders
+
+_MOST_FIELD = 49
+_MOST_HADAMARD = 128
+
+# Rows 1, 4, 7 and 10 of schemes of 12 x 12 that are made of circulant blocks of three: found by search.
+_BLOCKS = {
+    3: ("010002010112", "020220112202", "010121101010", "022001121101"),
+    4: ("022221011231", "023103132222", "011002211320", "030322202032"),
+}
+
+
+@cache
+def difference_scheme(rows: int, settings: int) -> Levels:
+    """The widest difference scheme here, shape (rows, columns): any two columns differ by each element equally often.
+
+    Elements are added by ``group_table``. One column is always had, of zeros; two where ``settings`` divides ``rows``;
+    as many as there are rows for two settings by Hadamard's matrices, for a prime power q and its powers by products
+    in the field, for 2 q with q odd by Jungnickel (1979), Math. Z. 167, and for 12 rows with three or four settings.
+    """
+    power = prime_power(settings)
+    if rows % settings or power is None or settings > _MOST_FIELD:
+        second = [np.arange(rows) % settings] if rows % settings == 0 else []
+        return np.column_stack([np.zeros(rows), *second]).astype(np.int16)
+    if settings == 2 and rows in reachable_orders(_MOST_HADAMARD):
+        return (hadamard(rows) < 0).astype(np.int16)
+    core, exponent = rows, 0
+    while core % settings == 0:
+        core, exponent = core // settings, exponent + 1
+    for start in _starts(settings):
+        rest, left_over = divmod(rows, len(start))
+        if not left_over and _is_power(rest, settings):
+            return _product(start, _bilinear(rest, settings), settings)
+    whole = _bilinear(settings**exponent, settings)
+    return np.tile(whole, (core, 1))
+
+
+def group_table(settings: int) -> Table:
+    """How the elements of a difference scheme are added: as in the field of that size, else as remainders."""
+    if prime_power(settings) is not None and settings <= _MOST_FIELD:
+        return field(settings).add
+    numbers = np.arange(settings)
+    return ((numbers[:, None] + numbers[None, :]) % settings).astype(np.int16)
+
+
+def _starts(settings: int) -> Iterator[Levels]:
+    if settings % 2:
+        yield _jungnickel(settings)
+    if settings in _BLOCKS:
+        yield _circulants(settings)
+
+
+def _is_power(number: int, base: int) -> bool:
+    while number % base == 0:
+        number //= base
+    return number == 1
+
+
+def _bilinear(rows: int, settings: int) -> Levels:
+    """Rows and columns are vectors over the field, the entries their inner products."""
+    elements = field(settings)
+    degree = 0
+    while settings**degree < rows:
+        degree += 1
+    vectors = digits_of(np.arange(rows), settings, degree)
+    total = np.zeros((rows, rows), dtype=np.int16)
+    for i in range(degree):
+        total = elements.add[total, elements.multiply[vectors[:, i][:, None], vectors[:, i][None, :]]]
+    return total
+
+
+def _jungnickel(settings: int) -> Levels:
+    """The scheme of 2 q rows and columns, q an odd prime power: four blocks of quadratic forms in row and column."""
+    elements = field(settings)
+    add, times, minus = elements.add, elements.multiply, elements.negative
+    other = int(np.flatnonzero(elements.character < 0)[0])
+    quarter = int(np.flatnonzero(times[add[add[1, 1], add[1, 1]]] == 1)[0])
+    inverse = int(np.flatnonzero(times[other] == 1)[0])
+    x, y = np.arange(settings)[:, None], np.arange(settings)[None, :]
+    form, square = times[x, y], times[quarter, times[x, x]]
+    first, second = add[form, square], add[form, times[other, square]]
+    third = add[form, minus[add[times[y, y], square]]]
+    return np.block([[first, second], [third, times[inverse, third]]]).astype(np.int16)
+
+
+def _circulants(settings: int) -> Levels:
+    rows = [[int(entry) for entry in text] for text in _BLOCKS[settings]]
+    shifted = [np.roll(np.array(row).reshape(4, 3), k, axis=1).ravel() for row in rows for k in range(3)]
+    return np.array(shifted, dtype=np.int16)
+
+
+def _product(first: Levels, second: Levels, settings: int) -> Levels:
+    """The Kronecker sum: of two schemes again a scheme."""
+    table = group_table(settings)
+    summed = table[first[:, None, :, None], second[None, :, None, :]]
+    return summed.reshape(len(first) * len(second), -1)
+
+
+Basis = NDArray[np.int64]
+"""Shape (dimensions, dimensions of the whole): linear forms over the field of p elements."""
+
+Counts = tuple[int, ...]
+"""How many there are of each dimension, that of one dimension first."""
+
+
+class _Step(Struct, frozen=True):
+    """Take ``count`` pieces of that dimension, or, where ``first`` is not 0, part one into ``first`` and the rest."""
+
+    dimension: int
+    count: int
+    first: int = 0
+
+
+def geometric_columns(prime: int, degree: int, wanted: Counts) -> dict[int, Levels] | None:
+    """Columns of an array in prime^degree runs: for each dimension d those of p^d settings, as many as are wanted.
+
+    None where the partitions that are searched have not as many.
+    """
+    steps = _plan(prime, (0,) * (degree - 1) + (1,), wanted + (0,) * (degree - len(wanted)))
+    if steps is None:
+        return None
+    runs = digits_of(np.arange(prime**degree), prime, degree)
+    free: dict[int, list[Basis]] = defaultdict(list)
+    free[degree].append(np.eye(degree, dtype=np.int64))
+    taken: dict[int, list[Basis]] = defaultdict(list)
+    for step in steps:
+        if step.first:
+            for piece in _parts(free[step.dimension].pop(), step.first, prime):
+                free[len(piece)].append(piece)
+        elif step.dimension == 1:
+            taken[1] += _points(free, step.count, prime)
+        else:
+            taken[step.dimension] += [free[step.dimension].pop() for _ in range(step.count)]
+    return {d: np.column_stack([_settings(runs, piece, prime) for piece in pieces]) for d, pieces in taken.items()}
+
+
+@cache
+def _plan(prime: int, free: Counts, wanted: Counts) -> tuple[_Step, ...] | None:
+    """The steps from the free pieces to the wanted ones, the largest first; whole pieces before parts of others."""
+    largest = max((d for d, count in enumerate(wanted, 1) if count), default=0)
+    if largest <= 1:
+        points = sum(count * (prime**d - 1) // (prime - 1) for d, count in enumerate(free, 1))
+        enough = not wanted or wanted[0] <= points
+        return (_Step(1, wanted[0]),) * bool(largest) if enough else None
+    there = min(free[largest - 1], wanted[largest - 1])
+    if there:
+        rest = _plan(prime, _less(free, largest, there), _less(wanted, largest, there))
+        return None if rest is None else (_Step(largest, there), *rest)
+    for dimension in range(largest + 1, len(free) + 1):
+        if free[dimension - 1]:
+            for first in range((dimension + 1) // 2, dimension):
+                parted = _less(free, dimension, 1)
+                parted = _less(_less(parted, first, -1), dimension - first, -(prime**first))
+                rest = _plan(prime, parted, wanted)
+                if rest is not None:
+                    return (_Step(dimension, 1, first), *rest)
+    return None
+
+
+def _less(counts: Counts, dimension: int, number: int) -> Counts:
+    return (*counts[: dimension - 1], counts[dimension - 1] - number, *counts[dimension:])
+
+
+def _parts(piece: Basis, first: int, prime: int) -> Iterator[Basis]:
+    """One subspace of ``first`` dimensions and prime^first of the remaining ones."""
+    second = len(piece) - first
+    yield piece[:first]
+    multiply = field(prime**first).multiply
+    units = prime ** np.arange(second)
+    for element in range(prime**first):
+        images = digits_of(multiply[element, units].astype(np.int64), prime, first)
+        yield (images @ piece[:first] + piece[first:]) % prime
+
+
+def _points(free: dict[int, list[Basis]], count: int, prime: int) -> list[Basis]:
+    """That many subspaces of one dimension out of the free pieces, few of them three in a plane.
+
+    Each is one that the fewest planes through two of those before it contain: main effects are so aliased with the
+    fewest two-factor interactions that can be had one by one.
+    """
+    points = [
+        _normal(tuple(int(entry) for entry in np.array(weights) @ piece % prime), prime)
+        for dimension in sorted(free)
+        for piece in free[dimension]
+        for weights in product(range(prime), repeat=dimension)
+        if _leading(weights) == 1
+    ]
+    points.sort(key=lambda point: (np.count_nonzero(point) > 1, -np.count_nonzero(point)))
+    covered = dict.fromkeys(points, 0)
+    found: list[tuple[int, ...]] = []
+    while len(found) < count:
+        best = min(covered, key=lambda point: covered[point])
+        del covered[best]
+        for other, factor in product(found, range(1, prime)):
+            third = _normal(tuple((a + factor * b) % prime for a, b in zip(best, other, strict=True)), prime)
+            if third in covered:
+                covered[third] += 1
+        found.append(best)
+    return [np.array([point]) for point in found]
+
+
+def _leading(vector: tuple[int, ...]) -> int:
+    return next((entry for entry in vector if entry), 0)
+
+
+def _normal(vector: tuple[int, ...], prime: int) -> tuple[int, ...]:
+    """The vector of the same line whose first entry that is not zero is one."""
+    inverse = pow(_leading(vector), -1, prime)
+    return tuple(entry * inverse % prime for entry in vector)
+
+
+def _settings(runs: NDArray[np.int64], piece: Basis, prime: int) -> NDArray[np.int16]:
+    values = runs @ piece.T % prime
+    return np.asarray(values @ prime ** np.arange(len(piece)), dtype=np.int16)

@@ -1,0 +1,1 @@
+"""Few configurations that stand for a whole space."""

@@ -1,0 +1,255 @@
+"""Which effects a two-level design cannot tell apart, from the binary geometry of its matrix."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from hati.core import InputError
+from hati.design.two_level.matrix import Design
+
+Indices = tuple[int, ...]
+"""An effect: the columns of its factors, ascending; empty for the mean."""
+
+MOST_EFFECTS = 2_000_000
+
+
+class Hull(Struct, frozen=True):
+    """The affine hull of a design's runs over GF(2).
+
+    ``base`` are the leftmost independent factors. Bit i of ``columns[j]`` says that factor j is the product
+    of the i-th base factor and others; ``signs`` is the first run. Products with equal columns are equal up
+    to their sign. ``regular`` says that the runs are the whole hull, each equally often.
+    """
+
+    base: Indices
+    columns: tuple[int, ...]
+    signs: tuple[int, ...]
+    regular: bool
+
+    @property
+    def rank(self) -> int:
+        """The dimension: a regular design of that rank has 2^rank distinct runs."""
+        return len(self.base)
+
+    def column(self, effect: Indices) -> int:
+        """The column of a product of factors; 0 where it is constant."""
+        total = 0
+        for j in effect:
+            total ^= self.columns[j]
+        return total
+
+    def sign(self, effect: Indices) -> int:
+        """The product's value in the first run."""
+        total = 1
+        for j in effect:
+            total *= self.signs[j]
+        return total
+
+
+def hull(design: Design) -> Hull:
+    """The affine hull of the design's runs, and whether they fill it."""
+    bits = (design.matrix != design.matrix[0]).astype(np.uint8)
+    rest = np.packbits(bits, axis=1)
+    base: list[int] = []
+    rows: list[NDArray[np.uint8]] = []
+    for j in range(len(design.factors)):
+        byte, mask = j >> 3, 0x80 >> (j & 7)
+        having = np.flatnonzero(rest[:, byte] & mask)
+        if having.size:
+            row = rest[having[0]].copy()
+            rest[having] ^= row
+            rows = [other ^ row if other[byte] & mask else other for other in rows] + [row]
+            base.append(j)
+    basis = np.unpackbits(np.array(rows, dtype=np.uint8), axis=1, count=len(design.factors)) if rows else None
+    columns = tuple(
+        0 if basis is None else sum(int(bit) << i for i, bit in enumerate(basis[:, j]))
+        for j in range(len(design.factors))
+    )
+    signs = tuple(int(sign) for sign in design.matrix[0])
+    return Hull(tuple(base), columns, signs, _fills(bits, base))
+
+
+def _fills(bits: NDArray[np.uint8], base: list[int]) -> bool:
+    """Whether the runs, told apart by their base factors, are all there and equally often."""
+    if 2 ** len(base) > len(bits):
+        return False
+    places = np.zeros(len(bits), dtype=np.int64)
+    for i, j in enumerate(base):
+        places |= bits[:, j].astype(np.int64) << i
+    counts = np.bincount(places, minlength=2 ** len(base))
+    return bool(counts.min() == counts.max())
+
+
+def effects(columns: tuple[int, ...], order: int) -> Iterator[tuple[Indices, int]]:
+    """All effects of one to ``order`` factors with their columns, by order and then by factors.
+
+    Raises:
+        InputError: where they are more than two million.
+    """
+    count = sum(comb(len(columns), size) for size in range(1, order + 1))
+    if count > MOST_EFFECTS:
+        raise InputError(
+            f"{len(columns)} factors have {count} effects up to order {order}", fix="ask for a lower order"
+        )
+    layer: list[tuple[Indices, int]] = [((), 0)]
+    for _ in range(order):
+        layer = [
+            ((*effect, j), column ^ columns[j])
+            for effect, column in layer
+            for j in range(effect[-1] + 1 if effect else 0, len(columns))
+        ]
+        yield from layer
+
+
+_MOST_PRODUCTS = 2**28
+
+
+class Alias(Struct, frozen=True):
+    """An effect that equals another in every run, up to the sign: ``sign`` -1 means that it is the negative."""
+
+    factors: tuple[str, ...]
+    sign: int
+
+
+class PartialAlias(Struct, frozen=True):
+    """An effect that is neither equal nor orthogonal to another: ``coefficient`` is the mean of their product."""
+
+    factors: tuple[str, ...]
+    coefficient: float
+
+
+def aliases(design: Design, effect: Sequence[str], order: int) -> tuple[Alias, ...]:
+    """All other effects of one to ``order`` factors that equal this one up to the sign, by order, then by factors.
+
+    Raises:
+        InputError: for a factor that the design has not, or more than two million effects.
+    """
+    chosen = indices(design, effect)
+    geometry = hull(design)
+    column, sign = geometry.column(chosen), geometry.sign(chosen)
+    return tuple(
+        Alias(named(design, other), sign * geometry.sign(other))
+        for other, its_column in effects(geometry.columns, order)
+        if its_column == column and other != chosen
+    )
+
+
+def alias_sets(design: Design, order: int) -> tuple[tuple[Alias, ...], ...]:
+    """All effects of one to ``order`` factors, those that equal each other up to the sign together.
+
+    Each set begins with its lowest-order effect, to which the signs refer; the sets are in order of these.
+    Effects that are constant are left out: they equal the mean, and ``words`` lists them.
+
+    Raises:
+        InputError: for more than two million effects.
+    """
+    geometry = hull(design)
+    return tuple(
+        tuple(Alias(named(design, effect), geometry.sign(group[0]) * geometry.sign(effect)) for effect in group)
+        for group in groups(geometry, order).values()
+    )
+
+
+def groups(geometry: Hull, order: int) -> dict[int, list[Indices]]:
+    """The alias sets by their column, the mean's left out."""
+    sets = defaultdict(list)
+    for effect, column in effects(geometry.columns, order):
+        sets[column].append(effect)
+    sets.pop(0, None)
+    return sets
+
+
+def clear_interactions(design: Design) -> tuple[tuple[str, str], ...]:
+    """The two-factor interactions that are orthogonal to all main effects, all others of their kind and the mean.
+
+    Raises:
+        InputError: for a design that is not regular and too large to multiply out.
+    """
+    geometry = hull(design)
+    pairs = list(combinations(range(len(design.factors)), 2))
+    if geometry.regular:
+        columns = [geometry.column(pair) for pair in pairs]
+        count = Counter((*geometry.columns, *columns, 0))
+        clear = [count[column] == 1 for column in columns]
+    else:
+        clear = _orthogonal(design, pairs)
+    return tuple((design.factors[i], design.factors[j]) for (i, j), alone in zip(pairs, clear, strict=True) if alone)
+
+
+def partial_aliases(design: Design, effect: Sequence[str], order: int) -> tuple[PartialAlias, ...]:
+    """All effects of one to ``order`` factors that are partly aliased with this one, by order, then by factors.
+
+    A regular design has none; runs that are missing make many.
+
+    Raises:
+        InputError: for a factor that the design has not, or more products than can be looked at.
+    """
+    geometry = hull(design)
+    if geometry.regular:
+        return ()
+    chosen = indices(design, effect)
+    others = [other for other, _ in effects(geometry.columns, order) if other != chosen]
+    _check_products(len(others) * design.runs)
+    means = _product(design, chosen) @ _products(design, others) / design.runs
+    return tuple(
+        PartialAlias(named(design, other), float(mean))
+        for other, mean in zip(others, means, strict=True)
+        if 0 < abs(mean) < 1
+    )
+
+
+def indices(design: Design, effect: Sequence[str]) -> Indices:
+    """The columns of an effect's factors, ascending.
+
+    Raises:
+        InputError: for no factor, an unknown one, or one twice.
+    """
+    places = {name: j for j, name in enumerate(design.factors)}
+    for name in effect:
+        if name not in places:
+            raise InputError(f"{name!r} is not a factor of the design", fix=f"its factors are {', '.join(places)}")
+    if not effect or len(set(effect)) < len(effect):
+        raise InputError(f"{':'.join(effect)!r} is not a valid effect", fix="name one or more factors, each once")
+    return tuple(sorted(places[name] for name in effect))
+
+
+def named(design: Design, effect: Indices) -> tuple[str, ...]:
+    """The names of an effect's factors."""
+    return tuple(design.factors[j] for j in effect)
+
+
+def _product(design: Design, effect: Indices) -> NDArray[np.float64]:
+    product: NDArray[np.float64] = design.matrix[:, list(effect)].prod(axis=1, dtype=np.float64)
+    return product
+
+
+def _products(design: Design, chosen: list[Indices]) -> NDArray[np.float64]:
+    """The effects' products, shape (runs, effects)."""
+    products = np.ones((design.runs, len(chosen)))
+    for place in range(max(map(len, chosen), default=0)):
+        having = [at for at, effect in enumerate(chosen) if len(effect) > place]
+        products[:, having] *= design.matrix[:, [chosen[at][place] for at in having]]
+    return products
+
+
+def _orthogonal(design: Design, pairs: list[tuple[int, int]]) -> list[bool]:
+    """For each pair, whether its product sums to zero alone, with every factor and with every other pair."""
+    size = 1 + len(design.factors) + len(pairs)
+    _check_products(size * max(size, design.runs))
+    values = design.matrix.astype(np.float32)
+    products = values[:, [i for i, _ in pairs]] * values[:, [j for _, j in pairs]]
+    model = np.hstack([np.ones((design.runs, 1), dtype=np.float32), values, products])
+    touched = np.abs(products.T @ model) > 0
+    return [bool(row) for row in touched.sum(axis=1) == 1]
+
+
+def _check_products(count: int) -> None:
+    if count > _MOST_PRODUCTS:
+        raise InputError("the design is not regular and too large to multiply out", fix="ask for a lower order")

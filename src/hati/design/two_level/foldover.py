@@ -1,0 +1,160 @@
+"""Two-level designs with more runs, and which effects these separate."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations
+from math import comb
+from typing import Literal
+
+import numpy as np
+from msgspec import Struct
+
+from hati.core import InputError
+from hati.design.two_level.aliasing import Hull, Indices, effects, hull, indices, named
+from hati.design.two_level.matrix import Design, Matrix, check_runs
+
+_MOST_EFFECTS = 3_000
+_NOTHING = 1e-9
+
+
+class Estimability(Struct, frozen=True):
+    """What can be estimated when effects of more than ``order`` factors are null.
+
+    ``effects`` are those that can be told from all others up to that order and from the mean. ``rank`` is the number
+    of parameters, the mean's included, that the runs tell apart: that of the model's matrix.
+    """
+
+    runs: int
+    order: int
+    rank: int
+    effects: tuple[tuple[str, ...], ...]
+
+
+class Separation(Struct, frozen=True):
+    """What more runs tell apart: the estimable effects without and with them."""
+
+    before: Estimability
+    after: Estimability
+
+    @property
+    def separated(self) -> tuple[tuple[str, ...], ...]:
+        """The effects that can be estimated with the added runs, and not without."""
+        known = set(self.before.effects)
+        return tuple(effect for effect in self.after.effects if effect not in known)
+
+
+def separation(before: Design, after: Design, order: int = 2) -> Separation:
+    """What the runs that ``after`` has and ``before`` has not separate among the effects up to that order.
+
+    Raises:
+        InputError: as ``estimability`` does.
+    """
+    return Separation(estimability(before, order), estimability(after, order))
+
+
+def estimability(design: Design, order: int = 2) -> Estimability:
+    """Which effects up to ``order`` factors can be estimated, from the matrix.
+
+    Raises:
+        InputError: for an order below one, more than two million effects, or, of a design that is not regular,
+            more than 3,000.
+    """
+    if order < 1:
+        raise InputError(f"an order of {order} leaves no effects", fix="use 1 or more")
+    geometry = hull(design)
+    known = _regular(geometry, order) if geometry.regular else _any(design, order)
+    return Estimability(design.runs, order, known[0], tuple(named(design, effect) for effect in known[1]))
+
+
+def _regular(geometry: Hull, order: int) -> tuple[int, list[Indices]]:
+    """The effects that are alone in their column; every column in use is one parameter."""
+    columns = list(effects(geometry.columns, order))
+    count = Counter([0, *(column for _, column in columns)])
+    return len(count), [effect for effect, column in columns if count[column] == 1]
+
+
+def _any(design: Design, order: int) -> tuple[int, list[Indices]]:
+    """An effect is estimable where no null vector of the model's matrix has a part in it."""
+    factors = len(design.factors)
+    if sum(comb(factors, size) for size in range(1, order + 1)) > _MOST_EFFECTS:
+        raise InputError(
+            f"the effects up to order {order} of {factors} factors are too many", fix="ask for a lower order"
+        )
+    chosen = [effect for size in range(1, order + 1) for effect in combinations(range(factors), size)]
+    values = np.unique(design.matrix, axis=0).astype(np.float64)
+    model = np.column_stack([np.ones(len(values)), *(values[:, effect].prod(axis=1) for effect in map(list, chosen))])
+    _, sizes, right = np.linalg.svd(model, full_matrices=False)
+    rows = right[sizes > sizes[0] * _NOTHING]
+    within = np.einsum("ij,ij->j", rows, rows)[1:]
+    return len(rows), [effect for effect, share in zip(chosen, within, strict=True) if share > 1 - _NOTHING]
+
+
+def foldover(design: Design, reverse: Sequence[str] | None = None) -> Design:
+    """The design and after it the same runs with the named factors reversed; all factors where none are named.
+
+    Reversing all factors frees the main effects from two-factor interactions; reversing one frees it and its
+    interactions (Box and Hunter 1961, Technometrics 3).
+
+    Raises:
+        InputError: for a factor that the design has not, or one twice.
+    """
+    return _with_runs(design, "foldover", _reversed(design, reverse))
+
+
+def semifoldover(design: Design, by: str, setting: Literal[-1, 1] = 1, reverse: Sequence[str] | None = None) -> Design:
+    """The design and after it half of a foldover's runs: those in which factor ``by`` has that setting.
+
+    ``by`` alone is reversed where no factors are named. Often as many two-factor interactions can be estimated as
+    after the whole foldover, though they are correlated (Mee and Peralta 2000, Technometrics 42, 122-134).
+
+    Raises:
+        InputError: for a factor that the design has not, or one that does not halve the runs.
+    """
+    (place,) = indices(design, [by])
+    added = _reversed(design, [by] if reverse is None else reverse)
+    kept = added[added[:, place] == setting]
+    if 2 * len(kept) != design.runs:
+        raise InputError(f"factor {by!r} does not halve the runs: {len(kept)} of {design.runs} have that setting")
+    return _with_runs(design, "semi-foldover", kept)
+
+
+def replicated(design: Design, times: int) -> Design:
+    """All of the design's runs that many times, one replicate after the other.
+
+    Raises:
+        InputError: for less than one replicate, or more than 2^20 runs.
+    """
+    if times < 1:
+        raise InputError(f"{times} replicates leave no runs", fix="use 1 or more")
+    check_runs(design.runs * times)
+    return Design(design.kind, design.factors, np.tile(design.matrix, (times, 1)), design.generators)
+
+
+def with_replicated_points(design: Design, points: int, rng: np.random.Generator) -> Design:
+    """The design and after it that many of its different runs once more, drawn at random, each at most once.
+
+    Each gives one degree of freedom for the variance between runs that rests on no model.
+
+    Raises:
+        InputError: for fewer than one point, or more than the design has different runs.
+    """
+    distinct = np.sort(np.unique(design.matrix, axis=0, return_index=True)[1])
+    if not 1 <= points <= len(distinct):
+        raise InputError(f"{points} of {len(distinct)} different runs cannot be repeated once each")
+    chosen = np.sort(rng.choice(distinct, size=points, replace=False))
+    matrix = np.vstack([design.matrix, design.matrix[chosen]])
+    return Design(design.kind, design.factors, matrix, design.generators)
+
+
+def _reversed(design: Design, reverse: Sequence[str] | None) -> Matrix:
+    columns = list(range(len(design.factors))) if reverse is None else list(indices(design, reverse))
+    matrix = design.matrix.copy()
+    matrix[:, columns] *= -1
+    return matrix
+
+
+def _with_runs(design: Design, kind: Literal["foldover", "semi-foldover"], added: Matrix) -> Design:
+    check_runs(design.runs + len(added))
+    return Design(kind, design.factors, np.vstack([design.matrix, added]))

@@ -1,0 +1,238 @@
+"""How many runs and observations find a change at the least cost."""
+
+from __future__ import annotations
+
+import math
+from statistics import fmean
+
+import numpy as np
+from msgspec import Struct
+
+from hati.core import FloatArray, InputError, Sample, parse_unit
+from hati.stats import Difference, NestedVariance, effective_size, normal_quantile
+
+MOST_RUNS = 10_000
+
+
+class Costs(Struct, frozen=True):
+    """Seconds: ``observation`` of one more in a run, ``run`` of one more run, its warm-up included, without these.
+
+    ``basis`` says what they are taken from.
+
+    Raises:
+        InputError: where an observation costs nothing, or a run less.
+    """
+
+    observation: float
+    run: float
+    basis: str
+
+    def __post_init__(self) -> None:
+        if not (0.0 < self.observation < math.inf and 0.0 <= self.run < math.inf):
+            raise InputError(
+                f"an observation costs more than 0 s and a run no less, not {self.observation:g} and {self.run:g} s"
+            )
+
+    def of(self, runs: int, observations: int) -> float:
+        """Of so many runs with so many observations each, in seconds."""
+        return runs * (self.run + observations * self.observation)
+
+
+class Aim(Struct, frozen=True):
+    """The relative change to be found, with what power, by a test at what level.
+
+    Raises:
+        InputError: for what is not between 0 and 1.
+    """
+
+    change: float = 0.05
+    power: float = 0.8
+    alpha: float = 0.01
+
+    def __post_init__(self) -> None:
+        for name in ("change", "power", "alpha"):
+            value = getattr(self, name)
+            if not 0.0 < value < 1.0:
+                raise InputError(f"the {name} is between 0 and 1, not {value:g}")
+
+
+class Allocation(Struct, frozen=True):
+    """So many observations in each of so many runs of each side; ``seconds`` of both sides, None where not known.
+
+    ``runs`` is None where 10,000 do not find the change, or nothing is known of the variance between runs.
+    """
+
+    observations: int
+    runs: int | None
+    seconds: float | None
+
+
+def best_observations(variance: NestedVariance, costs: Costs) -> int | None:
+    """How many observations a run should have, so that a given precision costs the least time.
+
+    ceil(sqrt(c2 / c1 T1^2 / T2^2)), at least 1 (Kalibera and Jones 2013, Rigorous
+    benchmarking in reasonable time, ISMM, 63-74). None where the
+    variance between runs is not known or not shown to be above zero: then one more observation is always cheaper than
+    one more run.
+    """
+    if variance.between is None or variance.between <= 0.0:
+        return None
+    ratio = costs.run / costs.observation * variance.independent / variance.between
+    return max(1, math.ceil(math.sqrt(ratio)))
+
+
+def runs_for(relative: float, aim: Aim) -> int | None:
+    """The runs of each side with which Student's test on run means finds the change; at least 2.
+
+    ``relative`` is the variance of run means over the square of their mean: on the logarithmic scale, where the test
+    decides, it is theirs.
+    """
+
+    def finds(runs: int) -> bool:
+        planned = Difference(0.0, relative, 2.0 * runs - 2.0, (runs, runs))
+        return planned.detectable(aim.alpha, aim.power) <= math.log1p(aim.change)
+
+    if not finds(MOST_RUNS):
+        return None
+    least, most = 2, MOST_RUNS
+    while least < most:
+        middle = (least + most) // 2
+        least, most = (least, middle) if finds(middle) else (middle + 1, most)
+    return most
+
+
+def allocation(observations: int, relative: float | None, aim: Aim, costs: Costs | None) -> Allocation:
+    """What that many observations in a run ask for; ``relative`` as in ``runs_for``, None where it is not known."""
+    runs = None if relative is None else runs_for(relative, aim)
+    seconds = None if runs is None or costs is None else 2.0 * costs.of(runs, observations)
+    return Allocation(observations, runs, seconds)
+
+
+def costs_of(sample: Sample, observation: float | None = None, run: float | None = None) -> Costs | None:
+    """Seconds for each, those given, or else told from the sample; None where an observation's cannot be told.
+
+    An observation of a time is taken to last as long as it says; of anything else, and of times that overlap (those of
+    clients at once), as long as the runs' wall time divided by their observations. A run costs what its wall time is
+    beyond its observations after warm-up; where that was not recorded, what its warm-up says, which leaves out its
+    start.
+    """
+    bases = []
+    if observation is None:
+        observation, basis = _observation(sample)
+        if observation is None:
+            return None
+        bases.append(basis)
+    if run is None:
+        run, basis = _run(sample, observation)
+        bases.append(basis)
+    return Costs(observation, run, "; ".join(bases) or "given")
+
+
+def _observation(sample: Sample) -> tuple[float | None, str]:
+    unit = parse_unit(sample.metric.unit)
+    part = _part_of_wall_time(sample)
+    if unit.dimension == "time":
+        whole, steady = (
+            fmean(float(np.mean(values)) for values in of) * unit.scale
+            for of in ([run.observations.values for run in sample.runs], sample.steady)
+        )
+        if steady > 0.0 and (part is None or whole <= part):
+            return steady, "an observation lasts as long as it says"
+    return part, "an observation costs its part of the wall time"
+
+
+def _part_of_wall_time(sample: Sample) -> float | None:
+    """The wall time for each observation; None where it was not recorded."""
+    walls = [(run.usage.wall_time, run.observations.values.size) for run in sample.runs]
+    if any(wall is None or wall <= 0.0 for wall, _ in walls):
+        return None
+    return fmean((wall or 0.0) / size for wall, size in walls)
+
+
+def _run(sample: Sample, observation: float) -> tuple[float, str]:
+    walls = [run.usage.wall_time for run in sample.runs]
+    if None in walls:
+        warm = fmean(run.observations.warmup for run in sample.runs) * observation
+        return warm, "a run costs its warm-up; its start is not recorded"
+    rest = fmean((wall or 0.0) - observation * run.steady.size for wall, run in zip(walls, sample.runs, strict=True))
+    if rest < 0.0:
+        return 0.0, "the wall time is less than what the observations say: a run itself is taken to cost nothing"
+    return rest, "a run costs its wall time beyond its observations"
+
+
+_DECIMALS = 100.0
+_ROUNDING = 1e-9
+
+
+_FINEST = 1e-9
+
+
+class QuantilePrecision(Struct, frozen=True):
+    """That a quantile's estimate is, with that confidence, the true quantile of a probability within +- ``precision``.
+
+    Raises:
+        InputError: for what is not between 0 and 1.
+    """
+
+    quantile: float = 0.5
+    precision: float = 0.005
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        for name in ("quantile", "precision", "confidence"):
+            value = getattr(self, name)
+            if not 0.0 < value < 1.0:
+                raise InputError(f"the {name} is between 0 and 1, not {value:g}", fix="write 0.95, or 95%")
+        if not _FINEST <= self.precision < min(self.quantile, 1.0 - self.quantile):
+            raise InputError(
+                f"a precision of {self.precision:g} says nothing of the {self.quantile:g} quantile",
+                fix=f"give a --precision below {min(self.quantile, 1.0 - self.quantile):g}, and not below {_FINEST:g}",
+            )
+
+    @property
+    def observations(self) -> int:
+        """How many independent observations that takes.
+
+        n_p >= z^2 p (1 - p) / eps'^2 (Chen and Kelton 1999, Simulation-based estimation of quantiles, Winter Simulation
+        Conference, 428-434; Kalibera paper, section 3.2), with z rounded up to two decimals as in tables, so that
+        there are never fewer than the exact one would give.
+
+        >>> QuantilePrecision().observations
+        38416
+        """
+        number = self._z**2 * self.quantile * (1.0 - self.quantile) / self.precision**2
+        return max(2, math.ceil(number * (1.0 - _ROUNDING)))
+
+    def reached(self, independent: float) -> float:
+        """The precision that so many independent observations have."""
+        return self._z * math.sqrt(self.quantile * (1.0 - self.quantile) / independent)
+
+    @property
+    def _z(self) -> float:
+        return math.ceil(normal_quantile(0.5 + self.confidence / 2.0) * _DECIMALS - _ROUNDING) / _DECIMALS
+
+
+class Sufficiency(Struct, frozen=True):
+    """What a run has for a quantile: observations, how many independent ones they are worth, and what that gives.
+
+    ``needed`` is how many of this run's observations would do, correlated as they are.
+    """
+
+    observations: int
+    effective: float
+    precision: float
+    needed: int
+    enough: bool
+
+
+def sufficiency(values: FloatArray, wanted: QuantilePrecision) -> Sufficiency:
+    """Whether a run's observations after warm-up, shape (n,), are enough.
+
+    What must be independent is whether an observation is below the quantile: how many independent ones there are is
+    told from the autocorrelation of just that.
+    """
+    below = (values <= np.quantile(values, wanted.quantile)).astype(np.float64)
+    effective = effective_size(below)
+    needed = math.ceil(wanted.observations * len(values) / effective)
+    enough = effective >= wanted.observations
+    return Sufficiency(len(values), effective, wanted.reached(effective), needed, enough)

@@ -1,0 +1,181 @@
+"""What is known of the runs of a benchmark: what one costs, how they vary, and how long they warm up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from statistics import median
+
+import numpy as np
+from msgspec import Struct
+
+from hati.core import Configuration, FloatArray, InputError
+from hati.harness import State, steadiness
+from hati.knowledge.entry import Provenance
+
+_ENOUGH = 8
+"""A study with so many runs tells what one costs; of fewer the newest may be of a few configurations."""
+
+
+class TimedRuns(Struct, frozen=True):
+    """The ``seconds`` of the runs of a study that worked.
+
+    Raises:
+        InputError: without any.
+    """
+
+    provenance: Provenance
+    seconds: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not self.seconds:
+            raise InputError(f"{self.provenance.study} has no run that worked")
+
+    @property
+    def median(self) -> float:
+        """What a run costs."""
+        return median(self.seconds)
+
+
+def by_cost(studies: Sequence[TimedRuns]) -> tuple[TimedRuns, str] | None:
+    """The study that tells what a run costs, and why that: the newest on this machine with eight runs or more.
+
+    Where none has, the one with the most runs; those of other machines only where there are no others.
+    """
+    if not studies:
+        return None
+    here = [one for one in studies if not one.provenance.machine] or studies
+    enough = [one for one in here if len(one.seconds) >= _ENOUGH]
+    if enough:
+        return max(enough, key=lambda one: one.provenance.measured), f"the newest study with {_ENOUGH} runs or more"
+    most = max(here, key=lambda one: (len(one.seconds), one.provenance.measured))
+    return most, "the study with the most runs"
+
+
+FEWEST_LEFT = 4
+"""Degrees of freedom from which on the variance of interactions is estimated."""
+
+
+class Variation(Struct, frozen=True):
+    """Variances of logarithms (of fractions of the mean size, where a value is not above zero).
+
+    ``interactions`` is that between configurations which main effects leave, ``noise`` that between runs of one.
+    """
+
+    interactions: float
+    noise: float
+
+    def deviation(self, repetitions: int) -> float:
+        """The standard deviation of a run about main effects, as a design of ``repetitions`` counts it.
+
+        The error of a main effect is 2 / sqrt(runs) times it: repetitions average the noise, not the interactions.
+        """
+        return math.sqrt(self.noise + repetitions * self.interactions)
+
+
+class SumsOfSquares(Struct, frozen=True):
+    """Sums of squares with their degrees of freedom: between runs of a configuration, and left by main effects.
+
+    ``runs`` of ``configurations`` were made.
+    """
+
+    within: float
+    within_df: int
+    left: float
+    left_df: int
+    runs: int
+    configurations: int
+
+    @classmethod
+    def of(cls, configurations: Sequence[Configuration], values: FloatArray) -> SumsOfSquares:
+        """Of a value for each run, shape (runs,), any unit.
+
+        Raises:
+            InputError: where not every value has a configuration, or there is none.
+        """
+        if not len(configurations) == len(values) > 0:
+            raise InputError("there is a configuration for every value, and one value at least")
+        responses = _responses(values)
+        places = {configuration: place for place, configuration in enumerate(dict.fromkeys(configurations))}
+        owners = np.array([places[configuration] for configuration in configurations])
+        sizes = np.bincount(owners)
+        means = np.bincount(owners, weights=responses) / sizes
+        within = float(((responses - means[owners]) ** 2).sum())
+        columns, weights = _main_effects(tuple(places)), np.sqrt(sizes)
+        solved, _, rank, _ = np.linalg.lstsq(columns * weights[:, None], means * weights, rcond=None)
+        left = float((sizes * (means - columns @ solved) ** 2).sum())
+        return cls(within, len(owners) - len(sizes), left, len(sizes) - int(rank), len(owners), len(sizes))
+
+
+def variation(sums: Iterable[SumsOfSquares], fewest: int = 1) -> Variation | None:
+    """Both variances, pooled; None where main effects leave fewer than ``fewest`` degrees of freedom.
+
+    Where no configuration was repeated, all that main effects leave counts as interactions.
+    """
+    every = list(sums)
+    left_df, within_df = sum(one.left_df for one in every), sum(one.within_df for one in every)
+    if left_df < fewest:
+        return None
+    left = sum(one.left for one in every) / left_df
+    if not within_df:
+        return Variation(left, 0.0)
+    noise = sum(one.within for one in every) / within_df
+    repetitions = sum(one.runs for one in every) / sum(one.configurations for one in every)
+    return Variation(max(0.0, (left - noise) / repetitions), noise)
+
+
+def _responses(values: FloatArray) -> FloatArray:
+    """Logarithms, or where a value is not above zero fractions of the mean size."""
+    if (values > 0.0).all():
+        return np.asarray(np.log(values), dtype=np.float64)
+    return np.asarray(values / (float(np.abs(values).mean()) or 1.0), dtype=np.float64)
+
+
+def _main_effects(configurations: Sequence[Configuration]) -> FloatArray:
+    """An intercept and one column per option and setting, an inactive option being a setting, shape (n, columns)."""
+    names = sorted({name for configuration in configurations for name in configuration})
+    columns = [np.ones(len(configurations))]
+    for name in names:
+        own = [configuration.get(name) for configuration in configurations]
+        columns += [np.array([value == setting for value in own], dtype=np.float64) for setting in dict.fromkeys(own)]
+    return np.column_stack(columns)
+
+
+"""Runs that are long enough to tell."""
+_MOSTLY = 0.9
+"""The part of these that are steady, and the part of the steady ones that are so from the number of observations on."""
+_LONGEST = 0.5
+"""A warm-up of a larger part of the shortest run is not known to be over."""
+
+
+class KnownWarmUp(Struct, frozen=True):
+    """The first ``observations`` of a run are its warm-up: ``steady`` of ``runs`` runs are steady after them.
+
+    Raises:
+        InputError: for no observation.
+    """
+
+    observations: int
+    steady: int
+    runs: int
+
+    def __post_init__(self) -> None:
+        if self.observations < 1:
+            raise InputError(f"a warm-up has one observation or more, not {self.observations}")
+
+
+def warm_up_of(runs: Sequence[FloatArray]) -> KnownWarmUp | None:
+    """The warm-up of nine in ten of the runs that are steady; None where there is none, or it is not known.
+
+    Args:
+        runs: all observations of each run in order, shape (n,) each.
+    """
+    found = [(steadiness(values), len(values)) for values in runs]
+    judged = [(one, size) for one, size in found if one.state is not State.SHORT]
+    starts = [one.start for one, _ in judged if one.start is not None]
+    if len(judged) < _ENOUGH or len(starts) < _MOSTLY * len(judged):
+        return None
+    observations = int(np.quantile(starts, _MOSTLY, method="higher"))
+    if not 0 < observations <= _LONGEST * min(size for _, size in judged):
+        return None
+    return KnownWarmUp(observations, sum(start <= observations for start in starts), len(judged))

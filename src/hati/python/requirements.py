@@ -1,0 +1,218 @@
+"""What requirements name on this machine: in requirements files, and in tables of project files and locks."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote
+
+from msgspec import Struct
+
+from hati.core import InputError, digest
+from hati.python.local_content import commits, content, is_file, normal
+
+ARCHIVES: Final = (".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2")
+"""How files that are installed end."""
+
+_SHORT = {"-r": "--requirement", "-c": "--constraint", "-e": "--editable", "-f": "--find-links", "-i": "--index-url"}
+_LONG = (*_SHORT.values(), "--extra-index-url")
+_FURTHER = ("--requirement", "--constraint")
+_COMMENT = re.compile(r"(^|\s)#.*")
+_BEFORE_OPTION = re.compile(r"(?:^|\s)(?=-)")
+_OPTION = re.compile(r"(-[rcefi]|--[a-z-]+(?=[\s=]))[\s=]*(.*)")
+_NAME = re.compile(r"^[\w.-]+\s*(?:\[[^\]]*\]\s*)?@\s*")
+_PLACE = re.compile(r"\"([^\"]+)\"|'([^']+)'|([^;]+)")
+_URL = re.compile(r"file:(?://(?:localhost(?=/))?)?")
+_REPOSITORY = "git+file:"
+_FRAGMENT = re.compile(r"#\w+=.*")
+
+
+class Kind(StrEnum):
+    """What a path leads to."""
+
+    REQUIREMENTS = "further requirements or constraints"
+    CONTENT = "what is installed: a file or a folder"
+    REPOSITORY = "a git repository, of which a revision is installed"
+
+
+class Named(Struct, frozen=True):
+    """A path from where it is named, and what it leads to; of a repository what is asked for, by any name."""
+
+    path: str
+    kind: Kind = Kind.CONTENT
+    revision: str = "HEAD"
+
+
+def named(text: str) -> Iterator[Named]:
+    """What lines of a requirements file name, each with several options or none behind what is to be installed."""
+    for raw in text.replace("\\\n", " ").splitlines():
+        for part in _BEFORE_OPTION.split(_COMMENT.sub("", raw).strip()):
+            option = _OPTION.match(part)
+            place = _PLACE.match(_NAME.sub("", option[2] if option else part, count=1))
+            path = place[place.lastindex or 0].strip() if place else ""
+            if path and option:
+                yield from _of_option(option[1], path)
+            elif path and _is_path(path):
+                yield _installed(path)
+
+
+def plain(path: str) -> str:
+    """The path alone: of a URL, and without the extras that are asked of what lies there."""
+    place = _FRAGMENT.sub("", path)
+    while place.endswith("]") and "[" in place:
+        place = place[: place.rindex("[")].rstrip()
+    url = _URL.match(place)
+    return unquote(place[url.end() :]) if url else place
+
+
+def _of_option(option: str, path: str) -> Iterator[Named]:
+    """Nothing of an option that names no place; long ones can be cut short, as pip has it."""
+    for name in _LONG:
+        if name.startswith(_SHORT.get(option, option)):
+            yield Named(plain(path), Kind.REQUIREMENTS) if name in _FURTHER else _installed(path)
+
+
+def _installed(path: str) -> Named:
+    if not path.startswith(_REPOSITORY):
+        return Named(plain(path))
+    url = path.removeprefix("git+").partition("#")[0]
+    place, at, revision = url.rpartition("@")
+    return Named(plain(place), Kind.REPOSITORY, revision) if at else Named(plain(url), Kind.REPOSITORY)
+
+
+def _is_path(text: str) -> bool:
+    return text.startswith((_REPOSITORY, "file:", ".", "/")) or (
+        "://" not in text and ("/" in text or text.endswith(ARCHIVES))
+    )
+
+
+_UNREAD = frozenset(
+    {"--cache-dir", "--log", "--target", "-t", "--prefix", "--root", "--src", "--report", "--python", "--cert"}
+)
+
+
+def contents(tree: Path, told: Iterable[Named]) -> dict[str, str]:
+    """Digests of what is named from a tree, and of what files of requirements name in turn, by paths from the tree.
+
+    Of what is not there, of the tree itself, and of a commit, which is always the same, there are none.
+
+    Raises:
+        InputError: for a repository that git cannot read.
+        OSError: for what else cannot be read.
+    """
+    found: dict[str, str] = {}
+    read: set[Path] = set()
+    left = [(tree, each) for each in told]
+    while left:
+        base, each = left.pop()
+        place = normal(base / each.path)
+        match each.kind:
+            case Kind.CONTENT:
+                found |= content(tree, place)
+            case Kind.REPOSITORY:
+                found |= commits(tree, place, each.revision)
+            case Kind.REQUIREMENTS if place not in read and is_file(place):
+                text = place.read_text(errors="replace")
+                read.add(place)
+                found[os.path.relpath(place, tree)] = digest(text)
+                left += [(start, further) for further in named(text) for start in _starts(tree, place, further)]
+    return found
+
+
+def _starts(tree: Path, file: Path, each: Named) -> set[Path]:
+    """From where pip reads a path: of further files the file's folder, of what is installed its own, or either."""
+    return {file.parent} if each.kind is Kind.REQUIREMENTS else {file.parent, tree}
+
+
+def mentioned(words: Iterable[str]) -> list[str]:
+    """Digests of what words of a command name by absolute paths, as in ``--find-links=/srv/wheels``, in no order.
+
+    They are read as lines of requirements files are; besides, the whole word can be a path, or what is behind ``=``.
+
+    Raises:
+        InputError: for a file, a folder or a repository that cannot be read.
+    """
+    found: dict[str, str] = {}
+    for each in (each for word in _read(words) for each in _told(word) if each.path.startswith("/")):
+        try:
+            found |= contents(Path("/"), [_as_it_is(each)])
+        except OSError as error:
+            raise InputError(
+                f"{error.filename or each.path} cannot be read: {error.strerror}", fix="make it readable"
+            ) from None
+    return sorted(found.values())
+
+
+def _read(words: Iterable[str]) -> Iterator[str]:
+    """Without options that name what is written, or says nothing of what is installed, and without their values."""
+    before = ""
+    for word in words:
+        if not _UNREAD.intersection((before, word.partition("=")[0])):
+            yield word
+        before = word
+
+
+def _told(word: str) -> Iterator[Named]:
+    yield Named(plain(word if word.startswith("/") else word.partition("=")[2]))
+    yield from named(word)
+
+
+def _as_it_is(each: Named) -> Named:
+    """As a file of requirements, where it is no archive: the option before it may be another word."""
+    path = Path(each.path)
+    if each.kind is Kind.REPOSITORY or path.name.endswith(ARCHIVES) or not is_file(path):
+        return each
+    return Named(each.path, Kind.REQUIREMENTS)
+
+
+_PLACES = {"path", "editable", "directory", "virtual", "url", "find-links", "index-url", "extra-index-url"}
+_REVISIONS = ("resolved_reference", "commit-id", "revision", "rev", "tag", "branch", "ref")
+
+
+def tabled(value: object) -> Iterator[Named]:
+    """What a value from a TOML file names below keys that are for places, at any depth."""
+    if isinstance(value, list):
+        for each in value:
+            yield from tabled(each)
+    elif isinstance(value, dict):
+        repository = _repository(value)
+        if repository:
+            yield from _places(
+                repository.partition("#")[0].partition("?")[0], Kind.REPOSITORY, _asked(value, repository)
+            )
+        for key, each in value.items():
+            if key in _PLACES and not repository:
+                yield from _places(each)
+            yield from tabled(each)
+
+
+def texts(value: object) -> Iterator[str]:
+    """The texts in a value from a TOML file, at any depth."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from texts(each)
+
+
+def _places(value: object, kind: Kind = Kind.CONTENT, revision: str = "HEAD") -> Iterator[Named]:
+    """None of addresses of elsewhere."""
+    for text in value if isinstance(value, list) else [value]:
+        if isinstance(text, str) and "://" not in (path := plain(text)):
+            yield Named(path, kind, revision)
+
+
+def _repository(table: Mapping[str, Any]) -> str:
+    """The URL of a git repository, empty of a table that has none."""
+    found = table.get("git") or (table.get("type") == "git" and (table.get("url") or table.get("path")))
+    return found if isinstance(found, str) else ""
+
+
+def _asked(table: Mapping[str, Any], url: str) -> str:
+    """The revision of a repository: the commit, where it is told."""
+    asked = (url.partition("#")[2], *(table.get(key) for key in _REVISIONS))
+    return next((text for text in asked if text and isinstance(text, str)), "HEAD")

@@ -1,0 +1,1 @@
+"""Effects in linear models of designed experiments, and which of them are active."""

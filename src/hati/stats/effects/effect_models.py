@@ -1,0 +1,239 @@
+"""Which sets of effects explain runs: those that the data cannot tell apart (Occam's window)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from hati.core import FloatArray, InputError
+from hati.stats.effects.contrasts import Term
+from hati.stats.effects.least_squares import Index
+from hati.stats.effects.model_probability import HeredityPrior, Moments, log_marginals
+
+BOUND = 20.0
+ACTIVITY = 0.05
+HEREDITY = 1.0 / 3.0
+"""With this, no heredity of a pair alone gives odds beyond ``BOUND``: the runs decide."""
+GAMMAS = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 13.0, 20.0, 35.0, 60.0, 100.0)
+_FIRST_GAMMA = 2.0
+_EXPANDED = 60
+_CLIMBS = 60
+_PATH = 16
+
+Effects = tuple[int, ...]
+"""A model: the positions of its effects among the terms, ascending."""
+
+
+class EffectModels(Struct, frozen=True, eq=False):
+    """The models within a factor of the most probable one, which comes first.
+
+    A model that is more probable without one of its effects is left out (after Madigan and Raftery 1994).
+    ``log_odds``, shape (models,), are against the first; ``variances`` are those of a run. ``gamma`` is the size of
+    coefficients in standard deviations of a run; ``complete`` is False where the search ended before all neighbours
+    were seen.
+    """
+
+    models: tuple[Effects, ...]
+    log_odds: FloatArray
+    variances: FloatArray
+    gamma: float
+    complete: bool
+
+    @property
+    def probabilities(self) -> FloatArray:
+        """Of the models among themselves, shape (models,)."""
+        weights = np.exp(self.log_odds)
+        return np.asarray(weights / weights.sum())
+
+
+def likely_models(
+    found: Moments,
+    terms: Sequence[Term],
+    owners: Index,
+    *,
+    bound: float = BOUND,
+    activity: float = ACTIVITY,
+    heredity: float = HEREDITY,
+    gamma: float | None = None,
+    floor: float = 0.0,
+    starts: Sequence[Effects] = (),
+) -> EffectModels:
+    """The sets of effects that explain the runs about as well as the best one does.
+
+    Their probability is that of Box and Meyer (1993) with each effect in a model or not by itself, so that
+    interactions between the same active options can be told from each other. The best is searched by adding, dropping
+    and exchanging effects, the others among its neighbours and theirs.
+
+    Args:
+        found: what the runs say of the terms' columns.
+        terms: all effects that are thought of.
+        owners: the position among ``terms`` that each column belongs to.
+        bound: odds by which a model is given up.
+        activity: the prior probability of an effect, see ``HeredityPrior``.
+        heredity: see ``HeredityPrior``.
+        gamma: the size of coefficients in standard deviations of a run; None for the most likely of ``GAMMAS``.
+        floor: a sum of squares below which residuals are not told apart.
+        starts: models to look at besides, such as those that fewer runs had left.
+
+    Raises:
+        InputError: for a bound that is not above 1.
+    """
+    if not bound > 1.0:
+        raise InputError(f"a model is given up at odds above 1, not {bound}")
+    prior = HeredityPrior(terms, activity, heredity)
+    size = _FIRST_GAMMA if gamma is None else gamma
+    search = _Search(found, prior, _members(owners, len(terms)), size, floor)
+    seeds = [*search.path(), *starts]
+    best = search.climb(max(seeds, key=search.score))
+    if gamma is None:
+        searches = [search.at(other) for other in GAMMAS]
+        search = max(searches, key=lambda other: max(other.score(model) for model in (best, *seeds)))
+        best = search.climb(max((best, *seeds), key=search.score))
+    models, complete = search.window(float(np.log(bound)))
+    scores = np.array([search.score(model) for model in models])
+    return EffectModels(
+        models=tuple(models),
+        log_odds=scores - scores[0],
+        variances=np.array([search.variance(model) for model in models]),
+        gamma=search.gamma,
+        complete=complete,
+    )
+
+
+def _members(owners: Index, terms: int) -> list[Index]:
+    return [np.flatnonzero(owners == place) for place in range(terms)]
+
+
+class _Search:
+    """Scores of models (logarithms of their probabilities but for a constant), remembered."""
+
+    def __init__(self, found: Moments, prior: HeredityPrior, members: list[Index], gamma: float, floor: float) -> None:
+        self._found, self._prior, self._members = found, prior, members
+        self._floor = floor
+        self.gamma = gamma
+        widths = np.array([len(own) for own in members])
+        self._groups = [
+            (places, np.array([members[i] for i in places], dtype=np.intp))
+            for width in np.unique(widths[widths > 0])
+            for places in [np.flatnonzero(widths == width)]
+        ]
+        self._scores = dict[Effects, float]()
+
+    def at(self, gamma: float) -> _Search:
+        """The same with effects of another size."""
+        return _Search(self._found, self._prior, self._members, gamma, self._floor)
+
+    def score(self, model: Effects) -> float:
+        if model not in self._scores:
+            logarithm, _ = log_marginals(self._found, self._columns(model)[None, :], self.gamma, self._floor)
+            self._scores[model] = float(logarithm[0]) + self._prior.logarithm(self._mask(model))
+        return self._scores[model]
+
+    def variance(self, model: Effects) -> float:
+        """The variance of a run, given the model."""
+        _, left = log_marginals(self._found, self._columns(model)[None, :], self.gamma, self._floor)
+        return float(left[0]) / (self._found.runs - 1)
+
+    def path(self) -> list[Effects]:
+        """From no effect on, one more each time, also where the next alone is no better: several together may be."""
+        models = list[Effects]([()])
+        for _ in range(min(_PATH, self._found.runs - 2, len(self._members))):
+            models.append(_with(models[-1], int(np.argmax(self._additions(models[-1])))))
+        return models
+
+    def climb(self, model: Effects) -> Effects:
+        """From a model to better neighbours, as long as there are any; first by adding, then by all steps."""
+        for _ in range(_CLIMBS):
+            added = self._best_addition(model) or self._best_step(model)
+            if added is None:
+                break
+            model = added
+        self.score(model)
+        return model
+
+    def window(self, limit: float) -> tuple[list[Effects], bool]:
+        """The models within a logarithm of odds of the best, best first, without those that have a better part."""
+        done = set[Effects]()
+        while len(done) < _EXPANDED:
+            top = max(self._scores.values())
+            near = [m for m, score in self._scores.items() if score >= top - limit and m not in done]
+            if not near:
+                break
+            model = max(near, key=lambda m: self._scores[m])
+            done.add(model)
+            for neighbour, score in self._neighbours(model, self.score(model) - limit).items():
+                self._scores.setdefault(neighbour, score)
+        top = max(self._scores.values())
+        inside = [m for m, score in self._scores.items() if score >= top - limit]
+        kept = [m for m in inside if not self._has_better_part(m)]
+        complete = done.issuperset(kept)
+        return sorted(kept, key=lambda m: (-self._scores[m], m)), complete
+
+    def _has_better_part(self, model: Effects) -> bool:
+        """Whether one of its effects could go; that several could only go together does not count against it."""
+        return any(self.score(_without(model, effect)) > self.score(model) for effect in model)
+
+    def _best_addition(self, model: Effects) -> Effects | None:
+        scores = self._additions(model)
+        best = int(np.argmax(scores))
+        return _with(model, best) if scores[best] > self.score(model) else None
+
+    def _best_step(self, model: Effects) -> Effects | None:
+        steps = self._neighbours(model, self.score(model))
+        better = {m: score for m, score in steps.items() if score > self.score(model) + 1e-9}
+        return max(better, key=lambda m: better[m]) if better else None
+
+    def _neighbours(self, model: Effects, least: float) -> dict[Effects, float]:
+        """Models with an effect more, less or exchanged, as far as they reach a score."""
+        found = dict[Effects, float]()
+        for part in (model, *(_without(model, effect) for effect in model)):
+            if part != model and self.score(part) >= least:
+                found[part] = self.score(part)
+            scores = self._additions(part)
+            for place in np.flatnonzero(scores >= least):
+                found[_with(part, int(place))] = float(scores[place])
+        found.pop(model, None)
+        return found
+
+    def _additions(self, model: Effects) -> FloatArray:
+        """The scores of the model with each effect added, shape (terms,); -inf for its own."""
+        data, columns = self._found, self._columns(model)
+        active = self._mask(model)
+        result = np.full(len(self._members), -np.inf)
+        system = data.gram[columns[:, None], columns[None, :]] + np.eye(len(columns)) / self.gamma**2
+        factor = np.linalg.cholesky(system)
+        solved = np.linalg.solve(factor, np.column_stack([data.gram[columns], data.products[columns]]))
+        carried, own = solved[:, :-1], solved[:, -1]
+        left = data.total - float(own @ own)
+        products = data.products - carried.T @ own
+        base = -len(columns) * np.log(self.gamma) - float(np.log(np.diagonal(factor)).sum())
+        for places, members in self._groups:
+            size = members.shape[1]
+            inner = data.gram[members[:, :, None], members[:, None, :]] + np.eye(size) / self.gamma**2
+            inner = inner - np.einsum("kta,ktb->tab", carried[:, members], carried[:, members])
+            root = np.linalg.cholesky(inner)
+            gained = np.linalg.solve(root, products[members][:, :, None])[:, :, 0]
+            rest = np.maximum(left - np.einsum("ta,ta->t", gained, gained), 0.0) + self._floor
+            volume = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+            result[places] = base - size * np.log(self.gamma) - volume - (data.runs - 1) / 2.0 * np.log(rest)
+        result = result + self._prior.additions(active)
+        result[active] = -np.inf
+        return result
+
+    def _columns(self, model: Effects) -> Index:
+        return np.concatenate([np.empty(0, dtype=np.intp), *(self._members[effect] for effect in model)])
+
+    def _mask(self, model: Effects) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        mask = np.zeros(len(self._members), dtype=np.bool_)
+        mask[list(model)] = True
+        return mask
+
+
+def _with(model: Effects, effect: int) -> Effects:
+    return tuple(sorted((*model, effect)))
+
+
+def _without(model: Effects, effect: int) -> Effects:
+    return tuple(other for other in model if other != effect)

@@ -1,0 +1,223 @@
+"""Forward selection of a model's terms: under weak heredity, and up to the last significant step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from hati.core import FloatArray
+from hati.stats.effects.contrasts import Term
+from hati.stats.effects.model_terms import NOTHING, ModelTerms, added_basis, spanned
+from hati.stats.inference.distributions import f_above
+
+_MOST = 0.5
+"""The model has at most so many parameters for each run: AICc's correction assumes that the candidates were few."""
+
+
+def forward_selection(terms: ModelTerms, values: FloatArray) -> tuple[Term, ...]:
+    """The terms that predict best, in the order in which they were chosen.
+
+    Each step adds the term that lowers the corrected Akaike criterion (Hurvich and Tsai 1989, Biometrika 76, 297-307)
+    most, until none does. An interaction can be added once one of its options' terms is there: weak heredity
+    (Hamada and Wu 1992, Journal of Quality Technology 24, 130-137). For prediction and for ranking, not for deciding:
+    chosen terms need not be significant.
+
+    Args:
+        terms: the candidates.
+        values: shape (runs,).
+    """
+    basis = terms.basis(())
+    residual = values - basis @ (basis.T @ values)
+    left = float(residual @ residual)
+    smallest = 1e-12 * float(np.sum((values - values.mean()) ** 2))
+    if left <= smallest:
+        return ()
+    every = tuple(terms)
+    candidates = alike(terms, basis)
+    chosen: list[int] = []
+    best = _criterion(left, terms.runs, basis.shape[1])
+    while left > smallest:
+        explained, added = explained_by_each(candidates, residual, len(every))
+        sizes = basis.shape[1] + added
+        open_ = terms.eligible(chosen) & (added > 0) & (sizes <= _MOST * terms.runs)
+        criteria = np.where(open_, _criteria(np.maximum(left - explained, smallest), terms.runs, sizes), math.inf)
+        place = int(np.argmin(criteria)) if every else 0
+        if not open_.any() or criteria[place] >= best:
+            break
+        best = float(criteria[place])
+        chosen.append(place)
+        new = added_basis(terms.columns[every[place]], basis)
+        basis = np.hstack([basis, new])
+        residual = residual - new @ (new.T @ residual)
+        left = float(residual @ residual)
+        for group in candidates:
+            group.remove(new)
+    return tuple(every[place] for place in chosen)
+
+
+class Alike(Struct, frozen=True, eq=False):
+    """Terms with equally many columns: their places among all, what the model leaves of each, and their whole sizes.
+
+    ``columns`` has shape (terms, runs, columns of a term), and changes as the model grows.
+    """
+
+    places: NDArray[np.intp]
+    columns: FloatArray
+    sizes: FloatArray
+
+    def remove(self, basis: FloatArray) -> None:
+        """Leave what is orthogonal to more columns."""
+        for _ in range(2):  # once more: rounding of the first time would pass for something new
+            self.columns[:] -= basis @ (basis.T @ self.columns)
+
+
+def alike(terms: ModelTerms, basis: FloatArray) -> list[Alike]:
+    """The terms by their number of columns, as a basis leaves them."""
+    every = list(terms.columns.values())
+    found = []
+    for width in sorted({columns.shape[1] for columns in every} - {0}):
+        places = np.array([i for i, columns in enumerate(every) if columns.shape[1] == width], dtype=np.intp)
+        stacked = np.array([every[place] for place in places], dtype=np.float64)
+        group = Alike(places, stacked, np.sum(stacked**2, axis=1).max(axis=1))
+        group.remove(basis)
+        found.append(group)
+    return found
+
+
+def explained_by_each(
+    candidates: Sequence[Alike], residual: FloatArray, terms: int
+) -> tuple[FloatArray, NDArray[np.intp]]:
+    """How much of the sum of squares each term explains beside the model, and how many parameters it adds.
+
+    By principal axes of what the model leaves of a term's columns; those of next to no length are rounding.
+    """
+    explained, added = np.zeros(terms), np.zeros(terms, dtype=np.intp)
+    for group in candidates:
+        lengths, axes = np.linalg.eigh(group.columns.transpose(0, 2, 1) @ group.columns)
+        told = lengths > NOTHING**2 * group.sizes[:, None]
+        along = np.einsum("tca,tc->ta", axes, np.einsum("trc,r->tc", group.columns, residual))
+        explained[group.places] = np.sum(along**2 / np.where(told, lengths, math.inf), axis=1)
+        added[group.places] = np.count_nonzero(told, axis=1)
+    return explained, added
+
+
+def _criterion(residual: float, runs: int, parameters: int) -> float:
+    return float(_criteria(np.array(residual), runs, np.array(parameters)))
+
+
+def _criteria(residual: FloatArray, runs: int, parameters: NDArray[np.intp]) -> FloatArray:
+    """AICc up to a constant; the variance counts as a parameter."""
+    count = parameters + 1
+    spare = np.maximum(runs - count - 1, 0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(runs * np.log(residual / runs) + np.where(spare, 2.0 * count * runs / spare, math.inf))
+
+
+LEVEL = 0.01
+"""The level of a step, corrected for all its candidates."""
+_MOST_TERMS = 40
+_LEAST_LEFT = 3
+EXACT = 1e-12
+"""A part of the sum of squares below which what is left is rounding."""
+
+
+class Steps(Struct, frozen=True, eq=False):
+    """A model of ``terms`` and ``runs`` of their own, in the order of choice.
+
+    ``candidates`` holds the terms that it was chosen among, ``parameters`` is how many it has, ``left`` the residual
+    sum of squares.
+    """
+
+    candidates: ModelTerms
+    terms: tuple[Term, ...]
+    runs: tuple[int, ...]
+    parameters: int
+    left: float
+
+    def extended_bayes(self, smallest: float, others: int = 0) -> float:
+        """The extended Bayesian criterion (Chen and Chen 2008, Biometrika 95, 759-771), up to a constant.
+
+        Models are as likely as their size, whatever is in them.
+
+        Args:
+            smallest: a residual sum of squares below this is rounding.
+            others: the number of runs that were candidates too.
+        """
+        count, size = self.candidates.runs, len(self.terms) + len(self.runs)
+        among = len(self.candidates.columns) + others
+        models = math.lgamma(among + 1) - math.lgamma(size + 1) - math.lgamma(among - size + 1)
+        return count * math.log(max(self.left, smallest) / count) + self.parameters * math.log(count) + 2.0 * models
+
+
+def significant_steps(
+    terms: ModelTerms, values: FloatArray, given: Sequence[int] = (), among: Sequence[int] = ()
+) -> Steps:
+    """Select terms, and runs with means of their own, by what they explain of the values, under weak heredity.
+
+    Selection is not stopped by a step that does not pay, but taken back to its last significant one, by F times the
+    number of candidates: effects of one size hide each other.
+
+    Args:
+        terms: the candidates.
+        values: shape (runs,).
+        given: the runs that have means of their own.
+        among: those that may get one.
+    """
+    count, every = terms.runs, tuple(terms)
+    basis = spanned(np.hstack([terms.always, np.eye(count)[:, list(given)]]))
+    residual = values - basis @ (basis.T @ values)
+    leverage = np.sum(basis**2, axis=1)
+    may = np.isin(np.arange(count), among)
+    candidates = alike(terms, basis)
+    chosen: list[int] = []  # places among the terms, and after them among the runs
+    parameters, left = basis.shape[1], float(residual @ residual)
+    reached = Steps(terms, (), tuple(given), parameters, left)
+    smallest = EXACT * float(np.sum((values - values.mean()) ** 2))
+    while left > smallest and len(chosen) < _MOST_TERMS and 2 * (parameters + 1) <= count:
+        explained, added = explained_by_each(candidates, residual, len(every))
+        open_ = terms.eligible([place for place in chosen if place < len(every)]) & (added > 0)
+        squares = np.where(open_, explained / np.maximum(added, 1), 0.0)
+        free = may & (1.0 - leverage > NOTHING)
+        squares = np.concatenate([squares, np.where(free, residual**2 / np.where(free, 1.0 - leverage, 1.0), 0.0)])
+        place = int(np.argmax(squares))
+        if squares[place] <= 0.0:
+            break
+        run = place - len(every)
+        new = added_basis(terms.columns[every[place]] if run < 0 else np.eye(count)[:, [run]], basis)
+        chosen.append(place)
+        basis = np.hstack([basis, new])
+        residual = residual - new @ (new.T @ residual)
+        leverage = leverage + np.sum(new**2, axis=1)
+        for group in candidates:
+            group.remove(new)
+        parameters, before, left = basis.shape[1], left, float(residual @ residual)
+        df, spare = new.shape[1], count - parameters
+        if spare < _LEAST_LEFT:
+            break
+        ratio = (before - left) / df / (max(left, smallest) / spare)
+        if float(f_above(np.array([ratio]), df, spare)[0]) * (len(every) + may.sum() - len(chosen) + 1) <= LEVEL:
+            kept = tuple(every[place] for place in chosen if place < len(every))
+            runs = (*given, *(place - len(every) for place in chosen if place >= len(every)))
+            reached = Steps(terms, kept, runs, parameters, left)
+    return reached
+
+
+def significant_model(terms: ModelTerms, values: FloatArray) -> Steps:
+    """Select terms by significant steps, with interactions of three options.
+
+    An interaction of three is a candidate once that of two of them is chosen.
+
+    Args:
+        terms: the candidates.
+        values: shape (runs,).
+    """
+    while True:
+        found = significant_steps(terms, values)
+        wider = terms.with_third_order(found.terms)
+        if wider is terms:
+            return found
+        terms = wider

@@ -1,0 +1,264 @@
+"""Effects by least squares, the error that repetitions show, and the analysis of variance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from hati.core import FloatArray
+from hati.stats.effects.contrasts import Contrasts, Term
+from hati.stats.effects.model_terms import ModelTerms
+from hati.stats.inference.distributions import f_above
+
+Index = NDArray[np.intp]
+
+ALIASED = 0.5
+"""An effect counts as an alias where it biases another by half of its own size or more."""
+
+_SAME = 1e-9
+_ROUNDING = 64 * np.finfo(np.float64).eps
+_MANY_RUNS = 2048
+
+
+class LeastSquares(Struct, frozen=True, eq=False, dict=True):
+    """The linear operator from runs to effects.
+
+    An effect is the mean where its sign is + less the mean where it is -: on a complete design exactly
+    (the Skoll paper's ME(A) and the RES paper's equations 1 to 3, each with the sign turned), else by least squares.
+
+    ``terms`` and ``aliases`` are those of the runs that there are; ``missing`` the planned main effects and two-factor
+    interactions that these can no longer estimate. ``operator`` has shape (terms, runs);
+    ``variances`` are the effects' for runs of variance one and ``correlation`` is theirs, None where they are
+    independent. ``remainder``, shape (d, runs), are orthonormal contrasts that belong to no term. ``trend``, shape
+    (runs,), is what configurations and blocks leave of a linear trend, where effects are estimated beside one.
+    """
+
+    terms: tuple[Term, ...]
+    aliases: tuple[tuple[Term, ...], ...]
+    missing: tuple[Term, ...]
+    operator: FloatArray
+    variances: FloatArray
+    correlation: FloatArray | None
+    remainder: FloatArray
+    trend: FloatArray | None = None
+
+    def effects(self, values: FloatArray) -> FloatArray:
+        """The effects, shape (terms,); what is nothing but rounding is zero."""
+        return _exact(self.operator @ values, values)
+
+    def standardised(self, values: FloatArray) -> FloatArray:
+        """All contrasts, those of the terms first, scaled to the variance of one run."""
+        return np.concatenate([self.effects(values) / np.sqrt(self.variances), _exact(self.remainder @ values, values)])
+
+    @cached_property
+    def reported(self) -> Index:
+        """The positions of the main effects and two-factor interactions."""
+        return np.flatnonzero([len(term) <= 2 for term in self.terms])
+
+
+def least_squares(contrasts: Contrasts, rows: Index, blocks: Index) -> LeastSquares:
+    """How to estimate effects from these runs; means of blocks are taken out.
+
+    A complete design (every row once in each block) gives all contrasts, independent of each other. Otherwise main
+    effects and two-factor interactions are fitted, those that still can be, and aliases are recomputed.
+
+    Args:
+        contrasts: those of the planned design.
+        rows: the design's row of each run, shape (runs,).
+        blocks: the repetition of each run, counted from 0, shape (runs,).
+    """
+    if _complete(contrasts.rows, rows, blocks):
+        operator = np.asarray(contrasts.columns[rows].T * (2.0 / len(rows)), dtype=np.float64)
+        variances = np.full(len(contrasts.terms), 4.0 / len(rows))
+        nothing = np.empty((0, len(rows)))
+        return LeastSquares(contrasts.terms, contrasts.aliases, (), operator, variances, None, nothing)
+    return _incomplete(contrasts, rows, blocks)
+
+
+def _complete(configurations: int, rows: Index, blocks: Index) -> bool:
+    repetitions = int(blocks.max(initial=-1)) + 1
+    cells = np.unique(rows * repetitions + blocks)
+    return len(rows) == len(cells) == configurations * repetitions
+
+
+def _incomplete(contrasts: Contrasts, rows: Index, blocks: Index) -> LeastSquares:
+    wanted = [i for i, term in enumerate(contrasts.terms) if len(term) <= 2]
+    columns = contrasts.columns[rows].astype(np.float64)
+    free = without_means(columns, blocks)  # regression on these is regression with blocks (Frisch, Waugh, Lovell)
+    products = free[:, wanted].T @ free[:, wanted]
+    chosen = _independent(products / len(rows))
+    kept = [wanted[i] for i in chosen]
+    operator = np.asarray(2.0 * np.linalg.solve(products[np.ix_(chosen, chosen)], free[:, kept].T), dtype=np.float64)
+    covariance = operator @ operator.T
+    variances = np.diag(covariance).copy()
+    scale = np.sqrt(variances)
+    return LeastSquares(
+        terms=tuple(contrasts.terms[i] for i in kept),
+        aliases=_aliases(contrasts, kept, operator @ columns / 2.0),
+        missing=tuple(contrasts.terms[i] for i in wanted if i not in set(kept)),
+        operator=operator,
+        variances=variances,
+        correlation=covariance / np.outer(scale, scale),
+        remainder=_remainder(free[:, kept], blocks),
+    )
+
+
+def without_means(columns: FloatArray, groups: Index) -> FloatArray:
+    """The columns, shape (runs, any), less their means within each group; groups are counted from 0."""
+    if columns.size == 0:
+        return columns
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    sizes = np.diff(starts, append=len(groups))
+    sums = np.add.reduceat(columns[order], starts, axis=0)
+    centred = np.empty_like(columns)
+    centred[order] = columns[order] - np.repeat(sums / sizes[:, None], sizes, axis=0)
+    return centred
+
+
+def _independent(products: FloatArray) -> list[int]:
+    """The columns that are no combination of those before them: a Cholesky factorisation that passes over the others.
+
+    ``products`` are those of the columns with each other, per run.
+    """
+    count = len(products)
+    factor = np.zeros((count, count))
+    kept = list[int]()
+    for i in range(count):
+        row = np.zeros(len(kept))
+        for position, j in enumerate(kept):
+            row[position] = (products[i, j] - row[:position] @ factor[position, :position]) / factor[position, position]
+        left = products[i, i] - row @ row
+        if left > _SAME:
+            place = len(kept)
+            factor[place, :place], factor[place, place] = row, np.sqrt(left)
+            kept.append(i)
+    return kept
+
+
+def _aliases(contrasts: Contrasts, kept: list[int], bias: FloatArray) -> tuple[tuple[Term, ...], ...]:
+    """Of every kept contrast: its own set, and the sets of contrasts left out that bias it."""
+    left_out = [i for i in range(len(contrasts.terms)) if i not in set(kept)]
+    return tuple(
+        (
+            *contrasts.aliases[i],
+            *(
+                alias
+                for j in left_out
+                if abs(bias[position, j]) >= ALIASED
+                for alias in (contrasts.terms[j], *contrasts.aliases[j])
+            ),
+        )
+        for position, i in enumerate(kept)
+    )
+
+
+def _remainder(columns: FloatArray, blocks: Index) -> FloatArray:
+    """An orthonormal basis of what columns and blocks leave of the runs; none for very many runs."""
+    runs = len(columns)
+    levels = np.asarray(blocks[:, None] == np.unique(blocks)[None, :], dtype=np.float64)
+    used = columns.shape[1] + levels.shape[1]
+    if runs <= used or runs > _MANY_RUNS:
+        return np.empty((0, runs))
+    full, _ = np.linalg.qr(np.hstack([levels, columns]), mode="complete")
+    return np.asarray(full[:, used:].T, dtype=np.float64)
+
+
+def pure_error(values: FloatArray, rows: Index, blocks: Index, trend: FloatArray | None = None) -> tuple[float, int]:
+    """The variance of a run that repetitions of the same configuration show, and its degrees of freedom.
+
+    The residual variance of configurations plus blocks, and of the ``trend`` that they leave of a linear one; (0.0, 0)
+    where nothing is left for it.
+    """
+    residual, df = within_residuals(values, rows, blocks)
+    left = float(residual @ residual)
+    if trend is not None and float(trend @ trend) > _SAME * len(values):
+        left, df = max(0.0, left - float(trend @ residual) ** 2 / float(trend @ trend)), df - 1
+    return (left / df, df) if df > 0 else (0.0, 0)
+
+
+def within_residuals(values: FloatArray, rows: Index, blocks: Index) -> tuple[FloatArray, int]:
+    """What configurations plus blocks leave of the values, and its degrees of freedom."""
+    _, row = np.unique(rows, return_inverse=True)
+    _, block = np.unique(blocks, return_inverse=True)
+    few, many = (row, block) if row.max(initial=0) <= block.max(initial=0) else (block, row)
+    in_few, in_many = np.bincount(few), np.bincount(many)
+    incidence = np.zeros((len(in_few), len(in_many)))
+    np.add.at(incidence, (few, many), 1.0)
+    # The normal equations of the fewer once the means of the more numerous are taken out.
+    system = np.diag(in_few.astype(np.float64)) - (incidence / in_many) @ incidence.T
+    sizes, vectors = np.linalg.eigh(system)
+    real = sizes > _SAME * len(values)
+    df = len(values) - len(in_many) - int(np.sum(real))
+    if df <= 0:
+        return np.zeros(len(values)), 0
+    own = without_means(values[:, None], many)[:, 0]
+    basis = vectors[:, real]
+    shifts = basis @ (basis.T @ np.bincount(few, weights=own) / sizes[real])
+    return _exact(own - without_means(shifts[few][:, None], many)[:, 0], values), df
+
+
+def _exact(results: FloatArray, values: FloatArray) -> FloatArray:
+    """The results, with zero for what the rounding of values of that size explains."""
+    limit = _ROUNDING * float(np.max(np.abs(values), initial=0.0))
+    return np.where(np.abs(results) <= limit, 0.0, results)
+
+
+class SumOfSquares(Enum):
+    """Of which others a term's sum of squares is cleared.
+
+    ``TYPE_2``: of all that do not contain it. ``TYPE_3``: of all others, as sum coding has it.
+    """
+
+    TYPE_2 = 2
+    TYPE_3 = 3
+
+
+class AnovaRow(Struct, frozen=True):
+    """A term's sum of squares, its degrees of freedom, F and the p-value; F is None without residuals."""
+
+    term: Term
+    sum_of_squares: float
+    df: int
+    f: float | None
+    p_value: float | None
+
+
+class Anova(Struct, frozen=True):
+    """The table: a row for each term, and what is left, ``residual`` with ``df`` degrees of freedom."""
+
+    rows: tuple[AnovaRow, ...]
+    residual: float
+    df: int
+
+
+def anova(terms: ModelTerms, chosen: Sequence[Term], values: FloatArray, kind: SumOfSquares) -> Anova:
+    """The analysis of variance of the model with the chosen terms.
+
+    A term's columns that others span are not counted: where combinations are missing, its degrees of freedom are those
+    that the runs can tell.
+
+    Args:
+        terms: the columns.
+        chosen: the terms in the model.
+        values: shape (runs,).
+        kind: of which others each is cleared.
+    """
+    whole = terms.basis(chosen)
+    rest = values - whole @ (whole.T @ values)
+    residual, df = float(rest @ rest), terms.runs - whole.shape[1]
+    rows = []
+    beside_all = terms.added_to_others(chosen)
+    for term in chosen:
+        free = [other for other in chosen if other != term and not set(term) < set(other)]
+        whole_model = kind is SumOfSquares.TYPE_3 or len(free) == len(chosen) - 1
+        added = beside_all[term] if whole_model else terms.added(term, free)
+        explained, own = float(np.sum((added.T @ values) ** 2)), added.shape[1]
+        f = explained / own / (residual / df) if own and df and residual > 0.0 else None
+        rows.append(AnovaRow(term, explained, own, f, None if f is None else float(f_above(np.array(f), own, df))))
+    return Anova(tuple(rows), residual, df)

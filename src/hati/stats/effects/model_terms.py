@@ -1,0 +1,195 @@
+"""The terms of a linear model, their columns on the runs, and what these add to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from hati.core import FloatArray, InputError
+from hati.stats.effects.contrasts import Term
+
+NOTHING = 1e-7
+"""What is left of a column below this part of the whole is rounding."""
+
+
+def added_basis(columns: FloatArray, basis: FloatArray) -> FloatArray:
+    """An orthonormal basis, shape (runs, rank), of what the columns span beyond an orthonormal basis.
+
+    Args:
+        columns: shape (runs, any).
+        basis: shape (runs, any), orthonormal columns.
+    """
+    size = largest_norm(columns)
+    left = beside(columns, basis)
+    if size == 0.0 or not left.size:
+        return np.empty((len(columns), 0))
+    vectors, sizes, _ = np.linalg.svd(left, full_matrices=False)
+    return np.asarray(vectors[:, sizes > NOTHING * size])
+
+
+def spanned(columns: FloatArray) -> FloatArray:
+    """An orthonormal basis of the columns' span, shape (runs, rank)."""
+    return added_basis(columns, np.empty((len(columns), 0)))
+
+
+def beside(columns: FloatArray, basis: FloatArray) -> FloatArray:
+    """What is left of columns beside an orthonormal basis, shape (runs, any)."""
+    left = columns - basis @ (basis.T @ columns)
+    return np.asarray(left - basis @ (basis.T @ left))  # once more: rounding of the first time would pass for something
+
+
+def largest_norm(columns: FloatArray) -> float:
+    """The Euclidean norm of the largest column; 0 where there is none."""
+    return float(np.sqrt(np.sum(columns**2, axis=0, initial=0.0).max(initial=0.0)))
+
+
+_WIDEST = 0.6
+"""An interaction of three options has at most this many columns for each run: more leave no runs to test it by."""
+_ALIASED = 1e-6
+
+
+def interaction_columns(parts: Sequence[FloatArray]) -> FloatArray:
+    """Return the columns of an interaction: all products of one column of each option.
+
+    Args:
+        parts: each option's columns, shape (runs, columns) or (1, columns).
+    """
+    found = parts[0]
+    for part in parts[1:]:
+        products = found[:, :, None] * part[:, None, :]
+        found = products.reshape(len(products), products.shape[1] * products.shape[2])
+    return found
+
+
+class ModelTerms(Struct, frozen=True, eq=False, dict=True):
+    """Terms and their columns on the runs, main effects before interactions.
+
+    ``columns[term]`` has shape (runs, parameters of the term). ``always``, shape (runs, any), is in every model: the
+    intercept, or the means of blocks.
+
+    Raises:
+        InputError: where columns are of different lengths.
+    """
+
+    always: FloatArray
+    columns: Mapping[Term, FloatArray]
+
+    def __post_init__(self) -> None:
+        if any(len(columns) != len(self.always) for columns in self.columns.values()):
+            raise InputError("the terms of a model have columns of different lengths")
+
+    def __iter__(self) -> Iterator[Term]:
+        return iter(self.columns)
+
+    @property
+    def runs(self) -> int:
+        """The number of runs."""
+        return len(self.always)
+
+    @property
+    def main_effects(self) -> tuple[Term, ...]:
+        """The terms of one option."""
+        return tuple(term for term in self.columns if len(term) == 1)
+
+    @property
+    def interactions(self) -> tuple[Term, ...]:
+        """The terms of several options."""
+        return tuple(term for term in self.columns if len(term) > 1)
+
+    def eligible(self, chosen: Sequence[int]) -> NDArray[np.bool_]:
+        """Which terms may be chosen next: main effects, and interactions with a parent that was (weak heredity).
+
+        Args:
+            chosen: the places of the terms that were.
+
+        Returns:
+            shape (terms,), as ordered in ``columns``.
+        """
+        places = list(chosen)
+        found = self._mains.copy()
+        found |= np.any(self._children[places], axis=0)
+        found[places] = False
+        return found
+
+    def with_third_order(self, found: Sequence[Term]) -> ModelTerms:
+        """Add the interactions of three options of which two have an interaction that was found (weak heredity).
+
+        Left out are those that are wholly aliased with an effect of fewer options, which is the likelier one, and those
+        with columns for more than ``_WIDEST`` of the runs.
+        """
+        pairs = [term for term in found if len(term) == 2]
+        options = [option for (option,) in self.main_effects]
+        threes = {tuple(sorted((*pair, option))) for pair in pairs for option in options if option not in pair}
+        new = {}
+        for term in sorted(threes - set(self.columns)):
+            if all((option,) in self.columns for option in term):
+                columns = interaction_columns([self.columns[(option,)] for option in term])
+                if columns.shape[1] <= _WIDEST * self.runs and not self._is_aliased(columns):
+                    new[term] = columns
+        return ModelTerms(self.always, {**self.columns, **new}) if new else self
+
+    def _is_aliased(self, columns: FloatArray) -> bool:
+        """Whether what columns add to ``always`` lies within what a single term adds to it."""
+        added = added_basis(columns, self._basis_of_always)
+        shared = (np.sum(np.square(bases.transpose(0, 2, 1) @ added), axis=(1, 2)) for bases in self._bases)
+        return any(np.any(squares > added.shape[1] - _ALIASED) for squares in shared)
+
+    @cached_property
+    def _bases(self) -> tuple[FloatArray, ...]:
+        """The orthonormal bases of terms of up to two options beside ``always``, by rank, shape (terms, runs, rank)."""
+        each = [added_basis(own, self._basis_of_always) for term, own in self.columns.items() if len(term) <= 2]
+        ranks = sorted({basis.shape[1] for basis in each})
+        return tuple(np.array([basis for basis in each if basis.shape[1] == rank]) for rank in ranks)
+
+    @cached_property
+    def _mains(self) -> NDArray[np.bool_]:
+        return np.array([len(term) == 1 for term in self.columns], dtype=np.bool_)
+
+    @cached_property
+    def _children(self) -> NDArray[np.bool_]:
+        """Shape (terms, terms): whether the second is the first and one more option."""
+        place = {term: number for number, term in enumerate(self.columns)}
+        found = np.zeros((len(place), len(place)), dtype=np.bool_)
+        for term, number in place.items():
+            for i in range(len(term)):
+                parent = place.get(term[:i] + term[i + 1 :])
+                if parent is not None:
+                    found[parent, number] = True
+        return found
+
+    @cached_property
+    def _basis_of_always(self) -> FloatArray:
+        return spanned(self.always)
+
+    def basis(self, terms: Iterable[Term]) -> FloatArray:
+        """An orthonormal basis of what is always there and those terms, shape (runs, rank)."""
+        always = self._basis_of_always
+        return np.hstack([always, added_basis(self._joined(terms), always)])
+
+    def added(self, term: Term, others: Iterable[Term]) -> FloatArray:
+        """An orthonormal basis of what a term adds to others and to what is always there, shape (runs, rank)."""
+        return added_basis(self.columns[term], self.basis(others))
+
+    def added_to_others(self, model: Sequence[Term]) -> Mapping[Term, FloatArray]:
+        """What each term of a model adds to all others of it: orthonormal bases, shape (runs, rank).
+
+        Where all columns are independent, one factorization has them all: the columns of the transposed pseudoinverse
+        that are a term's are orthogonal to the columns of all others.
+        """
+        if not model:
+            return {}
+        joined = self._joined(model)
+        left = beside(joined, self._basis_of_always)
+        vectors, sizes, rotation = np.linalg.svd(left, full_matrices=False)
+        if left.shape[1] > left.shape[0] or np.any(sizes <= NOTHING * largest_norm(joined)):
+            return {term: self.added(term, [other for other in model if other != term]) for term in model}
+        dual = (vectors / sizes) @ rotation
+        ends = np.cumsum([self.columns[term].shape[1] for term in model])
+        return {term: spanned(own) for term, own in zip(model, np.split(dual, ends[:-1], axis=1), strict=True)}
+
+    def _joined(self, terms: Iterable[Term]) -> FloatArray:
+        return np.hstack([np.empty((self.runs, 0)), *(self.columns[term] for term in terms)])

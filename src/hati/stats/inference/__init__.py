@@ -1,0 +1,1 @@
+"""Tests and what they need: quantiles, corrections for many tests, power."""

@@ -1,0 +1,1 @@
+"""Samples: their variances, differences, clusters, and weighted means."""

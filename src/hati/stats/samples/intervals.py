@@ -1,0 +1,155 @@
+"""Intervals of means by the bootstrap, of quotients, and of proportions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from hati.core import FloatArray, InputError
+from hati.stats.inference.distributions import beta_cdf, beta_quantile, normal_tails, t_quantile
+
+DRAWS = 10_000
+_AT_ONCE = 1_000_000
+"""So many values are drawn at a time, to bound the memory."""
+
+
+def bootstrap_interval(
+    first: FloatArray, second: FloatArray, confidence: float, rng: np.random.Generator, draws: int = DRAWS
+) -> tuple[float, float] | None:
+    """Of the second sample's mean of run values less the first's; shapes (runs,). None where a sample has one run.
+
+    Runs are drawn with replacement, each with all of its observations: of two levels the upper one alone is drawn anew
+    (Davison and Hinkley 1997, Bootstrap Methods and their Application, 3.8; Ren and others 2010, Journal of Applied
+    Statistics 37, 1487-1498). A run's value varies with its observations already; drawing these anew besides would
+    count their variance twice.
+
+    The quantiles are those of the expanded percentile interval, which makes up for the bootstrap's variance being too
+    small by (n - 1) / n and for its not knowing the variance: the probability in a tail is that of a normal variable
+    beyond t sqrt(n / (n - 1)), t with n - 1 degrees of freedom (Hesterberg 2015, The American Statistician 69,
+    371-386); n is the smaller number of runs.
+    """
+    runs = min(len(first), len(second))
+    if runs < 2:
+        return None
+    beyond = t_quantile(0.5 + confidence / 2.0, runs - 1.0) * math.sqrt(runs / (runs - 1.0))
+    tail = float(normal_tails(np.array([beyond]))[0])
+    drawn = _means(second, draws, rng) - _means(first, draws, rng)
+    low, high = np.quantile(drawn, [tail, 1.0 - tail])
+    return float(low), float(high)
+
+
+def _means(values: FloatArray, draws: int, rng: np.random.Generator) -> FloatArray:
+    """The means of so many samples of as many values, drawn with replacement; shape (draws,)."""
+    size = len(values)
+    step = max(1, _AT_ONCE // size)
+    parts = [
+        values[rng.integers(size, size=(min(step, draws - start), size))].mean(axis=1)
+        for start in range(0, draws, step)
+    ]
+    return np.concatenate(parts)
+
+
+_LARGEST = 300.0
+"""Of a logarithm."""
+
+
+def quotient_interval(
+    above: Sequence[FloatArray], below: Sequence[FloatArray], confidence: float
+) -> tuple[float, float] | None:
+    """Of the product of the means ``above`` over that of those ``below``; shapes (runs,). None where one is of one run,
+    and where runs vary so much that there is no end to it.
+
+    By Student's t of the logarithms: that of a mean has about the variance (s / mean)^2 / n (the delta method), and
+    their sum the degrees of freedom of Satterthwaite (1946, Biometrics Bulletin 2, 110-114).
+
+    Raises:
+        InputError: where a mean is not above zero.
+    """
+    parts = (*above, *below)
+    if any(len(values) < 2 for values in parts):
+        return None
+    means = [float(values.mean()) for values in parts]
+    if min(means) <= 0.0:
+        raise InputError("a quotient of means that are not above zero has no logarithm")
+    squares = [(float(values.std(ddof=1)) / mean) ** 2 / len(values) for values, mean in zip(parts, means, strict=True)]
+    logs = [math.log(mean) for mean in means]
+    middle, total = sum(logs[: len(above)]) - sum(logs[len(above) :]), sum(squares)
+    if total <= 0.0:
+        return math.exp(middle), math.exp(middle)
+    df = total**2 / sum(square**2 / (len(values) - 1) for square, values in zip(squares, parts, strict=True))
+    half = t_quantile(0.5 + confidence / 2.0, df) * math.sqrt(total)
+    if abs(middle) + half > _LARGEST:
+        return None
+    return math.exp(middle - half), math.exp(middle + half)
+
+
+class Proportion(Struct, frozen=True):
+    """A share of so many yes among so many independent trials, and the interval of the true one."""
+
+    count: float
+    trials: float
+    interval: tuple[float, float]
+
+    @property
+    def estimate(self) -> float:
+        """The share that was found."""
+        return self.count / self.trials
+
+    def p_above(self, share: float) -> float:
+        """The probability of at least as many yes where the true share is that one; 0 < ``share`` < 1."""
+        return beta_cdf(share, self.count, self.trials - self.count + 1.0) if self.count > 0.0 else 1.0
+
+
+def proportion(count: float, trials: float, confidence: float = 0.95) -> Proportion:
+    """Of independent trials, with the interval of Clopper and Pearson (1934, Biometrika 26, 404-413).
+
+    It holds the true share with at least that confidence. Neither number need be whole; 0 <= ``count`` <= ``trials``,
+    0 < ``trials``.
+
+    >>> [round(end, 4) for end in proportion(0, 20).interval]
+    [0.0, 0.1684]
+    """
+    tail = (1.0 - confidence) / 2.0
+    left = trials - count
+    low = beta_quantile(tail, count, left + 1.0) if count > 0.0 else 0.0
+    high = beta_quantile(1.0 - tail, count + 1.0, left) if left > 0.0 else 1.0
+    return Proportion(count, trials, (low, high))
+
+
+def clustered_proportion(shares: FloatArray, trials: int, correlation: float, confidence: float = 0.95) -> Proportion:
+    """Of clusters with equally many ``trials``, ``shares`` of which are yes, shape (clusters,).
+
+    Trials of one cluster are alike. They count as fewer, by the design effect 1 + (trials - 1) r, r being the
+    correlation within clusters, by the analysis of variance of zeros and ones (Kish 1965, Survey Sampling, 5.4), but
+    no less than ``correlation``: few clusters with a yes tell little of it. With what they count as the interval is
+    Clopper and Pearson's (Korn and Graubard 1998, Survey Methodology 24, 193-201).
+    """
+    found = float(np.mean(shares))
+    alike = min(1.0, max(correlation, _intraclass(shares, trials)))
+    effective = len(shares) * trials / (1.0 + (trials - 1) * alike)
+    return proportion(found * effective, effective, confidence)
+
+
+def _intraclass(shares: FloatArray, trials: int) -> float:
+    """The correlation of two trials of a cluster; 0 where nothing tells."""
+    if len(shares) < 2 or trials < 2:
+        return 0.0
+    between = trials * float(np.var(shares, ddof=1))
+    within = trials * float(np.mean(shares * (1.0 - shares))) / (trials - 1)
+    total = between + (trials - 1) * within
+    return (between - within) / total if total > 0.0 else 0.0
+
+
+def sign_test(first: int, second: int) -> float:
+    """The p-value, two-sided and exact, of so many cases of two kinds that are equally likely.
+
+    >>> round(sign_test(1, 7), 4)
+    0.0703
+    """
+    cases, fewer = first + second, min(first, second)
+    if first == second:
+        return 1.0
+    return min(1.0, 2.0 * (1.0 - beta_cdf(0.5, fewer + 1.0, float(cases - fewer))))

@@ -1,0 +1,315 @@
+"""Variances of runs: pooled, nested, moderated by others, from earlier samples, and limited by resolution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import Struct
+
+from hati.core import FloatArray, InputError
+from hati.stats.effects.least_squares import Index, without_means
+from hati.stats.inference.distributions import chi_square_cdf, digamma, trigamma, trigamma_inverse
+from hati.stats.series.dependence import effective_size
+
+
+class NestedVariance(Struct, frozen=True):
+    """What observations vary by within a run, and runs beyond that; squares of the metric's unit.
+
+    ``within`` is T1^2; ``between`` is T2^2, unbiased, and so negative where runs differ less than their observations
+    would make them; None with one run. ``worth`` is the part of an independent observation that one is worth.
+    """
+
+    mean: float
+    within: float
+    between: float | None
+    runs: int
+    observations: float
+    worth: float
+
+    @property
+    def independent(self) -> float:
+        """``within`` as it would have to be for independent observations to make run means vary as these do."""
+        return self.within / self.worth
+
+    def of_run_means(self, observations: float) -> float | None:
+        """The variance of the mean of a run of so many observations; None where ``between`` is not known."""
+        if self.between is None:
+            return None
+        return max(self.between, 0.0) + self.independent / observations
+
+    def relative(self, observations: float) -> float | None:
+        """The same over the square of the mean; None where there is no such ratio."""
+        found = self.of_run_means(observations)
+        return None if found is None or self.mean == 0.0 else found / self.mean**2
+
+
+def nested_variance(runs: Sequence[FloatArray]) -> NestedVariance:
+    """Estimate both variances from runs, each of shape (n,).
+
+    The within-run variance is the mean of those of the runs, S1^2; the between-run variance that of run means less
+    what the observations contribute, S2^2 - S1^2 / n (Kalibera and Jones 2013, Rigorous benchmarking in reasonable
+    time, ISMM, 63-74), with the harmonic mean of n where runs are of several sizes, and with n in independent
+    observations (``effective_size``) where successive ones are correlated.
+
+    Raises:
+        InputError: where no run has two observations.
+    """
+    several = [values for values in runs if len(values) > 1]
+    if not several:
+        raise InputError("no run has more than one observation: nothing is known of the variance within runs")
+    within = float(np.mean([np.var(values, ddof=1) for values in several]))
+    worth = float(np.mean([effective_size(values) / len(values) for values in several]))
+    means = np.array([np.mean(values) for values in runs])
+    contributed = within * float(np.mean([1.0 / (worth * len(values)) for values in runs]))
+    between = float(np.var(means, ddof=1)) - contributed if len(runs) > 1 else None
+    harmonic = len(runs) / float(np.sum([1.0 / len(values) for values in runs]))
+    return NestedVariance(float(means.mean()), within, between, len(runs), harmonic, worth)
+
+
+_FEWEST_LEFT = 14
+"""Fewer variances more than coefficients tell too little of how variances differ."""
+_CAUTION = 1.5
+"""Standard errors by which variances are taken to differ more than it seems: what is thought to be worth more runs than
+it is makes alarms, a quarter to a half more of them with two runs a side and twenty samples."""
+_LEAST = 1e-5
+"""Variances below this part of their median are taken for it: the logarithm of zero would decide alone."""
+
+
+class VariancePrior(Struct, frozen=True, eq=False):
+    """What is known of a variance before its sample is: ``variances``, one for each sample, worth ``df`` runs more.
+
+    An infinite ``df`` says that the samples' variances do not differ by more than chance, 0 that nothing is known.
+    """
+
+    df: float
+    variances: FloatArray
+
+    def moderated(self, place: int, variance: float, df: float) -> tuple[float, float]:
+        """A sample's variance and its degrees of freedom with what the others say (Smyth 2004, section 4)."""
+        prior = float(self.variances[place])
+        if math.isinf(self.df):
+            return prior, math.inf
+        if self.df <= 0.0:
+            return variance, df
+        own = df * variance if df > 0.0 else 0.0
+        return (self.df * prior + own) / (self.df + df), self.df + df
+
+
+def variance_prior(variances: FloatArray, df: FloatArray, related: Sequence[FloatArray] = ()) -> VariancePrior:
+    """The prior of variances that are alike, estimated from all of them.
+
+    Their logarithms vary by chance, as those of chi-square variables do, and truly; the latter is a scaled
+    inverse chi-square distribution about a line through what they are ``related`` to (Smyth 2004, Statistical
+    Applications in Genetics and Molecular Biology 3(1), equations 8 to 10; the line: Sartor and others 2006, BMC
+    Bioinformatics 7, 538).
+
+    Args:
+        variances: of the samples, shape (samples,).
+        df: their degrees of freedom, shape (samples,); where they are zero a variance says nothing and is given one.
+        related: to the logarithm of the variance, each of shape (samples,); finite.
+
+    >>> variance_prior(np.array([1.0, 1.1, 0.9] * 6), np.full(18, 8.0)).df
+    inf
+    """
+    columns = np.column_stack([np.ones(len(df)), *related])
+    told = df > 0.0
+    count = int(told.sum())
+    if count < columns.shape[1] + _FEWEST_LEFT or not np.any(variances[told] > 0.0):
+        return VariancePrior(0.0, np.where(told, variances, 0.0))
+    positive = variances[told & (variances > 0.0)]
+    bounded = np.maximum(variances[told], _LEAST * float(np.median(positive)))
+    half = df[told] / 2.0
+    logs = np.log(bounded) - digamma(half) + np.log(half)
+    coefficients, _, rank, _ = np.linalg.lstsq(columns[told], logs, rcond=None)
+    left = logs - columns[told] @ coefficients
+    error = float(np.std(left**2)) / math.sqrt(count)
+    excess = float(left @ left) / (count - int(rank)) - float(np.mean(trigamma(half))) + _CAUTION * error
+    prior = 2.0 * trigamma_inverse(excess) if excess > 0.0 else math.inf
+    shift = 0.0 if math.isinf(prior) else float(digamma(np.array(prior / 2.0))) - math.log(prior / 2.0)
+    return VariancePrior(prior, np.exp(columns @ coefficients + shift))
+
+
+LEAST_CHANGE = 0.4
+"""The least variance of the logarithm of how much a variance changes with time: a factor 1.9 is usual."""
+
+_FEWEST = 8
+
+
+def earlier_variances(
+    variances: FloatArray, df: FloatArray, earlier: FloatArray, earlier_df: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """What earlier variances are worth for today's: the variances to pool, and their degrees of freedom for that.
+
+    A variance changes with time, its logarithm by a variance t: the earlier one tells as much of today's as one of so
+    many degrees of freedom d that trigamma(d / 2) = trigamma(own / 2) + t, which is the variance of its logarithm about
+    today's, and is brought to the same mean of the logarithm (of a chi-square variable: Smyth 2004, section 6). From
+    eight samples on t is estimated from how much today's and earlier variances differ beyond chance, and so is a common
+    rise, which is added; t is never less than ``LEAST_CHANGE``, so that a variance that has doubled unnoticed costs
+    little.
+
+    Args:
+        variances: of today's samples, shape (samples,).
+        df: their degrees of freedom, shape (samples,).
+        earlier: variances of the same samples before, shape (samples,).
+        earlier_df: their degrees of freedom, shape (samples,); 0 where there is none.
+
+    Returns:
+        The variances and degrees of freedom to pool with today's, shape (samples,) each.
+    """
+    told = (earlier_df > 0.0) & (earlier > 0.0)
+    if not told.any():
+        return np.zeros_like(earlier), np.zeros_like(earlier_df)
+    both = told & (df > 0.0) & (variances > 0.0)
+    change, rise = LEAST_CHANGE, 0.0
+    if int(both.sum()) >= _FEWEST:
+        differing = _logarithms(variances[both], df[both]) - _logarithms(earlier[both], earlier_df[both])
+        chance = float(np.mean(trigamma(df[both] / 2.0) + trigamma(earlier_df[both] / 2.0)))
+        change = max(change, float(np.var(differing, ddof=1)) - chance)
+        rise = max(0.0, float(np.mean(differing)))
+    worth = np.zeros_like(earlier_df)
+    worth[told] = [2.0 * trigamma_inverse(float(own) + change) for own in trigamma(earlier_df[told] / 2.0)]
+    centred = np.zeros_like(earlier)
+    centred[told] = np.exp(rise + _logarithms(earlier[told], earlier_df[told]) - _bias(worth[told]))
+    return centred, worth
+
+
+def _logarithms(variances: FloatArray, df: FloatArray) -> FloatArray:
+    """Unbiased for the logarithm of the true variance; those near zero are bounded, lest they decide alone."""
+    bounded = np.maximum(variances, _LEAST * float(np.median(variances)))
+    found: FloatArray = np.log(bounded) + _bias(df)
+    return found
+
+
+def _bias(df: FloatArray) -> FloatArray:
+    """How far the logarithm of a sample's variance is below that of the true one, on average."""
+    found: FloatArray = np.log(df / 2.0) - digamma(df / 2.0)
+    return found
+
+
+def cell_noise(values: FloatArray) -> tuple[float, float]:
+    """The mean variance of the cells of a design, from rounds of them all, and its degrees of freedom.
+
+    What all cells of a round have in common is left out. The degrees of freedom are those of Satterthwaite (1946), An
+    approximate distribution of estimates of variance components, Biometrics Bulletin 2(6), 110-114, for cells that vary
+    unequally: as many as (rounds - 1)(cells - 1) where they do not. The mean of squared variances, each from rounds - 1
+    degrees of freedom, is too large by (rounds + 1) / (rounds - 1).
+
+    Args:
+        values: shape (rounds, cells), at least two of each.
+    """
+    rounds, cells = values.shape
+    means = values.mean(axis=0)
+    rest = values - values.mean(axis=1, keepdims=True) - means + means.mean()
+    most = (rounds - 1.0) * (cells - 1.0)
+    variances = np.sum(rest**2, axis=0) / (rounds - 1.0)
+    total = float(variances.sum())
+    if total == 0.0:
+        return 0.0, most
+    squares = float(np.sum(variances**2)) * (rounds - 1.0) / (rounds + 1.0)
+    return total / (cells - 1.0), min(most, (cells - 1.0) / cells * (rounds - 1.0) * total**2 / squares)
+
+
+def unit_means(values: FloatArray, units: Index, blocks: Index) -> FloatArray:
+    """Each unit's mean, cleared of the blocks in which it happens to have been run; shape (units,).
+
+    Least squares of units plus blocks; with complete blocks the plain means. The mean over all values stays.
+
+    Args:
+        values: shape (n,).
+        units: the unit of each value, counted from 0, each with a value at least.
+        blocks: the block of each value.
+    """
+    members = np.bincount(units)
+    indicators = np.asarray(blocks[:, None] == np.unique(blocks)[None, 1:], dtype=np.float64)
+    free = without_means(indicators, units)
+    shifts = np.linalg.lstsq(free, values - (np.bincount(units, weights=values) / members)[units], rcond=None)[0]
+    added = indicators @ shifts
+    return np.asarray(np.bincount(units, weights=values - (added - added.mean())) / members)
+
+
+_EQUAL = 1e-9
+"""Values that differ by less, relative to the largest, differ by rounding only."""
+
+
+def resolution(values: FloatArray) -> float:
+    """The smallest distance between two different values, 0 where there is only one; of values with ticks the tick."""
+    gaps = np.diff(np.sort(values))
+    apart = gaps[gaps > _EQUAL * float(np.max(np.abs(values)))]
+    return float(apart.min()) if len(apart) else 0.0
+
+
+def spread_over_ticks(distances: FloatArray, tick: float) -> FloatArray:
+    """Distances in multiples of a tick, each class of them spread evenly over what is rounded to it; at least 0.
+
+    The median of the result is that of grouped values: it is above zero even where most distances are zero.
+    """
+    if tick == 0.0:
+        return distances
+    ordered = np.sort(distances)
+    multiples, starts, counts = np.unique(np.rint(ordered / tick), return_index=True, return_counts=True)
+    lows, highs = np.maximum(multiples - 0.5, 0.0), multiples + 0.5
+    ranks = (np.arange(len(ordered)) - np.repeat(starts, counts) + 0.5) / np.repeat(counts, counts)
+    return np.asarray(tick * (np.repeat(lows, counts) + ranks * np.repeat(highs - lows, counts)))
+
+
+_SURE = 8
+"""Runs that never differ in so many degrees of freedom or more do not vary; fewer may have been rounded alike."""
+_APART = 0.99
+
+
+class Pooled(NamedTuple):
+    """A variance and its degrees of freedom, both 0 where nothing was repeated."""
+
+    variance: float
+    freedom: float
+
+
+def pooled_variance(groups: Sequence[FloatArray]) -> Pooled:
+    """The variance about the mean of each group, weighted by degrees of freedom.
+
+    Where few runs never differ it is that of rounding to the values' resolution.
+    """
+    freedom = sum(len(group) - 1 for group in groups)
+    if freedom == 0:
+        return Pooled(0.0, 0.0)
+    squares = sum(map(_squares, groups))
+    if squares == 0.0 and freedom < _SURE:
+        squares = freedom * resolution(np.concatenate(groups)) ** 2 / 12.0
+    return Pooled(squares / freedom, float(freedom))
+
+
+def group_variances(groups: Sequence[FloatArray], pooled: Pooled) -> FloatArray:
+    """Of each group the pooled variance, or its own where 99 % of groups would have a smaller one.
+
+    So a run far off the others of its group does not show that the whole group is far off.
+    """
+    variances = []
+    for group in groups:
+        own, freedom = _squares(group), len(group) - 1
+        alone = bool(
+            freedom and pooled.variance > 0.0 and chi_square_cdf(np.array([own / pooled.variance]), freedom)[0] > _APART
+        )
+        variances.append(own / freedom if alone else pooled.variance)
+    return np.array(variances)
+
+
+def _squares(group: FloatArray) -> float:
+    return float(np.sum(np.square(group - group.mean()))) if np.ptp(group) > 0.0 else 0.0
+
+
+def satterthwaite(parts: FloatArray, freedoms: FloatArray) -> float:
+    """The degrees of freedom of a sum of variances; the smallest of several sums, those of parts alike where all are 0.
+
+    Satterthwaite (1946), An approximate distribution of estimates of variance components, Biometrics Bulletin 2(6),
+    110-114.
+
+    Args:
+        parts: shape (sums, parts).
+        freedoms: of each part, above 0, shape (parts,).
+    """
+    largest = parts.max(axis=1, keepdims=True, initial=0.0)
+    known = np.where(largest > 0.0, parts / np.where(largest > 0.0, largest, 1.0), 1.0)
+    return float(np.min(np.square(known.sum(axis=1)) / (np.square(known) @ (1.0 / freedoms))))

@@ -1,0 +1,1 @@
+"""Series of values: their levels, trends, dependence and outliers."""

@@ -1,0 +1,202 @@
+"""Whether a series changes anywhere: the largest statistic over all places, against its own distribution."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from hati.core import FloatArray
+from hati.stats.effects.least_squares import Index
+from hati.stats.effects.transformations import normal_scores
+from hati.stats.series.change_table import INDEPENDENT_SPLITS, INDEPENDENT_STRETCHES, PROBABILITIES, SPLITS, STRETCHES
+from hati.stats.series.dependence import Dependence, contrast_variance
+
+FEWEST = 3
+"""Values that a level has at least, of machines that are on both sides: fewer are outliers."""
+
+SHORTEST = 5
+"""The values of the shortest stretch that is looked for between its surroundings."""
+
+_GROWTH = 2.0**0.5
+
+
+class Places(Struct, frozen=True, eq=False):
+    """Standardised differences of levels: between what stands in [start, stop) and the rest.
+
+    ``starts`` and ``stops`` have shape (m,), ``statistics`` (..., m): the sizes of the differences in their standard
+    errors.
+    """
+
+    starts: NDArray[np.intp]
+    stops: NDArray[np.intp]
+    statistics: FloatArray
+
+
+def split_statistics(scores: FloatArray, groups: Index, phi: FloatArray) -> Places:
+    """For every place at which a series may be split, what is before it against what is after it.
+
+    Levels of the groups (machines) are free: the difference is the least-squares estimate of a step that is common to
+    all groups, from those that are on both sides; where no group is, nothing can be told. Its variance is that of a
+    first-order autoregression, in the proportion in which it inflates the difference of one group's two sides.
+
+    Args:
+        scores: series along the last axis, of mean square 1, each group's mean 0, shape (..., n).
+        groups: the group of each value, counted from 0, shape (n,).
+        phi: their autocorrelation, shape (...).
+    """
+    size = scores.shape[-1]
+    places = np.arange(1, size)
+    return _statistics(scores, groups, phi, np.zeros(size - 1, dtype=np.intp), places)
+
+
+def stretch_statistics(scores: FloatArray, groups: Index, phi: FloatArray) -> Places:
+    """For stretches of at least five values and at most half the series, what is inside against what is around it.
+
+    What goes up and comes down again shows here, and not from the whole series' two sides. All starts, lengths that
+    grow by the square root of 2: no stretch is far from one of these, at O(n log n) of them (as in Kovacs, Buehlmann,
+    Li and Munk 2023, Seeded binary segmentation, Biometrika 110(1), 249-256). The arguments are those of
+    ``split_statistics``.
+    """
+    size = scores.shape[-1]
+    starts = [np.arange(1, size - length) for length in _lengths(size)]
+    stops = [np.arange(1, size - length) + length for length in _lengths(size)]
+    if not starts:
+        return Places(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros((*scores.shape[:-1], 0)))
+    return _statistics(scores, groups, phi, np.concatenate(starts), np.concatenate(stops))
+
+
+def _lengths(size: int) -> list[int]:
+    lengths = []
+    length = float(SHORTEST)
+    while length <= size / 2:
+        lengths.append(round(length))
+        length *= _GROWTH
+    return lengths
+
+
+def _statistics(
+    scores: FloatArray, groups: Index, phi: FloatArray, starts: NDArray[np.intp], stops: NDArray[np.intp]
+) -> Places:
+    size = scores.shape[-1]
+    weight, pairs = np.zeros(len(starts)), np.zeros(len(starts))
+    for group in np.unique(groups):
+        counts = np.concatenate([[0], np.cumsum(groups == group)])
+        inside = counts[stops] - counts[starts]
+        outside = counts[-1] - inside
+        weight += inside * outside / counts[-1]
+        pairs += np.minimum(inside, outside)
+    enough = pairs >= FEWEST
+    starts, stops, weight = starts[enough], stops[enough], weight[enough]
+    sums = np.concatenate([np.zeros((*scores.shape[:-1], 1)), np.cumsum(scores, axis=-1)], axis=-1)
+    inflation = contrast_variance(starts, stops, size, phi)
+    return Places(starts, stops, np.abs(sums[..., stops] - sums[..., starts]) / np.sqrt(weight * inflation))
+
+
+FEWEST_VALUES = 8
+"""A series with fewer can show no change."""
+
+SPLIT_SHARE = 0.8
+"""Of the error that is allowed the most is for a level that stays, the rest for one that comes back."""
+
+_SPLITS = {Dependence.ESTIMATED: SPLITS, Dependence.INDEPENDENT: INDEPENDENT_SPLITS}
+_STRETCHES = {Dependence.ESTIMATED: STRETCHES, Dependence.INDEPENDENT: INDEPENDENT_STRETCHES}
+_SAME = 1e-6
+
+
+class Change(Struct, frozen=True):
+    """The strongest sign of a change: the indexes at which new levels start, and how probable it is without any."""
+
+    places: tuple[int, ...]
+    p_value: float
+
+
+NO_CHANGE = Change((), 1.0)
+
+
+def strongest_change(values: FloatArray, groups: Index, dependence: Dependence = Dependence.ESTIMATED) -> Change:
+    """Test the hypothesis that a series has one level, or one for each group (machine), throughout.
+
+    Of normal scores, the largest standardised difference between the two sides of any place, and between any stretch
+    and its surroundings, with the variances of a first-order autoregression; the p-value is that of the largest of all
+    places in series without a change, by simulation, and of the two kinds of change together (Bonferroni). Groups that
+    follow each other are as many series, and the p-value is multiplied by their number.
+
+    Args:
+        values: shape (n,), in the order of time.
+        groups: the group of each value, counted from 0, shape (n,).
+        dependence: the noise's autocorrelation.
+    """
+    if len(values) < FEWEST_VALUES:
+        return NO_CHANGE
+    scores = normal_scores(values, groups)
+    phi = dependence.of(scores)
+    split = _of_largest(split_statistics(scores, groups, phi), _SPLITS[dependence], groups, SPLIT_SHARE)
+    stretch = _of_largest(stretch_statistics(scores, groups, phi), _STRETCHES[dependence], groups, 1.0 - SPLIT_SHARE)
+    return min(split, stretch, key=lambda change: change.p_value)
+
+
+def split_p_value(values: FloatArray, groups: Index, dependence: Dependence = Dependence.ESTIMATED) -> float:
+    """The p-value of the hypothesis that nothing changes, against one change, as ``strongest_change`` has it."""
+    if len(values) < FEWEST_VALUES:
+        return 1.0
+    scores = normal_scores(values, groups)
+    found = split_statistics(scores, groups, dependence.of(scores))
+    return _of_largest(found, _SPLITS[dependence], groups, SPLIT_SHARE).p_value
+
+
+def critical_split(size: int, p_value: float, dependence: Dependence = Dependence.ESTIMATED) -> float:
+    """The statistic of a split that has that p-value in a series of so many values."""
+    quantiles = _quantiles(_SPLITS[dependence], size)
+    wanted = math.log(p_value * SPLIT_SHARE)
+    return float(np.interp(-wanted, [-math.log(p) for p in PROBABILITIES], quantiles))
+
+
+def _of_largest(places: Places, table: Mapping[int, tuple[float, ...]], groups: Index, share: float) -> Change:
+    if not places.statistics.size:
+        return NO_CHANGE
+    largest = int(np.argmax(places.statistics))
+    p_value = _exceeded(float(places.statistics[largest]), _quantiles(table, len(groups)))
+    found = (int(places.starts[largest]), int(places.stops[largest]))
+    return Change(tuple(place for place in found if place > 0), min(1.0, p_value * _separate(groups) / share))
+
+
+def _separate(groups: Index) -> float:
+    """As how many series the groups are: 1 where they take turns, as many as they are where each follows the other.
+
+    The inverse of the mean, over all values, of the part of the series from their group's first to its last.
+    """
+    counts = np.bincount(groups)
+    first, last = np.full(len(counts), len(groups)), np.zeros(len(counts), dtype=np.intp)
+    np.minimum.at(first, groups, np.arange(len(groups)))
+    np.maximum.at(last, groups, np.arange(len(groups)))
+    return float(len(groups) ** 2 / np.sum(counts * np.maximum(last - first + 1, 0)))
+
+
+def _quantiles(table: Mapping[int, tuple[float, ...]], size: int) -> FloatArray:
+    """The table's row for so many values, between its rows linear in the logarithm."""
+    sizes = list(table)
+    above = min(max(bisect_left(sizes, size), 1), len(sizes) - 1)
+    low, high = sizes[above - 1], sizes[above]
+    part = min(max(math.log(size / low) / math.log(high / low), 0.0), 1.0)
+    return np.asarray((1.0 - part) * np.array(table[low]) + part * np.array(table[high]))
+
+
+def _exceeded(statistic: float, quantiles: FloatArray) -> float:
+    """The probability of a statistic at least so large.
+
+    Between the table's quantiles linear in the logarithm; beyond the last falling as that of a normal distribution
+    of twice the variance, which is slower than any that was simulated.
+    """
+    above = int(np.searchsorted(quantiles, statistic - _SAME))
+    if above == 0:
+        return 1.0
+    low, chance = float(quantiles[above - 1]), PROBABILITIES[above - 1]
+    if above == len(quantiles):
+        return chance * math.exp(-(statistic**2 - low**2) / 4.0)
+    part = (statistic - low) / (float(quantiles[above]) - low)
+    return math.exp((1.0 - part) * math.log(chance) + part * math.log(PROBABILITIES[above]))

@@ -1,0 +1,374 @@
+"""The life of a finding, what a measurement says of findings, and what stops a change."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from hati.core import Event, Finding, FindingState, Happening, Size, Spot, digest
+from hati.studies.comparison import Comparison, Verdict
+from hati.studies.gate import Broken, GateConclusion
+
+TRANSITIONS: Mapping[tuple[FindingState, Happening], FindingState] = {
+    (FindingState.NEW, Happening.SEEN): FindingState.CONFIRMED,
+    (FindingState.NEW, Happening.GROWN): FindingState.CONFIRMED,
+    (FindingState.NEW, Happening.ACKNOWLEDGED): FindingState.ACKNOWLEDGED,
+    (FindingState.NEW, Happening.GONE): FindingState.RESOLVED,
+    (FindingState.CONFIRMED, Happening.ACKNOWLEDGED): FindingState.ACKNOWLEDGED,
+    (FindingState.CONFIRMED, Happening.GONE): FindingState.RESOLVED,
+    (FindingState.ACKNOWLEDGED, Happening.GROWN): FindingState.REOPENED,
+    (FindingState.ACKNOWLEDGED, Happening.GONE): FindingState.RESOLVED,
+    (FindingState.RESOLVED, Happening.SEEN): FindingState.REOPENED,
+    (FindingState.RESOLVED, Happening.GROWN): FindingState.REOPENED,
+    (FindingState.REOPENED, Happening.ACKNOWLEDGED): FindingState.ACKNOWLEDGED,
+    (FindingState.REOPENED, Happening.GONE): FindingState.RESOLVED,
+}
+"""What becomes of a finding; whatever is not here leaves it as it is. No hand resolves one: only measuring does."""
+
+
+def findings_of(events: Iterable[Event]) -> tuple[Finding, ...]:
+    """All findings of a store, in the order in which they were first seen; events may come in any order."""
+    grouped: dict[str, list[Event]] = defaultdict(list)
+    for event in events:
+        grouped[event.finding].append(event)
+    found = [finding_of(own) for own in grouped.values() if any(event.what is Happening.SEEN for event in own)]
+    return tuple(sorted(found, key=lambda finding: (finding.since, finding.id)))
+
+
+def finding_of(events: Sequence[Event]) -> Finding:
+    """What the events of one finding make of it: each once, in the order of their times.
+
+    What comes before it was first seen, as the clocks of two machines can have it, counts as nothing.
+    """
+    ordered = sorted({event.id: event for event in events}.values(), key=lambda event: (event.at, event.id))
+    first = next(place for place, event in enumerate(ordered) if event.what is Happening.SEEN)
+    opening = ordered[first]
+    found = Finding(
+        id=opening.finding,
+        worse=_worse(opening.finding),
+        state=FindingState.NEW,
+        reference=opening.reference,
+        revision=opening.revision,
+        sizes=dict(opening.sizes),
+        since=opening.at,
+        untold=Happening.SEEN,
+        events=tuple(ordered),
+    )
+    for event in ordered[first + 1 :]:
+        found = _after(found, event)
+    return found
+
+
+def _after(found: Finding, event: Event) -> Finding:
+    state = found.state if _of_its_own(found, event) else TRANSITIONS.get((found.state, event.what), found.state)
+    sizes: dict[Spot, Size] = {**found.sizes, **event.sizes}
+    human = event.what is Happening.ACKNOWLEDGED
+    return Finding(
+        id=found.id,
+        worse=found.worse,
+        state=state,
+        reference=found.reference,
+        revision=found.revision,
+        sizes=sizes,
+        since=found.since,
+        author=event.author if human else found.author,
+        reason=event.reason if human else found.reason,
+        untold=_untold(found, state, event),
+        events=found.events,
+    )
+
+
+def _of_its_own(found: Finding, event: Event) -> bool:
+    """Whether it is the measurement that opened a finding which sees it at more spots: none confirms itself."""
+    opening = next(each for each in found.events if each.what is Happening.SEEN)
+    return found.state is FindingState.NEW and event.what is Happening.SEEN and event.study == opening.study
+
+
+def _untold(found: Finding, state: FindingState, event: Event) -> Happening | None:
+    """Growth, resolution and reopening are news; having been told ends it."""
+    if event.what is Happening.TOLD:
+        return None
+    changed = state is not found.state
+    if event.what is Happening.GONE:
+        return Happening.GONE if changed else found.untold
+    if event.what is Happening.GROWN or (changed and state is FindingState.REOPENED):
+        return event.what
+    return found.untold
+
+
+def _worse(finding: str) -> bool:
+    """A finding's id begins with what it is."""
+    return finding.startswith("regression")
+
+
+_SHORT = 8
+
+
+class Sighting(Struct, frozen=True):
+    """What a measurement from ``reference`` to ``revision`` saw: changes, and spots that are shown to be the same.
+
+    ``between`` has the ids of the revisions after the reference up to the revision: whatever is found in one of them
+    is a thing that this measurement is about. ``covered`` are the findings all of whose range is among them, by id: of
+    these alone it tells the size, and whether they are gone.
+    """
+
+    study: str
+    reference: str
+    revision: str
+    between: frozenset[str]
+    worse: Mapping[Spot, Size]
+    better: Mapping[Spot, Size]
+    same: frozenset[Spot]
+    covered: frozenset[str]
+
+
+class Report(Struct, frozen=True):
+    """What is to be told of a finding now: ``news`` where nobody was told of it, ``fails`` where it stops a change."""
+
+    finding: Finding
+    news: bool
+    fails: bool
+
+
+def sighting_of(found: GateConclusion, between: frozenset[str], covered: frozenset[str]) -> Sighting:
+    """What a gate saw, over all configurations and in strata."""
+    worse: dict[Spot, Size] = {}
+    better: dict[Spot, Size] = {}
+    same = set()
+    for row in (*found.rows, *(each.comparison for each in found.strata)):
+        spot = spot_of(row)
+        verdict, size = row.change.verdict, _size(row)
+        if verdict is Verdict.SAME:
+            same.add(spot)
+        elif size is not None and verdict is Verdict.SLOWER:
+            worse[spot] = size
+        elif size is not None and verdict is Verdict.FASTER:
+            better[spot] = size
+    reference, revision = found.reference.id, found.revision.id
+    return Sighting(found.study, reference, revision, between, worse, better, frozenset(same), covered)
+
+
+def finding_id(worse: bool, reference: str, revision: str) -> str:  # noqa: FBT001  # which of the two it is
+    """The same for whoever sees a change first over the same range."""
+    return f"{'regression' if worse else 'improvement'}-{digest([reference, revision])[:_SHORT]}"
+
+
+def events_of(sighting: Sighting, known: Sequence[Finding], at: datetime) -> list[Event]:
+    """What happened to findings by a measurement, and to those that it opens.
+
+    A change belongs to a finding whose revision is in the measured range and that shows at one of the same benchmarks'
+    metrics; there it has grown where its interval is wholly beyond what people were told, from the same reference where
+    that was measured from before. A finding is gone where all of its spots that were measured are the same now. What
+    was measured over a part of a finding's range alone says neither that it is gone, nor how large it is unless it has
+    grown: the rest of the range may have the change.
+    """
+    told: list[Event] = []
+    for worse, sizes in ((True, sighting.worse), (False, sighting.better)):
+        about = [one for one in known if one.worse is worse and _about(one, sighting)]
+        left = dict(sizes)
+        for finding in about:
+            own = {spot: size for spot, size in left.items() if _shows(finding, spot)}
+            whole = finding.id in sighting.covered
+            if own:
+                what = _happening(finding, own, sighting.reference)
+                kept = whole or what is Happening.GROWN
+                sizes_told = {spot: size for spot, size in own.items() if kept or spot not in finding.sizes}
+                told.append(_event(finding.id, what, sighting, at, sizes_told))
+                left = {spot: size for spot, size in left.items() if spot not in own}
+            elif whole and _gone(finding, sighting):
+                told.append(_event(finding.id, Happening.GONE, sighting, at, {}))
+        if left:
+            opened = finding_id(worse, sighting.reference, sighting.revision)
+            told.append(_event(opened, Happening.SEEN, sighting, at, left))
+    return told
+
+
+def concluded(study: str, reference: str, revision: str, at: datetime) -> Event:
+    """That all which a measurement says of findings is kept and told, also where that is nothing: of no finding."""
+    return Event("", Happening.TOLD, at, study, reference, revision)
+
+
+def is_concluded(study: str, last: datetime, events: Iterable[Event]) -> bool:
+    """Whether a measurement was told of to its end; ``last`` is when its last run was started."""
+    return any(event.study == study and not event.finding and event.at >= last for event in events)
+
+
+def not_yet_said(events: Iterable[Event], said: Sequence[Event]) -> list[Event]:
+    """Of what a measurement says now that which it did not say before it went on."""
+    return [event for event in events if not any(_says(earlier, event) for earlier in said)]
+
+
+def _says(earlier: Event, event: Event) -> bool:
+    return (earlier.finding, earlier.what) == (event.finding, event.what) and event.sizes.keys() <= earlier.sizes.keys()
+
+
+def reports(
+    before: Sequence[Finding], after: Sequence[Finding], events: Sequence[Event], merged: frozenset[str]
+) -> Iterator[Report]:
+    """What is to be told of the findings that the ``events`` of a measurement are about.
+
+    ``before`` and ``after`` are all findings without and with these events. A regression fails the revision that was
+    measured unless it is known: acknowledged, or found at another revision that is ``merged`` by now; it fails again
+    where it has grown since, at the revision at which it did each time that is measured, until it is acknowledged.
+    """
+    were = {finding.id: finding for finding in before}
+    measured = {event.finding: event for event in events}
+    for finding in after:
+        event = measured.get(finding.id)
+        if event is None:
+            continue
+        known = _known(were.get(finding.id), event.revision, merged) and event.what is not Happening.GROWN
+        there = finding.worse and event.what is not Happening.GONE
+        yield Report(finding, finding.untold is not None, there and not known)
+
+
+def _known(finding: Finding | None, revision: str, merged: frozenset[str]) -> bool:
+    if finding is None or _grew_at(finding, revision):
+        return False
+    acknowledged = finding.state is FindingState.ACKNOWLEDGED
+    return acknowledged or (finding.revision in merged and finding.revision != revision)
+
+
+def _grew_at(finding: Finding, revision: str) -> bool:
+    """Whether the revision made it worse, and nobody acknowledged that."""
+    said = [place for place, event in enumerate(finding.events) if event.what is Happening.ACKNOWLEDGED]
+    since = finding.events[said[-1] + 1 :] if said else finding.events
+    return any(event.what is Happening.GROWN and event.revision == revision for event in since)
+
+
+def _about(finding: Finding, sighting: Sighting) -> bool:
+    return finding.revision in sighting.between or finding.revision == sighting.revision
+
+
+def _shows(finding: Finding, spot: Spot) -> bool:
+    return any((spot.benchmark, spot.metric) == (known.benchmark, known.metric) for known in finding.sizes)
+
+
+def _happening(finding: Finding, sizes: Mapping[Spot, Size], reference: str) -> Happening:
+    anywhere = _as_told(finding.events)
+    alike = _as_told([event for event in finding.events if not event.sizes or event.reference == reference])
+    for spot, size in sizes.items():
+        known = alike.get(spot, anywhere.get(spot))
+        if known is not None and (size.low > known.high if known.ratio > 1.0 else size.high < known.low):
+            return Happening.GROWN
+    return Happening.SEEN
+
+
+def _as_told(events: Sequence[Event]) -> Mapping[Spot, Size]:
+    """The sizes that people know: those of when they were told last, or acknowledged it.
+
+    What opens a finding, or opens it again, and what has grown is to be told, and counts at once. What is merely seen
+    again does not: else many small steps would never be a growth.
+    """
+    seen: dict[Spot, Size] = {}
+    told: dict[Spot, Size] = {}
+    resolved = False
+    for event in events:
+        seen |= event.sizes
+        if event.what in {Happening.TOLD, Happening.ACKNOWLEDGED}:
+            told = dict(seen)
+        elif event.what is Happening.GROWN or resolved:
+            told |= event.sizes
+        else:
+            told = {**event.sizes, **told}
+        resolved = event.what is Happening.GONE or (resolved and not event.sizes)
+    return told
+
+
+def _gone(finding: Finding, sighting: Sighting) -> bool:
+    measured = [spot for spot in finding.sizes if spot in sighting.same]
+    still = [spot for spot in finding.sizes if spot in sighting.worse or spot in sighting.better]
+    return bool(measured) and not still
+
+
+def _event(finding: str, what: Happening, sighting: Sighting, at: datetime, sizes: Mapping[Spot, Size]) -> Event:
+    return Event(
+        finding=finding,
+        what=what,
+        at=at,
+        study=sighting.study,
+        reference=sighting.reference,
+        revision=sighting.revision,
+        sizes=dict(sizes),
+    )
+
+
+def spot_of(row: Comparison) -> Spot:
+    """Where a comparison is of: its configuration is the stratum's, and empty over all."""
+    return Spot(row.benchmark, row.metric.name, str(row.configuration), str(row.workload), row.after.machine)
+
+
+def _size(row: Comparison) -> Size | None:
+    change = row.change
+    if change.ratio is None or change.interval is None:
+        return None
+    low, high = change.interval
+    return Size(change.ratio, low, high)
+
+
+class Ruling(Struct, frozen=True):
+    """A gate's conclusion with what is to be told of findings; ``failing`` are the verdicts that stop a change.
+
+    Everything that tells of a gate asks here what fails, so that all say the same.
+    """
+
+    gate: GateConclusion
+    reports: tuple[Report, ...] = ()
+    failing: frozenset[Verdict] = frozenset({Verdict.SLOWER, Verdict.INCONCLUSIVE})
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of what is not known: slower anywhere, else inconclusive, faster or the same over all."""
+        ranked = (Verdict.SLOWER, Verdict.INCONCLUSIVE, Verdict.FASTER)
+        return next((verdict for verdict in ranked if verdict in self._verdicts), Verdict.SAME)
+
+    @property
+    def stopping(self) -> frozenset[Verdict]:
+        """The verdicts because of which the change is stopped."""
+        return self.failing & self._verdicts
+
+    @property
+    def broken(self) -> tuple[Broken, ...]:
+        """What cannot be measured at the revision, and can at the reference."""
+        gate = self.gate
+        return tuple(each for each in gate.broken if each.alone and each.revision == gate.revision)
+
+    @property
+    def fails(self) -> bool:
+        """Whether the change is stopped."""
+        return bool(self.broken or self.stopping)
+
+    @property
+    def slower(self) -> tuple[Comparison, ...]:
+        """All that is slower and not known, over all configurations and in strata."""
+        return tuple(row for row in self._rows() if row.change.verdict is Verdict.SLOWER and self.known(row) is None)
+
+    @property
+    def known_slower(self) -> tuple[str, ...]:
+        """The findings because of which what is slower fails nothing, by their ids."""
+        return tuple(sorted({one.id for row in self._rows() if (one := self.known(row)) is not None}))
+
+    def known(self, row: Comparison) -> Finding | None:
+        """The finding because of which a row that is slower fails nothing; None where it is not known."""
+        if row.change.verdict is not Verdict.SLOWER:
+            return None
+        spot = spot_of(row)
+        about = [one for one in self.reports if one.finding.worse and spot in one.finding.sizes]
+        return about[0].finding if about and not any(one.fails for one in about) else None
+
+    @property
+    def _verdicts(self) -> frozenset[Verdict]:
+        """Of what is not known: over all configurations, and of strata what is told."""
+        return frozenset(
+            row.change.verdict
+            for row in (*self.gate.rows, *(row for row in self._rows() if row.change.told))
+            if self.known(row) is None
+        )
+
+    def _rows(self) -> Iterator[Comparison]:
+        yield from self.gate.rows
+        for each in self.gate.strata:
+            yield each.comparison

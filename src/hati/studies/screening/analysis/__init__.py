@@ -1,0 +1,1 @@
+"""From the runs of a screening to its effects."""

@@ -1,0 +1,471 @@
+"""From the values of any design's runs to effects: the model, its fit, and the analysis."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+from msgspec import Struct
+
+from hati.core import FloatArray, replace
+from hati.design import Levels, Model, setting_contrasts
+from hati.stats import (
+    Index,
+    ModelTerms,
+    StepDown,
+    SumOfSquares,
+    Term,
+    anova,
+    confounded_with_order,
+    detectable_by_pure_error,
+    detectable_contrast,
+    f_quantile,
+    forward_selection,
+    half_normal,
+    step_down,
+    t_quantile,
+)
+from hati.stats.effects.model_terms import added_basis, beside, spanned
+from hati.studies.screening.analysis.runs import Readable, Units, choose_scale_of_model, model_units
+from hati.studies.screening.conclusion import Noise, Scale
+
+_TINY = 1e-9
+_SAME = 1e-6
+_CONFIDENCE = 0.95
+
+
+class Contrast(Struct, frozen=True):
+    """A difference of means that a fit tells: ``estimate``, its standard error, the half-width of its interval.
+
+    The latter two are None where nothing tells of the noise, or the runs do not tell the difference.
+    """
+
+    estimate: float
+    standard_error: float | None
+    margin: float | None
+
+
+class ModelFit(Struct, frozen=True, eq=False, dict=True):
+    """Values fitted by the columns of ``terms``, options having ``sizes`` settings.
+
+    ``coefficients`` holds each term's, ``places`` their columns, ``inverse`` is (X'X)^-1, ``variance`` the residual one
+    with ``df`` degrees of freedom, None where there are none.
+    """
+
+    sizes: Sequence[int]
+    columns: FloatArray
+    places: dict[Term, slice]
+    values: FloatArray
+
+    @classmethod
+    def of(cls, terms: ModelTerms, chosen: Sequence[Term], sizes: Sequence[int], values: FloatArray) -> ModelFit:
+        """Fit the chosen terms."""
+        places, start = dict[Term, slice](), terms.always.shape[1]
+        for term in chosen:
+            places[term] = slice(start, start + terms.columns[term].shape[1])
+            start = places[term].stop
+        return cls(sizes, np.hstack([terms.always, *(terms.columns[t] for t in chosen)]), places, values)
+
+    @property
+    def always(self) -> FloatArray:
+        """The columns that no term owns: the means of blocks, and a trend."""
+        return self.columns[:, : min((place.start for place in self.places.values()), default=self.columns.shape[1])]
+
+    @cached_property
+    def inverse(self) -> FloatArray:
+        """Of the normal equations; the smallest one where columns depend on each other."""
+        return np.asarray(np.linalg.pinv(self.columns.T @ self.columns, rcond=_TINY, hermitian=True))
+
+    @cached_property
+    def estimable(self) -> FloatArray:
+        """The projection onto the combinations of coefficients that the values tell."""
+        return np.asarray(self.inverse @ (self.columns.T @ self.columns))
+
+    @cached_property
+    def coefficients(self) -> FloatArray:
+        """Least squares."""
+        return np.asarray(self.inverse @ (self.columns.T @ self.values))
+
+    @cached_property
+    def residuals(self) -> FloatArray:
+        """What the model leaves of the values."""
+        return self.values - self.columns @ self.coefficients
+
+    @cached_property
+    def df(self) -> int:
+        """Degrees of freedom of the residuals."""
+        return len(self.values) - int(np.linalg.matrix_rank(self.columns, tol=_TINY * len(self.values)))
+
+    @cached_property
+    def variance(self) -> float | None:
+        """Of a run about the model."""
+        return float(self.residuals @ self.residuals) / self.df if self.df > 0 else None
+
+    @property
+    def parameters(self) -> int:
+        """How many the values tell."""
+        return len(self.values) - self.df
+
+    @property
+    def r_squared(self) -> float:
+        """The share of the runs' variance that the model explains."""
+        total = float(np.sum((self.values - self.values.mean()) ** 2))
+        return 1.0 - float(self.residuals @ self.residuals) / total if total > 0.0 else 0.0
+
+    def effect(self, term: Term) -> Contrast:
+        """A term's effect.
+
+        Of options with two settings: the second's mean less the first's, and for a pair half the difference of such
+        effects. Of others: the highest of the settings' (or combinations') means less the lowest, with an interval that
+        allows for their having been chosen (Scheffe 1953). Where the runs do not tell such a difference, twice the root
+        mean square of what the term explains beside the others: its size, without a sign and an interval.
+        """
+        rows, fit, there = self._rows(term), self._telling(term), self.told(term)
+        if len(there) < 2:
+            return Contrast(fit._spread(term), None, None)
+        if len(rows) == 2 ** len(term):
+            return fit._combination(fit._of(term, np.array([2.0])), 1)
+        means = rows[there] @ fit.coefficients[fit.places[term]]
+        weights = rows[there[int(np.argmax(means))]] - rows[there[int(np.argmin(means))]]
+        return fit._combination(fit._of(term, weights), min(rows.shape[1], len(there) - 1))
+
+    def told(self, term: Term) -> Index:
+        """The most settings whose differences the runs tell, by their positions; one is next to none.
+
+        Settings that were never run, and options that constraints tie together, leave out others. Of an interaction all
+        combinations or one: a difference of some says little of it.
+        """
+        rows, fit = self._rows(term), self._telling(term)
+        place = fit.places[term]
+        hidden = rows @ (np.eye(len(fit.estimable)) - fit.estimable)[place]  # the same for settings told apart
+        _, kinds, counts = np.unique(np.round(hidden / _SAME) + 0.0, axis=0, return_inverse=True, return_counts=True)
+        kinds = kinds.reshape(-1)
+        found = np.flatnonzero(kinds == kinds[int(np.argmax(counts[kinds]))])
+        return found if len(term) == 1 or len(found) == len(rows) else found[:1]
+
+    def settings(self, option: int) -> dict[int, Contrast]:
+        """The mean at each setting of an option less that over all settings, of those that the runs tell apart."""
+        term = (option,)
+        fit, there = self._telling(term), self.told(term)
+        rows = self._rows(term)[there]
+        centred = rows - rows.mean(axis=0)
+        return {int(i): fit._combination(fit._of(term, row), 1) for i, row in zip(there, centred, strict=True)}
+
+    def means(self, option: int) -> dict[int, Contrast]:
+        """The mean at each setting of an option, the other options' settings being equally frequent, likewise.
+
+        Without an interval where the runs do not tell it: the mean of all runs and the setting's difference then.
+        """
+        term = (option,)
+        fit = self._telling(term)
+        found = dict[int, Contrast]()
+        for setting, difference in self.settings(option).items():
+            told = fit._mean + fit._of(term, self._rows(term)[setting])
+            rough = Contrast(float(self.values.mean()) + difference.estimate, None, None)
+            found[setting] = fit._combination(told, 1) if fit._tells(told) else rough
+        return found
+
+    def determines(self, term: Term) -> bool:
+        """Whether the values determine all coefficients of a term."""
+        place = self.places[term]
+        return np.allclose(self.estimable[:, place], np.eye(len(self.estimable))[:, place], atol=_SAME)
+
+    def difference(self, weights: Mapping[Term, FloatArray], dimensions: int = 1) -> Contrast:
+        """The sum of coefficients that count these ``weights`` of their terms.
+
+        Its interval allows for the difference having been chosen among all of so many dimensions (Scheffe 1953).
+        """
+        counted = sum((self._of(term, own) for term, own in weights.items()), np.zeros(self.columns.shape[1]))
+        return self._combination(counted, dimensions)
+
+    def _spread(self, term: Term) -> float:
+        """Twice the root mean square of what a term explains beside the others."""
+        own = np.zeros(self.columns.shape[1], dtype=np.bool_)
+        own[self.places[term]] = True
+        added = added_basis(self.columns[:, own], spanned(self.columns[:, ~own]))
+        return 2.0 * float(np.linalg.norm(added.T @ self.values)) / math.sqrt(len(self.values))
+
+    def _telling(self, term: Term) -> ModelFit:
+        """The fit to tell a term from: without interactions that contain it, where combinations these need are missing.
+
+        Its effect is an average over these combinations, which nothing determines.
+        """
+        kept = [other for other in self.places if not set(term) < set(other)]
+        if self.determines(term) or len(kept) == len(self.places):
+            return self
+        columns = {other: self.columns[:, self.places[other]] for other in kept}
+        return ModelFit.of(ModelTerms(self.always, columns), kept, self.sizes, self.values)
+
+    def _rows(self, term: Term) -> FloatArray:
+        """The columns of every combination of the settings of a term's options."""
+        coded = [setting_contrasts(self.sizes[option]) for option in term]
+        return np.array(
+            [_outer([c[i] for c, i in zip(coded, cell, strict=True)]) for cell in product(*map(_range, coded))]
+        )
+
+    def _of(self, term: Term, weights: FloatArray) -> FloatArray:
+        """What a term's coefficients count."""
+        told = np.zeros(self.columns.shape[1])
+        told[self.places[term]] = weights
+        return told
+
+    @property
+    def _mean(self) -> FloatArray:
+        """What coefficients count in the mean of the runs, all terms' columns being zero."""
+        told = np.zeros(self.columns.shape[1])
+        always = self.always
+        told[: always.shape[1]] = always.mean(axis=0)
+        return told
+
+    def _tells(self, told: FloatArray) -> bool:
+        return np.allclose(self.estimable @ told, told, atol=_SAME)
+
+    def _combination(self, told: FloatArray, dimensions: int) -> Contrast:
+        estimate = float(told @ self.coefficients)
+        if self.variance is None:
+            return Contrast(estimate, None, None)
+        error = float(np.sqrt(self.variance * max(0.0, float(told @ self.inverse @ told))))
+        factor = float(np.sqrt(dimensions * f_quantile(_CONFIDENCE, dimensions, self.df)))
+        return Contrast(estimate, error, factor * error)
+
+
+def _outer(parts: Sequence[FloatArray]) -> FloatArray:
+    found = parts[0]
+    for part in parts[1:]:
+        found = np.outer(found, part).ravel()
+    return found
+
+
+def _range(coded: FloatArray) -> range:
+    return range(len(coded))
+
+
+class ModelEffect(Struct, frozen=True, eq=False):
+    """An effect of a model: on the deciding scale, and in the values' own unit."""
+
+    term: Term
+    decided: Contrast
+    own: Contrast
+    share: float
+    p_value: float | None
+    important: bool
+    half_normal: float
+
+
+class ModelAnalysis(Struct, frozen=True, eq=False):
+    """Everything that the values of any design say; effects are sorted by their size, the largest first.
+
+    ``model`` holds all effects that were looked for, ``predicting`` are the terms of the model that predicts,
+    ``prediction`` its fit on the deciding scale, ``judged`` the fit that effects are told from, ``own`` the same of the
+    values; they are fits of the ``units``' values. ``readable`` holds the runs'. ``confounded`` effects may be a trend
+    over the order of runs: they are not important. ``unsought`` interactions were not looked for, the model being large
+    already.
+    """
+
+    readable: Readable
+    scale_reason: str
+    judged_by: Noise
+    effects: tuple[ModelEffect, ...]
+    threshold: float | None
+    detectable: tuple[float, float] | None
+    missing: tuple[Term, ...]
+    unsought: tuple[Term, ...]
+    model: Model
+    predicting: tuple[Term, ...]
+    prediction: ModelFit
+    judged: ModelFit
+    own: ModelFit
+    units: Units
+    confounded: tuple[Term, ...] = ()
+
+
+def model_terms(model: Model, levels: Levels, blocks: Index, order: FloatArray | None = None) -> ModelTerms:
+    """The model's columns for those runs; the means of blocks, and a linear trend over an order, are in every model."""
+    return ModelTerms(always_there(blocks, order), model.columns(levels))
+
+
+def always_there(blocks: Index, order: FloatArray | None) -> FloatArray:
+    """The columns that are in every model: the means of blocks, then a linear trend over an order, which varies."""
+    means = np.asarray(blocks[:, None] == np.unique(blocks)[None, :], dtype=np.float64)
+    if order is None:
+        return means
+    return np.column_stack([means, (order - order.mean()) / order.std()])
+
+
+def analyse_model(
+    model: Model,
+    levels: Levels,
+    values: FloatArray,
+    blocks: Index,
+    rng: np.random.Generator,
+    *,
+    alpha: float,
+    relevant: float,
+    machines: Index | None = None,
+    order: FloatArray | None = None,
+) -> ModelAnalysis:
+    """Estimate and judge the effects on the mean, from the runs of any design.
+
+    What is significant is decided by a step-down permutation test over all main effects and interactions as one family;
+    what predicts by forward selection, to which the significant terms are added.
+
+    Args:
+        model: the effects to look for.
+        levels: each run's, shape (runs, options).
+        values: one per run.
+        blocks: the repetition of each run, on each machine.
+        rng: for the permutations.
+        alpha: the study-wise error.
+        relevant: the fraction that matters.
+        machines: each run's, counted from 0.
+        order: the place of each run in time, where that is known: a linear trend is in every model then.
+    """
+    units = model_units(model, levels, blocks, machines, order)
+    scale, reason = choose_scale_of_model(values, model_terms(model, units.levels, units.blocks), units)
+    decided = np.log(values) if scale is Scale.LOG else values
+    readable = Readable(decided, scale, float(np.mean(np.abs(values))))
+    return _analysis(
+        model,
+        units,
+        values,
+        readable,
+        reason,
+        rng,
+        alpha=alpha,
+        relevant=relevant,
+    )
+
+
+def analyse_model_variance(
+    model: Model,
+    levels: Levels,
+    log_variances: FloatArray,
+    blocks: Index,
+    rng: np.random.Generator,
+    *,
+    alpha: float,
+    relevant: float,
+    machines: Index | None = None,
+    order: FloatArray | None = None,
+) -> ModelAnalysis:
+    """The same for ln s^2, which is a logarithm already: main effects only; fractions are of the variance s^2."""
+    alone = Model(model.sizes, tuple(term for term in model.terms if len(term) == 1))
+    units = model_units(alone, levels, blocks, machines, order)
+    readable = Readable(log_variances, Scale.LOG, 0.0)
+    return _analysis(alone, units, log_variances, readable, "ln s^2", rng, alpha=alpha, relevant=relevant)
+
+
+def _analysis(
+    model: Model,
+    units: Units,
+    values: FloatArray,
+    readable: Readable,
+    reason: str,
+    rng: np.random.Generator,
+    *,
+    alpha: float,
+    relevant: float,
+) -> ModelAnalysis:
+    terms = model_terms(model, units.levels, units.blocks, units.order)
+    decided = units.values(readable.values)
+    tested = step_down(terms, decided, alpha, rng)
+    terms = tested.terms
+    predicting = tuple(dict.fromkeys([*forward_selection(terms, decided), *tested.significant]))
+    told = tuple(dict.fromkeys([*tested.model, *tested.significant]))
+    judged, own = (ModelFit.of(terms, told, model.sizes, of) for of in (decided, units.values(values)))
+    limit = readable.difference(relevant)
+    confounded = _confounded(terms, units)
+    found = [
+        replace(effect, important=effect.important and effect.term not in confounded)
+        for effect in _effects(terms, told, tested, judged, own, alpha, limit)
+    ]
+    threshold, detectable = _power(tested, judged, limit)
+    return ModelAnalysis(
+        readable=readable,
+        scale_reason=reason,
+        judged_by=Noise.RESIDUALS if judged.df > 0 and tested.p_values else Noise.NONE,
+        effects=tuple(sorted(found, key=lambda e: (-abs(e.decided.estimate), len(e.term), e.term))),
+        threshold=threshold,
+        detectable=None if detectable is None else (readable.in_unit(detectable), readable.relative(detectable)),
+        missing=tuple(t for t in terms.main_effects if t not in tested.p_values and terms.columns[t].shape[1]),
+        unsought=tested.unsought,
+        model=Model(model.sizes, tuple(terms)),
+        predicting=predicting,
+        prediction=ModelFit.of(terms, predicting, model.sizes, decided),
+        judged=judged,
+        own=own,
+        units=units,
+        confounded=tuple(effect.term for effect in found if effect.term in confounded),
+    )
+
+
+def _confounded(terms: ModelTerms, units: Units) -> set[Term]:
+    """The terms with a column that is correlated with the order of the runs."""
+    if units.order is None:
+        return set()
+    owners = [term for term in terms for _ in range(terms.columns[term].shape[1])]
+    columns = np.hstack([terms.columns[term] for term in terms])
+    return {owners[place] for place in confounded_with_order(columns, units.order, units.blocks)}
+
+
+def _effects(
+    terms: ModelTerms,
+    told: Sequence[Term],
+    tested: StepDown,
+    judged: ModelFit,
+    own: ModelFit,
+    alpha: float,
+    limit: float,
+) -> list[ModelEffect]:
+    values = judged.values - judged.values[0]  # equal values are zero then, without what rounding leaves
+    tables = [anova(terms, told, values, kind).rows for kind in (SumOfSquares.TYPE_2, SumOfSquares.TYPE_3)]
+    squares = {row.term: row.sum_of_squares for rows in tables for row in rows if row.df}
+    shown = list(squares)
+    contrasts = [judged.effect(term) for term in shown]
+    places = half_normal(np.array([abs(contrast.estimate) for contrast in contrasts]))
+    total = max(float(np.sum(beside(values, terms.basis(())) ** 2)), sum(squares.values()))
+    return [
+        ModelEffect(
+            term=term,
+            decided=contrast,
+            own=own.effect(term),
+            share=squares[term] / total if total > 0.0 else 0.0,
+            p_value=tested.p_values.get(term),
+            important=tested.p_values.get(term, 1.0) <= alpha and abs(contrast.estimate) > limit,
+            half_normal=float(place),
+        )
+        for term, contrast, place in zip(shown, contrasts, places, strict=True)
+    ]
+
+
+def _power(tested: StepDown, judged: ModelFit, limit: float) -> tuple[float | None, float | None]:
+    """The size above which main effects are significant, and the size that is found with 80 % power.
+
+    For the typical option of so many settings, by that number for which they are largest.
+    """
+    if judged.df < 1 or not 0.0 < tested.critical < 1.0:
+        return None, None
+    errors = defaultdict[int, list[float]](list)
+    for term in tested.model:
+        if len(term) == 1 and (error := judged.effect(term).standard_error) is not None:
+            errors[judged.sizes[term[0]]].append(error)
+    found = [
+        _of_size(settings, float(np.median(own)), judged.df, tested.critical, limit)
+        for settings, own in errors.items()
+        if settings > 1
+    ]
+    if not found:
+        return None, None
+    return max(threshold for threshold, _ in found), max(detectable for _, detectable in found)
+
+
+def _of_size(settings: int, error: float, df: int, p_value: float, limit: float) -> tuple[float, float]:
+    if settings == 2:
+        critical = t_quantile(1.0 - p_value / 2.0, df)
+        return critical * error, detectable_by_pure_error(error, df, critical, limit)
+    threshold = error * math.sqrt((settings - 1) * f_quantile(1.0 - p_value, settings - 1, df))
+    return threshold, max(limit, detectable_contrast(error, settings - 1, df, p_value))

@@ -1,0 +1,249 @@
+"""The runs of a screening design as arrays, on the scale that decides, and what a model takes for independent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from hati.core import Configuration, Evidence, FloatArray, Metric, Observations, Run, conversion
+from hati.design import Levels, Model
+from hati.stats import EXACT, BoxCox, Index, ModelTerms, box_cox, significant_model, unit_means
+from hati.studies.failures import failure_reasons
+from hati.studies.screening.conclusion import Scale
+
+
+class Measured(Struct, frozen=True, eq=False):
+    """What a design's runs yielded, in the order in which they were made; a run that replaces another has its position.
+
+    ``values``, shape (runs,): each run's mean after warm-up, in the metric's unit; the run is the unit of replication.
+    ``rows`` are the design's rows, ``machines`` the recorded fingerprints from 0, ``blocks`` the repetitions from 0, on
+    several machines those on each of them; ``order`` are the places in time among all runs of the stage.
+    ``samples`` holds what ``values`` are the means of. ``failed`` are the runs without a value, and ``reasons`` why,
+    each once with its count, the most frequent first.
+    """
+
+    values: FloatArray
+    rows: Index
+    blocks: Index
+    machines: Index
+    order: Index
+    runs: tuple[Run, ...]
+    samples: tuple[FloatArray, ...]
+    failed: tuple[Run, ...]
+    reasons: tuple[str, ...]
+
+    @property
+    def in_time(self) -> FloatArray | None:
+        """The places in time of the runs' starts.
+
+        None of a single run, and where runs took no time, since they were looked up in a table.
+        """
+        timed = len(self.runs) > 1 and any(run.seconds > 0.0 for run in self.runs)
+        return self.order.astype(np.float64) if timed else None
+
+
+def measured(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, int]) -> Measured:
+    """Sort the evidence of a design's stage into runs with and without a value.
+
+    Raises:
+        InputError: where a run's unit cannot be converted to the metric's.
+    """
+    found = [
+        (place, run, run.of(metric.name)) for place, run in enumerate(evidence.runs) if run.task.configuration in rows
+    ]
+    usable = [(place, run, observations) for place, run, observations in found if observations is not None]
+    failed = tuple(run for _, run, observations in found if observations is None)
+    samples = tuple(_converted(observations, metric) for _, _, observations in usable)
+    repetitions = np.array([run.task.repetition for _, run, _ in usable], dtype=np.intp)
+    machines = machines_of([run for _, run, _ in usable])
+    return Measured(
+        values=np.array([sample.mean() for sample in samples], dtype=np.float64),
+        rows=np.array([rows[run.task.configuration] for _, run, _ in usable], dtype=np.intp),
+        blocks=repetition_blocks(repetitions, machines),
+        machines=machines,
+        order=np.array([place for place, _, _ in usable], dtype=np.intp),
+        runs=tuple(run for _, run, _ in usable),
+        samples=samples,
+        failed=failed,
+        reasons=failure_reasons(failed, metric),
+    )
+
+
+def machines_of(runs: Sequence[Run]) -> Index:
+    """The recorded fingerprint of each run, counted from 0."""
+    return np.unique([run.machine for run in runs], return_inverse=True)[1].astype(np.intp)
+
+
+def repetition_blocks(repetitions: Index, machines: Index) -> Index:
+    """The block of each run: its repetition, on several machines that on each of them, counted from 0."""
+    if not np.any(machines > 0):
+        return repetitions
+    cells = repetitions * (machines.max() + 1) + machines
+    return np.unique(cells, return_inverse=True)[1].astype(np.intp)
+
+
+def _converted(observations: Observations, metric: Metric) -> FloatArray:
+    factor = conversion(observations.unit, metric.unit)
+    return observations.steady if factor == 1.0 else observations.steady * factor
+
+
+_PER_PARAMETER = 3
+
+
+class Units(Struct, frozen=True, eq=False):
+    """The units' ``levels`` and ``blocks``; of each run its unit, ``places``, and its block, ``run_blocks``.
+
+    ``order`` are the units' places in time, cleared of the blocks of their runs as their values are; None where they
+    are unknown or all the same.
+    """
+
+    levels: Levels
+    blocks: Index
+    places: Index
+    run_blocks: Index
+    order: FloatArray | None = None
+
+    @property
+    def are_runs(self) -> bool:
+        """Whether every run is a unit."""
+        return len(self.levels) == len(self.places)
+
+    def values(self, of_runs: FloatArray) -> FloatArray:
+        """The units' values, from those of the runs."""
+        return of_runs if self.are_runs else unit_means(of_runs, self.places, self.run_blocks)
+
+
+def configurations_are_units(configurations: int, parameters: int) -> bool:
+    """Whether so many configurations tell of their own variation beside so many parameters of main effects."""
+    return configurations >= _PER_PARAMETER * parameters
+
+
+def model_units(
+    model: Model, levels: Levels, blocks: Index, machines: Index | None = None, order: FloatArray | None = None
+) -> Units:
+    """The configurations where they are three times as many as the main effects' parameters, else the runs.
+
+    What a model leaves out belongs to configurations: repetitions would make it look like a certain effect of something
+    else. Fewer configurations that are repeated are all valid ones, among which next to nothing is aliased.
+
+    Args:
+        model: the effects to look for.
+        levels: each run's, shape (runs, options).
+        blocks: the repetition of each run, on each machine.
+        machines: each run's, from 0: a configuration on each of several is a unit.
+        order: the place of each run in time, where that is known.
+    """
+    machines = np.zeros(len(levels), dtype=np.intp) if machines is None else machines
+    units = configuration_units(levels, blocks, machines, order)
+    parameters = 1 + sum(size - 1 for size in model.sizes)
+    if configurations_are_units(len(units.levels), parameters) and not units.are_runs:
+        return units
+    return Units(levels, blocks, np.arange(len(levels)), blocks, _varying(order))
+
+
+def configuration_units(levels: Levels, blocks: Index, machines: Index, order: FloatArray | None) -> Units:
+    """The configurations, each on every machine where it was run; arguments as for ``model_units``."""
+    both = np.column_stack([levels, machines])
+    _, first, places = np.unique(both, axis=0, return_index=True, return_inverse=True)
+    if len(first) == len(levels):
+        return Units(levels, machines, np.arange(len(levels)), blocks, _varying(order))
+    places = places.reshape(-1)
+    mean = None if order is None else unit_means(order, places, blocks)
+    return Units(levels[first], machines[first], places, blocks, _varying(mean))
+
+
+def _varying(order: FloatArray | None) -> FloatArray | None:
+    return order if order is not None and np.ptp(order) > 0.0 else None
+
+
+_LARGEST_POWER = 3.0
+"""`box_cox` tries powers from minus this to this."""
+_SPARE = 3
+"""So many degrees of freedom must be left beside the main effects for them to be in the model."""
+
+
+def choose_scale(values: FloatArray, main_effects: FloatArray, blocks: Index) -> tuple[Scale, str]:
+    """The logarithm where all values are positive and Box-Cox prefers it, else the values; and why, in words.
+
+    Prefers: its likelihood with the main effects and the blocks as the model is at least that of the values as they
+    are (Box and Cox 1964). Where the main effects use up the runs, the model is the blocks' means alone.
+
+    Args:
+        values: one per run, shape (runs,).
+        main_effects: their signs, shape (runs, options).
+        blocks: the repetition of each run.
+    """
+    if np.ptp(values) == 0.0:
+        return Scale.RAW, "all values are equal"
+    if np.min(values) <= 0.0:
+        return Scale.RAW, "values at or below zero have no logarithm"
+    groups = len(np.unique(blocks))
+    spare = len(values) - groups
+    model = main_effects if spare - main_effects.shape[1] >= _SPARE else main_effects[:, :0]
+    if spare < _SPARE:
+        return Scale.LOG, "too few values to choose by, and ratios are usual for positive values"
+    found = box_cox(values, model, blocks)
+    if found.log_gain >= 0.0:
+        return Scale.LOG, _preferred("the logarithm (power 0)", 0.0, found)
+    return Scale.RAW, _preferred("the values as they are (power 1)", 1.0, found)
+
+
+def choose_scale_of_model(values: FloatArray, terms: ModelTerms, units: Units) -> tuple[Scale, str]:
+    """`choose_scale` beside main effects and interactions: those by which one of the two scales needs fewest.
+
+    What few combinations of settings do is an interaction on either scale, and larger on that of the logarithm where
+    they are fast: without it, Box-Cox would call the values as they are the nearer scale of a product of effects.
+    Interactions are those of the units: repetitions would make all that configurations vary by significant.
+
+    Args:
+        values: one per run, shape (runs,).
+        terms: the candidates, on the units.
+        units: of the runs.
+    """
+    columns = [terms.columns[term] for term in terms.main_effects]
+    mains = np.hstack(columns)[units.places]
+    if np.min(values) <= 0.0 or np.ptp(values) == 0.0:
+        return choose_scale(values, mains, units.run_blocks)
+    logs = np.log(values)
+    decided = [units.values(each) for each in (np.exp(logs - logs.mean()), logs)]
+    smallest = EXACT * float(np.sum((decided[1] - decided[1].mean()) ** 2))
+    fits = [significant_model(terms, each) for each in decided]
+    fewest = min(fits, key=lambda fit: fit.extended_bayes(smallest))
+    columns += [fewest.candidates.columns[term] for term in fewest.terms if len(term) > 1]
+    model = np.hstack(columns)[units.places]
+    return choose_scale(values, model if 2 * model.shape[1] <= terms.runs else mains, units.run_blocks)
+
+
+def _preferred(scale: str, power: float, found: BoxCox) -> str:
+    """How Box-Cox sees a scale, and whether it is more than the better of the two."""
+    low, high = found.interval
+    ends = [f"{end:g}" for end in found.interval if abs(end) >= _LARGEST_POWER]
+    limit = f"; powers beyond {' and '.join(ends)} were not tried" if ends else ""
+    range_ = f"the best power is {found.power:.2f} (95 % interval {low:.2f} to {high:.2f}){limit}"
+    if low <= power <= high:
+        return f"Box-Cox prefers {scale}: {range_}"
+    return f"of the two scales Box-Cox finds {scale} the nearer, but not near: {range_}"
+
+
+class Readable(Struct, frozen=True, eq=False):
+    """Values on the deciding scale; ``typical`` is the mean size of a value in its unit."""
+
+    values: FloatArray
+    scale: Scale
+    typical: float
+
+    def relative(self, difference: float) -> float:
+        """A difference as a fraction."""
+        if self.scale is Scale.LOG:
+            return float(np.expm1(min(difference, 700.0)))
+        return difference / self.typical if self.typical > 0.0 else 0.0
+
+    def difference(self, relative: float) -> float:
+        """The difference that a fraction means."""
+        return float(np.log1p(relative)) if self.scale is Scale.LOG else relative * self.typical
+
+    def in_unit(self, difference: float) -> float:
+        """A difference as one of means: the two settings' means m and m exp(d) have the mean ``typical``."""
+        return 2.0 * self.typical * float(np.tanh(difference / 2.0)) if self.scale is Scale.LOG else difference

@@ -1,0 +1,1 @@
+"""How the conclusion of a screening is put together, and what it warns of."""

@@ -1,0 +1,222 @@
+"""What is wrong with a screening study, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from hati.core import Configuration, Run, setting_text
+from hati.core.wording import counted, listed
+from hati.stats import Signs, Term
+from hati.studies.screening.analysis.contrasts import Analysis, Estimated, likely_pairs
+from hati.studies.screening.analysis.runs import Measured
+from hati.studies.screening.analysis.spread import Spread, drift
+from hati.studies.screening.conclusion import DesignSummary, Noise
+from hati.studies.screening.conclusions.remedies import Remedies, advised
+from hati.studies.screening.planning.models import PARTIAL, ModelChoice
+
+
+def ambiguities(effects: Sequence[Estimated], names: Sequence[str]) -> Iterator[str]:
+    """A sentence for each important effect that may well be another.
+
+    By effect heredity an interaction is likely where its options matter by themselves.
+
+    Args:
+        effects: all effects of a study.
+        names: the options.
+    """
+    main = {effect.term[0] for effect in effects if len(effect.term) == 1 and effect.important}
+    for effect in effects:
+        if effect.important:
+            yield from (_of_main if len(effect.term) == 1 else _of_pair)(effect, main, names)
+
+
+def _of_main(effect: Estimated, main: set[int], names: Sequence[str]) -> Iterator[str]:
+    pairs = [term for term in effect.aliases if len(term) == 2 and main.issuperset(term)]
+    if pairs:
+        yield (
+            f"the effect of {names[effect.term[0]]} may be the interaction {_either(pairs, names)}, whose options are "
+            "important too; the design cannot tell which: a larger budget can"
+        )
+
+
+def _of_pair(effect: Estimated, main: set[int], names: Sequence[str]) -> Iterator[str]:
+    pairs = [term for term in (effect.term, *effect.aliases) if len(term) == 2]
+    triples = [term for term in effect.aliases if len(term) == 3 and main.issuperset(term)]
+    if triples and not any(main.intersection(pair) for pair in pairs):
+        yield (
+            f"the important interaction {listed(_words(pairs, names))} is more likely {_either(triples, names)}: these "
+            "options are important by themselves; the design cannot tell which: a larger budget can"
+        )
+    elif len(pairs) > 1:
+        likely = likely_pairs(effect, main)
+        guess = f", most likely {_words(likely, names)[0]}" if len(likely) == 1 else ""
+        yield (
+            f"an important interaction is one of {listed(_words(pairs, names))}{guess}; "
+            "the design cannot tell which: a larger budget can"
+        )
+
+
+def _words(terms: Sequence[Term], names: Sequence[str]) -> list[str]:
+    return [":".join(names[option] for option in term) for term in terms]
+
+
+def _either(terms: Sequence[Term], names: Sequence[str]) -> str:
+    return " or ".join(_words(terms, names))
+
+
+DRIFT = 0.01
+"""Drift is told of below this p-value."""
+
+COARSE = 5.0
+"""A study is coarse if it misses effects of so many times the relevant size, and of ``NOTABLE``."""
+
+NOTABLE = 0.05
+
+
+class Situation(Struct, frozen=True, eq=False):
+    """All that warnings are made from."""
+
+    names: tuple[str, ...]
+    matrix: Signs
+    design: DesignSummary
+    measured: Measured
+    analysis: Analysis
+    spread: Spread | None
+    relevant: float
+    remedies: Remedies
+
+
+def warnings(situation: Situation) -> tuple[str, ...]:
+    """Every warning that holds, the gravest first."""
+    kinds = (_missing_runs, _failed_settings, _lost_effects, _weak, _noise, _confounded, _drift, _coarse)
+    return tuple(text for kind in (*kinds, _ambiguous, _mixed_signs) for text in kind(situation))
+
+
+def _missing_runs(s: Situation) -> Iterator[str]:
+    done, failed = len(s.measured.values), len(s.measured.failed)
+    if failed:
+        yield advised(
+            f"{failed} of {done + failed} runs failed, most often because: {s.measured.reasons[0]}; "
+            "effects are estimated from the others, and more of them are aliased",
+            s.remedies.failures,
+        )
+    unmade = s.design.runs - done - failed
+    if unmade > 0:
+        yield (
+            f"{unmade} of {s.design.runs} planned runs {'was' if unmade == 1 else 'were'} not made; "
+            "if the budget is spent, give a larger one, else run the same command again"
+        )
+
+
+def _failed_settings(s: Situation) -> Iterator[str]:
+    shared = common_settings(s.measured.failed, s.measured.runs)
+    if shared:
+        yield advised(f"all {len(s.measured.failed)} failed runs have {listed(shared)}", s.remedies.mend)
+
+
+def common_settings(failed: Sequence[Run], done: Sequence[Run]) -> list[str]:
+    """The settings that all failed runs have, and at most half of the others; none for a single configuration."""
+    configurations = {run.task.configuration for run in failed}
+    if len(configurations) < 2:
+        return []
+    first = next(iter(configurations))
+    return [
+        f"{name}={setting_text(setting)}"
+        for name, setting in first.items()
+        if all(_has(other, name, setting) for other in configurations)
+        and 2 * sum(_has(run.task.configuration, name, setting) for run in done) <= len(done)
+    ]
+
+
+def _has(configuration: Configuration, name: str, setting: object) -> bool:
+    found = configuration.get(name)
+    return type(found) is type(setting) and found == setting
+
+
+def _lost_effects(s: Situation) -> Iterator[str]:
+    if s.analysis.missing:
+        lost = [":".join(s.names[option] for option in term) for term in s.analysis.missing]
+        yield advised(f"the runs that there are cannot estimate {listed(lost)}", s.remedies.lost)
+
+
+def _weak(s: Situation) -> Iterator[str]:
+    if s.design.resolution is not None and s.design.resolution < 4:
+        yield (
+            "the design has resolution III: each main effect is aliased with two-factor interactions; "
+            "a larger budget gives resolution IV"
+        )
+
+
+def _noise(s: Situation) -> Iterator[str]:
+    fewest = s.remedies.repeated_from if s.design.repetitions == 1 else None
+    twice = f"a budget of {fewest} runs and more repeats every configuration" if fewest else ""
+    if s.analysis.judged_by is Noise.NONE:
+        yield advised("too few runs to distinguish effects from noise, so none is called important", twice)
+    elif s.analysis.judged_by is Noise.LENTH and s.design.repetitions == 1:
+        yield advised("no repetitions: noise is judged by the smaller effects, supposing that most do nothing", twice)
+    elif s.analysis.judged_by is Noise.LACK_OF_FIT:
+        yield (
+            "most effects are larger than the noise: effects that the fraction does not list bias those that it does; "
+            "`hati screen --fresh` without a fraction has no such bias"
+        )
+    elif s.analysis.judged_by is Noise.LENTH:
+        yield "too few repetitions were made to judge noise by them: it is judged by the smaller effects"
+
+
+def _drift(s: Situation) -> Iterator[str]:
+    if not s.remedies.rest:
+        return
+    correlation, p_value = drift(s.analysis, s.matrix, s.measured.rows, s.measured.order)
+    if p_value < DRIFT:
+        way = "rise" if correlation > 0 else "fall"
+        yield (
+            f"values {way} over the order of runs (rank correlation {correlation:.2f}, p = {p_value:.2g}); "
+            f"{s.remedies.rest}"
+        )
+
+
+def _confounded(s: Situation) -> Iterator[str]:
+    of_variance = () if s.spread is None else s.spread.analysis.confounded
+    terms = dict.fromkeys((*s.analysis.confounded, *of_variance))
+    yield from confounded_warning([":".join(s.names[option] for option in term) for term in terms])
+
+
+def confounded_warning(effects: Sequence[str]) -> Iterator[str]:
+    """That these effects cannot be distinguished from drift."""
+    if effects:
+        yield (
+            f"{listed(effects)} {'is' if len(effects) == 1 else 'are'} confounded with the order of runs, so that "
+            "drift may look like an effect: not called important; run the plan in its random order"
+        )
+
+
+def _coarse(s: Situation) -> Iterator[str]:
+    found = s.analysis.detectable
+    if found is not None and found[1] > max(COARSE * s.relevant, NOTABLE):
+        yield advised(
+            f"the noise hides effects below {100 * found[1]:.2g} %, the smallest that is found with 80 % power",
+            s.remedies.against_noise(s.design.runs),
+        )
+
+
+def _ambiguous(s: Situation) -> Iterator[str]:
+    yield from ambiguities(s.analysis.effects, s.names)
+
+
+def _mixed_signs(s: Situation) -> Iterator[str]:
+    values = s.measured.values
+    if np.min(values) < 0.0 < np.max(values):
+        yield "values are below and above zero: fractions are of their mean size, and say little; look at the unit"
+
+
+def partial_warnings(choice: ModelChoice) -> tuple[str, ...]:
+    """Where the budget that was left did not suffice for a design without what does not work."""
+    if choice.kind != PARTIAL:
+        return ()
+    return (
+        "the runs that were left are too few for a design without what does not work: effects are estimated from the "
+        f"{counted(choice.configurations, 'configuration')} that had been run; give a larger budget",
+    )

@@ -1,0 +1,1 @@
+"""Which runs a screening makes: pilots, design, and what these promise."""

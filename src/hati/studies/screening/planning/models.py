@@ -1,0 +1,294 @@
+"""Which design a budget of runs buys on any space: its configurations come before repetitions."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from hati.core import Configuration, InputError, canonical_json
+from hati.core.wording import counted
+from hati.design import (
+    Candidates,
+    Criterion,
+    Fit,
+    Levels,
+    Model,
+    Reach,
+    Replication,
+    balanced_design,
+    candidates,
+    fitted,
+    levels,
+    optimal_design,
+)
+from hati.studies.screening.analysis.runs import configurations_are_units
+
+if TYPE_CHECKING:
+    from hati.space import Space
+
+
+KIND = "Bayesian D-optimal"
+BALANCED = "balanced random"
+PARTIAL = "partial"
+"""Of runs that were made before, where the budget that was left did not suffice for a design."""
+PER_PARAMETER = 4
+"""So many configurations for every parameter of the main effects, where the budget allows."""
+_LEAST_LEFT = 3
+_STARTS = 8
+_TWO_LEVEL = 2
+_FEWEST_BALANCED = 2
+_MOST_WORK = 3e7
+"""Beyond so many runs times squared parameters, about 30 options, the search for an optimal design takes too long."""
+_RUNS_PER_REPLICATE = 24
+_FEWEST_REPLICATES = 2
+_MOST_REPLICATES = 8
+_ORDER = 2
+_MOST_PARAMETERS = 2_000
+
+
+class ModelChoice(Struct, frozen=True, dict=True):
+    """A design and its repetitions, whole: stored, so that a resumed campaign repeats it.
+
+    ``rows`` holds the positions of every configuration's settings, -1 where an option is inactive; interactions up to
+    ``order`` are looked for. ``standard_error`` is the largest of a main effect's coefficients, in standard deviations
+    of a run, were every configuration run once. The first ``replicated`` configurations have one run more, to
+    distinguish noise from lack of fit. Up to ``follow_up`` runs more are there to refute what the design finds.
+    Up to ``again``, of these where there are any, repeat suspect runs. The last ``held_back`` of the
+    design's own runs are made only as far as these do not take their place; so are the last ``flips_held_back`` of the
+    follow-up's, whose place repeats of suspect flips take.
+    """
+
+    rows: tuple[tuple[int, ...], ...]
+    repetitions: int
+    order: int
+    parameters: int
+    d_efficiency: float
+    standard_error: float
+    reason: str
+    kind: str = KIND
+    replicated: int = 0
+    follow_up: int = 0
+    again: int = 0
+    held_back: int = 0
+    flips_held_back: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.rows or self.repetitions < 1:
+            raise InputError("a design has at least one configuration and one repetition")
+        if not 0 <= self.replicated <= len(self.rows):
+            raise InputError(f"{self.replicated} of {len(self.rows)} configurations cannot be replicated")
+        if not 0 <= self.held_back < self.runs:
+            raise InputError(f"{self.held_back} of {self.runs} runs cannot be held back")
+        if min(self.follow_up, self.again) < 0:
+            raise InputError(f"{min(self.follow_up, self.again)} runs cannot follow up")
+        if not 0 <= self.flips_held_back <= self.follow_up:
+            raise InputError(f"{self.flips_held_back} of {self.follow_up} runs of flips cannot be held back")
+
+    @property
+    def configurations(self) -> int:
+        """How many there are, each different."""
+        return len(self.rows)
+
+    @property
+    def settings(self) -> int:
+        """The most settings of an option that the rows have, and at least two."""
+        return max(2, int(self.levels.max()) + 1)
+
+    @property
+    def runs(self) -> int:
+        """Configurations times repetitions, and the replicated ones once more."""
+        return self.configurations * self.repetitions + self.replicated
+
+    @cached_property
+    def levels(self) -> Levels:
+        """The rows as an array."""
+        return np.array(self.rows, dtype=np.int16)
+
+    def to_json(self) -> str:
+        """The choice as canonical JSON, without ``flips_held_back`` where there are none, as in earlier versions."""
+        fields = asdict(self)
+        if not self.flips_held_back:
+            del fields["flips_held_back"]
+        return canonical_json(fields)
+
+    @classmethod
+    def from_json(cls, text: str) -> ModelChoice:
+        """Read what ``to_json`` wrote.
+
+        Raises:
+            InputError: for anything else.
+        """
+        try:
+            fields = json.loads(text)
+            return cls(**{**fields, "rows": tuple(tuple(row) for row in fields["rows"])})
+        except (ValueError, TypeError, KeyError) as error:
+            raise InputError(f"no stored choice of a design: {text[:60]!r}", fix="start afresh with --fresh") from error
+
+
+def choose_optimal(
+    space: Space,
+    runs: int,
+    rng: np.random.Generator,
+    most: float = math.inf,
+    known: Sequence[Configuration] = (),
+) -> ModelChoice:
+    """The design and the repetitions that a number of runs buys on any space, beside a run of each ``known`` one.
+
+    Configurations come before repetitions: those show what the model omits, these the noise of a run alone. A few
+    configurations are replicated to distinguish the two; all are repeated only where the space has no others. Where a
+    configuration has at ``most`` one run, as in a table, there are no repetitions.
+
+    The design is Bayesian D-optimal (DuMouchel and Jones 1994): main effects are estimated, interactions of two options
+    are potential terms. Very many options with two settings and without constraints get balanced random columns.
+
+    Raises:
+        InputError: where the runs cannot estimate the main effects.
+    """
+    among = candidates(space, rng)
+    parameters = parameters_of(space)
+    given = levels(known, space)
+    whole = runs + len(given)
+    if whole < parameters + _LEAST_LEFT:
+        raise _too_few(runs, len(given), parameters, len(space.options))
+    distinct = _distinct(among)
+    repetitions = max(1, int(min(whole // distinct, most)))
+    configurations = min(whole // repetitions, distinct)
+    once = repetitions == 1 and most > 1
+    replicated = max(whole - distinct, _replicated(whole, distinct, parameters)) if once else 0
+    replicated = min(replicated, max(0, runs))
+    configurations = max(len(given), min(configurations, whole - replicated))
+    pairs, order = _pairs(space), _order(space)
+    searched = configurations * (parameters + pairs) ** 2 <= _MOST_WORK
+    kind = KIND if searched or not _two_level(among) else BALANCED
+    more = configurations - len(given)
+    if more < (_FEWEST_BALANCED if kind is BALANCED else 1) and len(given) < distinct:
+        return partial_choice(space, known, replicated)
+    if not more:
+        rows, told = given, fitted(given, Model.of_order(among.sizes, 1), space.names)
+    elif kind is BALANCED:
+        rows = _together(given, balanced_design(len(space.options), more, rng))
+        told = fitted(rows, Model.of_order(among.sizes, 1), space.names)
+    else:
+        rows, told = _optimal(space, more, rng, order, among, given)
+    return ModelChoice(
+        rows=tuple(tuple(row) for row in rows.tolist()),
+        repetitions=repetitions,
+        order=order,
+        parameters=told.parameters,
+        d_efficiency=told.d_efficiency,
+        standard_error=told.largest_standard_error,
+        reason=_why(kind, len(rows), repetitions, replicated, parameters)
+        + (f"; {len(given)} of them were run before" if len(given) else ""),
+        kind=kind,
+        replicated=replicated,
+    )
+
+
+def partial_choice(space: Space, known: Sequence[Configuration], replicated: int = 0) -> ModelChoice:
+    """The configurations that were run before, of a design that was given up, as a design of their own.
+
+    Its efficiency is 0 where they cannot estimate all main effects.
+
+    Raises:
+        InputError: where there is none.
+    """
+    rows, parameters = levels(known, space), parameters_of(space)
+    if not len(rows):
+        raise InputError("no run was made before")
+    efficiency, error = 0.0, 0.0
+    with suppress(InputError):
+        told = fitted(rows, Model.of_order(tuple(len(option.settings) for option in space.options), 1), space.names)
+        efficiency, error = told.d_efficiency, told.largest_standard_error
+    return ModelChoice(
+        rows=tuple(tuple(row) for row in rows.tolist()),
+        repetitions=1,
+        order=_order(space),
+        parameters=parameters,
+        d_efficiency=efficiency,
+        standard_error=error,
+        reason=f"{_why(PARTIAL, len(rows), 1, replicated, parameters)}; all of them were run before",
+        kind=PARTIAL,
+        replicated=replicated,
+    )
+
+
+def parameters_of(space: Space) -> int:
+    """The number of parameters of the main effects, the mean included."""
+    return 1 + sum(len(option.settings) - 1 for option in space.options)
+
+
+def _too_few(runs: int, known: int, parameters: int, options: int) -> InputError:
+    beside = f" with {known} earlier ones" if known else ""
+    are = "is" if (runs, known) == (1, 0) else "are"
+    needed = parameters + _LEAST_LEFT
+    return InputError(
+        f"{counted(runs, 'run')}{beside} {are} too few to screen {counted(options, 'option')} with "
+        f"{parameters} parameters",
+        fix=f"give {needed - known - runs} more"
+        if known
+        else f"give at least {needed}, better {PER_PARAMETER * parameters}",
+    )
+
+
+def _optimal(
+    space: Space, runs: int, rng: np.random.Generator, order: int, among: Candidates, given: Levels
+) -> tuple[Levels, Fit]:
+    found = optimal_design(
+        space,
+        runs,
+        rng,
+        criterion=Criterion.BAYES,
+        order=order,
+        fixed=given,
+        replication=Replication.NONE,
+        starts=_STARTS,
+        among=among,
+    )
+    return found.levels, found.fit
+
+
+def _together(given: Levels, more: Levels) -> Levels:
+    """The given configurations, then those of the others that are not among them."""
+    return np.array(list(dict.fromkeys(map(tuple, [*given.tolist(), *more.tolist()]))), dtype=more.dtype)
+
+
+def _two_level(among: Candidates) -> bool:
+    return among.reach is Reach.FREE and set(among.sizes) == {_TWO_LEVEL}
+
+
+def _replicated(runs: int, distinct: int, parameters: int) -> int:
+    """How many configurations are run once more: a few, where the model leaves enough to compare them with."""
+    wanted = min(runs // _RUNS_PER_REPLICATE, _MOST_REPLICATES)
+    enough = configurations_are_units(min(distinct, runs - wanted), parameters)
+    return wanted if wanted >= _FEWEST_REPLICATES and enough else 0
+
+
+def _distinct(among: Candidates) -> int:
+    return len(among.levels) or math.prod(among.sizes)
+
+
+def _pairs(space: Space) -> int:
+    contrasts = [len(option.settings) - 1 for option in space.options]
+    return (sum(contrasts) ** 2 - sum(c * c for c in contrasts)) // 2
+
+
+def _order(space: Space) -> int:
+    """Up to which order interactions are looked for."""
+    return _ORDER if _pairs(space) <= _MOST_PARAMETERS else 1
+
+
+def _why(kind: str, configurations: int, repetitions: int, replicated: int, parameters: int) -> str:
+    times = {1: "once", 2: "twice"}.get(repetitions, f"{repetitions} times")
+    again = f", {replicated} of them twice" if replicated else ""
+    return (
+        f"{configurations} configurations, {kind}, {times}{again}: {configurations / parameters:.1f} for each of "
+        f"{parameters} main-effect parameters"
+    )

@@ -1,0 +1,258 @@
+"""A few runs to learn what a run costs and how noisy it is, before a design is chosen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import Struct
+
+from hati.core import (
+    Benchmark,
+    Budget,
+    Configuration,
+    Evidence,
+    FloatArray,
+    InputError,
+    Metric,
+    Outcome,
+    Plan,
+    Setting,
+    StudyId,
+    Task,
+    generator,
+)
+from hati.core.wording import counted
+from hati.knowledge import Variation
+from hati.studies.failures import nothing_measured
+from hati.studies.screening.analysis.runs import measured
+
+if TYPE_CHECKING:
+    from hati.space import Space
+
+
+STAGE = "pilot"
+_DRAWN = 3
+_DRAWN_TO_COVER = 256
+RUNS = 5
+LEFT = 0.5
+_FEWEST_SPREAD = 3
+FEWEST = 3
+RESERVE = 0.05
+"""This part of a time budget is left over: runs do not all take the same time."""
+
+
+class PilotResult(Struct, frozen=True):
+    """What pilot runs tell: seconds of wall time per run, and of the metric between runs of the default configuration.
+
+    ``noise`` is the standard deviation of a run as a fraction of the mean, None where fewer than two runs of
+    the default configuration worked; ``runs`` and ``seconds`` are what the pilot cost, ``failed`` of them failed.
+    ``spread`` is the standard deviation between configurations as a fraction, None where fewer than three worked.
+    ``seconds_per_build`` is what a build costs in addition, and ``builds_left`` the most that are left after the pilot.
+    """
+
+    seconds_per_run: float
+    noise: float | None
+    runs: int
+    failed: int
+    seconds: float
+    spread: float | None = None
+    seconds_per_build: float = 0.0
+    builds_left: int = 0
+
+    @property
+    def variation(self) -> Variation | None:
+        """How the metric varies, as far as the pilot tells; main effects leave half of the deviation between
+        configurations (from 12 to 54 % in six systems of which every configuration was measured).
+        """
+        if self.noise is None or self.spread is None:
+            return None
+        return Variation((LEFT * self.spread) ** 2, self.noise**2)
+
+
+class Pilot(Struct, frozen=True, dict=True):
+    """Runs of the default configuration, for the noise, interleaved with others, for the cost.
+
+    The others have every setting: of options with two, all that are no default at once, so that there are as few
+    configurations as an option has settings. Where constraints forbid these, more are needed. What is left of the
+    ``runs`` has every other option at its last setting.
+    The pilot shares its id, and so its evidence and its budget, with the screening study that follows.
+    """
+
+    id: StudyId
+    benchmark: Benchmark
+    metric: Metric
+    revision: str
+    space: Space
+    runs: int = RUNS
+
+    def __post_init__(self) -> None:
+        if self.runs < FEWEST:
+            raise InputError(f"a pilot needs at least {FEWEST} runs, not {self.runs}")
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """All pilot runs in order."""
+        default, others = self.space.default, self._spread
+        made = dict[Configuration, int]()
+        tasks = list[Task]()
+        order = [
+            default if place % 2 == 0 or not others else others[place // 2 % len(others)] for place in range(self.runs)
+        ]
+        for configuration in (*order, *(each for each in self._covering if each not in order)):
+            repetition = made.get(configuration, 0)
+            made[configuration] = repetition + 1
+            tasks.append(
+                Task(
+                    study=self.id.key,
+                    stage=STAGE,
+                    benchmark=self.benchmark.name,
+                    configuration=configuration,
+                    revision=self.revision,
+                    workload=self.benchmark.workload,
+                    repetition=repetition,
+                )
+            )
+        return tuple(tasks)
+
+    def plan(self, evidence: Evidence) -> Plan:
+        """The pilot runs that are left; none once three were made and all failed."""
+        made = evidence.stage(STAGE)
+        left = tuple(task for task in self.tasks if task.id not in made.known)
+        if made.done:
+            return Plan(left)
+        return Plan(left).at_most(max(0, FEWEST - len(made.runs)))
+
+    def conclude(self, evidence: Evidence) -> PilotResult:
+        """Cost and noise.
+
+        The cost is the mean over runs that worked, without what the first of each build took longer than later ones:
+        it pays for the build and for cold caches.
+
+        Raises:
+            MeasurementError: where no run worked.
+        """
+        made = evidence.stage(STAGE)
+        found = measured(made, self.metric, {task.configuration: 0 for task in self.tasks})
+        if not len(found.values):
+            raise nothing_measured(found.reasons)
+        known = self.space.by_name
+        bindings = self.benchmark.bindings if self.benchmark.build else ()
+        options = [binding.option for binding in bindings if binding.build and binding.option in known]
+        costs: dict[tuple[Setting | None, ...], list[float]] = {}
+        for run in made.runs:
+            if run.outcome is Outcome.DONE:
+                build = tuple(run.task.configuration.get(option) for option in options)
+                costs.setdefault(build, []).append(run.seconds)
+        longer = _first_runs_longer(list(costs.values()))
+        cost = (sum(map(sum, costs.values())) - sum(longer)) / sum(map(len, costs.values()))
+        default = [run.task.configuration == self.space.default for run in found.runs]
+        return PilotResult(
+            seconds_per_run=cost,
+            noise=_noise(found.values[default]),
+            runs=len(made.runs),
+            failed=len(found.failed),
+            seconds=made.seconds,
+            spread=_spread([run.task.configuration for run in found.runs], found.values),
+            seconds_per_build=float(np.mean(longer)) if options else 0.0,
+            builds_left=max(0, math.prod(len(known[name].settings) for name in options) - len(costs)),
+        )
+
+    @cached_property
+    def _spread(self) -> tuple[Configuration, ...]:
+        """Those beside the default, the covering ones first."""
+        alternating = {
+            option.name: option.settings[-1] if place % 2 else option.settings[0]
+            for place, option in enumerate(self.space.options)
+        }
+        found = (*self._covering, *self._valid(alternating))
+        return tuple(dict.fromkeys(found)) or self._drawn
+
+    @cached_property
+    def _covering(self) -> tuple[Configuration, ...]:
+        """With the default one, configurations that have every setting of every option."""
+        others = {o.name: [s for s in reversed(o.settings) if s != o.default] for o in self.space.options}
+        most = max(map(len, others.values()), default=0)
+        found: list[Configuration] = []
+        for place in range(most):
+            assignment = {name: left[place % len(left)] for name, left in others.items() if left}
+            found += self._valid(assignment)
+        uncovered = [(n, s) for n, left in others.items() for s in left if all(c.get(n) != s for c in found)]
+        return (*found, *self._nearest(uncovered)) if uncovered else tuple(found)
+
+    def _nearest(self, uncovered: Sequence[tuple[str, Setting]]) -> Iterator[Configuration]:
+        """Valid configurations for settings that the spread ones do not have: each for as many as possible."""
+        from hati.space import sample
+
+        ahead = set(uncovered)
+        drawn = sample(self.space, _DRAWN_TO_COVER, generator(self.id.seed, "cover"))
+        while ahead and drawn:
+            best = max(drawn, key=lambda each: len(ahead & set(each.items())))
+            if not ahead & set(best.items()):
+                return  # so rare a setting that the design will hardly have it
+            ahead -= set(best.items())
+            yield best
+
+    def _valid(self, assignment: Mapping[str, Setting]) -> tuple[Configuration, ...]:
+        """What an assignment means, where that is valid and not the default."""
+        found = self.space.canonical(assignment)
+        return (found,) if self.space.valid(found) and found != self.space.default else ()
+
+    @cached_property
+    def _drawn(self) -> tuple[Configuration, ...]:
+        """Valid configurations where constraints forbid the spread ones."""
+        from hati.space import sample
+
+        found = sample(self.space, _DRAWN, generator(self.id.seed, "pilot"))
+        return tuple(c for c in dict.fromkeys(found) if c != self.space.default)
+
+
+def _first_runs_longer(builds: Sequence[Sequence[float]]) -> list[float]:
+    """What the first run of each build took longer than its later ones, or than those of others where it has none."""
+    all_later = [seconds for _, *later in builds for seconds in later]
+    known = [(first, later or all_later) for first, *later in builds]
+    return [max(0.0, first - float(np.mean(later))) if later else 0.0 for first, later in known]
+
+
+def affordable_runs(budget: Budget, pilot: PilotResult) -> int:
+    """How many runs a budget buys after the pilot was paid for; one twentieth of the time is kept in reserve.
+
+    Raises:
+        InputError: where it buys none.
+    """
+    time = (1.0 - RESERVE) * budget.seconds - pilot.seconds
+    run, build = pilot.seconds_per_run, pilot.seconds_per_build
+    by_time = (time - pilot.builds_left * build) / run if run > 0.0 else math.inf
+    if by_time < pilot.builds_left:  # each run may need its own build
+        by_time = time / (run + build)
+    runs = min(by_time, budget.runs - pilot.runs)
+    if runs < 1.0:
+        raise InputError(
+            f"after {counted(pilot.runs, 'pilot run')} of {pilot.seconds:.3g} s in all, the budget has no run left",
+            fix=f"a run takes {run:.3g} s{f' and a build {build:.3g} s' if build else ''}: give more time",
+        )
+    if math.isinf(runs):
+        raise InputError("the budget has no end", fix="give a number of runs such as 96 or a time such as 2m")
+    return int(runs)
+
+
+def _spread(configurations: Sequence[Configuration], values: FloatArray) -> float | None:
+    """The deviation between the means of configurations, as a fraction as of `_noise`."""
+    own: dict[Configuration, list[float]] = {}
+    for configuration, value in zip(configurations, values.tolist(), strict=True):
+        own.setdefault(configuration, []).append(value)
+    means = np.array([np.mean(each) for each in own.values()])
+    return _noise(means) if len(means) >= _FEWEST_SPREAD else None
+
+
+def _noise(values: FloatArray) -> float | None:
+    """The standard deviation over the mean size; of positive values that of their logarithms."""
+    if len(values) < 2:
+        return None
+    if np.min(values) > 0.0:
+        return float(np.std(np.log(values), ddof=1))
+    size = float(np.mean(np.abs(values)))
+    return float(np.std(values, ddof=1)) / size if size > 0.0 else 0.0

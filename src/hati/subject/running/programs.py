@@ -1,0 +1,361 @@
+"""Starts programs through a supervisor, a process of its own that ends them all, as the user that they run as."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from hati.core import InputError, MeasurementError, Outcome
+from hati.subject.files.outputs import Masking
+from hati.subject.running.run_failure import SupervisorLost
+from hati.subject.running.supervisor.process_tree import kill, session
+
+
+def switched_user(name: str | None) -> pwd.struct_passwd | None:
+    """Who the programs run as; None where that is who runs Hati: without root nobody can become another.
+
+    Raises:
+        InputError: where there is no such user.
+    """
+    if name is None or os.geteuid() != 0:
+        return None
+    try:
+        found = pwd.getpwnam(name)
+    except KeyError:
+        raise InputError(
+            f"there is no user {name!r}", fix=f"correct `user`, or make one: useradd --system {name}"
+        ) from None
+    return found if found.pw_uid != 0 else None
+
+
+def home(user: pwd.struct_passwd) -> dict[str, str]:
+    """What the environment says of a user."""
+    return {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name}
+
+
+def reaches(user: pwd.struct_passwd, folder: Path) -> bool:
+    """Whether the user may enter a folder and all that are above it."""
+    groups = os.getgrouplist(user.pw_name, user.pw_gid)
+    for place in (folder, *folder.parents):
+        status = place.stat()
+        enter = 0o100 if status.st_uid == user.pw_uid else 0o010 if status.st_gid in groups else 0o001
+        if not status.st_mode & enter:
+            return False
+    return True
+
+
+def give(user: pwd.struct_passwd, path: Path, top: Path) -> None:
+    """Make a user the owner of a file or folder and of the folders above it, up to ``top``."""
+    while path.is_relative_to(top):
+        os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
+        path = path.parent
+
+
+LARGEST_OUTPUT = 16 * 2**20
+"""Bytes of standard output that a command may print."""
+
+_NOTHING = Masking()
+_SHOWN = 4096
+_POLITE_SECONDS = 5.0
+_SLACK = 60.0
+"""Seconds in which the supervisor answers, beyond those that the programs take; it gives up on what cannot be
+killed after twice ten, and is patient with a server for five."""
+_GONE = "gone"
+_LOST = (
+    "the supervisor of the command was killed or stopped, by the command or for lack of memory; "
+    "what was left of the command was ended"
+)
+_START = "import sys; sys.path.append({folder!r}); from supervisor.service import main; main()"
+
+
+class Program(Struct, frozen=True):
+    """What is started: an argument list, its folder and environment, its time limit in seconds and its CPUs.
+
+    ``user`` is who it runs as; empty: who runs Hati.
+    """
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    timeout: float
+    cpus: tuple[int, ...] = ()
+    user: str = ""
+
+
+class ProcessResult(Struct, frozen=True):
+    """How a program ended, or how it stands: times in seconds, memory in bytes, all of its whole tree.
+
+    ``exit`` is negative for a signal and None while it runs; ``problem`` says why it was killed
+    (``timeout`` or ``output``); ``output`` is the end of what it printed.
+    """
+
+    exit: int | None
+    output: str
+    problem: str = ""
+    stdout: bytes = b""
+    wall: float = 0.0
+    user: float = 0.0
+    system: float = 0.0
+    peak: int = 0
+    voluntary: int = 0
+    involuntary: int = 0
+    line_seen: bool = False
+    pressure: float | None = None
+    steal: float | None = None
+
+
+class Supervisor:
+    """Starts programs, one at a time and a server beside it; when it is closed, or hati dies, they all end.
+
+    ``kept`` are descriptors that stay open until the last process has gone; ``masking`` is of what is kept of outputs.
+    Not for use by several threads.
+
+    Raises:
+        MeasurementError: where there is no Linux.
+    """
+
+    def __init__(self, *kept: int, masking: Masking = _NOTHING) -> None:
+        if not sys.platform.startswith("linux"):
+            raise MeasurementError("measuring needs Linux: nothing else can end a whole process tree for sure")
+        self._kept = kept
+        self._masking = masking
+        self._spool = os.memfd_create("hati-stdout")
+        self._abandoned = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._socket, other = socket.socketpair()
+        fds = (other.fileno(), self._spool, *self._kept)
+        code = _START.format(folder=str(Path(__file__).parent))
+        with other:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-E", "-c", code, *map(str, fds)],
+                pass_fds=fds,
+                start_new_session=True,  # no terminal: neither its Ctrl-C nor a question reaches the programs
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )
+
+    def run(self, program: Program) -> ProcessResult:
+        """Run a command to its end; whatever it left behind is ended too.
+
+        Raises:
+            InputError: where it cannot be started.
+            MeasurementError: where a process that it left cannot be killed.
+        """
+        return self._run(program, {"limit": LARGEST_OUTPUT, "leave": False})
+
+    def run_aside(self, program: Program) -> ProcessResult:
+        """Run a program that is not measured; what it leaves in the background lives on until ``clear``.
+
+        Raises:
+            InputError: where it cannot be started.
+        """
+        return self._run(program, {"limit": None, "leave": True})
+
+    def start(self, server: Program, line: str | None, log: Path | None = None) -> None:
+        """Start a server, watch its output for a line, and keep the output's first MiB in the file ``log``.
+
+        Raises:
+            InputError: where it cannot be started.
+        """
+        self._start("start", server, {"limit": None, "line": line, "log": None if log is None else str(log)})
+
+    def look(self, seconds: float) -> ProcessResult:
+        """How the server stands, after at most that many seconds."""
+        reply = self._ask({"do": "look", "seconds": seconds}, seconds)
+        return self._ending(reply, b"") if reply else ProcessResult(None, "", problem=_GONE)
+
+    def clear(self) -> ProcessResult | None:
+        """End the server and everything that is left; how the server had ended by itself, or None.
+
+        Raises:
+            MeasurementError: where a process cannot be killed.
+        """
+        reply = self._ask({"do": "clear", "patience": _POLITE_SECONDS})
+        _see_all_gone(reply)
+        return self._ending(reply, b"") if reply.get("already") else None
+
+    def abandon(self) -> None:
+        """End everything; a thread that waits for an answer gets a `MeasurementError` in its place."""
+        self._abandoned = True
+        self._process.terminate()
+
+    def close(self) -> None:
+        """End everything, and wait until it has ended."""
+        self._end()
+        if self._spool >= 0:
+            os.close(self._spool)
+            self._spool = -1
+
+    def _end(self, patience: float = _SLACK) -> None:
+        """End the processes that watch, and with them all others."""
+        self._hang_up(patience)
+        for number in (signal.SIGCONT, signal.SIGKILL):  # what was stopped goes on, and ends
+            self._process.send_signal(number)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_SLACK / 4.0)
+                break
+        self._socket.close()
+        deadline = time.monotonic() + _SLACK / 4.0
+        while (left := session(self._process.pid)) and time.monotonic() < deadline:  # where both were killed
+            for pid in left:
+                kill(pid)
+            time.sleep(0.001)  # nobody is told when processes of others end
+
+    def _hang_up(self, patience: float) -> None:
+        """Say that nothing more will be asked, and wait for a while until the one that was asked has gone."""
+        deadline = time.monotonic() + patience
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+            while (left := deadline - time.monotonic()) > 0.0:
+                self._socket.settimeout(left)
+                if not self._socket.recv(1 << 16):
+                    break
+
+    def _run(self, program: Program, request: dict[str, Any]) -> ProcessResult:
+        reply = self._start("run", program, {**request, "timeout": program.timeout})
+        _see_all_gone(reply)
+        size = reply["printed"] if request["limit"] and not reply["problem"] else 0
+        return self._ending(reply, os.pread(self._spool, size, 0) if size else b"")
+
+    def _ending(self, reply: Mapping[str, Any], stdout: bytes) -> ProcessResult:
+        return ProcessResult(
+            reply["exit"],
+            _tail(self._masking.mask(reply["stdout"]), self._masking.mask(reply["stderr"])),
+            reply.get("problem", ""),
+            stdout,
+            *(reply[name] for name in ("wall", "user", "system", "peak", "voluntary", "involuntary", "line_seen")),
+            *(reply.get(name) for name in ("pressure", "steal")),
+        )
+
+    def _start(self, do: str, program: Program, request: dict[str, Any]) -> dict[str, Any]:
+        path, argv = _find(program), program.argv
+        if program.user:  # the kernel's own way for a program to be another's is setpriv
+            path, argv = _switched(program, path)
+        about = {"program": path, "argv": argv, "env": dict(program.env), "cwd": str(program.cwd)}
+        reply = self._ask({"do": do, **about, "cpus": program.cpus, **request}, program.timeout)
+        if "error" in reply:
+            raise InputError(
+                f"cannot start {program.argv[0]!r}: {os.strerror(reply['error'])}", fix=_FIXES.get(reply["error"])
+            )
+        return reply
+
+    def _ask(self, request: dict[str, Any], seconds: float = 0.0) -> dict[str, Any]:
+        """The answer to a request whose program may take that many seconds."""
+        try:
+            return self._exchanged(request, seconds)
+        except OSError as error:
+            if self._abandoned or self._spool < 0:
+                self.close()
+                raise MeasurementError("the supervisor of the benchmark has ended") from error
+            self._begin_again(0.0 if isinstance(error, TimeoutError) else _SLACK)
+            raise SupervisorLost(Outcome.FAILED, _LOST) from error
+        except BaseException:  # Ctrl-C between question and answer: the next answer would be to the wrong question
+            self.close()
+            raise
+
+    def _begin_again(self, patience: float) -> None:
+        self._end(patience)
+        self._begin()
+        try:
+            self._exchanged({"do": "look", "seconds": 0.0}, 0.0)
+        except OSError as error:
+            self.close()
+            raise MeasurementError("the supervisor of benchmarks ends by itself") from error
+
+    def _exchanged(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        text = json.dumps(request).encode()
+        self._socket.settimeout(seconds + _SLACK)
+        self._socket.sendall(len(text).to_bytes(4, "big") + text)
+        size = int.from_bytes(self._receive(4), "big")
+        reply: dict[str, Any] = json.loads(self._receive(size))
+        return reply
+
+    def _receive(self, size: int) -> bytes:
+        parts = []
+        while size:
+            part = self._socket.recv(size)
+            if not part:
+                raise ConnectionResetError
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+
+_FIXES = {
+    2: "its folder, or the interpreter that its first line names, is missing",
+    7: "its arguments and environment are too long",
+    8: "start a script with a line such as #!/bin/sh",
+    22: "its arguments or environment hold a character that none may hold",
+}
+
+
+def _switched(program: Program, path: str) -> tuple[str, tuple[str, ...]]:
+    """The program that starts another as its user, and its arguments; the process stays the same."""
+    switch = shutil.which("setpriv")
+    if switch is None:
+        raise InputError("there is no program 'setpriv' on PATH, which `user` needs", fix="install util-linux")
+    words = ("--reuid", program.user, "--regid", str(pwd.getpwnam(program.user).pw_gid), "--init-groups", "--")
+    return switch, (switch, *words, path, *program.argv[1:])
+
+
+def _find(program: Program) -> str:
+    """The path of a program, as a shell would find it.
+
+    Raises:
+        InputError: where there is none, or it may not be executed.
+    """
+    return _located(program.argv[0], program.cwd, program.env.get("PATH", os.defpath))
+
+
+@lru_cache(maxsize=64)
+def _located(name: str, cwd: Path, search: str) -> str:
+    if "/" in name:
+        return _executable(str(cwd / name), name)
+    for folder in search.split(os.pathsep):
+        path = f"{folder}/{name}" if folder.startswith("/") else str(cwd / folder / name)
+        if os.access(path, os.X_OK) and not Path(path).is_dir():
+            return path
+    beside = (cwd / name).is_file() and name
+    fix = f"write './{name}' for the one in {cwd}" if beside else "install it, or correct the command"
+    raise InputError(f"there is no program {name!r} on PATH", fix=fix)
+
+
+def _executable(path: str, name: str) -> str:
+    if not Path(path).is_file():
+        raise InputError(
+            f"there is no program {name!r}: {path} is not a file", fix="correct the command, or build it first"
+        )
+    if not os.access(path, os.X_OK):
+        raise InputError(f"program {name!r} may not be executed", fix=f"chmod +x {path}")
+    return path
+
+
+def _see_all_gone(reply: Mapping[str, Any]) -> None:
+    if reply["stuck"]:
+        pids = ", ".join(map(str, reply["stuck"]))
+        raise MeasurementError(
+            f"the benchmark left processes that hati may not or cannot kill: {pids}",
+            fix="end them; a benchmark must not change its user, except by `user`",
+        )
+
+
+def _tail(stdout: str, stderr: str) -> str:
+    """The ends of both outputs one after the other; each gets half of the room, and what the other leaves."""
+    kept = stdout[-max(_SHOWN - len(stderr), _SHOWN // 2) :]
+    return kept + stderr[-(_SHOWN - len(kept)) :] if stderr else kept

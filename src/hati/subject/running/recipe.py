@@ -1,0 +1,169 @@
+"""A task's commands, with every placeholder filled, and the file that a command writes instead of printing."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from msgspec import Struct
+
+from hati.core import (
+    Benchmark,
+    Binding,
+    Command,
+    Commands,
+    InputError,
+    Place,
+    Reader,
+    ReaderKind,
+    Task,
+    replace,
+    setting_text,
+)
+from hati.core.placeholders import fill, fill_known
+from hati.subject.running.programs import LARGEST_OUTPUT
+
+
+class Recipe(Struct, frozen=True, dict=True):
+    """What a task means in one place: ``tree`` is where its programs run, ``work`` its own empty folder.
+
+    ``port`` is a free port, or None where the benchmark needs none. What cannot be filled is an InputError.
+    """
+
+    benchmark: Benchmark
+    task: Task
+    tree: Path
+    work: Path
+    port: int | None
+
+    @cached_property
+    def values(self) -> dict[str, str]:
+        """The placeholders' values: settings, the workload's parameters, and those of the run."""
+        values = {**_texts(self.task.configuration), **_texts(self.task.workload), **self._own, **self.benchmark.paths}
+        for file in self.benchmark.files:
+            values[f"file:{file.path}"] = str(self.work / fill(file.path, values))
+        return values
+
+    @cached_property
+    def variables(self) -> dict[str, object]:
+        """What a configuration file's template can name: settings with their types, and those of the run."""
+        own: dict[str, object] = {**self._own, "repetition": self.task.repetition}
+        if self.port is not None:
+            own["port"] = self.port
+        return {**self.task.configuration, "workload": dict(self.task.workload), **own}
+
+    @property
+    def _own(self) -> dict[str, str]:
+        own = {"work": str(self.work), "revision": self.task.revision, "repetition": str(self.task.repetition)}
+        return own if self.port is None else {**own, "port": str(self.port)}
+
+    @property
+    def output(self) -> Path | None:
+        """The file that the command writes and that is read; None: its standard output is."""
+        return None if self.benchmark.output is None else Path(fill(self.benchmark.output, self.values))
+
+    def command(self) -> Command:
+        """The measured command, with the arguments of the active options."""
+        bindings = [binding for binding in self.benchmark.bindings if not binding.build]
+        return (*self.fill(self.benchmark.command), *arguments(bindings, self.task.configuration, self.values))
+
+    @cached_property
+    def reader(self) -> Reader:
+        """The reader, with placeholders in its patterns filled: in a regular expression by text that is only itself."""
+        reader = self.benchmark.reader
+        expression = reader.kind is not ReaderKind.JSON
+        values = {name: f"(?:{re.escape(text)})" if expression else text for name, text in self.values.items()}
+        return replace(reader, patterns=tuple((name, fill_known(text, values)) for name, text in reader.patterns))
+
+    def fill(self, argv: Iterable[str]) -> Command:
+        """An argument list without its placeholders."""
+        return tuple(fill(argument, self.values) for argument in argv)
+
+    def reload(self) -> Iterator[Command]:
+        """The commands by which active options reach a running server."""
+        return self._of_options(lambda binding: binding.reload or ())
+
+    def setup(self) -> Iterator[Command]:
+        """The commands between the server and the measured command: the benchmark's, then those of active options."""
+        yield from map(self.fill, self.benchmark.setup)
+        yield from self._of_options(lambda binding: binding.setup)
+
+    def environment(self, base: Mapping[str, str]) -> dict[str, str]:
+        """The environment of all the run's programs."""
+        bindings = [binding for binding in self.benchmark.bindings if not binding.build]
+        values = {**self.values, **{f"env:{name}": value for name, value in base.items()}}
+        constant = {name: fill(template, values) for name, template in self.benchmark.env}
+        return {**base, **constant, **variables(bindings, self.task.configuration)}
+
+    def _of_options(self, commands: Callable[[Binding], Commands]) -> Iterator[Command]:
+        for binding in self.benchmark.bindings:
+            if binding.option in self.task.configuration:
+                values = {**self.values, "": self.values[binding.option]}
+                yield from (tuple(fill(part, values) for part in command) for command in commands(binding))
+
+
+def arguments(
+    bindings: Iterable[Binding], configuration: Mapping[str, object], values: Mapping[str, str]
+) -> tuple[str, ...]:
+    """The arguments that active options add to a command.
+
+    A template is split as a shell would split it, and ``{}`` is the setting; one without ``{}`` is a flag,
+    added where the setting is true.
+
+    >>> arguments([Binding("level", argument="--level {}")], {"level": 3}, {"level": "3"})
+    ('--level', '3')
+    """
+    added: list[str] = []
+    for binding in bindings:
+        if binding.argument is None or binding.option not in configuration:
+            continue
+        if "{}" in binding.argument:
+            filled = {**values, "": values[binding.option]}
+            added += [fill(part, filled) for part in _split(binding.argument)]
+        elif configuration[binding.option] is True:
+            added += [fill(part, values) for part in _split(binding.argument)]
+    return tuple(added)
+
+
+def variables(bindings: Iterable[Binding], configuration: Mapping[str, object]) -> dict[str, str]:
+    """The environment variables that active options set."""
+    return {b.env: _text(configuration[b.option]) for b in bindings if b.env and b.option in configuration}
+
+
+def _split(argument: str) -> list[str]:
+    try:
+        return shlex.split(argument)
+    except ValueError as error:
+        raise InputError(f"argument {argument!r}: {error}", fix="close the quotation") from None
+
+
+def _texts(settings: Mapping[str, object]) -> dict[str, str]:
+    return {name: _text(setting) for name, setting in settings.items()}
+
+
+def _text(setting: object) -> str:
+    assert isinstance(setting, bool | int | float | str)
+    return setting_text(setting)
+
+
+def read_written(path: Path) -> bytes:
+    """All of a file that a command wrote.
+
+    Raises:
+        InputError: where it is not there, is no file, cannot be read, or has more than a command may print.
+    """
+    place = Place(path.name)
+    if not path.is_file():
+        what = "this is not a file" if path.exists() else "the command did not write this file"
+        raise InputError(what, place=place, fix="`output` and the command must name the same file")
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST_OUTPUT + 1)
+    except OSError as error:
+        raise InputError(f"the file cannot be read: {error.strerror or error}", place=place) from None
+    if len(data) > LARGEST_OUTPUT:
+        raise InputError("the file has more than 16 MiB", place=place, fix="let the command write less")
+    return data
