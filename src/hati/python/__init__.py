@@ -75,7 +75,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "benchmark": ("python_benchmark",),
+    "benchmark": ("of_any_interpreter", "python_benchmark"),
     "giving": ("GeneratorError",),
     "needs": ("declared", "see_installed"),
     "injected.controller": ("Once",),
@@ -87,7 +87,6 @@ _MODULES = {
     "injection": ("recorder",),
     "interpreter": ("Environment", "Interpreter", "Network"),
     "method": ("PythonGenerator", "PythonMethod"),
-    "portable": ("of_any_interpreter",),
     "recording": ("Calls", "Collector", "Recording"),
     "sources": ("WorkingTree",),
     "stating": ("StatedFunction", "has_statements", "read_statements"),
