@@ -12,10 +12,7 @@ from examples.study.systems import System
 
 from hati.core import conversion
 from hati.render import ImageKind, chart_images
-from hati.render.chart_style import Chart
-from hati.render.effect_charts import half_normal_chart
-from hati.render.suite_drawings import box_chart, quantile_chart
-from hati.report import SuiteBox, SuiteFigure, half_normal
+from hati.report import Chart, ChartKind, EffectFigure, SuiteBox, SuiteFigure, half_normal
 
 BOXES = 5
 """So many random samples are drawn beside a suite, as in the seed's Fig. 11."""
@@ -34,23 +31,24 @@ def effect_figures(system: System, full: Effects, fractions: list[Screened]) -> 
     for found in fractions:
         figure = half_normal(found.conclusion)
         figures[found.name] = figure._replace(metric=f"{what}: {found.name}, {found.runs} configurations")
-    return _svg({name.lower(): half_normal_chart(figure) for name, figure in figures.items()})
+    return _svg(ChartKind.HALF_NORMAL, {name.lower(): figure for name, figure in figures.items()})
 
 
 def quantile_figure(figure: SuiteFigure) -> str:
     """The Q-Q plot of a suite and full data (RES paper, Fig. 10)."""
-    return _svg({"quantiles": quantile_chart(figure)})["quantiles"]
+    return _svg(ChartKind.QUANTILES, {"quantiles": figure})["quantiles"]
 
 
 def box_figure(system: System, figure: SuiteFigure, samples: list[Sample]) -> str:
     """Box plots of a suite, full data, and random samples (RES paper, Fig. 11)."""
     factor = conversion(system.metric.unit, figure.unit)
     boxes = tuple(_box(f"random sample {n}", np.exp(s.logs) * factor) for n, s in enumerate(samples, 1))
-    chart = box_chart(figure._replace(boxes=(*figure.boxes, *boxes), other="full data, random samples"))
-    return _svg({"boxes": chart})["boxes"]
+    beside = figure._replace(boxes=(*figure.boxes, *boxes), other="full data, random samples")
+    return _svg(ChartKind.BOXES, {"boxes": beside})["boxes"]
 
 
-def _svg(charts: Mapping[str, Chart]) -> dict[str, str]:
+def _svg(kind: ChartKind, figures: Mapping[str, EffectFigure | SuiteFigure]) -> dict[str, str]:
+    charts = {name: Chart(kind, name, "", figure) for name, figure in figures.items()}
     return {name: drawing.image.decode() for name, drawing in chart_images(charts, ImageKind.SVG).items()}
 
 

@@ -17,9 +17,8 @@ from example_screenings import (
 )
 
 from hati.render import (
-    gate_markdown,
-    screening_markdown,
-    screening_text,
+    document_markdown,
+    document_text,
     table_markdown,
     table_text,
     to_annotations,
@@ -29,9 +28,9 @@ from hati.render import (
 from hati.report import (
     gate_answer,
     gate_cases,
+    gate_document,
     gate_json,
-    gate_table,
-    gate_tables,
+    screening_document,
     screening_tables,
 )
 from hati.studies.findings import Ruling
@@ -40,21 +39,21 @@ FOLDER = Path(__file__).resolve().parent / "golden"
 TITLE = "hati check"
 
 TEXTS = {
-    "sqlite.txt": lambda: screening_text(sqlite_screening()),
-    "raw.txt": lambda: screening_text(raw_screening()),
-    "incomplete.txt": lambda: screening_text(incomplete_screening()),
-    "empty.txt": lambda: screening_text(empty_screening()),
-    "hostile.txt": lambda: screening_text(hostile_screening()),
+    "sqlite.txt": lambda: document_text(screening_document(sqlite_screening())),
+    "raw.txt": lambda: document_text(screening_document(raw_screening())),
+    "incomplete.txt": lambda: document_text(screening_document(incomplete_screening())),
+    "empty.txt": lambda: document_text(screening_document(empty_screening())),
+    "hostile.txt": lambda: document_text(screening_document(hostile_screening())),
     "options.txt": lambda: table_text(screening_tables(sqlite_screening()).options),
     "all-effects.txt": lambda: table_text(screening_tables(sqlite_screening()).all_effects),
-    "sqlite.md": lambda: screening_markdown(sqlite_screening()),
-    "hostile.md": lambda: screening_markdown(hostile_screening()),
+    "sqlite.md": lambda: document_markdown(screening_document(sqlite_screening())),
+    "hostile.md": lambda: document_markdown(screening_document(hostile_screening())),
     "aliases.md": lambda: table_markdown(screening_tables(sqlite_screening()).aliases),
 }
 
 
 def gate_comment(ruling: Ruling) -> str:
-    return gate_markdown(TITLE, TITLE, gate_answer(ruling), gate_table(ruling), gate_tables(ruling))
+    return document_markdown(gate_document(ruling))
 
 
 def gate_junit(ruling: Ruling) -> str:
@@ -71,7 +70,7 @@ for gate, made in GATES.items():
     TEXTS[f"gate-{gate}.annotations"] = lambda made=made: gate_annotations(made())
 for gate in ("slower", "broken", "known"):
     TEXTS[f"gate-{gate}.json"] = lambda made=GATES[gate]: to_json(gate_json(made()))
-    TEXTS[f"gate-{gate}.txt"] = lambda made=GATES[gate]: "\n".join(map(table_text, gate_tables(made())))
+    TEXTS[f"gate-{gate}.txt"] = lambda made=GATES[gate]: document_text(gate_document(made()))
 
 if __name__ == "__main__":
     for name, text in TEXTS.items():

@@ -11,10 +11,9 @@ from html_page import Page, assert_alone, assert_described
 
 from hati.core import Metric, replace
 from hati.logic.syntax import Source, parse_file
-from hati.render import ImageKind, assertion_html, chart_images, to_junit
-from hati.render.charts import specification
-from hati.render.relation_charts import relation_chart
-from hati.report import assertion_cases, assertion_evidence, relation_figure
+from hati.render import ImageKind, chart_images, document_html, to_junit
+from hati.render.charts import chart_in_altair, specification
+from hati.report import Chart, ChartKind, assertion_cases, assertion_document, assertion_evidence, relation_figure
 from hati.report.assertion_evidence import BARS
 from hati.studies.assertion import Assured, Book, Cost, Requirement, Standard, answer
 from hati.studies.assertion.book import MeasuredBook
@@ -44,7 +43,7 @@ def measured() -> Assured:
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    return assertion_html(measured(), Standard())
+    return document_html(assertion_document(measured(), Standard()))
 
 
 @pytest.fixture(scope="module")
@@ -92,11 +91,11 @@ def test_the_page_says_how_each_verdict_arose(page: Page) -> None:
 
 def test_the_page_is_small_and_the_same_each_time(text: str) -> None:
     assert len(text.encode()) < 2_000_000
-    assert assertion_html(measured(), Standard()) == text
+    assert document_html(assertion_document(measured(), Standard())) == text
 
 
 def test_what_was_not_measured_for_it_has_no_cost() -> None:
-    words = Page(assertion_html(judged(), Standard())).words
+    words = Page(document_html(assertion_document(judged(), Standard()))).words
     assert "cost" not in words
     assert "Study" not in words
 
@@ -104,7 +103,7 @@ def test_what_was_not_measured_for_it_has_no_cost() -> None:
 def test_without_samples_there_is_no_drawing_and_no_script() -> None:
     book = Book(missing={"a": "it was not measured yet", "b": "it was not measured yet"})
     found = Assured("", answers(book, "a <= b"), Standard(), (), 0, 0.0, book=book)
-    page = Page(assertion_html(found, Standard()))
+    page = Page(document_html(assertion_document(found, Standard())))
     assert_alone(page)
     assert (page.count("svg"), page.scripts) == (0, [])
     assert "it was not measured yet" in page.words
@@ -124,7 +123,7 @@ def test_what_cannot_be_judged_is_told_without_a_drawing(formula: str, why: str)
     others = {"zero": (sample("zero", [[0.0]] * 7),), "heavy": (heavy,)}
     book = MeasuredBook({**of_means(a=0.01, b=0.01).samples, **others})
     found = Assured("", answers(book, formula, "a <= b"), Standard(), (), 0, 0.0, book=book)
-    page = Page(assertion_html(found, Standard()))
+    page = Page(document_html(assertion_document(found, Standard())))
     assert_alone(page)
     assert page.count("svg") == 1
     assert why in page.words
@@ -137,14 +136,16 @@ def test_what_cannot_be_judged_is_told_without_a_drawing(formula: str, why: str)
 def test_charts_are_valid_vega_lite(formula: str) -> None:
     figure = relation_figure(atom(BOOK, formula), BOOK)
     assert figure is not None
-    chart = relation_chart(figure)
-    assert chart.to_dict(validate=True) == specification(chart)
+    chart = Chart(ChartKind.RELATION, "c", "", figure)
+    assert chart_in_altair(chart).to_dict(validate=True) == specification(chart)
 
 
 def test_a_chart_names_its_sides_and_their_unit() -> None:
     figure = relation_figure(atom(BOOK, "a <= 10.05 ms"), BOOK)
     assert figure is not None
-    drawn = ElementTree.fromstring(chart_images({"c": relation_chart(figure)}, ImageKind.SVG)["c"].image)
+    drawn = ElementTree.fromstring(
+        chart_images({"c": Chart(ChartKind.RELATION, "c", "", figure)}, ImageKind.SVG)["c"].image
+    )
     texts = {"".join(each.itertext()) for each in drawn.iter("{http://www.w3.org/2000/svg}text")}
     assert {"What was measured for a <= 10.05 ms", "a", "mean of a run (ms)"} <= texts
     assert any("Points: the means of runs. The dashed line is the limit." in each for each in texts)

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.core import replace
-from hati.render import ImageKind, chart_images, drawing, screening_charts, screening_html
-from hati.render.chart_style import Chart, factor_axis, labels, plain
-from hati.render.charts import specification
+from hati.render import ImageKind, chart_images, charts_of, document_html, drawing
+from hati.render.chart_style import factor_axis, labels, plain
+from hati.render.charts import chart_in_altair, specification
+from hati.report import Chart, screening_document
 from hati.studies.screening import ScreeningConclusion
 
 NAMES = ["pareto", "half_normal", "main_effects", "interactions", "run_order"]
@@ -35,8 +36,8 @@ def test_importing_render_loads_no_drawing_library() -> None:
     "screening", [sqlite_screening(), raw_screening(), hostile_screening()], ids=lambda s: s.subject
 )
 def test_charts_are_valid_vega_lite(screening: ScreeningConclusion) -> None:
-    for chart in screening_charts(screening).values():
-        assert chart.to_dict(validate=True) == specification(chart)
+    for chart in charts_of(screening_document(screening)).values():
+        assert chart_in_altair(chart).to_dict(validate=True) == specification(chart)
 
 
 def svg_of(chart: Chart) -> str:
@@ -44,7 +45,7 @@ def svg_of(chart: Chart) -> str:
 
 
 def test_every_chart_is_an_image() -> None:
-    charts = screening_charts(sqlite_screening())
+    charts = charts_of(screening_document(sqlite_screening()))
     assert list(charts) == NAMES
     for image in chart_images(charts, ImageKind.PNG).values():
         png = image.image
@@ -55,7 +56,7 @@ def test_every_chart_is_an_image() -> None:
 
 
 def test_a_chart_says_what_it_shows_with_units() -> None:
-    charts = screening_charts(sqlite_screening())
+    charts = charts_of(screening_document(sqlite_screening()))
     normal = texts(svg_of(charts["half_normal"]))
     assert {"synchronous", "journal_mode", "important", "not shown", "half-normal quantile", "×2"} <= set(normal)
     assert "foreign_keys" not in normal
@@ -64,18 +65,18 @@ def test_a_chart_says_what_it_shows_with_units() -> None:
 
 
 def test_a_chart_on_the_raw_scale_has_the_metrics_unit() -> None:
-    charts = screening_charts(raw_screening())
+    charts = charts_of(screening_document(raw_screening()))
     assert "size of the effect (1/s)" in texts(svg_of(charts["pareto"]))
 
 
 def test_hostile_names_are_text_in_a_drawing() -> None:
-    svg = svg_of(screening_charts(hostile_screening())["pareto"])
+    svg = svg_of(charts_of(screening_document(hostile_screening()))["pareto"])
     assert "<script" not in svg
     assert "\"quoted\" & 'single'" in texts(svg)
 
 
 def test_without_runs_there_are_no_charts() -> None:
-    assert screening_charts(empty_screening()) == {}
+    assert charts_of(screening_document(empty_screening())) == {}
 
 
 @given(st.floats(1e-6, 50))
@@ -99,7 +100,7 @@ def test_names_in_a_half_normal_plot_keep_off_each_other() -> None:
     whole = sqlite_screening()
     sizes = (1.0, 0.999, 0.998, 0.5)
     effects = tuple(replace(e, contrast=size, important=True) for e, size in zip(whole.effects[:4], sizes, strict=True))
-    svg = svg_of(screening_charts(replace(whole, effects=effects, threshold=None))["half_normal"])
+    svg = svg_of(charts_of(screening_document(replace(whole, effects=effects, threshold=None)))["half_normal"])
     names = {"synchronous", "journal_mode", "journal_mode x synchronous", "locking_mode"}
     heights = [
         float(e.attrib["transform"].rstrip(")").split(",")[1])
@@ -138,5 +139,5 @@ def test_what_cannot_be_drawn_is_said() -> None:
 
 def test_a_page_without_a_drawing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "_DRAWING", "raise SystemExit(1)")
-    page = screening_html(sqlite_screening())
+    page = document_html(screening_document(sqlite_screening()))
     assert "This chart is not drawn: the process that draws it ended with exit status 1." in page

@@ -13,8 +13,8 @@ from golden_texts import TEXTS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hati.render import gate_markdown, to_annotations, to_junit
-from hati.report import Case, Column, Table
+from hati.render import document_markdown, to_annotations, to_junit
+from hati.report import Case, Column, Document, Folded, Table
 
 SCHEMA = xmlschema.XMLSchema(str(Path(__file__).with_name("junit.xsd")))
 OUTCOMES = ("failure", "error", "skipped", "note")
@@ -67,15 +67,19 @@ def test_comments_begin_with_their_mark_and_one_line(name: str) -> None:
     assert lines.count("</details>") == 1
 
 
+def comment(mark: str, answer: str, table: Table) -> str:
+    return document_markdown(Document("t", answer, sections=(Folded("Details", (table,)),), mark=mark))
+
+
 def test_names_cannot_end_a_comment_or_the_details() -> None:
-    text = gate_markdown("a --> <b>", "t", "</details>", None, [Table(f"</details>{NASTY}", (Column("x"),), ())])
+    text = comment("a --> <b>", "</details>", Table(f"</details>{NASTY}", (Column("x"),), ()))
     assert text.splitlines()[0] == "<!-- a %2D%2D%3E <b%3E -->"
     assert text.count("</details>") == 1
 
 
 def test_comments_are_no_longer_than_github_takes() -> None:
     rows = tuple((f"benchmark {number}",) for number in range(20_000))
-    text = gate_markdown("m", "t", "fine", None, [Table("All", (Column("x"),), rows)])
+    text = comment("m", "fine", Table("All", (Column("x"),), rows))
     assert len(text) < 65_536
     assert text.endswith("The rest is left out.\n\n</details>\n")
 

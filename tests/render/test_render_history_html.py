@@ -9,8 +9,8 @@ import pytest
 from html_page import Page, assert_alone, assert_described
 
 from hati.core import Assignment, Metric, Revision, RevisionKind
-from hati.render import histories_html
-from hati.report import history_figures
+from hati.render import document_html
+from hati.report import histories_document, history_figures
 from hati.studies.regression import HistoryConclusion, Series, histories
 from hati.studies.replay import Replayed, RevisionSpread
 
@@ -41,12 +41,12 @@ def concluded(*series: Series) -> list[HistoryConclusion]:
 
 def test_the_page_is_one_file_with_its_chart_changes_and_trend() -> None:
     series = stepped(HOSTILE)
-    page = Page(histories_html((series,), concluded(series)))
+    page = Page(document_html(histories_document((series,), concluded(series))))
     assert_alone(page)
     assert_described(page)
     assert page.count("figure") == 1
     assert "slower by" in page.words.lower()
-    assert "trend" in page.words
+    assert "Trend" in page.words
     assert HOSTILE in page.words
 
 
@@ -59,7 +59,7 @@ def test_box_plots_are_drawn_where_a_space_was_measured() -> None:
     assert first.unit == "ms"
     assert first.points[0].quantiles == pytest.approx((1.0, 1.5, 1000 * series[0].values[0], 4.0, 5.0))
     assert all(point.quantiles is None for point in second.points)
-    page = Page(histories_html(series, concluded(*series), found))
+    page = Page(document_html(histories_document(series, concluded(*series), found)))
     drawn = json.loads(next(text for about, text in page.scripts if about.get("id") == "charts"))
     assert "smallest" in json.dumps(drawn["series-0"])
     assert "smallest" not in json.dumps(drawn["series-1"])
@@ -82,5 +82,5 @@ def test_of_many_series_those_that_changed_are_drawn() -> None:
     figures = history_figures(list(zip(series, concluded(*series), strict=True)))
     assert figures[59] is not None
     assert sum(figure is not None for figure in figures) == 40
-    page = Page(histories_html(series, concluded(*series)))
+    page = Page(document_html(histories_document(series, concluded(*series))))
     assert "20 of 60 series are not drawn" in page.words

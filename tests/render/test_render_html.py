@@ -12,7 +12,8 @@ from example_screenings import (
 )
 from html_page import Page, assert_alone, assert_described
 
-from hati.render import screening_html
+from hati.render import document_html
+from hati.report import screening_document
 from hati.studies.recalibration import Change, EffectChange, EffectChanges
 
 CHANGES = EffectChanges(
@@ -35,7 +36,7 @@ MAKERS = {
 
 @pytest.fixture(scope="module")
 def texts() -> dict[str, str]:
-    return {name: screening_html(make()) for name, make in MAKERS.items()}
+    return {name: document_html(screening_document(make())) for name, make in MAKERS.items()}
 
 
 @pytest.fixture(scope="module")
@@ -101,12 +102,12 @@ def test_the_page_says_what_was_found(pages: dict[str, Page]) -> None:
 
 def test_the_page_is_one_small_file_and_the_same_each_time(texts: dict[str, str]) -> None:
     assert all(len(text.encode()) < 2_000_000 for text in texts.values())
-    assert screening_html(sqlite_screening()) == texts["sqlite"]
+    assert document_html(screening_document(sqlite_screening())) == texts["sqlite"]
 
 
 def test_what_a_recalibration_changed_is_shown() -> None:
-    page = Page(screening_html(empty_screening(), changes=CHANGES))
+    page = Page(document_html(screening_document(empty_screening(), changes=CHANGES)))
     assert "What changed since screening-1" in page.words
     assert "<b>cache</b> became important; of another size: <b>cache</b>; zip added." in page.words
     assert not [name for name, _ in page.elements if name == "b"]
-    assert "Recalibration" not in Page(screening_html(empty_screening())).words
+    assert "Recalibration" not in Page(document_html(screening_document(empty_screening()))).words

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from html_page import Page, assert_alone, assert_described
 
-from hati.render import portability_html
-from hati.render.charts import specification
-from hati.render.portability_charts import portability_chart
-from hati.report import portability_bins
+from hati.render import document_html
+from hati.render.charts import chart_in_altair, specification
+from hati.report import Chart, portability_document
 from hati.studies.assertion import KnownMachine, Portability, Ported
 
 HOSTILE = "<script>alert(1)</script>\u202e"
@@ -19,16 +18,16 @@ FOUND = Portability(
 
 
 def test_the_page_is_alone_described_and_the_same_each_time() -> None:
-    text = portability_html(FOUND)
+    text = document_html(portability_document(FOUND))
     page = Page(text)
     assert_alone(page)
     assert_described(page)
     assert (page.count("svg"), page.count("b"), page.count("script")) == (1, 0, 3)
-    assert portability_html(FOUND) == text
+    assert document_html(portability_document(FOUND)) == text
 
 
 def test_the_page_says_what_was_compared() -> None:
-    words = " ".join(Page(portability_html(FOUND)).words.split())
+    words = " ".join(Page(document_html(portability_document(FOUND))).words.split())
     for phrase in (
         "portability 1.500 in the median, 2.000 at most; 1 below 2",
         "2.000 1.250 to 2.500 m <= <b>n</b> 0.5 3 + 4 1 5 + 6",
@@ -42,5 +41,5 @@ def test_the_page_says_what_was_compared() -> None:
 
 
 def test_the_chart_is_valid_vega_lite() -> None:
-    chart = portability_chart(portability_bins(FOUND), FOUND.names)
-    assert chart.to_dict(validate=True) == specification(chart)
+    (chart,) = (each for each in portability_document(FOUND).sections if isinstance(each, Chart))
+    assert chart_in_altair(chart).to_dict(validate=True) == specification(chart)

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from hati.render import print_screening, print_table, table_csv, table_json, table_markdown, table_text, to_json
+from hati.render import print_document, print_table, table_csv, table_json, table_markdown, table_text, to_json
 from hati.render.visible import visible
-from hati.report import Align, Column, Shown, Table, screening_json
+from hati.report import Align, Column, Shown, Table, screening_document, screening_json
 
 TABLE = Table(
     "Costs",
@@ -43,16 +43,23 @@ def test_piped_text_has_no_colours_and_no_boxes() -> None:
 
 def test_a_terminal_gets_emphasis_and_no_more_columns_than_it_has() -> None:
     text = StringIO()
-    print_screening(sqlite_screening(), Console(file=text, width=80, force_terminal=True, color_system="standard"))
+    print_document(
+        screening_document(sqlite_screening()),
+        Console(file=text, width=80, force_terminal=True, color_system="standard"),
+    )
     assert "\x1b[1m" in text.getvalue()
     plain = StringIO()
-    print_screening(sqlite_screening(), Console(file=plain, width=60, force_terminal=True, color_system=None))
+    print_document(
+        screening_document(sqlite_screening()), Console(file=plain, width=60, force_terminal=True, color_system=None)
+    )
     assert max(map(len, plain.getvalue().splitlines())) == 60
 
 
 def test_names_cannot_move_the_cursor_of_a_terminal() -> None:
     text = StringIO()
-    print_screening(hostile_screening(), Console(file=text, width=80, force_terminal=True, color_system=None))
+    print_document(
+        screening_document(hostile_screening()), Console(file=text, width=80, force_terminal=True, color_system=None)
+    )
     assert not {c for c in text.getvalue() if not (c.isprintable() or c == "\n")}
     assert "[bold red]markup[/bold" in text.getvalue()
 
@@ -60,7 +67,7 @@ def test_names_cannot_move_the_cursor_of_a_terminal() -> None:
 def test_a_console_without_unicode_gets_what_it_can_show() -> None:
     raw = BytesIO()
     console = Console(file=TextIOWrapper(raw, encoding="ascii"), width=80, force_terminal=False)
-    print_screening(hostile_screening(), console)
+    print_document(screening_document(hostile_screening()), console)
     print_table(Table("µ", (Column("x", "µs"),), (("1 µs",),)), console)
     console.file.flush()
     text = raw.getvalue().decode("ascii")

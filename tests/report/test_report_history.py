@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from hati.core import Metric, replace
-from hati.render import histories_markdown, histories_text, to_json
-from hati.report import histories_json, history_answer, history_facts, history_table
-from hati.studies.regression import Detectable, Direction, HistoryConclusion, LevelChange, Trend
+from hati.render import document_markdown, document_text, to_json
+from hati.report import histories_document, histories_json, history_answer, history_facts, history_table
+from hati.studies.regression import Detectable, Direction, HistoryConclusion, LevelChange, Series, Trend
 
 CHANGE = LevelChange(
     index=12,
@@ -38,6 +40,8 @@ FOUND = HistoryConclusion(
     outliers=tuple(f"v{place}" for place in range(10)),
     warnings=("look at *this*",),
 )
+ONES = np.ones(40, dtype=np.intp)
+SERIES = Series("orders", FOUND.metric, tuple(f"v{n}" for n in range(40)), np.full(40, 0.02), ONES, ONES)
 UNKNOWN = replace(FOUND, change_points=(), trend=None, detectable=None, outliers=(), name="")
 
 
@@ -64,7 +68,7 @@ def test_what_is_not_known_is_said() -> None:
     facts = dict(history_facts(UNKNOWN))
     assert facts["trend"] == "too few values to tell"
     assert facts["detectable"] == "no step, however large, is found with 80 % power"
-    assert "warning" in histories_text([UNKNOWN])
+    assert "warning" in document_text(histories_document([SERIES], [UNKNOWN]))
     found = histories_json([UNKNOWN])
     assert found["trend"] is None
     assert found["detectable"] == {"estimate": None, "relative": None, "unit": "s", "power": 0.8}
@@ -80,7 +84,11 @@ def test_a_level_of_zero_has_no_relative_change() -> None:
 
 def test_several_are_told_one_after_the_other() -> None:
     assert isinstance(histories_json([FOUND, UNKNOWN])["series"], list)
-    assert histories_text([FOUND, UNKNOWN]).count("answer") == 2
-    markdown = histories_markdown([FOUND, UNKNOWN])
-    assert "## orders: the history of latency" in markdown
+    document = histories_document([SERIES, SERIES], [FOUND, UNKNOWN])
+    assert document.answer == "1 of 2 series changed its level."
+    text = document_text(document)
+    assert history_answer(FOUND) in text
+    assert history_answer(UNKNOWN) in text
+    markdown = document_markdown(document)
+    assert "### latency of orders" in markdown
     assert "Look at \\*this\\*." in markdown

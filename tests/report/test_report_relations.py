@@ -8,7 +8,7 @@ import pytest
 from assertion_samples import answers, atom, book_of, levels, of_means, sample
 
 from hati.core import Metric
-from hati.report import RelationFigure, formula_sections, relation_figure
+from hati.report import Aside, Chart, Document, Part, RelationFigure, Table, assertion_document, relation_figure
 from hati.report.assertion_sections import MOST_FIGURES
 from hati.report.relation_figures import BINS
 from hati.studies.assertion import Assured, Book, Standard
@@ -80,24 +80,37 @@ def test_what_never_varies_is_drawn(value: float) -> None:
     assert sum(drawn.sides[0].shares) == pytest.approx(1.0)
 
 
+def formulas(document: Document) -> list[Part]:
+    (aside,) = (section for section in document.sections if isinstance(section, Aside))
+    return [section for section in aside.sections if isinstance(section, Part)]
+
+
+def relations(part: Part) -> list[Part]:
+    return [section for section in part.sections if isinstance(section, Part)]
+
+
+def charts(part: Part) -> list[Chart]:
+    return [section for each in relations(part) for section in each.sections if isinstance(section, Chart)]
+
+
 def test_of_many_relations_those_that_are_not_shown_to_hold_are_drawn_first() -> None:
     book = of_means(a=0.010, b=0.010, slow=0.020)
     texts = [f"a <= {1 + place / 100} * b" for place in range(2, 2 + MOST_FIGURES)]
     asked = [*texts, "slow <= b", "a <= b strictly"]
     found = Assured("", answers(book, *asked), Standard(), (), 0, 0.0, book=book)
-    sections = formula_sections(found)
-    drawn = [section.title for section in sections if section.relations[0].figure]
+    parts = formulas(assertion_document(found, Standard()))
+    drawn = [part.title.split(": ", 1)[1] for part in parts if charts(part)]
     assert len(drawn) == MOST_FIGURES
     assert drawn[-2:] == asked[-2:]
     assert drawn[0] == texts[0]
-    assert [bool(each.relations[0].chart) for each in sections[-4:]] == [False, False, True, True]
+    assert [len(charts(part)) for part in parts[-4:]] == [0, 0, 1, 1]
 
 
 def test_the_runs_of_each_side_are_told_in_numbers() -> None:
     book = Book({"a": (sample("a", levels(0.010)),), "b": (sample("b", [[0.02, 0.04]]),)})
     found = Assured("", answers(book, "a <= b"), Standard(), (), 0, 0.0, book=book)
-    sides = formula_sections(found)[0].relations[0].sides
-    assert sides is not None
+    (part,) = formulas(assertion_document(found, Standard()))
+    (sides,) = (each for each in relations(part)[0].sections if isinstance(each, Table))
     first, second = ([getattr(cell, "text", cell) for cell in row] for row in sides.rows)
     assert first == ["a", 10, 20, "10 ms", "9.98 ms", "10.02 ms", "0.135 %"]
     assert second == ["b", 1, 2, "30 ms", "30 ms", "30 ms", None]

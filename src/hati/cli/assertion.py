@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import Struct
 
-from hati.cli.asserted import AssertionFormat, write_assured, write_explanation
+from hati.cli.asserted import write_assured, write_explanation
 from hati.cli.compare import UNDECIDED, WORSE
+from hati.cli.documents import VerdictFormat, VerdictOption, of_plan
 from hati.cli.dry_run import write_foreseen
 from hati.cli.given import refuse_given
 from hati.cli.machines import SAMPLES, refuse_others, write_portability
@@ -97,7 +98,6 @@ _Reports = Annotated[
         help="Write the result to another file too, such as html=formulas.html; repeatable.",
     ),
 ]
-_Chosen = Annotated[AssertionFormat, typer.Option("--format", help="Output format.")]
 
 
 def assert_(
@@ -120,7 +120,7 @@ def assert_(
     store: StorePlace = None,
     output: Output = STDOUT,
     report: _Reports = None,
-    chosen: _Chosen = AssertionFormat.TEXT,
+    chosen: VerdictOption = VerdictFormat.TEXT,
 ) -> int:
     """Decide formulas: HOLDS, VIOLATED or INCONCLUSIVE.
 
@@ -134,7 +134,7 @@ def assert_(
     requirements = _requirements(paths or [], formula or [], project)
     if explain is not None:
         _check_explained(explain, len(requirements), chosen)
-    reports = [parse_target(text, AssertionFormat) for text in report or ()]
+    reports = [parse_target(text, VerdictFormat) for text in report or ()]
     formats = [chosen, *(kind for kind, _ in reports)]
     given = [each.path for each in _named_files([*(samples or ()), *(history or ())])]
     around = None if samples else project_of(project, paths or [])
@@ -169,12 +169,12 @@ def assert_(
     return _status(found, failing) or failed
 
 
-def _check_explained(number: int, formulas: int, chosen: AssertionFormat) -> None:
+def _check_explained(number: int, formulas: int, chosen: VerdictFormat) -> None:
     from hati.core.wording import counted
 
     if number > formulas:
         raise InputError(f"--explain {number}: there is {counted(formulas, 'formula')}", fix="count them from 1")
-    if chosen is not AssertionFormat.TEXT:
+    if chosen is not VerdictFormat.TEXT:
         raise InputError(
             f"--explain writes text, not {chosen}", fix=f"leave out --format, or give --report {chosen}=FILE too"
         )
@@ -255,7 +255,7 @@ def _measured(
     standard: Standard,
     measuring: Measuring,
     output: str,
-    chosen: AssertionFormat,
+    chosen: VerdictFormat,
 ) -> Assured | None:
     """What measuring says; None where tasks were only shown."""
     from hati.wiring import assure, prepare_assertion, rehearse_assertion, workplace_around, workplace_to_look
@@ -264,7 +264,7 @@ def _measured(
     place = (workplace_around if measures else workplace_to_look)(measuring.project, measuring.store, say)
     prepared = prepare_assertion(place, requirements, standard, measuring.budget, fresh=measuring.fresh)
     if measuring.dry_run:
-        write_foreseen(rehearse_assertion(prepared), chosen.plain, output)
+        write_foreseen(rehearse_assertion(prepared), of_plan(chosen), output)
         return None
     if prepared.known:
         say(f"{prepared.study.id.key} was measured before; --fresh measures again")

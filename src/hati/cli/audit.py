@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hati.cli.documents import DocumentFormat, DocumentOption, of_plan, write_document
 from hati.cli.dry_run import write_rehearsal
 from hati.cli.files import of_metric
-from hati.cli.output import STDOUT, Format, check_output, console, say, write
+from hati.cli.output import STDOUT, check_output, say
 from hati.cli.parameters import (
     HERE,
     BenchmarkName,
     BudgetText,
     DryRun,
-    FormatOption,
     Fresh,
     Output,
     Seed,
@@ -30,7 +30,6 @@ from hati.core import Budget, InputError, replace
 if TYPE_CHECKING:
     from hati.core import Sample
     from hati.knowledge import Entry
-    from hati.studies.audit import Audit
     from hati.studies.comparison import StatisticChoice
 
 _Path = Annotated[
@@ -69,12 +68,13 @@ def audit(
     dry_run: DryRun = False,
     store: StorePlace = None,
     output: Output = STDOUT,
-    chosen: FormatOption = Format.TEXT,
+    chosen: DocumentOption = DocumentFormat.TEXT,
 ) -> None:
     """Test how often `hati compare` errs on one program.
 
     Splits the runs at random into two samples: counts false alarms, and how often an injected change is found.
     """
+    from hati.report import audit_document, audit_json
     from hati.studies.audit import AuditRequest, audit
     from hati.studies.comparison import Question, parse_statistic
     from hati.subject.samples import read_samples
@@ -93,7 +93,10 @@ def audit(
     chosen_samples = of_metric(samples, metric, path)
     with steps_progress("auditing") as watch:
         found = audit(chosen_samples, request, earlier, watch)
-    _write(found, chosen, output)
+    if chosen is not DocumentFormat.TEXT:
+        for text in found.warnings:
+            say(f"warning: {text}")
+    write_document(audit_document(found), lambda: audit_json(found), chosen, output)
 
 
 def _is_project(path: Path) -> bool:
@@ -121,7 +124,7 @@ def _stored(path: Path, benchmark: str | None) -> tuple[Sample, ...]:
 
 
 def _rehearse(
-    path: Path, store: str | None, benchmark: str | None, budget: str, seed: int, chosen: Format, output: str
+    path: Path, store: str | None, benchmark: str | None, budget: str, seed: int, chosen: DocumentFormat, output: str
 ) -> None:
     from hati.wiring import rehearse_measurement, template_configurations, workplace
 
@@ -129,7 +132,7 @@ def _rehearse(
     place = workplace(path, store, say)
     configurations = template_configurations(place.project.space, (), say)
     found = rehearse_measurement(place, place.project.benchmark(benchmark), configurations, budget, seed)
-    write_rehearsal(found, chosen, output)
+    write_rehearsal(found, of_plan(chosen), output)
 
 
 def _measured(
@@ -148,19 +151,3 @@ def _measured(
     if found.failed:
         say(f"warning: {found.failed} of {found.done + found.failed} runs failed: {found.failures[-1]}")
     return place.store.samples(Selection(found.study)), known_statistics(place, measured, found.study)
-
-
-def _write(found: Audit, chosen: Format, output: str) -> None:
-    from hati import render
-    from hati.report import audit_json
-
-    if chosen is Format.JSON:
-        for text in found.warnings:
-            say(f"warning: {text}")
-        write(render.to_json(audit_json(found)), output)
-    elif chosen is Format.MARKDOWN:
-        write(render.audit_markdown(found), output)
-    elif output == STDOUT:
-        render.print_audit(found, console())
-    else:
-        write(render.audit_text(found), output)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hati.cli.documents import DocumentFormat, DocumentOption, of_plan, write_document
 from hati.cli.dry_run import write_rehearsal
-from hati.cli.output import STDOUT, Format, check_output, say
-from hati.cli.parameters import HERE, BenchmarkName, DryRun, FormatOption, Fresh, MetricName, Output, Seed, StorePlace
+from hati.cli.output import STDOUT, check_output, say
+from hati.cli.parameters import HERE, BenchmarkName, DryRun, Fresh, MetricName, Output, Seed, StorePlace
 from hati.cli.progress import progress
 from hati.cli.run import parse_configuration
 from hati.cli.screen import parse_share
-from hati.cli.tables import write_plain
 
 if TYPE_CHECKING:
-    from hati.studies.bisection import BisectionConclusion
+    pass
 
 _Good = Annotated[str, typer.Argument(metavar="GOOD", help="Revision before the change.")]
 _Bad = Annotated[str, typer.Argument(metavar="BAD", help="Revision after the change, a descendant of GOOD.")]
@@ -58,12 +58,13 @@ def bisect(
     dry_run: DryRun = False,
     store: StorePlace = None,
     output: Output = STDOUT,
-    chosen: FormatOption = Format.TEXT,
+    chosen: DocumentOption = DocumentFormat.TEXT,
 ) -> None:
     """Find the commits that changed the performance.
 
     Searches between a good and a bad revision; each comparison ends as soon as it is decided.
     """
+    from hati.report import bisection_document, bisection_json
     from hati.studies.comparison import Question
     from hati.wiring import BisectionRequest, bisect, prepare_bisection, rehearse_bisection, workplace
 
@@ -74,16 +75,10 @@ def bisect(
     request = BisectionRequest(good, bad, configuration, benchmark, metric, budget, seed, question)
     prepared = prepare_bisection(place, request, fresh=fresh)
     if dry_run:
-        write_rehearsal(rehearse_bisection(prepared), chosen, output)
+        write_rehearsal(rehearse_bisection(prepared), of_plan(chosen), output)
         return
     if prepared.finished:
         say(f"{prepared.study.id.key} was measured before; --fresh measures again")
     with progress(f"{prepared.study.revisions[0]} to {prepared.study.revisions[-1]}") as observe:
         found = bisect(prepared, say, observe)
-    _write(found, chosen, output)
-
-
-def _write(found: BisectionConclusion, chosen: Format, output: str) -> None:
-    from hati.report import bisection_json, bisection_table
-
-    write_plain(bisection_json(found), bisection_table(found), chosen, output)
+    write_document(bisection_document(found), lambda: bisection_json(found), chosen, output)

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hati.cli.compare import UNDECIDED, WORSE, parse_verdicts
+from hati.cli.documents import VerdictFormat, VerdictOption, of_plan, write_document
 from hati.cli.dry_run import write_rehearsal
 from hati.cli.output import (
     STDOUT,
-    Format,
     check_targets,
     parse_target,
     say,
-    write,
     write_targets,
 )
 from hati.cli.parameters import HERE, BenchmarkName, DryRun, Fresh, Output, Seed, StatisticName, StorePlace, Template
 from hati.cli.progress import progress
 from hati.cli.screen import parse_share
-from hati.cli.tables import write_tables
-from hati.core import replace
 
 if TYPE_CHECKING:
-    from hati.report import Table
+    from hati.report import Plain
     from hati.studies.findings import Ruling
     from hati.studies.recalibration import Recalibration
 
@@ -71,16 +67,6 @@ _Budget = Annotated[
 _TITLE = "hati check"
 
 
-class CheckFormat(StrEnum):
-    """How a check is written."""
-
-    TEXT = "text"
-    JSON = "json"
-    MARKDOWN = "markdown"
-    JUNIT = "junit"
-    GITHUB = "github"
-
-
 _Reports = Annotated[
     list[str] | None,
     typer.Option(
@@ -89,7 +75,6 @@ _Reports = Annotated[
         help="Write the result to another file too, such as markdown=hati.md; repeatable.",
     ),
 ]
-_Chosen = Annotated[CheckFormat, typer.Option("--format", help="Output format; github writes annotations.")]
 
 
 def check(
@@ -109,7 +94,7 @@ def check(
     store: StorePlace = None,
     output: Output = STDOUT,
     report: _Reports = None,
-    chosen: _Chosen = CheckFormat.TEXT,
+    chosen: VerdictOption = VerdictFormat.TEXT,
 ) -> int:
     """Test a revision for regressions against its reference.
 
@@ -131,14 +116,14 @@ def check(
 
     question = Question(parse_share(alpha), parse_share(margin), parse_statistic(statistic))
     failing = parse_verdicts(fail_on)
-    reports = [parse_target(text, CheckFormat) for text in report or ()]
+    reports = [parse_target(text, VerdictFormat) for text in report or ()]
     targets = [(chosen, output), *reports]
     check_targets(output, reports, project=project)
     place = narrowed_workplace(workplace(project, store, say), template or (), say)
     request = GateRequest(revision, reference, benchmark, budget, seed, question)
     prepared = prepare_gate(place, request, fresh=fresh)
     if dry_run:
-        write_rehearsal(rehearse_gate(prepared), _plain(chosen), output)
+        write_rehearsal(rehearse_gate(prepared), of_plan(chosen), output)
         return 0
     with progress(f"{prepared.study.revision}") as observe:
         found = gate(prepared, say, observe)
@@ -166,50 +151,26 @@ def _status(ruling: Ruling, errors: Sequence[str] = ()) -> int:
 
 
 def _write_all(
-    ruling: Ruling, advice: Recalibration, within: PurePath, targets: Sequence[tuple[CheckFormat, str]]
+    ruling: Ruling, advice: Recalibration, within: PurePath, targets: Sequence[tuple[VerdictFormat, str]]
 ) -> list[str]:
     """Write every report that can be written; what is wrong with the others.
 
     Where standard output has none that could be, the answer and the findings go to standard error: they are told.
     """
-    from hati.report import gate_answer, report_sentence
+    from hati.report import gate_answer, gate_document, gate_json, recalibration_json, report_sentence
 
-    def writer(kind: CheckFormat, file: str) -> None:
-        _write(ruling, advice, within, kind, file)
+    # A repository may have several projects, each with a comment of its own.
+    name = " ".join(part for part in (_TITLE, within.as_posix()) if part != ".")
+    document = gate_document(ruling, advice, name)
+
+    def values() -> Plain:
+        return {**gate_json(ruling), "recalibration": recalibration_json(advice)}
+
+    def writer(kind: VerdictFormat, file: str) -> None:
+        write_document(document, values, kind, file)
 
     errors, shown = write_targets(targets, writer)
     if errors and not shown:
         for sentence in (gate_answer(ruling), *map(report_sentence, ruling.reports)):
             say(sentence)
     return errors
-
-
-def _write(ruling: Ruling, advice: Recalibration, within: PurePath, chosen: CheckFormat, output: str) -> None:
-    from hati import render
-    from hati.report import gate_answer, gate_cases, gate_json, gate_table, recalibration_json
-
-    tables = _tables(ruling, advice)
-    if chosen is CheckFormat.JSON:
-        write(render.to_json({**gate_json(ruling), "recalibration": recalibration_json(advice)}), output)
-    elif chosen is CheckFormat.GITHUB:
-        write(render.to_annotations(_TITLE, gate_answer(ruling), gate_cases(ruling)), output)
-    elif chosen is CheckFormat.JUNIT:
-        write(render.to_junit(_TITLE, gate_cases(ruling)), output)
-    elif chosen is CheckFormat.MARKDOWN:
-        # A repository may have several projects, each with a comment of its own.
-        name = " ".join(part for part in (_TITLE, within.as_posix()) if part != ".")
-        write(render.gate_markdown(name, name, gate_answer(ruling), gate_table(ruling), tables), output)
-    else:
-        write_tables(tables, output=output)
-
-
-def _tables(ruling: Ruling, advice: Recalibration) -> list[Table]:
-    from hati.report import gate_tables, recalibration_sentence
-
-    first, *others = gate_tables(ruling)
-    sentence = recalibration_sentence(advice)
-    return [first if sentence is None else replace(first, notes=(*first.notes, sentence)), *others]
-
-
-def _plain(chosen: CheckFormat) -> Format:
-    return Format.TEXT if chosen in {CheckFormat.JUNIT, CheckFormat.GITHUB} else Format(chosen.value)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.comparisons import ComparisonFormat
+from hati.cli.documents import VerdictFormat, VerdictOption
 from hati.cli.files import FileOptions, IntervalChoice, compare_files
 from hati.cli.output import STDOUT, check_output
 from hati.cli.pairs import PairOptions, compare_now
@@ -100,7 +100,6 @@ _Tests = Annotated[
     bool,
     typer.Option("--tests", help="Files: add classical tests of run medians, and Shapiro-Wilk's of normality."),
 ]
-_Chosen = Annotated[ComparisonFormat, typer.Option("--format", help="Output format.")]
 
 
 def compare(
@@ -126,7 +125,7 @@ def compare(
     dry_run: DryRun = False,
     store: StorePlace = None,
     output: Output = STDOUT,
-    chosen: _Chosen = ComparisonFormat.TEXT,
+    chosen: VerdictOption = VerdictFormat.TEXT,
 ) -> int:
     """Compare two samples: slower, faster, same or undecided.
 

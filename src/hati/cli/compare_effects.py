@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
+from hati.cli.documents import DocumentFormat, DocumentOption, of_plan, write_document
 from hati.cli.dry_run import write_rehearsal
-from hati.cli.output import STDOUT, Format, check_output, say
+from hati.cli.output import STDOUT, check_output, say
 from hati.cli.parameters import (
     HERE,
     BenchmarkName,
     DryRun,
-    FormatOption,
     Fresh,
     MetricName,
     Output,
@@ -23,7 +23,6 @@ from hati.cli.parameters import (
 )
 from hati.cli.progress import progress
 from hati.cli.screen import parse_share
-from hati.cli.tables import write_plain
 
 _Before = Annotated[str, typer.Argument(metavar="BEFORE", help="Revision to compare with.")]
 _After = Annotated[str, typer.Argument(metavar="AFTER", help="Revision whose effects may have changed.")]
@@ -53,13 +52,13 @@ def compare_effects(
     dry_run: DryRun = False,
     store: StorePlace = None,
     output: Output = STDOUT,
-    chosen: FormatOption = Format.TEXT,
+    chosen: DocumentOption = DocumentFormat.TEXT,
 ) -> None:
     """Find the options whose effects changed between revisions.
 
     Measures the design of a screening at both revisions.
     """
-    from hati.report import drift_json, drift_table
+    from hati.report import drift_document, drift_json
     from hati.studies.comparison import Question
     from hati.wiring import DriftRequest, narrowed_workplace, prepare_drift, rehearse_drift, workplace
     from hati.wiring import compare_effects as measured
@@ -70,10 +69,10 @@ def compare_effects(
     request = DriftRequest(before, after, benchmark, metric, budget, seed, question)
     prepared = prepare_drift(place, request, fresh=fresh)
     if dry_run:
-        write_rehearsal(rehearse_drift(prepared), chosen, output)
+        write_rehearsal(rehearse_drift(prepared), of_plan(chosen), output)
         return
     if prepared.finished:
         say(f"{prepared.study.id.key} was measured before; --fresh measures again")
     with progress(f"{prepared.study.reference} and {prepared.study.revision}") as observe:
         found = measured(prepared, say, observe)
-    write_plain(drift_json(found), drift_table(found), chosen, output)
+    write_document(drift_document(found), lambda: drift_json(found), chosen, output)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from hati.cli.comparisons import ComparisonFormat, write_comparisons
+from hati.cli.documents import VerdictFormat, write_document
 from hati.cli.output import say
 from hati.cli.parameters import DEFAULT_SEED
 from hati.core import InputError
@@ -55,14 +55,14 @@ def compare_files(
     metric: str | None,
     options: FileOptions,
     output: str,
-    chosen: ComparisonFormat,
+    chosen: VerdictFormat,
 ) -> Comparisons:
     """Compare two files, write what came out and return it.
 
     Raises:
         InputError: where a file cannot be read, or nothing of the one is in the other.
     """
-    from hati.report import comparison_table, comparisons_json, median_tests_table
+    from hati.report import comparisons_document, comparisons_json
     from hati.studies.comparison import (
         across,
         compare,
@@ -99,8 +99,7 @@ def compare_files(
     _say_unmatched(before, after, unmatched)
     for text in (*(warning for file in files for warning in file.warnings), *comparisons.warnings):
         say(f"warning: {text}")
-    tables = [comparison_table(comparisons), *([median_tests_table(comparisons)] if options.tests else [])]
-    write_comparisons(comparisons, comparisons_json(comparisons), tables, chosen, output)
+    write_document(comparisons_document(comparisons), lambda: comparisons_json(comparisons), chosen, output)
     return comparisons
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.output import STDOUT, check_output, console, write
+from hati.cli.documents import DocumentFormat, DocumentOption, write_document
+from hati.cli.output import STDOUT, check_output
 from hati.cli.parameters import (
     DEFAULT_SEED,
     HERE,
@@ -19,7 +20,7 @@ from hati.cli.parameters import (
     StorePlace,
     Template,
 )
-from hati.cli.replays import HistoryFormat, ReplayOptions, replay_now
+from hati.cli.replays import ReplayOptions, replay_now
 from hati.cli.screen import parse_share
 from hati.cli.table import BetterOption, UnitName, Where
 from hati.core import InputError
@@ -70,7 +71,6 @@ _Budget = Annotated[
         "--budget", metavar="RUNS|TIME", help="Limit: a number of runs, or a time such as 30m [default: no limit]."
     ),
 ]
-_Format = Annotated[HistoryFormat, typer.Option("--format", help="Output format.")]
 _Seed = Annotated[
     int | None, typer.Option("--seed", metavar="SEED", min=0, help="Random seed of the order of runs; recorded.")
 ]
@@ -98,7 +98,7 @@ def history(
     dry_run: DryRun = False,
     store: StorePlace = None,
     output: Output = STDOUT,
-    chosen: _Format = HistoryFormat.TEXT,
+    chosen: DocumentOption = DocumentFormat.TEXT,
 ) -> None:
     """Find changes and drift in a series of measurements.
 
@@ -144,20 +144,10 @@ def _read(
 
 
 def _concluded(
-    series: tuple[Series, ...], level: float, baseline: str | None, chosen: HistoryFormat, output: str
+    series: tuple[Series, ...], level: float, baseline: str | None, chosen: DocumentFormat, output: str
 ) -> None:
-    from hati import render
-    from hati.report import histories_json
+    from hati.report import histories_document, histories_json
     from hati.studies.regression import histories
 
     concluded = histories(series, level, baseline)
-    if chosen is HistoryFormat.JSON:
-        write(render.to_json(histories_json(concluded)), output)
-    elif chosen is HistoryFormat.HTML:
-        write(render.histories_html(series, concluded), output)
-    elif chosen is HistoryFormat.MARKDOWN:
-        write(render.histories_markdown(concluded), output)
-    elif output == STDOUT:
-        render.print_histories(concluded, console())
-    else:
-        write(render.histories_text(concluded), output)
+    write_document(histories_document(series, concluded), lambda: histories_json(concluded), chosen, output)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from hati.cli.comparisons import ComparisonFormat, write_comparisons
+from hati.cli.documents import VerdictFormat, of_plan, write_document
 from hati.cli.dry_run import write_rehearsal
-from hati.cli.output import Format, say
+from hati.cli.output import say
 from hati.cli.parameters import DEFAULT_SEED
 from hati.cli.progress import progress
 from hati.cli.run import parse_configuration
@@ -85,7 +85,7 @@ def compare_now(
     metric: str | None,
     options: PairOptions,
     output: str,
-    chosen: ComparisonFormat,
+    chosen: VerdictFormat,
 ) -> Comparisons | None:
     """Measure two benchmarks in pairs, write what came out and return it; None where tasks were only shown.
 
@@ -93,7 +93,7 @@ def compare_now(
         InputError: where there are no such benchmarks, or what is asked of them cannot be.
         MeasurementError: where nothing could be measured.
     """
-    from hati.report import paired_json, paired_table, variant_names
+    from hati.report import paired_document, paired_json, variant_names
     from hati.wiring import PairedRequest, compare_pairs, prepare_pairs, rehearse_pairs, workplace
 
     budget, seed = options.budget or _BUDGET, DEFAULT_SEED if options.seed is None else options.seed
@@ -108,13 +108,13 @@ def compare_now(
     request = PairedRequest(before, after, budget, seed, metric, question, stopping, pairing)
     prepared = prepare_pairs(place, request, fresh=options.fresh)
     if options.dry_run:
-        write_rehearsal(rehearse_pairs(prepared), _format(chosen), output)
+        write_rehearsal(rehearse_pairs(prepared), of_plan(chosen), output)
         return None
     if prepared.finished:
         say(f"{prepared.study.id.key} was measured before; --fresh measures again")
     with progress(" against ".join(reversed(variant_names(before, after)))) as observe:
         found = compare_pairs(prepared, say, observe)
-    write_comparisons(found.comparisons, paired_json(found), [paired_table(found)], chosen, output)
+    write_document(paired_document(found), lambda: paired_json(found), chosen, output)
     return found.comparisons
 
 
@@ -125,7 +125,3 @@ def _variant(project: Project, name: str, settings: str) -> Variant:
     if name not in known:
         raise InputError(f"{name!r} is neither a file nor a benchmark of {project.file}", fix=suggestion(name, known))
     return Variant(project.benchmark(name), parse_configuration(project.space, settings))
-
-
-def _format(chosen: ComparisonFormat) -> Format:
-    return Format.TEXT if chosen is ComparisonFormat.JUNIT else Format(chosen.value)

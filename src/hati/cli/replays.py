@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from hati.cli.documents import DocumentFormat, of_plan, write_document
 from hati.cli.dry_run import write_rehearsal
-from hati.cli.output import STDOUT, Format, console, say, write
+from hati.cli.output import say
 from hati.cli.progress import progress
 from hati.core import InputError, replace
 from hati.core.wording import suggestion
 
 if TYPE_CHECKING:
-    from hati.report import Table
-    from hati.studies.regression import HistoryConclusion
-    from hati.studies.replay import Order, Replayed
-
-
-class HistoryFormat(StrEnum):
-    """How histories are written."""
-
-    TEXT = "text"
-    JSON = "json"
-    MARKDOWN = "markdown"
-    HTML = "html"
-
-    @property
-    def plain(self) -> Format:
-        """How a plan is written where this was chosen."""
-        return Format.TEXT if self is HistoryFormat.HTML else Format(self.value)
+    from hati.studies.replay import Order
 
 
 class ReplayOptions(Struct, frozen=True):
@@ -84,7 +68,7 @@ def replay_now(
     baseline: str | None,
     seed: int,
     output: str,
-    chosen: HistoryFormat,
+    chosen: DocumentFormat,
 ) -> None:
     """Measure revisions, and write where they changed and how each is distributed.
 
@@ -92,7 +76,7 @@ def replay_now(
         InputError: where there are no such revisions, or too few.
         MeasurementError: where too few could be measured.
     """
-    from hati.report import findings_table, skipped_text
+    from hati.report import Aside, findings_table, replay_document, replay_json, skipped_text
     from hati.studies.comparison import parse_statistic
     from hati.studies.findings import findings_of
     from hati.studies.regression import histories
@@ -115,7 +99,7 @@ def replay_now(
     request = request if options.runs is None else replace(request, repetitions=options.runs)
     prepared = prepare_replay(place, request, fresh=options.fresh)
     if options.dry_run:
-        write_rehearsal(rehearse_replay(prepared), chosen.plain, output)
+        write_rehearsal(rehearse_replay(prepared), of_plan(chosen), output)
         return
     with progress(options.revisions) as observe:
         found = replay(prepared, say, observe)
@@ -126,8 +110,10 @@ def replay_now(
     for skipped in found.skipped:
         say(f"warning: {skipped_text(skipped)}")
     findings = findings_of(place.store.events())
-    tables = [findings_table(findings)] if findings and chosen is HistoryFormat.HTML else []
-    _write(replace(found, series=series), histories(series, alpha, baseline), tables, chosen, output)
+    concluded = histories(series, alpha, baseline)
+    further = (Aside("Findings", (findings_table(findings),)),) if findings else ()
+    document = replay_document(replace(found, series=series), concluded, further)
+    write_document(document, lambda: replay_json(found, concluded), chosen, output)
 
 
 def _order(text: str | None) -> Order:
@@ -139,31 +125,3 @@ def _order(text: str | None) -> Order:
     if text not in known:
         raise InputError(f"there is no order {text!r}", fix=suggestion(text, known))
     return Order(text)
-
-
-def _write(
-    found: Replayed, concluded: list[HistoryConclusion], further: list[Table], chosen: HistoryFormat, output: str
-) -> None:
-    from hati import render
-    from hati.report import affected_tables, coverage_lines, replay_json, spread_tables
-
-    tables = [*affected_tables(concluded), *spread_tables(found), *further]
-    covered = coverage_lines(found.coverage)
-    if chosen is HistoryFormat.JSON:
-        write(render.to_json(replay_json(found, concluded)), output)
-    elif chosen is HistoryFormat.HTML:
-        facts = (*(("coverage", line) for line in covered), ("study", found.study))
-        write(render.histories_html(found.series, concluded, found, facts, tables), output)
-    elif chosen is HistoryFormat.MARKDOWN:
-        write(
-            "\n".join((*covered, "", render.histories_markdown(concluded), *map(render.table_markdown, tables))), output
-        )
-    elif output == STDOUT:
-        for line in covered:
-            console().print(line, markup=False, highlight=False)
-        render.print_histories(concluded, console())
-        for table in tables:
-            console().print()
-            render.print_table(table, console())
-    else:
-        write("\n".join((*covered, render.histories_text(concluded), *map(render.table_text, tables))), output)

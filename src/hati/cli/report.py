@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.output import STDOUT, Format, say, write
+from hati.cli.documents import DocumentFormat, DocumentOption
+from hati.cli.output import STDOUT, say, write
 from hati.cli.parameters import HERE, Output, ProjectPath, RelevantShare, ScreenedMetricName, StorePlace
 from hati.cli.screen import parse_share, write_screening
 from hati.core import InputError
 
 if TYPE_CHECKING:
-    from hati.studies.screening import ScreeningConclusion
-
-
-class ReportFormat(StrEnum):
-    """How a report is written."""
-
-    TEXT = "text"
-    JSON = "json"
-    MARKDOWN = "markdown"
-    HTML = "html"
+    from hati.report import Document
 
 
 _Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Study to report [default: the last one].")]
-_Format = Annotated[ReportFormat, typer.Option("--format", help="Output format.")]
 _Charts = Annotated[
     Path | None, typer.Option("--charts", metavar="FOLDER", help="Write each chart to this folder, as PNG and SVG.")
 ]
@@ -41,43 +31,28 @@ def report(
     charts: _Charts = None,
     store: StorePlace = None,
     output: Output = STDOUT,
-    chosen: _Format = ReportFormat.TEXT,
+    chosen: DocumentOption = DocumentFormat.TEXT,
 ) -> None:
     """Report a stored study without measuring."""
-    from hati import render
-    from hati.wiring import (
-        conclude_stored,
-        known_of,
-        last_key,
-        stored_changes,
-        stored_recommendation,
-        validation_of,
-        workplace,
-    )
+    from hati.wiring import conclude_stored, known_of, last_key, stored_changes, stored_recommendation, workplace
 
     place = workplace(path, store, say)
     conclusion = conclude_stored(place, study or last_key(place), metric, parse_share(relevant))
     changes = stored_changes(place, conclusion)
     advice = stored_recommendation(place, conclusion)
+    document = write_screening(conclusion, place, chosen, output, advice, changes, known_of(place, conclusion))
     if charts is not None:
-        _write_charts(conclusion, charts)
-    if chosen is ReportFormat.HTML:
-        write(render.screening_html(conclusion, advice, changes), output)
-    else:
-        asked = chosen is ReportFormat.JSON
-        validated = validation_of(place, conclusion.study, conclusion.metric.name) if asked else None
-        known = known_of(place, conclusion)
-        write_screening(conclusion, Format(chosen.value), output, advice, validated, changes, known)
+        _write_charts(document, charts)
 
 
-def _write_charts(conclusion: ScreeningConclusion, folder: Path) -> None:
+def _write_charts(document: Document, folder: Path) -> None:
     from hati import render
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder} cannot be made: {error.strerror}", fix="name another folder") from error
-    charts = render.screening_charts(conclusion)
+    charts = render.charts_of(document)
     for kind in render.ImageKind:
         for name, drawing in render.chart_images(charts, kind).items():
             if drawing.reason:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hati.cli.documents import DocumentFormat, DocumentOption, of_plan, write_document
 from hati.cli.dry_run import write_rehearsal
-from hati.cli.output import STDOUT, Format, check_output, say
+from hati.cli.output import STDOUT, check_output, say
 from hati.cli.parameters import (
     HERE,
     BenchmarkName,
     BudgetText,
     DryRun,
-    FormatOption,
     Fresh,
     Output,
     ProjectPath,
@@ -20,7 +20,6 @@ from hati.cli.parameters import (
     Template,
 )
 from hati.cli.progress import progress
-from hati.cli.tables import write_plain
 from hati.core import Budget, Configuration, InputError
 
 if TYPE_CHECKING:
@@ -37,13 +36,13 @@ def run(
     dry_run: DryRun = False,
     store: StorePlace = None,
     output: Output = STDOUT,
-    chosen: FormatOption = Format.TEXT,
+    chosen: DocumentOption = DocumentFormat.TEXT,
 ) -> None:
     """Measure the default configuration and summarise its runs.
 
     With --set other settings; several settings of an option are measured interleaved.
     """
-    from hati.report import measurement_json, measurement_table
+    from hati.report import measurement_document, measurement_json
     from hati.wiring import measure, rehearse_measurement, template_configurations, warm_up_hints, workplace
 
     Budget.parse(budget)
@@ -53,13 +52,13 @@ def run(
     configurations = template_configurations(place.project.space, template or (), say)
     if dry_run:
         rehearsal = rehearse_measurement(place, measured, configurations, budget, seed)
-        write_rehearsal(rehearsal, chosen, output)
+        write_rehearsal(rehearsal, of_plan(chosen), output)
         return
     with progress(measured.name) as observe:
         conclusion = measure(place, measured, configurations, budget, seed, fresh=fresh, announce=say, observe=observe)
     for hint in warm_up_hints(place, measured):
         say(f"warning: {hint}")
-    write_plain(measurement_json(conclusion), measurement_table(conclusion), chosen, output)
+    write_document(measurement_document(conclusion), lambda: measurement_json(conclusion), chosen, output)
 
 
 def parse_configuration(space: Space, text: str) -> Configuration:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hati.cli.documents import DocumentFormat, DocumentOption, keep_report, of_plan, write_document
 from hati.cli.dry_run import write_planned, write_rehearsal
-from hati.cli.output import STDOUT, Format, check_output, console, say, write
+from hati.cli.output import STDOUT, check_output, say
 from hati.cli.parameters import (
     HERE,
     BenchmarkName,
     DryRun,
-    FormatOption,
     Fresh,
     MetricName,
     Output,
@@ -37,11 +35,10 @@ from hati.cli.table import (
 from hati.core import InputError
 
 if TYPE_CHECKING:
-    from hati.report import Known
+    from hati.report import Document, Known, Plain
     from hati.studies.recalibration import EffectChanges
     from hati.studies.recommendation import KeepRule, RecommendationConclusion
     from hati.studies.screening import ScreeningConclusion
-    from hati.studies.validation import ValidationConclusion
     from hati.wiring import KnownScreening, RecommendationRequest, Workplace
 
 _Budget = Annotated[
@@ -114,7 +111,7 @@ def screen(
     deviation: DeviationText = None,
     store: StorePlace = None,
     output: Output = STDOUT,
-    chosen: FormatOption = Format.TEXT,
+    chosen: DocumentOption = DocumentFormat.TEXT,
 ) -> None:
     """Find the options that matter, by a designed experiment."""
     from hati.cli.asked_design import asked_design, parse_level
@@ -130,7 +127,6 @@ def screen(
         prepare_screening,
         rehearse,
         split_budget,
-        validation_of,
     )
     from hati.wiring import screen as make_screening
 
@@ -169,18 +165,16 @@ def screen(
     if split:
         say(f"{split.kept} of the budget, and what the screening leaves, are kept to confirm what is recommended")
     if dry_run:
-        (write_rehearsal if detect is None else write_planned)(rehearse(prepared), chosen, output)
+        (write_rehearsal if detect is None else write_planned)(rehearse(prepared), of_plan(chosen), output)
         return
     if prepared.finished:
         say(f"{prepared.id.key} was measured before; --fresh measures again")
     with progress(prepared.benchmark.name) as observe:
         conclusion = make_screening(prepared, say, observe)
     advice = _recommended(place, made_screening(prepared, conclusion), asked, fresh=fresh) if split else None
-    validated = validation_of(place, conclusion.study, conclusion.metric.name) if chosen is Format.JSON else None
-    changes = changes_of(prepared, conclusion)
-    write_screening(conclusion, chosen, output, advice, validated, changes)
-    if chosen is Format.TEXT and output == STDOUT:
-        say(_reported(conclusion, place.project.root / ".hati" / "reports", advice, changes))
+    document = write_screening(conclusion, place, chosen, output, advice, changes_of(prepared, conclusion))
+    if chosen is DocumentFormat.TEXT and output == STDOUT:
+        say(keep_report(document, place.project.root / ".hati" / "reports", conclusion.metric.name))
 
 
 def _rules(texts: list[str] | None, *, recommend: bool) -> tuple[KeepRule, ...]:
@@ -202,23 +196,22 @@ def _continued(
     request: RecommendationRequest,
     *,
     dry_run: bool,
-    chosen: Format,
+    chosen: DocumentFormat,
     output: str,
 ) -> None:
     """Recommend from a screening that is known, and write both."""
-    from hati.wiring import prepare_recommendation, rehearse_recommendation, validation_of
+    from hati.wiring import prepare_recommendation, rehearse_recommendation
 
     say(known.source)
     if dry_run:
         prepared = prepare_recommendation(place, known, request, fresh=False)
-        write_rehearsal(rehearse_recommendation(prepared), chosen, output)
+        write_rehearsal(rehearse_recommendation(prepared), of_plan(chosen), output)
         return
     advice = _recommended(place, known, request, fresh=False)
     conclusion = known.conclusion
-    validated = validation_of(place, conclusion.study, conclusion.metric.name) if chosen is Format.JSON else None
-    write_screening(conclusion, chosen, output, advice, validated)
-    if chosen is Format.TEXT and output == STDOUT:
-        say(_reported(conclusion, place.project.root / ".hati" / "reports", advice, None))
+    document = write_screening(conclusion, place, chosen, output, advice)
+    if chosen is DocumentFormat.TEXT and output == STDOUT:
+        say(keep_report(document, place.project.root / ".hati" / "reports", conclusion.metric.name))
 
 
 def _recommended(
@@ -232,86 +225,41 @@ def _recommended(
         return make_recommendation(prepared, say, observe)
 
 
-def _reported(
-    conclusion: ScreeningConclusion,
-    folder: Path,
-    advice: RecommendationConclusion | None,
-    changes: EffectChanges | None,
-) -> str:
-    """Where the HTML report is, or why there is none: the study has done its work either way."""
-    try:
-        return f"report: {write_report(conclusion, folder, advice, changes)}"
-    except InputError as error:
-        return f"no report: {error.message}"
-
-
 def write_screening(
     conclusion: ScreeningConclusion,
-    chosen: Format,
+    place: Workplace,
+    chosen: DocumentFormat,
     output: str,
     advice: RecommendationConclusion | None = None,
-    validated: ValidationConclusion | None = None,
     changes: EffectChanges | None = None,
     known: Known | None = None,
-) -> None:
-    """Write a conclusion, what a recalibration changed, and what is recommended; as JSON its validation too.
-
-    What is known now of the benchmark and metric comes last.
+) -> Document:
+    """Write a screening with what a recalibration changed, what is recommended and what is known; as JSON its
+    validation too.
     """
-    from hati import render
     from hati.report import (
         changes_json,
-        changes_table,
         known_json,
         recommendation_json,
+        screening_document,
         screening_json,
         validation_json,
     )
+    from hati.wiring import validation_of
 
-    changed = [changes_table(changes)] if changes else []
+    def values() -> Plain:
+        validated = validation_of(place, conclusion.study, conclusion.metric.name)
+        return {
+            **screening_json(conclusion),
+            "validation": validation_json(validated) if validated else None,
+            **({"recommendation": recommendation_json(advice)} if advice else {}),
+            **({"changes": changes_json(changes)} if changes else {}),
+            **({"known": known_json(known)} if known else {}),
+        }
 
-    if chosen is Format.JSON:
-        added = {"validation": validation_json(validated) if validated else None}
-        added |= {"recommendation": recommendation_json(advice)} if advice else {}
-        added |= {"changes": changes_json(changes)} if changes else {}
-        added |= {"known": known_json(known)} if known else {}
-        write(render.to_json({**screening_json(conclusion), **added}), output)
-    elif chosen is Format.MARKDOWN:
-        added_text = f"\n{render.recommendation_markdown(advice)}" if advice else ""
-        told = "".join(f"\n{render.table_markdown(table)}" for table in changed)
-        now = render.known_markdown(known) if known else ""
-        write(render.screening_markdown(conclusion) + told + added_text + now, output)
-    elif output == STDOUT:
-        render.print_screening(conclusion, console())
-        for table in changed:
-            render.print_table(table, console())
-        if advice:
-            render.print_recommendation(advice, console())
-        if known:
-            render.print_known(known, console())
-    else:
-        told = "".join(map(render.table_text, changed))
-        text = render.screening_text(conclusion) + told + (render.recommendation_text(advice) if advice else "")
-        write(text + (render.known_text(known) if known else ""), output)
-
-
-def write_report(
-    conclusion: ScreeningConclusion,
-    folder: Path,
-    advice: RecommendationConclusion | None = None,
-    changes: EffectChanges | None = None,
-) -> Path:
-    """Write the HTML report of a conclusion into a folder; its path."""
-    from hati import render
-
-    metric = re.sub(r"[^\w.-]", "_", conclusion.metric.name)
-    file = folder / f"{conclusion.study}-{metric}.html"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder} cannot be made: {error.strerror}") from error
-    write(render.screening_html(conclusion, advice, changes), str(file))
-    return file
+    document = screening_document(conclusion, advice, changes, known)
+    write_document(document, values, chosen, output)
+    return document
 
 
 def parse_share(text: str) -> float:

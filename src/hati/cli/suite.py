@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hati.cli.documents import DocumentFormat, DocumentOption, keep_report, of_plan, write_document
 from hati.cli.dry_run import write_rehearsal
-from hati.cli.output import STDOUT, Format, check_output, console, say, write
+from hati.cli.output import STDOUT, check_output, say
 from hati.cli.parameters import (
     HERE,
     BenchmarkName,
     DryRun,
-    FormatOption,
     Fresh,
     MetricName,
     Output,
@@ -34,10 +33,9 @@ from hati.cli.table import (
     Where,
     open_subject,
 )
-from hati.core import InputError
 
 if TYPE_CHECKING:
-    from hati.studies.suite import SuiteConclusion
+    pass
 
 _Options = Annotated[
     str | None,
@@ -96,12 +94,13 @@ def suite(
     deviation: DeviationText = None,
     store: StorePlace = None,
     output: Output = STDOUT,
-    chosen: FormatOption = Format.TEXT,
+    chosen: DocumentOption = DocumentFormat.TEXT,
 ) -> None:
     """Estimate a metric's distribution over the whole space.
 
     Measures all combinations of its important options.
     """
+    from hati.report import suite_document, suite_json
     from hati.wiring import SuiteRequest, narrowed_workplace, prepare_suite, rehearse_suite
     from hati.wiring import suite as make_suite
 
@@ -123,15 +122,16 @@ def suite(
     )
     prepared = prepare_suite(place, request, path if space is None else space, fresh=fresh)
     if dry_run:
-        write_rehearsal(rehearse_suite(prepared), chosen, output)
+        write_rehearsal(rehearse_suite(prepared), of_plan(chosen), output)
         return
     if prepared.finished:
         say(f"{prepared.study.id.key} was measured before; --fresh measures again")
     with progress(prepared.benchmark.name) as observe:
         conclusion = make_suite(prepared, say, observe)
-    _write(conclusion, chosen, output)
-    if chosen is Format.TEXT and output == STDOUT:
-        say(_reported(conclusion, place.project.root / ".hati" / "reports"))
+    document = suite_document(conclusion)
+    write_document(document, lambda: suite_json(conclusion), chosen, output)
+    if chosen is DocumentFormat.TEXT and output == STDOUT:
+        say(keep_report(document, place.project.root / ".hati" / "reports", conclusion.metric.name))
 
 
 def _for_the_other(path: Path, space: Path | None, against: str | None) -> bool:
@@ -139,33 +139,3 @@ def _for_the_other(path: Path, space: Path | None, against: str | None) -> bool:
     from hati.subject.table import is_table
 
     return space is None and not is_table(path) and against not in {None, "random"}
-
-
-def _write(conclusion: SuiteConclusion, chosen: Format, output: str) -> None:
-    from hati import render
-    from hati.report import suite_json
-
-    if chosen is Format.JSON:
-        write(render.to_json(suite_json(conclusion)), output)
-    elif chosen is Format.MARKDOWN:
-        write(render.suite_markdown(conclusion), output)
-    elif output == STDOUT:
-        render.print_suite(conclusion, console())
-    else:
-        write(render.suite_text(conclusion), output)
-
-
-def _reported(conclusion: SuiteConclusion, folder: Path) -> str:
-    """Where the HTML report is, or why there is none: the study has done its work either way."""
-    from hati import render
-
-    metric = re.sub(r"[^\w.-]", "_", conclusion.metric.name)
-    file = folder / f"{conclusion.study}-{metric}.html"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write(render.suite_html(conclusion), str(file))
-    except OSError as error:
-        return f"no report: {folder} cannot be made: {error.strerror}"
-    except InputError as error:
-        return f"no report: {error.message}"
-    return f"report: {file}"

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hati.cli.documents import DocumentFormat, DocumentOption, of_plan, write_document
 from hati.cli.dry_run import write_rehearsal
-from hati.cli.output import STDOUT, Format, check_output, console, say, write
+from hati.cli.output import STDOUT, check_output, say
 from hati.cli.parameters import (
     HERE,
     DryRun,
-    FormatOption,
     Fresh,
     Output,
     RelevantShare,
@@ -35,7 +35,7 @@ from hati.cli.table import (
 )
 
 if TYPE_CHECKING:
-    from hati.studies.validation import ValidationConclusion
+    pass
 
 _Study = Annotated[
     str | None, typer.Option("--study", metavar="KEY", help="Screening to validate [default: the most informative].")
@@ -93,9 +93,10 @@ def validate(
     deviation: DeviationText = None,
     store: StorePlace = None,
     output: Output = STDOUT,
-    chosen: FormatOption = Format.TEXT,
+    chosen: DocumentOption = DocumentFormat.TEXT,
 ) -> None:
     """Test the assumptions of a screening with a few more runs."""
+    from hati.report import validation_document, validation_json
     from hati.studies.validation import Mode
     from hati.wiring import ValidationRequest, narrowed_workplace, prepare_validation, rehearse_validation
     from hati.wiring import validate as make_validation
@@ -116,24 +117,10 @@ def validate(
     )
     prepared = prepare_validation(place, request, fresh=fresh)
     if dry_run:
-        write_rehearsal(rehearse_validation(prepared), chosen, output)
+        write_rehearsal(rehearse_validation(prepared), of_plan(chosen), output)
         return
     if prepared.finished and prepared.evidence().runs:
         say(f"{prepared.study.id.key} was measured before; --fresh measures again")
     with progress(prepared.benchmark.name) as observe:
         conclusion = make_validation(prepared, say, observe)
-    _write(conclusion, chosen, output)
-
-
-def _write(conclusion: ValidationConclusion, chosen: Format, output: str) -> None:
-    from hati import render
-    from hati.report import validation_json
-
-    if chosen is Format.JSON:
-        write(render.to_json(validation_json(conclusion)), output)
-    elif chosen is Format.MARKDOWN:
-        write(render.validation_markdown(conclusion), output)
-    elif output == STDOUT:
-        render.print_validation(conclusion, console())
-    else:
-        write(render.validation_text(conclusion), output)
+    write_document(validation_document(conclusion), lambda: validation_json(conclusion), chosen, output)

@@ -6,35 +6,32 @@ the modules that draw, so that programs that draw nothing start at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hati.render.drawing import Drawing, ImageKind, draw
-from hati.report import half_normal, interactions, main_effects, pareto, run_order
-from hati.studies.screening import ScreeningConclusion
+from hati.report import Aside, Chart, ChartKind, Document, Part, Section
 
 if TYPE_CHECKING:
-    from hati.render.chart_style import Chart
+    from hati.render.chart_style import Chart as Drawn
 
 
-def screening_charts(conclusion: ScreeningConclusion) -> dict[str, Chart]:
-    """The charts for which there are data, by name: pareto, half_normal, main_effects, interactions, run_order."""
-    from hati.render import effect_charts, mean_charts
+def charts_of(document: Document) -> dict[str, Chart]:
+    """The charts of a document and its parts, by their names."""
+    return {chart.name: chart for chart in _charts(document.sections)}
 
-    charts: dict[str, Chart] = {}
-    if conclusion.effects:
-        charts["pareto"] = effect_charts.pareto_chart(pareto(conclusion))
-        charts["half_normal"] = effect_charts.half_normal_chart(half_normal(conclusion))
-    means = main_effects(conclusion)
-    if means.options:
-        charts["main_effects"] = mean_charts.main_effects_chart(means)
-    pairs = interactions(conclusion)
-    if pairs.pairs:
-        charts["interactions"] = mean_charts.interactions_chart(pairs)
-    runs = run_order(conclusion)
-    if runs.runs:
-        charts["run_order"] = mean_charts.run_order_chart(runs)
-    return charts
+
+def specification(chart: Chart) -> Mapping[str, Any]:
+    """The chart in Vega-Lite. It is not validated, which takes longer than to draw it: charts differ by data alone."""
+    if chart.kind is ChartKind.VEGA_LITE:
+        return dict(chart.figure)
+    found: dict[str, Any] = chart_in_altair(chart).to_dict(validate=False)
+    return found
+
+
+def chart_in_altair(chart: Chart) -> Drawn:
+    """The chart as Altair knows it; its figure is of the kind that the chart says."""
+    return _drawers()[chart.kind](chart.figure)
 
 
 def chart_images(charts: Mapping[str, Chart], kind: ImageKind) -> dict[str, Drawing]:
@@ -42,6 +39,33 @@ def chart_images(charts: Mapping[str, Chart], kind: ImageKind) -> dict[str, Draw
     return dict(zip(charts, draw([specification(chart) for chart in charts.values()], kind), strict=True))
 
 
-def specification(chart: Chart) -> dict[str, Any]:
-    """The chart in Vega-Lite. It is not validated, which takes longer than to draw it: charts differ by data alone."""
-    return chart.to_dict(validate=False)
+def _charts(sections: Iterable[Section]) -> Iterator[Chart]:
+    for section in sections:
+        if isinstance(section, Chart):
+            yield section
+        elif isinstance(section, Aside | Part):
+            yield from _charts(section.sections)
+
+
+def _drawers() -> Mapping[ChartKind, Callable[[Any], Drawn]]:
+    from hati.render import (
+        effect_charts,
+        history_charts,
+        mean_charts,
+        portability_charts,
+        relation_charts,
+        suite_drawings,
+    )
+
+    return {
+        ChartKind.PARETO: effect_charts.pareto_chart,
+        ChartKind.HALF_NORMAL: effect_charts.half_normal_chart,
+        ChartKind.MAIN_EFFECTS: mean_charts.main_effects_chart,
+        ChartKind.INTERACTIONS: mean_charts.interactions_chart,
+        ChartKind.RUN_ORDER: mean_charts.run_order_chart,
+        ChartKind.QUANTILES: suite_drawings.quantile_chart,
+        ChartKind.BOXES: suite_drawings.box_chart,
+        ChartKind.HISTORY: history_charts.history_chart,
+        ChartKind.RELATION: relation_charts.relation_chart,
+        ChartKind.HISTOGRAM: portability_charts.portability_chart,
+    }

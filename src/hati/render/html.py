@@ -1,4 +1,4 @@
-"""A screening conclusion as one HTML file that works offline: it holds all that it needs and loads nothing.
+"""A document as one HTML file that works offline: it holds all that it needs and loads nothing.
 
 Charts are drawn as SVG when the file is made; where scripts may run they are replaced by interactive ones.
 """
@@ -13,46 +13,16 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hati.render.charts import screening_charts, specification
+from hati.render.charts import charts_of, specification
 from hati.render.drawing import Drawing, ImageKind, draw
 from hati.render.scripts import chart_script
 from hati.render.visible import visible
-from hati.report import (
-    Align,
-    answer,
-    cell_text,
-    changes_table,
-    conditional_table,
-    design_summary,
-    detection,
-    dominating_sentence,
-    follow_up_table,
-    left_out_table,
-    noise_summary,
-    recommendation_answer,
-    recommendation_table,
-    run_summary,
-    scale_sentence,
-    screening_tables,
-    space_size,
-    suspects_table,
-)
-from hati.studies.recalibration import EffectChanges
-from hati.studies.recommendation import RecommendationConclusion
-from hati.studies.screening import ScreeningConclusion
+from hati.report import Align, Chart, cell_text
 
 if TYPE_CHECKING:
     import jinja2
 
-    from hati.render.chart_style import Chart
-
-_CAPTIONS = {
-    "pareto": "Effects by size. The table of effects has the same numbers.",
-    "half_normal": "Half-normal plot: each effect's size against where it would be if all were noise.",
-    "main_effects": "The metric's mean at the two settings of each option.",
-    "interactions": "The metric's mean at the four combinations of the strongest pairs of options.",
-    "run_order": "The value of every run in the order in which the runs were made.",
-}
+    from hati.report import Document
 
 
 class _Figure(NamedTuple):
@@ -62,51 +32,18 @@ class _Figure(NamedTuple):
     caption: str
 
 
-def screening_html(
-    conclusion: ScreeningConclusion,
-    advice: RecommendationConclusion | None = None,
-    changes: EffectChanges | None = None,
-) -> str:
-    """The report of a screening, of what it recommends and of what it changed, as one file that holds all it needs."""
-    return page(
-        "screening.html.j2",
-        screening_charts(conclusion),
-        _CAPTIONS,
-        conclusion=conclusion,
-        answer=answer(conclusion),
-        tables=screening_tables(conclusion),
-        facts=(
-            ("Subject", f"{conclusion.subject} {conclusion.revision}, benchmark {conclusion.benchmark}"),
-            ("Space", space_size(conclusion)),
-            ("Design", design_summary(conclusion)),
-            ("Runs", run_summary(conclusion)),
-            ("Scale", scale_sentence(conclusion)),
-            *((("Noise", noise),) if (noise := noise_summary(conclusion)) else ()),
-            ("Study", conclusion.study),
-        ),
-        detection=detection(conclusion),
-        follow_up=follow_up_table(conclusion),
-        suspects=suspects_table(conclusion),
-        conditional=conditional_table(conclusion),
-        dominating=dominating_sentence(conclusion),
-        advice=advice and recommendation_answer(advice),
-        recommendation=advice and recommendation_table(advice),
-        left_out=advice and left_out_table(advice),
-        changes=changes and changes_table(changes),
-    )
-
-
-def page(template: str, drawn: Mapping[str, Chart], captions: Mapping[str, str], **values: object) -> str:
-    """A template's page with charts, each with its caption, and all that they need."""
-    charts = {name: specification(chart) for name, chart in drawn.items()}
+def document_html(document: Document) -> str:
+    """A document as one file that holds all it needs: style, charts and scripts."""
+    charts = charts_of(document)
+    specifications = {name: specification(chart) for name, chart in charts.items()}
     scripts = [chart_script(), _template_text("interactive.js")] if charts else []
     return (
         _environment()
-        .get_template(template)
+        .get_template("document.html.j2")
         .render(
-            **values,
-            figures=_figures(charts, captions),
-            specifications=_script_safe(charts),
+            document=document,
+            figures=_figures(specifications, charts),
+            specifications=_script_safe(specifications),
             scripts=[_markup(script) for script in scripts],
             hashes=[_hash(script) for script in scripts],
             style=_markup(_template_text("style.css")),
@@ -114,9 +51,12 @@ def page(template: str, drawn: Mapping[str, Chart], captions: Mapping[str, str],
     )
 
 
-def _figures(charts: Mapping[str, dict[str, Any]], captions: Mapping[str, str]) -> list[_Figure]:
-    drawings = zip(charts, draw(list(charts.values()), ImageKind.SVG), strict=True)
-    return [_Figure(name, _svg(name, drawing), drawing.reason, captions[name]) for name, drawing in drawings]
+def _figures(specifications: Mapping[str, Mapping[str, Any]], charts: Mapping[str, Chart]) -> dict[str, _Figure]:
+    drawings = zip(charts.values(), draw(list(specifications.values()), ImageKind.SVG), strict=True)
+    return {
+        chart.name: _Figure(chart.name, _svg(chart.name, drawing), drawing.reason, chart.caption)
+        for chart, drawing in drawings
+    }
 
 
 def _svg(name: str, drawing: Drawing) -> str:
@@ -170,6 +110,8 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["cell_text"] = cell_text
     environment.tests["right"] = lambda column: column.align is Align.RIGHT
+    environment.filters["kind"] = lambda section: type(section).__name__
+    environment.filters["named"] = lambda name: f"{name[:1].upper()}{name[1:]}"
     return environment
 
 

@@ -1,35 +1,26 @@
-"""Tables and conclusions as GitHub's Markdown."""
+"""Documents and tables as GitHub's Markdown."""
 
 from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterable, Iterator
 
-from hati.report import (
-    Align,
-    Table,
-    answer,
-    cell_text,
-    conditional_table,
-    design_summary,
-    dominating_sentence,
-    follow_up_table,
-    noise_summary,
-    run_summary,
-    scale_sentence,
-    screening_tables,
-    space_size,
-    suspects_table,
-)
-from hati.studies.screening import ScreeningConclusion
+from hati.report import Align, Brief, Document, Facts, Folded, Part, Prose, Section, Table, cell_text
 
+_TOP = "###"
+_LARGEST_COMMENT = 60_000
+"""Characters; GitHub takes 65,536."""
+_CUT = "\n\nThe rest is left out.\n\n"
+_BEGIN, _END = "<details>", "</details>\n"
+_NEW_LINE = "\n"
 _SPECIAL = re.compile(r"([\\`*\[\]|~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 _AT_START = re.compile(r"^([-+=#]|\d+(?=[.)]))")
 
 
-def table_markdown(table: Table) -> str:
+def table_markdown(table: Table, heading: str = _TOP) -> str:
     """A titled table, its notes as paragraphs below; ends in a newline. Without rows: title and notes only."""
-    lines = [f"### {escaped(table.title)}"]
+    lines = [f"{heading} {escaped(table.title)}"]
     if table.rows:
         lines += ["", *_rows(table)]
     for note in table.notes:
@@ -37,36 +28,65 @@ def table_markdown(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def screening_markdown(conclusion: ScreeningConclusion) -> str:
-    """What a screening found, for a pull request or an issue."""
-    tables = screening_tables(conclusion)
-    facts = (
-        f"Subject: {conclusion.subject} {conclusion.revision}, benchmark {conclusion.benchmark}",
-        f"Space: {space_size(conclusion)}",
-        f"Design: {design_summary(conclusion)}",
-        f"Runs: {run_summary(conclusion)}",
-        scale_sentence(conclusion),
-        *((f"Noise: {noise}",) if (noise := noise_summary(conclusion)) else ()),
-    )
+def document_markdown(document: Document) -> str:
+    """A document, for a pull request or an issue: the answer first, details folded.
+
+    One with a ``mark`` is a comment that a bot writes anew: it begins with the mark, and fits into a comment.
+    """
+    if document.mark:
+        return _comment(document)
+    facts = (*document.facts, *((("study", document.study),) if document.study else ()))
     parts = [
-        f"## {escaped(conclusion.subject)}: which options matter for {escaped(conclusion.metric.name)}\n",
-        f"**{escaped(answer(conclusion))}**\n",
-        _list(facts),
+        f"## {escaped(document.title)}\n",
+        *([f"**{escaped(document.answer)}**\n"] if document.answer else []),
+        *([_list(f"{name}: {text}" for name, text in facts)] if facts else []),
+        *_sections(document.sections, _TOP, {document.title, document.answer}),
+        *(
+            f"{_TOP} {title}\n\n{_list(listed)}"
+            for title, listed in (("Failed runs", document.failures), ("Warnings", document.warnings))
+            if listed
+        ),
     ]
-    if conclusion.effects:
-        parts.append(table_markdown(tables.effects))
-    conditional, dominating = conditional_table(conclusion), dominating_sentence(conclusion)
-    beside = follow_up_table(conclusion), suspects_table(conclusion), conditional
-    parts += [table_markdown(each) for each in beside if each is not None]
-    if dominating is not None:
-        parts.append(f"{escaped(dominating)}\n")
-    if tables.dispersion is not None and conclusion.dispersion and conclusion.dispersion.shown:
-        parts.append(table_markdown(tables.dispersion))
-    for title, sentences in (("Failed runs", conclusion.failures), ("Warnings", conclusion.warnings)):
-        if sentences:
-            parts.append(f"### {title}\n\n{_list(sentences)}")
-    parts.append(table_markdown(tables.options))
     return "\n".join(parts)
+
+
+def _comment(document: Document) -> str:
+    head = [_marker(document.mark), f"**{escaped(document.title)}: {escaped(document.answer)}**\n"]
+    text = "\n".join((*head, *_sections(document.sections, _TOP, set())))
+    if len(text) <= _LARGEST_COMMENT:
+        return text
+    return f"{text[:_LARGEST_COMMENT].rpartition(_NEW_LINE)[0]}{_CUT}{_END * text.count(_BEGIN)}"
+
+
+def _marker(mark: str) -> str:
+    safe = mark.replace("--", "%2D%2D").replace(">", "%3E").replace("\n", "%0A")
+    return f"<!-- {safe} -->"
+
+
+def _sections(sections: Iterable[Section], heading: str, said: set[str]) -> Iterator[str]:
+    """The sections' texts; a table whose title was ``said`` above has none."""
+    for section in sections:
+        if isinstance(section, Table):
+            yield _untitled(section) if section.title in said else table_markdown(section, heading)
+        elif isinstance(section, Facts):
+            facts = _list(f"{name}: {text}" for name, text in section.lines)
+            yield f"{heading} {escaped(section.title)}\n\n{facts}" if section.title else facts
+        elif isinstance(section, Prose):
+            yield "\n\n".join(map(_sentence, section.sentences)) + "\n"
+        elif isinstance(section, Brief):
+            yield _untitled(section.table)
+        elif isinstance(section, Folded):
+            tables = "\n".join(table_markdown(table, heading) for table in section.sections)
+            yield f"{_BEGIN}<summary>{escaped(section.title)}</summary>\n\n{tables}\n{_END}"
+        elif isinstance(section, Part):
+            yield f"{heading} {escaped(section.title)}\n"
+            if section.answer:
+                yield f"**{escaped(section.answer)}**\n"
+            yield from _sections(section.sections, f"#{heading}", said)
+
+
+def _untitled(table: Table) -> str:
+    return "\n".join([*_rows(table), *(f"\n{_sentence(note)}" for note in table.notes)]) + "\n"
 
 
 def escaped(text: str) -> str:
@@ -92,5 +112,5 @@ def _sentence(text: str) -> str:
     return _AT_START.sub(lambda match: f"&#{ord(match[0][0])};{match[0][1:]}", escaped(text))
 
 
-def _list(sentences: tuple[str, ...]) -> str:
+def _list(sentences: Iterable[str]) -> str:
     return "".join(f"- {_sentence(sentence)}\n" for sentence in sentences)

@@ -1,7 +1,8 @@
-"""Tables and conclusions on a console: readable at 80 columns, and plain lines of text when piped."""
+"""Documents and tables on a console: readable at 80 columns, and plain lines of text when piped."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from io import StringIO
 
 from rich.console import Console, Group, RenderableType
@@ -9,113 +10,99 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from hati.render.terminal_table import Layout, lay_out, printable
-from hati.report import (
-    ScreeningTables,
-    Table,
-    answer,
-    conditional_table,
-    design_summary,
-    dominating_sentence,
-    follow_up_table,
-    noise_summary,
-    run_summary,
-    scale_sentence,
-    screening_tables,
-    settings_summary,
-    space_size,
-    suspects_table,
-)
-from hati.studies.screening import ScreeningConclusion
+from hati.report import Document, Fact, Facts, Folded, Part, Prose, Section, Table
+
+_WIDTH = 80
+
+
+def print_document(document: Document, console: Console) -> None:
+    """Print what was studied, what was found, what limits it, and the answer, which comes last: there it is seen."""
+    said = {table.title for table in document.tables}
+    parts = [
+        *([_facts(document.facts, console)] if document.facts else []),
+        *(part for section in document.sections for part in _section(section, console)),
+        *(_sentences(title, listed, console) for title, listed in _aside(document) if listed),
+        *([_bold(document.answer, console)] if document.answer and document.answer not in said else []),
+    ]
+    for number, part in enumerate(parts):
+        if number:
+            console.print()
+        _print(part, console)
+
+
+def document_text(document: Document) -> str:
+    """The document as text, as it is printed where there is no terminal."""
+    return _text(lambda console: print_document(document, console))
 
 
 def print_table(table: Table, console: Console) -> None:
     """Print a table with its title and notes."""
-    layout = lay_out(table, console)
-    _print(layout.drawn, console, layout.width)
-
-
-def print_facts(lines: tuple[tuple[str, str], ...], console: Console) -> None:
-    """Print lines that each have a name."""
-    _print(_facts(lines, console), console, console.width)
+    _print(lay_out(table, console), console)
 
 
 def table_text(table: Table) -> str:
     """The table as text, as it is printed where there is no terminal."""
+    return _text(lambda console: print_table(table, console))
+
+
+def _text(draw: Callable[[Console], None]) -> str:
     text = StringIO()
-    print_table(table, Console(file=text, width=_WIDTH, force_terminal=False, color_system=None))
+    draw(Console(file=text, width=_WIDTH, force_terminal=False, color_system=None))
     return text.getvalue()
 
 
-def screening_text(conclusion: ScreeningConclusion) -> str:
-    """What a screening found as text, as it is printed where there is no terminal."""
-    text = StringIO()
-    print_screening(conclusion, Console(file=text, width=_WIDTH, force_terminal=False, color_system=None))
-    return text.getvalue()
+def _aside(document: Document) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return (("failed runs", document.failures), ("warnings", document.warnings))
 
 
-def print_screening(conclusion: ScreeningConclusion, console: Console) -> None:
-    """Print what a screening found: the space, the design, the effects, what was done, and warnings with remedies."""
-    tables = screening_tables(conclusion)
-    lines = (
-        ("subject", f"{conclusion.subject} {conclusion.revision}, benchmark {conclusion.benchmark}"),
-        ("space", space_size(conclusion)),
-        ("options", settings_summary(conclusion)),
-        ("design", design_summary(conclusion)),
-        ("runs", run_summary(conclusion)),
-        ("scale", scale_sentence(conclusion)),
-        *((("noise", noise),) if (noise := noise_summary(conclusion)) else ()),
-    )
-    parts = [Layout(_facts(lines, console), console.width)]
-    if conclusion.effects:
-        parts.append(lay_out(tables.effects, console))
-    conditional, dominating = conditional_table(conclusion), dominating_sentence(conclusion)
-    beside = follow_up_table(conclusion), suspects_table(conclusion), conditional
-    parts += [lay_out(each, console) for each in beside if each is not None]
-    parts += _aside(conclusion, tables, console)
-    for sentence in filter(None, (answer(conclusion), dominating)):
-        parts.append(Layout(Text(printable(sentence, console), style="bold"), console.width))
-    for number, (drawn, width) in enumerate(parts):
-        if number:
-            console.print()
-        _print(drawn, console, width)
+def _section(section: Section, console: Console) -> Iterator[Layout]:
+    if isinstance(section, Table):
+        yield lay_out(section, console)
+    elif isinstance(section, Facts):
+        drawn = _facts(section.lines, console)
+        yield Layout(Group(_title(section.title), drawn.drawn), drawn.width) if section.title else drawn
+    elif isinstance(section, Prose):
+        yield Layout(Group(*(Text(printable(each, console)) for each in section.sentences)), console.width)
+    elif isinstance(section, Folded):
+        yield from (lay_out(table, console) for table in section.sections)
+    elif isinstance(section, Part):
+        yield Layout(_title(printable(section.title, console)), console.width)
+        for each in section.sections:
+            yield from _section(each, console)
+        if section.answer:
+            yield _bold(section.answer, console)
 
 
-def _print(drawn: RenderableType, console: Console, width: int) -> None:
+def _print(part: Layout, console: Console) -> None:
     if console.is_terminal:
-        console.print(drawn)
+        console.print(part.drawn)
         return
-    lines = console.render_lines(drawn, console.options.update(width=width), pad=False)
+    lines = console.render_lines(part.drawn, console.options.update(width=part.width), pad=False)
     for line in lines:
-        console.out("".join(part.text for part in line).rstrip(), highlight=False)
+        console.out("".join(piece.text for piece in line).rstrip(), highlight=False)
 
 
-def _facts(lines: tuple[tuple[str, str], ...], console: Console) -> RenderableType:
+def _facts(lines: tuple[Fact, ...], console: Console) -> Layout:
     grid = RichTable.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, text in lines:
         grid.add_row(name, Text(printable(text, console)))
-    return grid
+    return Layout(grid, console.width)
 
 
-def _aside(conclusion: ScreeningConclusion, tables: ScreeningTables, console: Console) -> list[Layout]:
-    parts = []
-    if tables.dispersion is not None and conclusion.dispersion and conclusion.dispersion.shown:
-        parts.append(lay_out(tables.dispersion, console))
-    if conclusion.failures:
-        parts.append(Layout(_sentences("failed runs", conclusion.failures, console), console.width))
-    if conclusion.warnings:
-        parts.append(Layout(_sentences("warnings", conclusion.warnings, console), console.width))
-    return parts
-
-
-def _sentences(title: str, sentences: tuple[str, ...], console: Console) -> RenderableType:
+def _sentences(title: str, sentences: tuple[str, ...], console: Console) -> Layout:
     grid = RichTable.grid(padding=(0, 1, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for sentence in sentences:
         grid.add_row("-", Text(printable(sentence, console)))
-    return Group(Text(title, style="bold yellow"), grid)
+    return Layout(Group(Text(title, style="bold yellow"), grid), console.width)
 
 
-_WIDTH = 80
+def _title(text: str) -> RenderableType:
+    return Text(text, style="bold")
+
+
+def _bold(text: str, console: Console) -> Layout:
+    return Layout(Text(printable(text, console), style="bold"), console.width)

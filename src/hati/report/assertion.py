@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from hati.core.wording import counted
 from hati.logic.interpret import Combined, Evidence, Interpretation, Judged, Scale, Verdict
 from hati.logic.syntax import Comparator, Limit, Relation
-from hati.report.cases import Case
 from hati.report.changes import WITH_POWER, p_text
+from hati.report.document import Case
 from hati.report.foreseen import cost_json, cost_text, sharing
 from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, duration, percent, quantity

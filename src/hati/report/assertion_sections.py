@@ -1,19 +1,19 @@
-"""Judged formulas one by one: in words, with the runs of both sides in numbers and as figures."""
+"""Judged formulas as a document: one by one in words, with the runs of both sides in numbers and as figures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
-from msgspec import Struct
 
 from hati.logic.interpret import Measured, Verdict
-from hati.report.assertion import named_formula
+from hati.report.assertion import assertion_answer, assertion_cases, assertion_table, named_formula
+from hati.report.document import Aside, Chart, ChartKind, Document, Fact, Part, Prose, Section
 from hati.report.explanation import explained
-from hati.report.quantities import percent, quantity
-from hati.report.relation_figures import RelationFigure, relation_figure
+from hati.report.quantities import duration, percent, quantity
+from hati.report.relation_figures import relation_figure
 from hati.report.table import Align, Cell, Column, Shown, Table
-from hati.studies.assertion import Answer, Assured, Atom, Book, side_of
+from hati.studies.assertion import Assured, Atom, Book, Standard, side_of
 
 MOST_FIGURES = 24
 """Of relations in one report; what is not shown to hold comes first."""
@@ -21,39 +21,57 @@ MOST_FIGURES = 24
 _FIRST = (Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HOLDS)
 
 
-class RelationSection(Struct, frozen=True):
-    """A relation: its verdict and how it arose; ``sides`` and ``figure`` are None of what was not measured, or is
-    unfit.
-
-    ``chart`` names the figure; it is empty where there is none, or others come first.
-    """
-
-    title: str
-    sentences: tuple[str, ...]
-    sides: Table | None
-    figure: RelationFigure | None
-    chart: str
-
-
-class FormulaSection(Struct, frozen=True):
-    """A formula, where it is written, and its relations."""
-
-    verdict: str
-    title: str
-    place: str
-    relations: tuple[RelationSection, ...]
-    whole: str
+def assertion_document(found: Assured, standard: Standard) -> Document:
+    """The formulas in a table, and each with how its verdict arose and what was measured for it."""
+    return Document(
+        "Performance requirements",
+        assertion_answer(found.answers),
+        facts=_facts(found),
+        sections=(assertion_table(found, standard), Aside("Formulas one by one", tuple(_parts(found)))),
+        failures=found.failures,
+        reading=_READING,
+        cases=tuple(assertion_cases(found)),
+        suite="hati assert",
+        study=found.study,
+    )
 
 
-def formula_sections(found: Assured) -> tuple[FormulaSection, ...]:
-    """A section of each formula, in order."""
+_READING = (
+    ("HOLDS", "What the formula says is shown."),
+    ("VIOLATED", "The contrary is shown."),
+    (
+        "INCONCLUSIVE",
+        "The runs that there are show neither. This is no proof of either; what would decide it stands beside it.",
+    ),
+    (
+        "Estimate",
+        "How much larger the mean of the left side is than that of the right one; where the right side is a limit, the "
+        "mean of the left side. Each run counts as one value: its mean.",
+    ),
+    ("Interval", "Where the truth is, as far as the runs tell, for each relation alone."),
+)
+
+
+def _facts(found: Assured) -> tuple[Fact, ...]:
+    left_out = max(0, sum(len(each.atoms) for each in found.answers) - MOST_FIGURES)
+    return (
+        ("interpretation", found.standard.interpretation.value),
+        *((("runs", f"{found.runs:,}, {duration(found.seconds)} in all"),) if found.study else ()),
+        *((("charts", f"{left_out:,} relations are not drawn; give their formulas alone"),) if left_out else ()),
+    )
+
+
+def _parts(found: Assured) -> Iterator[Part]:
+    """A part for each formula, in order."""
     drawn = _drawn(found)
-    return tuple(_section(number, each, found, drawn) for number, each in enumerate(found.answers, start=1))
-
-
-def figures_left_out(found: Assured) -> int:
-    """How many relations have no figure for want of room."""
-    return max(0, sum(len(each.atoms) for each in found.answers) - MOST_FIGURES)
+    for number, each in enumerate(found.answers, start=1):
+        told = explained(each, found.standard)
+        relations = (
+            Part(title, "", (Prose(sentences), *_measured(atom, found.book, _chart(number, place, drawn))))
+            for place, (atom, (title, sentences)) in enumerate(zip(each.atoms, told.relations, strict=True), start=1)
+        )
+        place, whole = Prose((str(each.requirement.place),)), Prose((told.whole,))
+        yield Part(f"{number}. {each.verdict}: {named_formula(each)}", "", (place, *relations, whole))
 
 
 def _drawn(found: Assured) -> frozenset[tuple[int, int]]:
@@ -66,19 +84,20 @@ def _drawn(found: Assured) -> frozenset[tuple[int, int]]:
     return frozenset((number, place) for _, number, place in sorted(every)[:MOST_FIGURES])
 
 
-def _section(number: int, each: Answer, found: Assured, drawn: frozenset[tuple[int, int]]) -> FormulaSection:
-    told = explained(each, found.standard)
-    relations = tuple(
-        _relation(title, sentences, atom, found.book, f"relation-{number}-{place}" if (number, place) in drawn else "")
-        for place, (atom, (title, sentences)) in enumerate(zip(each.atoms, told.relations, strict=True), start=1)
-    )
-    place = str(each.requirement.place)
-    return FormulaSection(each.verdict.value, named_formula(each), place, relations, told.whole)
+def _chart(number: int, place: int, drawn: frozenset[tuple[int, int]]) -> str:
+    """The name of a relation's chart; empty where others come first."""
+    return f"relation-{number}-{place}" if (number, place) in drawn else ""
 
 
-def _relation(title: str, sentences: tuple[str, ...], atom: Atom, book: Book, chart: str) -> RelationSection:
+def _measured(atom: Atom, book: Book, chart: str) -> Iterator[Section]:
+    """Both sides in numbers and as a figure, as far as they were measured and can be drawn."""
+    sides = _sides(atom, book)
+    if sides is not None:
+        yield sides
     figure = relation_figure(atom, book) if chart else None
-    return RelationSection(title, sentences, _sides(atom, book), figure, chart if figure else "")
+    if figure is not None:
+        caption = f"The observations of {atom.text}, and the means of their runs."
+        yield Chart(ChartKind.RELATION, chart, caption, figure)
 
 
 def _sides(atom: Atom, book: Book) -> Table | None:

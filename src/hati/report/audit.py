@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hati.knowledge import Entry
+from hati.report.document import Document
 from hati.report.plain import Plain
 from hati.report.quantities import change, general, percent
 from hati.report.statistics import choice_json
@@ -233,3 +234,14 @@ def _p(sides: Directions) -> str:
 
 def _number(count: int, word: str) -> str:
     return f"{count:,} {word}{'s' if count != 1 else ''}"
+
+
+def audit_document(found: Audit) -> Document:
+    """How often comparisons err, and what each benchmark shows."""
+    return Document(
+        "Audit of comparisons",
+        audit_answer(found),
+        facts=audit_facts(found),
+        sections=(audit_table(found),),
+        warnings=found.warnings,
+    )

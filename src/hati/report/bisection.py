@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hati.core.wording import counted
+from hati.report.document import Document
 from hati.report.gate import revision_json
 from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, duration, percent
@@ -75,12 +76,6 @@ def _notes(found: BisectionConclusion) -> list[str]:
         f"{found.metric.name} of {found.benchmark} in all: {whole}. {counted(found.probes, 'revision')} measured "
         f"beside the good one, {counted(found.runs, 'run')}, {duration(found.seconds)}."
     ]
-    if found.interval is None:
-        notes.append("Too few runs to tell whether the two differ.")
-    elif found.same:
-        notes.append(f"The two are the same, within {percent(found.margin)}: nothing is looked for.")
-    elif not found.culprits and not found.open_ranges:
-        notes.append("The two do not differ by as much as this number of runs can show: there is nothing to find.")
     for first, last in found.open_ranges:
         notes.append(f"Not decided yet: between {first} and {last}; a larger --budget goes on.")
     if found.skipped:
@@ -88,3 +83,34 @@ def _notes(found: BisectionConclusion) -> list[str]:
     if any(culprit.confidence == 0.0 for culprit in found.culprits):
         notes.append("Confidence 0: the runs show no change there by itself.")
     return notes
+
+
+def bisection_document(found: BisectionConclusion) -> Document:
+    """Which commits changed the metric."""
+    return Document(
+        f"{found.metric.name} of {found.benchmark} from {found.good} to {found.bad}",
+        _answer(found),
+        sections=(bisection_table(found),),
+        study=found.study,
+    )
+
+
+def _answer(found: BisectionConclusion) -> str:
+    if found.culprits:
+        named = (
+            f"{' or '.join(revision.short for revision in each.revisions)} ({change(each.ratio - 1.0)})"
+            for each in found.culprits
+        )
+        return f"Changed by {', '.join(named)}."
+    return _nothing(found)
+
+
+def _nothing(found: BisectionConclusion) -> str:
+    """Why no commit is named; empty where one is, and where the search goes on."""
+    if found.interval is None:
+        return "Too few runs to tell whether the two differ."
+    if found.same:
+        return f"The two are the same, within {percent(found.margin)}: nothing is looked for."
+    if not found.culprits and not found.open_ranges:
+        return "The two do not differ by as much as this number of runs can show: there is nothing to find."
+    return "" if found.culprits else "Not decided yet."

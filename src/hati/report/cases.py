@@ -4,27 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from hati.report.comparison import comparison_sentence
+from hati.core.wording import listed
+from hati.report.comparison import comparison_sentence, comparison_table
 from hati.report.comparison_names import comparison_name
+from hati.report.document import Case, Document
+from hati.report.median_tests import median_tests_table
 from hati.studies.comparison import Comparison, Comparisons, Verdict
-
-
-class Case(NamedTuple):
-    """A test case: ``failure``, ``skipped`` and ``error`` are why, None where it passes.
-
-    An error is what could not be measured; ``note`` is what is to be said of a case that passes; ``seconds`` are those
-    of its runs, None where they are not known; of runs that several cases share each has an equal part.
-    """
-
-    suite: str
-    name: str
-    failure: str | None = None
-    skipped: str | None = None
-    error: str | None = None
-    note: str | None = None
-    seconds: float | None = None
 
 
 def comparison_cases(found: Comparisons) -> Sequence[Case]:
@@ -51,3 +37,31 @@ def booked(rows: Sequence[Comparison]) -> Sequence[float | None]:
 def _measured(row: Comparison) -> tuple[str, ...]:
     revisions = (side.revision for side in (row.before, row.after))
     return (row.benchmark, row.configuration.key, row.workload.key, *revisions)
+
+
+def comparisons_document(found: Comparisons) -> Document:
+    """A row for each comparison, and classical tests of medians where they were made."""
+    (metric,) = metrics if len(metrics := {row.metric.name for row in found.rows}) == 1 else ("",)
+    tested = (median_tests_table(found),) if any(row.tests for row in found.rows) else ()
+    return Document(
+        f"Comparison of {metric}" if metric else "Comparison",
+        comparisons_answer(found),
+        sections=(comparison_table(found), *tested),
+        cases=tuple(comparison_cases(found)),
+        suite="hati compare",
+    )
+
+
+def comparisons_answer(found: Comparisons) -> str:
+    """How many comparisons have which verdict, with the names of those that changed."""
+    return f"{'; '.join(filter(None, (_counted(verdict, found) for verdict in Verdict)))}."
+
+
+def _counted(verdict: Verdict, found: Comparisons) -> str:
+    rows = [row for row in found.rows if row.change.verdict is verdict]
+    named = f" ({listed([comparison_name(row) for row in rows], _NAMED)})" if verdict in _CHANGED else ""
+    return f"{len(rows)} {verdict.value}{named}" if rows else ""
+
+
+_NAMED = 3
+_CHANGED = (Verdict.SLOWER, Verdict.FASTER)

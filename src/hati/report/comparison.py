@@ -163,10 +163,9 @@ def _mean_row(name: str, ratio: float, found: Comparisons) -> tuple[Cell, ...]:
 
 
 def _notes(found: Comparisons) -> tuple[str, ...]:
-    counts = [f"{found.count(verdict)} {verdict.value}" for verdict in Verdict if found.count(verdict)]
     seen = [row.change.detectable for row in found.rows if row.change.detectable is not None]
     notes = [
-        f"{', '.join(counts)}. Each run counts as {statistics_text(found)}; {_noise_note(found)}; "
+        f"Each run counts as {statistics_text(found)}; {_noise_note(found)}; "
         f"n: the runs of each sample, of those that would decide {WITH_POWER}.",
         f"A change is reported where it is significant at {percent(found.alpha)} over all comparisons (false discovery "
         f"rate; p is corrected for it) and not shown to be within {percent(found.margin)}; the same where it is shown "

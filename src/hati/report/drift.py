@@ -5,6 +5,7 @@ from __future__ import annotations
 from hati.core import setting_text
 from hati.core.wording import counted
 from hati.report.changes import p_text
+from hati.report.document import Document
 from hati.report.plain import Plain
 from hati.report.quantities import change, general, percent
 from hati.report.table import Align, Column, Shown, Table
@@ -66,10 +67,7 @@ def drift_table(found: EffectDrift) -> Table:
 
 
 def _notes(found: EffectDrift) -> list[str]:
-    changed = [one for one in found.options if one.changed]
-    told = "; ".join(map(_sentence, changed)) or "No effect is shown to have changed"
     notes = [
-        f"{told}.",
         f"{counted(found.configurations, 'configuration')} in {counted(found.rounds, 'round')} at both revisions. The "
         f"effect of a setting compared with the option's other one; times: the effect after over that before, "
         f"of logarithms, where the one before is shown. Changed: at {percent(found.alpha)} for all options together.",
@@ -79,8 +77,6 @@ def _notes(found: EffectDrift) -> list[str]:
         notes.append(f"A change of an effect by {general(100.0 * max(widths), 2)} % or more would mostly be seen.")
     if found.unestimable:
         notes.append(f"Not distinguishable from others: {', '.join(found.unestimable)}.")
-    if found.failed:
-        notes.append(f"{found.failed} of {found.done + found.failed} runs failed: {found.failures[0]}.")
     return notes
 
 
@@ -88,3 +84,15 @@ def _sentence(one: OptionDrift) -> str:
     if one.ratio is not None and one.ratio > 0.0:
         return f"{one.option}: effect {general(one.ratio, 2)} times what it was"
     return f"{one.option}: effect {change(one.after)} after {change(one.before)}"
+
+
+def drift_document(found: EffectDrift) -> Document:
+    """Which options' effects changed between two revisions."""
+    changed = [one for one in found.options if one.changed]
+    return Document(
+        f"Effects on {found.metric.name}: {found.revision} against {found.reference}",
+        f"{'; '.join(map(_sentence, changed)) or 'No effect is shown to have changed'}.",
+        sections=(drift_table(found),),
+        failures=tuple(f"{found.failed} of {found.done + found.failed} runs: {why}" for why in found.failures[:1]),
+        study=found.study,
+    )

@@ -11,7 +11,7 @@ from hati.core.wording import counted
 from hati.report.changes import WITH_POWER, change_json, p_text, verdict_text
 from hati.report.coverage import coverage_json, coverage_notes
 from hati.report.findings import report_json, report_sentence
-from hati.report.gate_answer import gate_answer, gate_verdict
+from hati.report.gate_answer import gate_verdict
 from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, percent, quantity
 from hati.report.statistics import statistic_json, statistic_notes
@@ -157,13 +157,13 @@ _COLUMNS = (
 
 
 def _rows_table(ruling: Ruling) -> Table:
-    found, answer = ruling.gate, gate_answer(ruling)
+    found = ruling.gate
     rows = tuple((row.benchmark, *_cells(row, ruling)) for row in found.rows)
     return Table(
         f"{found.revision} against {found.reference}: {gate_verdict(ruling)}",
         (Column("benchmark"), *_COLUMNS),
         rows,
-        (f"{answer[0].upper()}{answer[1:]}.", *_notes(found), *(f"{report_sentence(one)}." for one in ruling.reports)),
+        (*_notes(found), *(f"{report_sentence(one)}." for one in ruling.reports)),
     )
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hati.core import Finding
-from hati.report.cases import Case, booked
+from hati.report.cases import booked
 from hati.report.comparison import comparison_sentence
+from hati.report.document import Brief, Case, Document, Folded
+from hati.report.gate import gate_table, gate_tables
+from hati.report.gate_answer import gate_answer
+from hati.report.recalibration import recalibration_sentence
 from hati.studies.comparison import Comparison, Verdict
 from hati.studies.findings import Ruling
 from hati.studies.gate import Broken
+from hati.studies.recalibration import Recalibration
 
 
 def gate_cases(ruling: Ruling) -> Sequence[Case]:
@@ -48,3 +53,19 @@ def _by(known: Finding) -> str:
 def _broken_case(each: Broken, ruling: Ruling) -> Case:
     name, why = str(each.configuration) or "all", f"at {each.revision}: {each.why}"
     return Case(each.benchmark, name, error=why) if each in ruling.broken else Case(each.benchmark, name, skipped=why)
+
+
+def gate_document(ruling: Ruling, advice: Recalibration | None = None, name: str = "hati check") -> Document:
+    """What a gate says of a change; ``advice`` is whether important options are to be determined again."""
+    short = gate_table(ruling)
+    again = recalibration_sentence(advice) if advice else None
+    return Document(
+        name,
+        gate_answer(ruling),
+        sections=(*((Brief(short),) if short else ()), Folded("Details", tuple(gate_tables(ruling)))),
+        warnings=(again,) if again else (),
+        cases=tuple(gate_cases(ruling)),
+        suite="hati check",
+        study=ruling.gate.study,
+        mark=name,
+    )

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hati.report.history import series_title
+from hati.report.document import Chart, ChartKind, Document, Fact, Facts, Part, Section
+from hati.report.history import histories_answer, history_answer, history_facts, history_table, series_title
 from hati.report.quantities import change, tidy
 from hati.studies.regression import HistoryConclusion, Series
 from hati.studies.replay import Replayed, RevisionSpread
@@ -129,3 +130,51 @@ def _steps(concluded: HistoryConclusion) -> tuple[HistoryStep, ...]:
         )
         for one in concluded.change_points
     )
+
+
+def histories_document(
+    series: Sequence[Series],
+    concluded: Sequence[HistoryConclusion],
+    replayed: Replayed | None = None,
+    facts: Sequence[Fact] = (),
+    tables: Sequence[Section] = (),
+) -> Document:
+    """Each series with its chart, changes and trend, and tables over all."""
+    figures = history_figures(list(zip(series, concluded, strict=True)), replayed)
+    left = sum(figure is None for figure in figures)
+    of_series = [
+        (_series_facts(one), _series_sections(one, figure, place))
+        for place, (one, figure) in enumerate(zip(concluded, figures, strict=True))
+    ]
+    if len(concluded) == 1:
+        ((own, shown),) = of_series
+    else:
+        own = ()
+        shown = tuple(
+            Part(series_title(one), history_answer(one), (Facts("", lines), *sections))
+            for one, (lines, sections) in zip(concluded, of_series, strict=True)
+        )
+    return Document(
+        f"History of {', '.join(dict.fromkeys(one.metric.name for one in concluded))}",
+        histories_answer(concluded),
+        facts=(
+            *facts,
+            *own,
+            *((("charts", f"{left} of {len(figures)} series are not drawn"),) if left else ()),
+        ),
+        sections=(*shown, *tables),
+        study=replayed.study if replayed else "",
+    )
+
+
+def _series_facts(concluded: HistoryConclusion) -> tuple[Fact, ...]:
+    """Where there is no table of changes whose notes they are, warnings are facts."""
+    warnings = () if concluded.change_points else concluded.warnings
+    return (*history_facts(concluded), *(("warning", text) for text in warnings))
+
+
+def _series_sections(concluded: HistoryConclusion, figure: HistoryFigure | None, place: int) -> tuple[Section, ...]:
+    table = (history_table(concluded),) if concluded.change_points else ()
+    if figure is None:
+        return table
+    return (*table, Chart(ChartKind.HISTORY, f"series-{place}", f"{figure.title}, by position.", figure))

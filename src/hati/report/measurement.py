@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hati.report.document import Document
 from hati.report.plain import Plain
 from hati.report.quantities import duration, percent, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
@@ -67,8 +68,6 @@ def _half_width(summary: Summary) -> Cell:
 
 
 def _notes(conclusion: MeasurementConclusion) -> tuple[str, ...]:
-    done = f"{conclusion.done:,} done, {conclusion.failed:,} failed, {duration(conclusion.seconds)} in all."
-    failures = tuple(f"Failed: {failure}" for failure in conclusion.failures)
     alike: dict[tuple[object, ...], list[Summary]] = {}
     for summary in conclusion.summaries:
         runs = (summary.runs, summary.disturbed, summary.undisturbed is None)
@@ -76,8 +75,7 @@ def _notes(conclusion: MeasurementConclusion) -> tuple[str, ...]:
     several = len({summary.configuration for summary in conclusion.summaries}) > 1
     disturbed = tuple(_disturbed(each, several=several) for each in alike.values() if each[0].disturbed)
     about = "A run's value is its mean after warm-up; mean, interval and sd are over runs."
-    warnings = tuple(f"{text[0].upper()}{text[1:]}." for text in conclusion.warnings)
-    return (about, done, *failures, *disturbed, *warnings)
+    return (about, *disturbed)
 
 
 def _disturbed(alike: Sequence[Summary], *, several: bool) -> str:
@@ -112,3 +110,16 @@ def _summary(summary: Summary) -> dict[str, Plain]:
         "disturbed": list(summary.disturbed),
         "mean_undisturbed": summary.undisturbed,
     }
+
+
+def measurement_document(conclusion: MeasurementConclusion) -> Document:
+    """The runs of each configuration, summarised."""
+    done = f"{conclusion.done:,} runs done, {conclusion.failed:,} failed, {duration(conclusion.seconds)} in all."
+    return Document(
+        f"Benchmark {conclusion.benchmark} at {conclusion.revision}",
+        done,
+        sections=(measurement_table(conclusion),),
+        failures=conclusion.failures,
+        warnings=conclusion.warnings,
+        study=conclusion.study,
+    )

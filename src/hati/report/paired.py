@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from hati.core import Pairing, Stopping, setting_text
+from hati.report.cases import comparison_cases
 from hati.report.changes import needed_notes, p_text, verdict_text
-from hati.report.comparison import comparisons_json
+from hati.report.comparison import comparison_sentence, comparisons_json
+from hati.report.document import Document
 from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, duration, general, percent, quantity
 from hati.report.statistics import statistic_notes, statistics_text
@@ -144,4 +146,19 @@ def _notes(found: PairedConclusion) -> tuple[str, ...]:
     if disturbed:
         notes.append(f"Runs that something else on the machine disturbed, and that count: {'; '.join(disturbed)}.")
     runs = f"{found.done:,} runs done, {found.failed:,} failed, {duration(found.seconds)} in all."
-    return (*notes, runs, *(f"Failed: {why}" for why in found.failures))
+    return (*notes, runs)
+
+
+def paired_document(found: PairedConclusion) -> Document:
+    """A comparison of two variants that were measured in pairs."""
+    before, after = variant_names(found.before, found.after)
+    sentences = (f"{row.metric.name} {comparison_sentence(row)}" for row in found.comparisons.rows)
+    return Document(
+        f"{after} against {before}",
+        f"{'; '.join(sentences)}.",
+        sections=(paired_table(found),),
+        failures=found.failures,
+        cases=tuple(comparison_cases(found.comparisons)),
+        suite="hati compare",
+        study=found.study,
+    )

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from hati.report.document import Chart, ChartKind, Document
 from hati.report.plain import Plain
 from hati.report.quantities import general, percent
 from hati.report.table import Align, Cell, Column, Shown, Table
@@ -172,3 +173,47 @@ def _properties(machine: KnownMachine) -> list[str]:
 
 def _has(machine: KnownMachine, key: str) -> bool:
     return bool(machine.properties.get(key))
+
+
+class PortabilityFigure(NamedTuple):
+    """The histogram of portability between two machines."""
+
+    bins: tuple[PortabilityBin, ...]
+    machines: tuple[str, str]
+
+
+def portability_document(found: Portability) -> Document:
+    """The metric of each test, the least portable first, and its histogram."""
+    caption = "How many tests have which portability. The table of the histogram has the same numbers."
+    figure = PortabilityFigure(portability_bins(found), found.names)
+    return Document(
+        "Portability of performance requirements",
+        portability_answer(found),
+        facts=portability_facts(found),
+        sections=(*portability_tables(found), Chart(ChartKind.HISTOGRAM, "histogram", caption, figure)),
+        reading=_READING,
+    )
+
+
+_READING = (
+    (
+        "Ratio",
+        "The mean of the left side over that of the right one, without their factors. Each run counts as one value.",
+    ),
+    (
+        "Portability",
+        "The ratio on one machine over that on the other, or the other way round, whichever is greater (SPL paper, "
+        "section 6.5). At 1 both machines say the same; at 2 what is as fast as the other here takes twice or half as "
+        "long there.",
+    ),
+    (
+        "Interval",
+        "Where the metric may be, by how the means of runs vary. It begins at 1 where the machines may agree. There is "
+        "none where a method has one run on a machine. Each test has its own: of many a few miss.",
+    ),
+    (
+        "Noise",
+        "Runs vary, so the metric is above 1 even where both machines behave alike: more runs bring it down. It is an "
+        "estimate, and no verdict.",
+    ),
+)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hati.core import Better, setting_text
 from hati.core.wording import counted
-from hati.report.left_out import broken_rules, left_out_json
+from hati.report.document import Part
+from hati.report.left_out import broken_rules, left_out_json, left_out_table
 from hati.report.plain import Plain
 from hati.report.quantities import change_number, general, percent, quantity, tidy
 from hati.report.table import Align, Cell, Column, Shown, Table
@@ -268,3 +269,10 @@ def _nothing(conclusion: RecommendationConclusion) -> str:
             f"default in {each} pairs of runs each"
         )
     return f"Nothing to set for {conclusion.metric.name}: no configuration is predicted to be better than the default"
+
+
+def recommendation_part(conclusion: RecommendationConclusion) -> Part:
+    """What to set, as a part of a screening's document."""
+    left_out = left_out_table(conclusion)
+    tables = (recommendation_table(conclusion), *((left_out,) if left_out is not None else ()))
+    return Part("Recommendation", recommendation_answer(conclusion), tables)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hati.report.coverage import coverage_json
+from hati.report.coverage import coverage_json, coverage_lines
+from hati.report.document import Aside, Document, Section
 from hati.report.gate import revision_json
 from hati.report.history import history_json
+from hati.report.history_figures import histories_document
 from hati.report.plain import Plain
 from hati.report.quantities import general, tidy
 from hati.report.table import Align, Cell, Column, Shown, Table
@@ -137,3 +139,10 @@ def box_plot(quantiles: Sequence[float], low: float, high: float) -> str:
     drawn[lower : upper + 1] = "=" * (upper + 1 - lower)
     drawn[median] = "|"
     return "".join(drawn).rstrip()
+
+
+def replay_document(found: Replayed, concluded: Sequence[HistoryConclusion], further: Sequence[Aside] = ()) -> Document:
+    """Where the series of a replay changed, and how each revision is distributed over the configurations."""
+    covered = (("coverage", line) for line in coverage_lines(found.coverage))
+    tables: tuple[Section, ...] = (*affected_tables(concluded), *spread_tables(found), *further)
+    return histories_document(found.series, concluded, found, tuple(covered), tables)

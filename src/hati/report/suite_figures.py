@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from hati.report.document import Chart, ChartKind, Document
 from hati.report.quantities import tidy
+from hati.report.suite_tables import suite_answer, suite_facts, suite_tables
 from hati.studies.suite import SuiteConclusion, SuiteScale
 
 
@@ -48,3 +50,25 @@ def suite_figure(conclusion: SuiteConclusion) -> SuiteFigure | None:
     )
     points = tuple(QuantilePoint(one * factor, other * factor) for one, other in found.pairs.tolist())
     return SuiteFigure(conclusion.metric.name, unit, found.kind, conclusion.scale, points, boxes)
+
+
+def suite_document(conclusion: SuiteConclusion) -> Document:
+    """What a suite found: the distribution over the space, the strata, comparisons."""
+    return Document(
+        f"{conclusion.subject}: {conclusion.metric.name} over the whole space",
+        suite_answer(conclusion),
+        facts=suite_facts(conclusion),
+        sections=(*suite_tables(conclusion), *_charts(conclusion)),
+        failures=conclusion.failures,
+        warnings=conclusion.warnings,
+        study=conclusion.study,
+    )
+
+
+def _charts(conclusion: SuiteConclusion) -> tuple[Chart, ...]:
+    figure = suite_figure(conclusion)
+    captions = (
+        (ChartKind.QUANTILES, "Q-Q plot: the suite's quantiles against those of what it is compared with."),
+        (ChartKind.BOXES, "Box plots of the suite, weighted, and of what it is compared with."),
+    )
+    return tuple(Chart(kind, kind.value, caption, figure) for kind, caption in captions if figure is not None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from hati.report.document import Document, Facts
 from hati.report.plain import Plain
 from hati.report.quantities import change_number, fixed
 from hati.report.table import Align, Column, Shown, Table
@@ -301,3 +302,16 @@ def _aliases(effect: ValidatedEffect) -> str:
 
 def _unsized(conclusion: ValidationConclusion) -> tuple[tuple[str, Shown, str], ...]:
     return tuple((":".join(a.effect or ()), Shown("-", None), a.result.value) for a in conclusion.unsized)
+
+
+def validation_document(conclusion: ValidationConclusion) -> Document:
+    """What was validated, the models, effects and assumptions."""
+    return Document(
+        f"{conclusion.subject}: is what was found about {conclusion.metric.name} right?",
+        validation_answer(conclusion),
+        facts=validation_facts(conclusion),
+        sections=(*validation_tables(conclusion), Facts("Assumptions", validation_assumptions(conclusion))),
+        failures=conclusion.failures,
+        warnings=conclusion.warnings,
+        study=conclusion.study,
+    )

@@ -1,0 +1,93 @@
+"""Documents in the format that was asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hati.cli.output import STDOUT, Format, console, whether_read_or_not, write
+from hati.core import InputError
+
+if TYPE_CHECKING:
+    from hati.report import Document, Plain
+
+
+class DocumentFormat(StrEnum):
+    """How a document is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    HTML = "html"
+
+
+class VerdictFormat(StrEnum):
+    """How a document with verdicts is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    HTML = "html"
+    JUNIT = "junit"
+    GITHUB = "github"
+
+
+DocumentOption = Annotated[DocumentFormat, typer.Option("--format", help="Output format.")]
+VerdictOption = Annotated[VerdictFormat, typer.Option("--format", help="Output format; github writes annotations.")]
+
+
+def of_plan(chosen: DocumentFormat | VerdictFormat) -> Format:
+    """The format of a plan where a document's was chosen."""
+    return Format(chosen.value) if chosen.value in set(Format) else Format.TEXT
+
+
+def write_document(
+    document: Document,
+    values: Callable[[], Plain],
+    chosen: DocumentFormat | VerdictFormat,
+    output: str = STDOUT,
+) -> None:
+    """Write a document, or the plain values of what it says.
+
+    Raises:
+        InputError: where the file cannot be written.
+    """
+    from hati import render
+
+    texts: dict[str, Callable[[], str]] = {
+        "text": lambda: render.document_text(document),
+        "json": lambda: render.to_json(values()),
+        "markdown": lambda: render.document_markdown(document),
+        "html": lambda: render.document_html(document),
+        "junit": lambda: render.to_junit(document.suite, document.cases),
+        "github": lambda: render.to_annotations(document.suite, document.answer, document.cases),
+    }
+    with whether_read_or_not():
+        if chosen.value == "text" and output == STDOUT:
+            render.print_document(document, console())
+        else:
+            write(texts[chosen.value](), output)
+
+
+def keep_report(document: Document, folder: Path, metric: str) -> str:
+    """Write a document as HTML into a folder of reports; where it is, or why there is none.
+
+    The study has done its work either way.
+    """
+    from hati import render
+
+    name = re.sub(r"[^\w.-]", "_", metric)
+    file = folder / f"{document.study}-{name}.html"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write(render.document_html(document), str(file))
+    except OSError as error:
+        return f"no report: {folder} cannot be made: {error.strerror}"
+    except InputError as error:
+        return f"no report: {error.message}"
+    return f"report: {file}"
