@@ -19,6 +19,9 @@ OTHER = Machine((("cpus", "2"), ("name", "other"), ("processor", "another <b>kin
 SAMPLES = "--samples", "build=build.json,query=query.json,sort=sort.json"
 MACHINES = "--machines", "alpha", "beta"
 GOLDEN = """\
+alpha  fingerprint alpha
+beta   fingerprint beta
+
 2 tests on alpha and beta: portability 1.325 in the median, 1.500 at most; 2
 below 2
 

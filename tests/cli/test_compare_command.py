@@ -46,7 +46,7 @@ def test_a_comparison_is_told(hati: Hati, files: Path) -> None:
     assert "~" in rows["same"]
     assert rows["same"].rstrip().endswith("same")
     assert "geomean of 3" in done.out
-    assert "1 slower, 1 faster, 1 same." in done.out
+    assert done.out.splitlines()[-1] == "1 slower (slow); 1 faster (fast); 1 same."
     assert done.err.splitlines() == ["only in a.json: gone time", "only in b.json: new time"]
 
 

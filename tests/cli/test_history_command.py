@@ -66,10 +66,10 @@ def test_a_step_in_a_file_is_told(tmp_path: Path, hati: Hati) -> None:
     assert change["interval"][0] < 1.5 < change["interval"][1]
 
     text = hati("history", "series.csv")
-    assert text.out.splitlines()[-1].startswith("answer  Slower by ")
+    assert text.out.splitlines()[-1].startswith("Slower by ")
     assert "in the middle is found with 80 % power" in text.out
     markdown = hati("history", "series.csv", "--format", "markdown", "--better", "higher")
-    assert "## the history of latency" in markdown.out
+    assert "## History of latency" in markdown.out
     assert "**Faster by " in markdown.out
 
     assert hati("history", "series.csv", "--output", "found.txt").out == ""

@@ -161,7 +161,7 @@ class TestRun:
     def test_prints_a_table_that_names_units(self, project: Path, capfd: Capture) -> None:
         table = told(capfd, "run", ".", "--budget", "2")
         assert "1.25 ms" in table
-        assert "2 done, 0 failed" in table
+        assert "2 runs done, 0 failed" in table
 
     def test_each_call_measures(self, project: Path, capfd: Capture) -> None:
         for _ in range(2):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hati.core.wording import listed
 from hati.report.comparison import comparison_sentence, comparison_table
-from hati.report.comparison_names import comparison_name
+from hati.report.comparison_names import benchmark_name, comparison_name
 from hati.report.document import Case, Document
 from hati.report.median_tests import median_tests_table
 from hati.studies.comparison import Comparison, Comparisons, Verdict
@@ -59,7 +59,9 @@ def comparisons_answer(found: Comparisons) -> str:
 
 def _counted(verdict: Verdict, found: Comparisons) -> str:
     rows = [row for row in found.rows if row.change.verdict is verdict]
-    named = f" ({listed([comparison_name(row) for row in rows], _NAMED)})" if verdict in _CHANGED else ""
+    one = len({row.metric.name for row in found.rows}) == 1
+    names = [benchmark_name(row) if one else comparison_name(row) for row in rows]
+    named = f" ({listed(names, _NAMED)})" if verdict in _CHANGED else ""
     return f"{len(rows)} {verdict.value}{named}" if rows else ""
 
 
