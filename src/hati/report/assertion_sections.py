@@ -8,7 +8,7 @@ import numpy as np
 
 from hati.logic.interpret import Measured, Verdict
 from hati.report.assertion import assertion_answer, assertion_cases, assertion_table, named_formula
-from hati.report.document import Aside, Chart, ChartKind, Document, Fact, Part, Prose, Section
+from hati.report.document import Aside, Chart, ChartKind, Document, Fact, Facts, Part, Prose, Section
 from hati.report.explanation import explained
 from hati.report.quantities import duration, percent, quantity
 from hati.report.relation_figures import relation_figure
@@ -23,11 +23,14 @@ _FIRST = (Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HOLDS)
 
 def assertion_document(found: Assured, standard: Standard) -> Document:
     """The formulas in a table, and each with how its verdict arose and what was measured for it."""
+    each = (Facts("", _facts(found)), *_parts(found))
     return Document(
         "Performance requirements",
         assertion_answer(found.answers),
-        facts=_facts(found),
-        sections=(assertion_table(found, standard), Aside("Formulas one by one", tuple(_parts(found)))),
+        sections=(
+            assertion_table(found, standard),
+            Aside("Formulas one by one", each),
+        ),
         failures=found.failures,
         reading=_READING,
         cases=tuple(assertion_cases(found)),

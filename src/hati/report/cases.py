@@ -54,7 +54,14 @@ def comparisons_document(found: Comparisons) -> Document:
 
 def comparisons_answer(found: Comparisons) -> str:
     """How many comparisons have which verdict, with the names of those that changed."""
-    return f"{'; '.join(filter(None, (_counted(verdict, found) for verdict in Verdict)))}."
+    parts = (*(_counted(verdict, found) for verdict in Verdict), _clustered(found))
+    return f"{'; '.join(filter(None, parts))}."
+
+
+def _clustered(found: Comparisons) -> str:
+    """What changed in clusters alone: the whole hides it."""
+    rows = [row for row in found.rows if row.change.verdict not in _CHANGED and any(part.told for part in row.clusters)]
+    return f"a cluster changed in {listed([row.benchmark for row in rows], _NAMED)}" if rows else ""
 
 
 def _counted(verdict: Verdict, found: Comparisons) -> str:
