@@ -11,7 +11,7 @@ from hati.cli.documents import DocumentFormat, DocumentOption, of_plan, write_do
 from hati.cli.dry_run import write_rehearsal
 from hati.cli.output import STDOUT, check_output, say
 from hati.cli.parameters import HERE, BenchmarkName, DryRun, Fresh, MetricName, Output, Seed, StorePlace
-from hati.cli.progress import progress
+from hati.cli.progress import make_watched
 from hati.cli.run import parse_configuration
 from hati.cli.screen import parse_share
 
@@ -66,7 +66,7 @@ def bisect(
     """
     from hati.report import bisection_document, bisection_json
     from hati.studies.comparison import Question
-    from hati.wiring import BisectionRequest, bisect, prepare_bisection, rehearse_bisection, workplace
+    from hati.wiring import BisectionRequest, prepare_bisection, rehearse_campaign, workplace
 
     question = Question(parse_share(alpha), parse_share(margin))
     check_output(output, project=project)
@@ -75,10 +75,7 @@ def bisect(
     request = BisectionRequest(good, bad, configuration, benchmark, metric, budget, seed, question)
     prepared = prepare_bisection(place, request, fresh=fresh)
     if dry_run:
-        write_rehearsal(rehearse_bisection(prepared), of_plan(chosen), output)
+        write_rehearsal(rehearse_campaign(prepared), of_plan(chosen), output)
         return
-    if prepared.finished:
-        say(f"{prepared.study.id.key} was measured before; --fresh measures again")
-    with progress(f"{prepared.study.revisions[0]} to {prepared.study.revisions[-1]}") as observe:
-        found = bisect(prepared, say, observe)
+    found = make_watched(prepared, f"{prepared.study.revisions[0]} to {prepared.study.revisions[-1]}")
     write_document(bisection_document(found), lambda: bisection_json(found), chosen, output)

@@ -110,7 +110,7 @@ def check(
         prepare_gate,
         recalibration_of,
         record_findings,
-        rehearse_gate,
+        rehearse_campaign,
         workplace,
     )
 
@@ -123,13 +123,14 @@ def check(
     request = GateRequest(revision, reference, benchmark, budget, seed, question)
     prepared = prepare_gate(place, request, fresh=fresh)
     if dry_run:
-        write_rehearsal(rehearse_gate(prepared), of_plan(chosen), output)
+        write_rehearsal(rehearse_campaign(prepared), of_plan(chosen), output)
         return 0
     with progress(f"{prepared.study.revision}") as observe:
         found = gate(prepared, say, observe)
-    ruling = Ruling(found, record_findings(place.store, found, prepared.revisions), failing)
+    revisions = place.revisions()
+    ruling = Ruling(found, record_findings(place.store, found, revisions), failing)
     advice = recalibration_of(prepared, datetime.now(UTC))
-    errors = _write_all(ruling, advice, prepared.revisions.within, targets)
+    errors = _write_all(ruling, advice, revisions.within, targets)
     mark_told(place.store, found, ruling.reports)
     for error in errors:
         say(f"error: {error}")

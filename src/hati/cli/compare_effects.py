@@ -21,7 +21,7 @@ from hati.cli.parameters import (
     StorePlace,
     Template,
 )
-from hati.cli.progress import progress
+from hati.cli.progress import make_watched
 from hati.cli.screen import parse_share
 
 _Before = Annotated[str, typer.Argument(metavar="BEFORE", help="Revision to compare with.")]
@@ -60,8 +60,7 @@ def compare_effects(
     """
     from hati.report import drift_document, drift_json
     from hati.studies.comparison import Question
-    from hati.wiring import DriftRequest, narrowed_workplace, prepare_drift, rehearse_drift, workplace
-    from hati.wiring import compare_effects as measured
+    from hati.wiring import DriftRequest, narrowed_workplace, prepare_drift, rehearse_campaign, workplace
 
     question = Question(parse_share(alpha))
     check_output(output, project=project)
@@ -69,10 +68,7 @@ def compare_effects(
     request = DriftRequest(before, after, benchmark, metric, budget, seed, question)
     prepared = prepare_drift(place, request, fresh=fresh)
     if dry_run:
-        write_rehearsal(rehearse_drift(prepared), of_plan(chosen), output)
+        write_rehearsal(rehearse_campaign(prepared), of_plan(chosen), output)
         return
-    if prepared.finished:
-        say(f"{prepared.study.id.key} was measured before; --fresh measures again")
-    with progress(f"{prepared.study.reference} and {prepared.study.revision}") as observe:
-        found = measured(prepared, say, observe)
+    found = make_watched(prepared, f"{prepared.study.reference} and {prepared.study.revision}")
     write_document(drift_document(found), lambda: drift_json(found), chosen, output)

@@ -11,7 +11,7 @@ from hati.cli.documents import VerdictFormat, of_plan, write_document
 from hati.cli.dry_run import write_rehearsal
 from hati.cli.output import say
 from hati.cli.parameters import DEFAULT_SEED
-from hati.cli.progress import progress
+from hati.cli.progress import make_watched
 from hati.cli.run import parse_configuration
 from hati.core import Budget, InputError, Pairing, Stopping
 from hati.core.wording import suggestion
@@ -94,7 +94,7 @@ def compare_now(
         MeasurementError: where nothing could be measured.
     """
     from hati.report import paired_document, paired_json, variant_names
-    from hati.wiring import PairedRequest, compare_pairs, prepare_pairs, rehearse_pairs, workplace
+    from hati.wiring import PairedRequest, prepare_pairs, rehearse_campaign, workplace
 
     budget, seed = options.budget or _BUDGET, DEFAULT_SEED if options.seed is None else options.seed
     Budget.parse(budget)
@@ -108,12 +108,9 @@ def compare_now(
     request = PairedRequest(before, after, budget, seed, metric, question, stopping, pairing)
     prepared = prepare_pairs(place, request, fresh=options.fresh)
     if options.dry_run:
-        write_rehearsal(rehearse_pairs(prepared), of_plan(chosen), output)
+        write_rehearsal(rehearse_campaign(prepared), of_plan(chosen), output)
         return None
-    if prepared.finished:
-        say(f"{prepared.study.id.key} was measured before; --fresh measures again")
-    with progress(" against ".join(reversed(variant_names(before, after)))) as observe:
-        found = compare_pairs(prepared, say, observe)
+    found = make_watched(prepared, " against ".join(reversed(variant_names(before, after))))
     write_document(paired_document(found), lambda: paired_json(found), chosen, output)
     return found.comparisons
 

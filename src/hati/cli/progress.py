@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
@@ -17,16 +17,30 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from hati.campaign import Observer
-    from hati.core import Evidence, Plan, Run
+    from hati.core import Evidence, Plan, Run, Study
+    from hati.wiring import Campaign
 
     Tell = Callable[[Evidence], str]
     """What is reported in addition, from what is known; nothing where it is empty."""
+
+S = TypeVar("S", bound="Study[Any]")
+C = TypeVar("C")
 
 _SECONDS_BETWEEN_LINES = 5.0
 _SHARE_BETWEEN_LINES = 0.2
 """Of what has passed: an hour takes some thirty lines."""
 _TIMES_LONGER = 20.0
 """As what is told besides took to find out: so long it stays as it is."""
+
+
+def make_watched(prepared: Campaign[S, C], name: str) -> C:
+    """Make a campaign, or what is left of it, where its user sees how far it is; ``name`` is what is measured."""
+    from hati.wiring import make_campaign
+
+    if prepared.finished:
+        say(f"{prepared.study.id.key} was measured before; --fresh measures again")
+    with progress(name) as observe:
+        return make_campaign(prepared, say, observe)
 
 
 class Position(Struct, frozen=True):

@@ -80,7 +80,14 @@ def replay_now(
     from hati.studies.comparison import parse_statistic
     from hati.studies.findings import findings_of
     from hati.studies.regression import histories
-    from hati.wiring import ReplayRequest, narrowed_workplace, prepare_replay, rehearse_replay, replay, workplace
+    from hati.wiring import (
+        ReplayRequest,
+        make_campaign,
+        narrowed_workplace,
+        prepare_replay,
+        rehearse_campaign,
+        workplace,
+    )
 
     if options.revisions is None:
         raise InputError(
@@ -99,10 +106,10 @@ def replay_now(
     request = request if options.runs is None else replace(request, repetitions=options.runs)
     prepared = prepare_replay(place, request, fresh=options.fresh)
     if options.dry_run:
-        write_rehearsal(rehearse_replay(prepared), of_plan(chosen), output)
+        write_rehearsal(rehearse_campaign(prepared), of_plan(chosen), output)
         return
     with progress(options.revisions) as observe:
-        found = replay(prepared, say, observe)
+        found = make_campaign(prepared, say, observe)
     series = tuple(one for one in found.series if metric in {None, one.metric.name})
     if not series:
         known = sorted({one.metric.name for one in found.series})

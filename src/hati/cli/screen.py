@@ -200,12 +200,12 @@ def _continued(
     output: str,
 ) -> None:
     """Recommend from a screening that is known, and write both."""
-    from hati.wiring import prepare_recommendation, rehearse_recommendation
+    from hati.wiring import prepare_recommendation, rehearse_campaign
 
     say(known.source)
     if dry_run:
         prepared = prepare_recommendation(place, known, request, fresh=False)
-        write_rehearsal(rehearse_recommendation(prepared), of_plan(chosen), output)
+        write_rehearsal(rehearse_campaign(prepared), of_plan(chosen), output)
         return
     advice = _recommended(place, known, request, fresh=False)
     conclusion = known.conclusion
@@ -217,12 +217,11 @@ def _continued(
 def _recommended(
     place: Workplace, known: KnownScreening, request: RecommendationRequest, *, fresh: bool
 ) -> RecommendationConclusion:
-    from hati.wiring import prepare_recommendation
-    from hati.wiring import recommend as make_recommendation
+    from hati.wiring import make_campaign, prepare_recommendation
 
     prepared = prepare_recommendation(place, known, request, fresh=fresh)
     with progress(known.study.benchmark.name) as observe:
-        return make_recommendation(prepared, say, observe)
+        return make_campaign(prepared, say, observe)
 
 
 def write_screening(

@@ -21,7 +21,7 @@ from hati.cli.parameters import (
     StorePlace,
     Template,
 )
-from hati.cli.progress import progress
+from hati.cli.progress import make_watched
 from hati.cli.screen import parse_share
 from hati.cli.table import (
     BetterOption,
@@ -101,8 +101,7 @@ def suite(
     Measures all combinations of its important options.
     """
     from hati.report import suite_document, suite_json
-    from hati.wiring import SuiteRequest, narrowed_workplace, prepare_suite, rehearse_suite
-    from hati.wiring import suite as make_suite
+    from hati.wiring import SuiteRequest, narrowed_workplace, prepare_suite, rehearse_campaign
 
     conditions = tuple(where or ())
     table = TableOptions(space, () if _for_the_other(path, space, against) else conditions, unit, better, deviation)
@@ -122,12 +121,9 @@ def suite(
     )
     prepared = prepare_suite(place, request, path if space is None else space, fresh=fresh)
     if dry_run:
-        write_rehearsal(rehearse_suite(prepared), of_plan(chosen), output)
+        write_rehearsal(rehearse_campaign(prepared), of_plan(chosen), output)
         return
-    if prepared.finished:
-        say(f"{prepared.study.id.key} was measured before; --fresh measures again")
-    with progress(prepared.benchmark.name) as observe:
-        conclusion = make_suite(prepared, say, observe)
+    conclusion = make_watched(prepared, prepared.study.benchmark.name)
     document = suite_document(conclusion)
     write_document(document, lambda: suite_json(conclusion), chosen, output)
     if chosen is DocumentFormat.TEXT and output == STDOUT:

@@ -23,7 +23,7 @@ _FIRST = (Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HOLDS)
 
 def assertion_document(found: Assured, standard: Standard) -> Document:
     """The formulas in a table, and each with how its verdict arose and what was measured for it."""
-    each = (Facts("", _facts(found)), *_parts(found))
+    each: tuple[Section, ...] = (Facts("", _facts(found)), *_parts(found))
     return Document(
         "Performance requirements",
         assertion_answer(found.answers),

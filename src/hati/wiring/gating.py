@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec import Struct, field
 
-from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Evidence, InputError, MeasurementError, Plan, Revision, StudyId, replace
+from hati.campaign import Observer, silent
+from hati.core import Benchmark, Budget, InputError, MeasurementError, Plan, Revision, StudyId, replace
 from hati.core.wording import counted
 from hati.studies.comparison import Question
 from hati.studies.findings import is_concluded
 from hati.studies.gate import Cell, Gate, GateConclusion, gate_id, runs_to_decide
 from hati.subject import Revisions
-from hati.wiring.campaigns import campaign_of
+from hati.wiring.campaigns import Campaign, campaign_of, make_campaign
 from hati.wiring.cells import affordable, questions, representatives
 from hati.wiring.references import reference_of
-from hati.wiring.rehearsal import Rehearsal, estimate_all
 from hati.wiring.statistics import statistics_of
 from hati.wiring.warming import warm_up_cuts, with_cuts
 from hati.wiring.workplace import Announce, Workplace, mute
@@ -36,41 +36,21 @@ class GateRequest(Struct, frozen=True):
     question: Question = field(default_factory=Question)
 
 
-class PreparedGate(Struct, frozen=True):
-    """A gate that can be measured, resumed or concluded."""
-
-    place: Workplace
-    study: Gate
-    revisions: Revisions
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing is left to be run, or to be spent."""
-        return not self._left(self.evidence())
-
-    @property
-    def over(self) -> bool:
-        """Whether it is finished and what it says of findings is kept; or it measured nothing that could be told."""
-        if not self.finished:
-            return False
-        try:
-            self.study.conclude(self.evidence())
-        except MeasurementError:
-            return True
-        if not self.study.id.token:  # of a Hati that did not mark what found nothing
-            return True
-        last = max(run.started for run in self.evidence().runs)
-        return is_concluded(self.study.id.key, last, self.place.store.events())
-
-    def evidence(self) -> Evidence:
-        """What the campaign has measured so far."""
-        return self.place.store.evidence(self.study.id)
-
-    def _left(self, evidence: Evidence) -> Plan:
-        return self.study.plan(evidence).within(self.study.budget.left(evidence))
+def _over(known: Campaign[Gate, GateConclusion]) -> bool:
+    """Whether it is finished and what it says of findings is kept; or it measured nothing that could be told."""
+    if not known.finished:
+        return False
+    try:
+        known.study.conclude(known.evidence())
+    except MeasurementError:
+        return True
+    if not known.study.id.token:  # of a Hati that did not mark what found nothing
+        return True
+    last = max(run.started for run in known.evidence().runs)
+    return is_concluded(known.study.id.key, last, known.place.store.events())
 
 
-def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> PreparedGate:
+def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Campaign[Gate, GateConclusion]:
     """Find the campaign to go on with, or number a new one: a gate measures afresh unless it was broken off.
 
     One that was broken off after its last run, before what it says of findings was kept, has only to be concluded.
@@ -89,45 +69,37 @@ def prepare_gate(place: Workplace, request: GateRequest, *, fresh: bool) -> Prep
     budget = Budget.parse(given or str(ROUNDS * 2 * len(cells)))
     first = gate_id(cells, reference, revision, request.question, request.seed, place.machine.fingerprint)
 
-    def prepared(study: StudyId) -> PreparedGate:
-        kept = statistics_of(place, study, request.question, _benchmarks(cells))
-        cuts = warm_up_cuts(place, study, _benchmarks(cells))
+    def prepared(study: StudyId) -> Campaign[Gate, GateConclusion]:
+        benchmarks = _benchmarks(cells)
+        kept = statistics_of(place, study, request.question, benchmarks)
+        cuts = warm_up_cuts(place, study, benchmarks)
         made = Gate(study, reference, revision, cells, request.question, budget, chosen.coverage, kept, cuts)
-        return PreparedGate(place, made, revisions)
+        engine = partial(place.engine_of_revisions, benchmarks, revisions.trees(place.project.root))
+        choice = with_cuts(kept.to_json(), cuts) if kept.rows or cuts else ""
+        described, tasks = partial(_described, made), lambda: Plan(made.rehearsed())
+        return Campaign(place, made, budget, benchmarks, engine, described, tasks, choice)
 
-    return campaign_of(place, first, prepared, lambda known: known.over, fresh=fresh)
+    return campaign_of(place, first, prepared, _over, fresh=fresh)
 
 
-def gate(prepared: PreparedGate, announce: Announce = mute, observe: Observer = silent) -> GateConclusion:
-    """Make the campaign, or what is left of it, and conclude.
+def gate(
+    prepared: Campaign[Gate, GateConclusion], announce: Announce = mute, observe: Observer = silent
+) -> GateConclusion:
+    """Make the campaign, or what is left of it, and conclude; where nothing is left, say why nothing is measured.
 
     Raises:
         MeasurementError: where no configuration could be measured at both revisions.
     """
-    place, study = prepared.place, prepared.study
+    study = prepared.study
     if prepared.finished:
-        evidence = prepared.evidence()
-        spent = bool(replace(study, budget=Budget()).plan(evidence))
+        spent = bool(replace(study, budget=Budget()).plan(prepared.evidence()))
         why = "the budget is spent, and a larger one goes on" if spent else "all runs are there"
         announce(f"{study.revision} against {study.reference}: {why}; nothing is measured")
-        return study.conclude(prepared.evidence())
-    benchmarks = _benchmarks(study.cells)
-    metrics = tuple({metric.name: metric for benchmark in benchmarks for metric in benchmark.metrics}.values())
-    place.store.begin(study.id, metrics, place.machine)
-    if study.choices.rows or study.warm_ups:
-        place.store.keep_choice(study.id, with_cuts(study.choices.to_json(), study.warm_ups))
-    announce(f"{study.revision} against {study.reference}: {_cells_text(study)}")
-    with place.engine_of_revisions(benchmarks, prepared.revisions.trees(place.project.root), announce) as engine:
-        return campaign(study, engine, place.store, study.budget, observe)
+    return make_campaign(prepared, announce, observe)
 
 
-def rehearse_gate(prepared: PreparedGate) -> Rehearsal:
-    """All tasks of exploring that there may be, without making or storing anything."""
-    study, place = prepared.study, prepared.place
-    plan = Plan(study.rehearsed())
-    expected = estimate_all(place, _benchmarks(study.cells), plan)
-    reason = f"{study.revision} against {study.reference}: {_cells_text(study)}, in rounds, until it is decided"
-    return Rehearsal(reason, plan, expected, place.project.space.names)
+def _described(study: Gate) -> str:
+    return f"{study.revision} against {study.reference}: {_cells_text(study)}, in rounds, until it is decided"
 
 
 def _reference(place: Workplace, revisions: Revisions, revision: Revision, wanted: str | None) -> Revision:

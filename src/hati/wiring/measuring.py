@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from functools import partial
 
-from hati.campaign import Observer, campaign, silent
+from hati.campaign import Observer, silent
 from hati.core import Benchmark, Budget, Configuration, Plan, StudyId
 from hati.core.wording import counted
 from hati.studies.measurement import Measurement, MeasurementConclusion, measurement_id
-from hati.wiring.campaigns import campaign_of
+from hati.wiring.campaigns import Campaign, campaign_of, make_campaign
 from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.workplace import Announce, Workplace, mute
 
@@ -42,24 +42,11 @@ def measure(
     """
     limit = Budget.parse(budget)
 
-    def prepared(study: StudyId) -> _Prepared:
-        return _Prepared(place, Measurement(study, benchmark, configurations, place.revision, limit))
+    def prepared(study: StudyId) -> Campaign[Measurement, MeasurementConclusion]:
+        made = Measurement(study, benchmark, configurations, place.revision, limit)
+        engine, tasks = partial(place.engine, benchmark), lambda: Plan(made.tasks())
+        return Campaign(place, made, limit, (benchmark,), engine, str, tasks)
 
     first = measurement_id(benchmark, configurations, place.revision, budget, seed, place.machine.fingerprint)
-    study = campaign_of(place, first, prepared, lambda known: known.finished, fresh=fresh).study
-    place.store.begin(study.id, benchmark.metrics, place.machine)
-    with place.engine(benchmark, announce) as engine:
-        return campaign(study, engine, place.store, limit, observe)
-
-
-class _Prepared(Struct, frozen=True):
-    """A measurement that can be made or resumed."""
-
-    place: Workplace
-    study: Measurement
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing is left to be run, or to be spent."""
-        evidence = self.place.store.evidence(self.study.id)
-        return not self.study.plan(evidence).within(self.study.budget.left(evidence))
+    begun = campaign_of(place, first, prepared, lambda known: known.finished, fresh=fresh)
+    return make_campaign(begun, announce, observe)

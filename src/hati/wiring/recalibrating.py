@@ -10,6 +10,7 @@ import numpy as np
 
 from hati.core import Benchmark, Configuration, HatiError, InputError, Metric
 from hati.store import Span, StudyRecord
+from hati.studies.gate import Gate, GateConclusion
 from hati.studies.recalibration import (
     EffectChanges,
     Policy,
@@ -25,7 +26,7 @@ from hati.studies.recalibration import (
 )
 from hati.studies.screening import Choice, ScreeningConclusion, read_choice
 from hati.studies.screening.planning.tasks import STAGE
-from hati.wiring.gating import PreparedGate
+from hati.wiring.campaigns import Campaign
 from hati.wiring.screening import PreparedScreening, ScreeningRequest, chosen_metric, prepare_screening
 from hati.wiring.stored import conclude_stored, of_tables, study_over
 from hati.wiring.templates import template_of
@@ -34,7 +35,7 @@ from hati.wiring.workplace import Workplace
 _ENOUGH = 0.5
 
 
-def recalibration_of(prepared: PreparedGate, now: datetime) -> Recalibration:
+def recalibration_of(prepared: Campaign[Gate, GateConclusion], now: datetime) -> Recalibration:
     """Hold the benchmarks of a check against the project's policy; without one nothing is ever due."""
     policy = prepared.place.project.check.recalibrate
     if policy is None:
@@ -118,7 +119,7 @@ def _conclusion(place: Workplace, record: StudyRecord, metric: Metric, relevant:
     return study_over(place, record, then, metric.name, relevant).conclude(evidence)
 
 
-def _since(prepared: PreparedGate, benchmark: Benchmark, policy: Policy) -> Since:
+def _since(prepared: Campaign[Gate, GateConclusion], benchmark: Benchmark, policy: Policy) -> Since:
     place = prepared.place
     record = last_screening(place, benchmark.name)
     if record is None:
@@ -151,7 +152,7 @@ def _checks(place: Workplace, benchmark: str, since: datetime, spans: Mapping[st
 
 
 def _shifts(
-    prepared: PreparedGate, record: StudyRecord, benchmark: Benchmark, policy: Policy
+    prepared: Campaign[Gate, GateConclusion], record: StudyRecord, benchmark: Benchmark, policy: Policy
 ) -> Iterator[ResidualShift]:
     place, gate = prepared.place, prepared.study
     configurations = [cell.configuration for cell in gate.cells if cell.benchmark.name == benchmark.name]

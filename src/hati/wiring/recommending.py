@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 from msgspec import Struct
 
-from hati.campaign import Observer, campaign, silent
 from hati.core import (
     Budget,
     Evidence,
@@ -38,14 +38,13 @@ from hati.studies.recommendation import (
 )
 from hati.studies.screening import AnyScreening, ScreeningConclusion, isolated_of, read_choice
 from hati.studies.screening.analysis.runs import Measured
-from hati.wiring.campaigns import campaign_of, never
+from hati.wiring.campaigns import Campaign, campaign_of, never
 from hati.wiring.isolating import with_losses
 from hati.wiring.knowing import screened
-from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.screening import PreparedScreening, ScreeningRequest, prepare_screening
 from hati.wiring.stored import study_over
 from hati.wiring.templates import space_then
-from hati.wiring.workplace import Announce, Workplace, mute
+from hati.wiring.workplace import Workplace
 
 KEPT = 0.2
 """This part of the budget is kept for the confirmation: of runs at least two configurations five times."""
@@ -103,20 +102,6 @@ class RecommendationRequest(Struct, frozen=True):
     keep: tuple[KeepRule, ...] = ()
 
 
-class PreparedRecommendation(Struct, frozen=True):
-    """A recommendation that can be measured, resumed or concluded, with what may be spent on it."""
-
-    place: Workplace
-    study: Recommendation
-    left: Budget
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing is left to be run, or to be spent."""
-        evidence = self.place.store.evidence(self.study.id)
-        return not self.study.plan(evidence).within(self.left.left(evidence))
-
-
 def known_screening(place: Workplace, request: ScreeningRequest) -> KnownScreening | None:
     """The most informative screening, unless the request's budget buys a larger one or has begun one; None without.
 
@@ -157,7 +142,7 @@ def made_screening(prepared: PreparedScreening, conclusion: ScreeningConclusion)
 
 def prepare_recommendation(
     place: Workplace, known: KnownScreening, request: RecommendationRequest, *, fresh: bool
-) -> PreparedRecommendation:
+) -> Campaign[Recommendation, RecommendationConclusion]:
     """Find the campaign to go on with, or plan a new one; rules are about metrics of the benchmark."""
     metric = known.conclusion.metric
     allowed = _allowed(place, known.study.space)
@@ -189,37 +174,23 @@ def prepare_recommendation(
             seconds=left.seconds,
         )
 
-    def prepared(study: StudyId) -> PreparedRecommendation:
+    def prepared(study: StudyId) -> Campaign[Recommendation, RecommendationConclusion]:
         plan = RecommendationPlan.from_json(choices[study]) if study in choices else planned()
         plan = replace(plan, seconds=min(plan.seconds, left.seconds))  # of plans that were stored without it
-        return PreparedRecommendation(place, _study(place, known, study, plan, request), left)
+        made = _study(place, known, study, plan, request)
+        engine, tasks = partial(place.engine, made.benchmark), lambda: made.plan(place.store.evidence(study))
+        described = partial(_described, place, made)
+        return Campaign(place, made, left, (made.benchmark,), engine, described, tasks, plan.to_json())
 
     return campaign_of(place, first, prepared, never, fresh=fresh)
 
 
-def recommend(
-    prepared: PreparedRecommendation, announce: Announce = mute, observe: Observer = silent
-) -> RecommendationConclusion:
-    """Follow up and confirm what a screening suggests, within the budget; resumed where it was begun."""
-    place, study = prepared.place, prepared.study
-    place.store.begin(study.id, study.benchmark.metrics, place.machine)
-    place.store.keep_choice(study.id, study.wanted.to_json())
-    evidence = place.store.evidence(study.id)
-    if prepared.finished:
-        return study.conclude(evidence)
-    first = next(study.rounds(evidence))
+def _described(place: Workplace, study: Recommendation) -> str:
+    first = next(study.rounds(place.store.evidence(study.id)), None)
+    if first is None:
+        return f"recommendation from {study.screening}"
     others = counted(len(first.configurations) - 1, "configuration")
-    announce(f"{first.stage}: {others} against the default, {counted(first.runs, 'run')}")
-    with place.engine(study.benchmark, announce) as engine:
-        return campaign(study, engine, place.store, prepared.left, observe)
-
-
-def rehearse_recommendation(prepared: PreparedRecommendation) -> Rehearsal:
-    """The tasks of the first round that is left, without making or storing anything."""
-    place, study = prepared.place, prepared.study
-    plan = study.plan(place.store.evidence(study.id))
-    expected = estimate(place, study.benchmark, len(plan))
-    return Rehearsal(f"recommendation from {study.screening}", plan, expected, place.project.space.names)
+    return f"{first.stage}: {others} against the default, {counted(first.runs, 'run')}"
 
 
 def stored_recommendation(place: Workplace, found: ScreeningConclusion) -> RecommendationConclusion | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -74,8 +75,10 @@ def estimate(place: Workplace, benchmark: Benchmark, runs: int) -> Expected | No
 
 
 def estimate_all(place: Workplace, benchmarks: Sequence[Benchmark], plan: Plan) -> Expected | None:
-    """What a plan for several benchmarks would take; None where that of one of them is not known."""
-    found = [estimate(place, each, sum(task.benchmark == each.name for task in plan.tasks)) for each in benchmarks]
+    """What a plan, and what is foreseen after it, would take; None where that of one of the benchmarks is not known."""
+    more = plan.foreseen / max(1, len(plan.tasks))
+    counts = Counter(task.benchmark for task in plan.tasks)
+    found = [estimate(place, each, round(more * counts[each.name])) for each in benchmarks]
     known = [each for each in found if each is not None]
     if len(known) < len(found):
         return None

@@ -5,21 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import date
+from functools import partial
 
 from msgspec import Struct
 
-from hati.campaign import Observer, campaign, silent
-from hati.core import Benchmark, Budget, Evidence, InputError, Plan, Revision, StudyId
+from hati.core import Benchmark, Budget, InputError, Revision, StudyId
 from hati.core.wording import counted
 from hati.studies.comparison import AUTO, Automatic, Question, Statistic
 from hati.studies.gate import Cell
 from hati.studies.replay import Order, Replay, Replayed, replay_id
 from hati.subject import Revisions
-from hati.wiring.campaigns import campaign_of, never
+from hati.wiring.campaigns import Campaign, campaign_of, never
 from hati.wiring.cells import affordable, representatives
-from hati.wiring.rehearsal import Rehearsal, estimate
-from hati.wiring.statistics import keep_statistics, statistics_of
-from hati.wiring.workplace import Announce, Workplace, mute
+from hati.wiring.statistics import statistics_of
+from hati.wiring.workplace import Workplace
 
 REPETITIONS = 3
 _DAY = "day"
@@ -39,26 +38,7 @@ class ReplayRequest(Struct, frozen=True):
     statistic: Statistic | Automatic = AUTO
 
 
-class PreparedReplay(Struct, frozen=True):
-    """A replay that can be measured, resumed or concluded."""
-
-    place: Workplace
-    study: Replay
-    budget: Budget
-    revisions: Revisions
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing is left to be run, or to be spent."""
-        evidence = self.evidence()
-        return not self.study.plan(evidence).within(self.budget.left(evidence))
-
-    def evidence(self) -> Evidence:
-        """What the campaign has measured so far."""
-        return self.place.store.evidence(self.study.id)
-
-
-def prepare_replay(place: Workplace, request: ReplayRequest, *, fresh: bool) -> PreparedReplay:
+def prepare_replay(place: Workplace, request: ReplayRequest, *, fresh: bool) -> Campaign[Replay, Replayed]:
     """Find the campaign to go on with, or number a new one.
 
     Raises:
@@ -72,40 +52,18 @@ def prepare_replay(place: Workplace, request: ReplayRequest, *, fresh: bool) -> 
     cells = chosen.cells
     first = replay_id(cells, line, request.repetitions, request.order, request.seed, place.machine.fingerprint)
 
-    def prepared(study: StudyId) -> PreparedReplay:
-        choices = statistics_of(place, study, Question(statistic=request.statistic), _benchmarks(cells))
+    def prepared(study: StudyId) -> Campaign[Replay, Replayed]:
+        benchmarks = _benchmarks(cells)
+        choices = statistics_of(place, study, Question(statistic=request.statistic), benchmarks)
         made = Replay(
             study, line, cells, request.repetitions, request.order, request.statistic, choices, chosen.coverage
         )
-        return PreparedReplay(place, made, budget, revisions)
+        engine = partial(place.engine_of_revisions, benchmarks, revisions.trees(place.project.root))
+        kept = choices.to_json() if choices.rows else ""
+        described, tasks = partial(_described, made), lambda: made.plan(place.store.evidence(study))
+        return Campaign(place, made, budget, benchmarks, engine, described, tasks, kept)
 
     return campaign_of(place, first, prepared, never, fresh=fresh)
-
-
-def replay(prepared: PreparedReplay, announce: Announce = mute, observe: Observer = silent) -> Replayed:
-    """Make the campaign, or what is left of it, and conclude.
-
-    Raises:
-        MeasurementError: where too few revisions could be measured.
-    """
-    place, study = prepared.place, prepared.study
-    if prepared.finished:
-        return study.conclude(prepared.evidence())
-    benchmarks = _benchmarks(study.cells)
-    metrics = tuple({metric.name: metric for benchmark in benchmarks for metric in benchmark.metrics}.values())
-    place.store.begin(study.id, metrics, place.machine)
-    keep_statistics(place, study.id, study.choices)
-    announce(_described(study))
-    with place.engine_of_revisions(benchmarks, prepared.revisions.trees(place.project.root), announce) as engine:
-        return campaign(study, engine, place.store, prepared.budget, observe)
-
-
-def rehearse_replay(prepared: PreparedReplay) -> Rehearsal:
-    """The next tasks, without making or storing anything."""
-    study, place = prepared.study, prepared.place
-    plan: Plan = study.plan(prepared.evidence())
-    expected = estimate(place, study.cells[0].benchmark, plan.foreseen)
-    return Rehearsal(_described(study), plan, expected, place.project.space.names)
 
 
 def _benchmarks(cells: Sequence[Cell]) -> tuple[Benchmark, ...]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from msgspec import Struct
 
-from hati.campaign import Observer, campaign, silent
 from hati.core import (
-    Benchmark,
     Budget,
-    Evidence,
     FloatArray,
     InputError,
     Metric,
@@ -26,13 +24,12 @@ from hati.core.wording import counted
 from hati.design.suites.suite import leading_options, runs_for
 from hati.space import Space, count
 from hati.studies.suite import LEVELS, MARGIN, SuiteConclusion, SuitePlan, SuiteStudy, suite_id
-from hati.wiring.campaigns import campaign_of
+from hati.wiring.campaigns import Campaign, campaign_of, in_vain
 from hati.wiring.knowing import important_options, working_space
-from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.screening import chosen_metric
 from hati.wiring.stored import of_tables
 from hati.wiring.table import TableRequest, table_workplace
-from hati.wiring.workplace import Announce, Workplace, mute
+from hati.wiring.workplace import Workplace
 
 RUNS = 32
 """Configurations of a suite, where nothing else is said."""
@@ -61,34 +58,9 @@ class SuiteRequest(Struct, frozen=True):
     margin: float = MARGIN
 
 
-class PreparedSuite(Struct, frozen=True):
-    """A suite campaign that can be made, resumed or concluded."""
-
-    place: Workplace
-    benchmark: Benchmark
-    study: SuiteStudy
-    budget: Budget
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing is left to be run, or to be spent."""
-        return not self._left(self.evidence())
-
-    @property
-    def in_vain(self) -> bool:
-        """Whether it ended without a single run that worked."""
-        evidence = self.evidence()
-        return bool(evidence.failed) and not evidence.done and not self._left(evidence)
-
-    def evidence(self) -> Evidence:
-        """What the campaign has measured so far."""
-        return self.place.store.evidence(self.study.id)
-
-    def _left(self, evidence: Evidence) -> Plan:
-        return self.study.plan(evidence).within(self.budget.left(evidence))
-
-
-def prepare_suite(place: Workplace, request: SuiteRequest, space_file: Path, *, fresh: bool) -> PreparedSuite:
+def prepare_suite(
+    place: Workplace, request: SuiteRequest, space_file: Path, *, fresh: bool
+) -> Campaign[SuiteStudy, SuiteConclusion]:
     """Find the campaign to go on with, or number a new one.
 
     An unfinished campaign is resumed; a finished one is taken as it is, unless ``fresh`` or unless it had measured
@@ -114,7 +86,7 @@ def prepare_suite(place: Workplace, request: SuiteRequest, space_file: Path, *, 
         machine=place.machine.fingerprint,
     )
 
-    def prepared(study: StudyId) -> PreparedSuite:
+    def prepared(study: StudyId) -> Campaign[SuiteStudy, SuiteConclusion]:
         made = SuiteStudy(
             id=study,
             subject=place.project.name,
@@ -127,32 +99,15 @@ def prepare_suite(place: Workplace, request: SuiteRequest, space_file: Path, *, 
             margin=request.margin,
             population=population,
         )
-        return PreparedSuite(place, benchmark, made, budget)
+        engine, tasks = partial(place.engine, benchmark), partial(_left, place, made, budget)
+        return Campaign(place, made, budget, (benchmark,), engine, partial(_described, made), tasks)
 
-    return campaign_of(place, first, prepared, lambda known: known.in_vain, fresh=fresh)
-
-
-def suite(prepared: PreparedSuite, announce: Announce = mute, observe: Observer = silent) -> SuiteConclusion:
-    """Make the campaign, or what is left of it, and conclude.
-
-    Raises:
-        MeasurementError: where nothing could be measured.
-    """
-    place, study = prepared.place, prepared.study
-    if prepared.finished:
-        return study.conclude(prepared.evidence())
-    place.store.begin(study.id, prepared.benchmark.metrics, place.machine)
-    announce(_described(study))
-    with place.engine(prepared.benchmark, announce) as engine:
-        return campaign(study, engine, place.store, prepared.budget, observe)
+    return campaign_of(place, first, prepared, in_vain, fresh=fresh)
 
 
-def rehearse_suite(prepared: PreparedSuite) -> Rehearsal:
-    """The next tasks of a suite campaign, without making or storing anything."""
-    known = prepared.evidence().known
-    plan = Plan(tuple(task for task in prepared.study.tasks if task.id not in known)).within(prepared.budget)
-    expected = estimate(prepared.place, prepared.benchmark, len(plan))
-    return Rehearsal(_described(prepared.study), plan, expected, prepared.place.project.space.names)
+def _left(place: Workplace, study: SuiteStudy, budget: Budget) -> Plan:
+    known = place.store.evidence(study.id).known
+    return Plan(tuple(task for task in study.tasks if task.id not in known)).within(budget)
 
 
 def _described(study: SuiteStudy) -> str:
