@@ -14,7 +14,7 @@ from alembic.migration import MigrationContext
 import hati.store.postgresql as postgresql
 from hati.core import HatiError, InputError, MeasurementError, NotInstalledError
 from hati.store import SqlStore, open_store, read_store
-from hati.store.opening import database, migrate
+from hati.store.opening import database, upgrade
 from hati.store.schema import metadata
 from hati.testing.store_conformance import MACHINE, METRICS, StoreConformance, a_run, a_study
 from postgres import PostgresServer
@@ -48,7 +48,9 @@ class TestPostgres(StoreConformance):
 def test_migrations_make_the_schema(postgres: PostgresServer) -> None:
     where = database(postgres.database())
     engine = where.engine()
-    migrate(engine, where)
+    with engine.connect() as connection:
+        upgrade(connection)
+        connection.commit()
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     engine.dispose()

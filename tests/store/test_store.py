@@ -19,13 +19,13 @@ from earlier import bring_back
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from sqlalchemy import create_engine
+from sqlalchemy import Inspector, create_engine, inspect
 
 import hati.store
 from contents import content
 from hati.core import HatiError, InputError, Resources, replace
 from hati.store import SqlStore, open_store, read_store
-from hati.store.opening import database, migrate
+from hati.store.opening import database, migrate, upgrade
 from hati.store.rows import decode, encode
 from hati.store.schema import HEAD, metadata
 from hati.testing.store_conformance import MACHINE, METRICS, StoreConformance, a_run, a_study
@@ -57,11 +57,33 @@ def test_codec_compresses_measurements() -> None:
 
 
 def test_migrations_make_the_schema(tmp_path: Path) -> None:
-    engine = create_engine(f"sqlite:///{tmp_path / 's.sqlite'}")
-    migrate(engine, database(str(tmp_path / "s.sqlite")))
-    with engine.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
-    engine.dispose()
+    described = []
+    for name, make in (("migrated", upgrade), ("new", None)):
+        engine = create_engine(f"sqlite:///{tmp_path / name}")
+        with engine.connect() as connection:
+            if make is None:
+                migrate(engine, database(str(tmp_path / name)))
+            else:
+                make(connection)
+                connection.commit()
+            assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+            described.append(as_described(inspect(connection)))
+        engine.dispose()
+    assert described[0] == described[1]
+
+
+def as_described(tables: Inspector) -> dict[str, object]:
+    """Columns, keys and indexes of all tables, without the order of columns, which migrations may change."""
+    return {
+        name: (
+            sorted((c["name"], str(c["type"]), c["nullable"], c["default"]) for c in tables.get_columns(name)),
+            tables.get_pk_constraint(name),
+            sorted(map(str, tables.get_foreign_keys(name))),
+            sorted(map(str, tables.get_indexes(name))),
+            sorted(map(str, tables.get_unique_constraints(name))),
+        )
+        for name in tables.get_table_names()
+    }
 
 
 def test_a_store_of_before_knows_nothing_of_contention(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import ArgumentError
 from hati.core import InputError
 from hati.store.database import Database, explained
 from hati.store.postgresql import Postgresql
-from hati.store.schema import HEAD
+from hati.store.schema import HEAD, metadata
 from hati.store.sql import SqlStore
 from hati.store.sqlite import Sqlite
 
@@ -137,16 +137,32 @@ def revision(connection: Connection, name: str) -> str | None:
 
 
 def migrate(engine: Engine, where: Database) -> None:
-    """Bring a database's tables to the newest revision, whole or not at all."""
+    """Make a database's tables, or bring them to the newest revision, whole or not at all."""
+    with engine.connect() as connection:
+        where.prepare(connection)
+        known = revision(connection, where.name)
+        if known is None:
+            _make(connection)
+        elif known != HEAD:  # another process may have been quicker
+            upgrade(connection)
+        connection.commit()
+        where.settle(connection)
+
+
+def _make(connection: Connection) -> None:
+    """The tables as they are today, which the migrations make too: those of a new store are there at once."""
+    metadata.create_all(connection)
+    key = "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)"
+    connection.execute(text(f"CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, {key})"))
+    connection.execute(text("INSERT INTO alembic_version (version_num) VALUES (:head)"), {"head": HEAD})
+
+
+def upgrade(connection: Connection) -> None:
+    """Make all migrations that the tables have not had."""
     from alembic import command  # loaded only where there is something to migrate: it is slow to import
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    with engine.connect() as connection:
-        where.prepare(connection)
-        if revision(connection, where.name) != HEAD:  # another process may have been quicker
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
-        connection.commit()
-        where.settle(connection)
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
