@@ -164,6 +164,7 @@ from .validation import validation_facts as validation_facts
 from .validation import validation_json as validation_json
 from .validation import validation_tables as validation_tables
 from .values import screening_json as screening_json
+from .within_process import several_processes as several_processes
 from .words import ALIASED as ALIASED
 from .words import IMPORTANT as IMPORTANT
 from .words import NOT_SHOWN as NOT_SHOWN
