@@ -134,6 +134,9 @@ from .samples import FORMAT as FORMAT
 from .samples import run_head as run_head
 from .samples import sample_head as sample_head
 from .samples import samples_json as samples_json
+from .single_values import action_json as action_json
+from .single_values import action_tool as action_tool
+from .single_values import bencher_json as bencher_json
 from .spaces import diagnosis_table as diagnosis_table
 from .suite_figures import QuantilePoint as QuantilePoint
 from .suite_figures import SuiteBox as SuiteBox
