@@ -153,6 +153,7 @@ def test_a_name_with_brackets_is_not_a_pattern(hati: Hati, tmp_path: Path) -> No
         (("old1.txt", "old2.txt", "new1.txt"), "3 files are on neither side"),
         (("x.txt", "--before", "old1.txt", "--after", "new1.txt"), "x.txt is on neither side"),
         (("old?.txt", "old1.txt"), "old1.txt is on both sides"),
+        (("", "new1.txt"), "the name of a file is empty"),
         (("empty", "new1.txt"), "this folder holds no files of measurements"),
         (
             ("old?.txt", "new?.txt", "--benchmark", "*Srt"),

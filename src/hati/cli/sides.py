@@ -129,7 +129,7 @@ def files_of(words: Sequence[str]) -> tuple[Path, ...]:
     """The files that words name, in their order, each once.
 
     Raises:
-        InputError: for a pattern that no file matches, and a folder without files.
+        InputError: for an empty name, a pattern that no file matches, and a folder without files.
     """
     from hati.subject.samples import measured_files
 
@@ -138,6 +138,8 @@ def files_of(words: Sequence[str]) -> tuple[Path, ...]:
 
 
 def _paths(word: str) -> list[Path]:
+    if not word:
+        raise InputError("the name of a file is empty", fix="name a file, a pattern or a folder")
     if not is_pattern(word):
         return [Path(word)]
     paths = [Path(name) for name in sorted(glob(word, recursive=True))]  # noqa: PTH207 - that finds hidden files
