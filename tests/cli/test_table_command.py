@@ -288,6 +288,64 @@ def test_a_space_is_made_of_the_columns(hati: Hati, measured: Path) -> None:
     assert "the table has 3 of 4 configurations; if others are not valid, write under [space] why" in partial.err
 
 
+FEATURE = """<configurationOption><name>{name}</name><parent>{parent}</parent><impliedOptions/>
+<excludedOptions>{excluded}</excludedOptions><optional>{optional}</optional></configurationOption>"""
+
+
+@pytest.fixture
+def spl(tmp_path: Path) -> Path:
+    """A feature model of SPL Conqueror with alternatives and a numeric option, and all configurations measured."""
+    features = [
+        ("root", "", "", False),
+        ("crypto", "root", "", True),
+        ("page", "root", "", False),
+        ("PS1K", "page", "<options>PS4K</options>", False),
+        ("PS4K", "page", "<options>PS1K</options>", False),
+    ]
+    options = "".join(FEATURE.format(name=n, parent=p, excluded=e, optional=o) for n, p, e, o in features)
+    numeric = (
+        "<configurationOption><name>threads</name><parent>root</parent><values>1;2;4</values></configurationOption>"
+    )
+    (tmp_path / "FeatureModel.xml").write_text(
+        f"<vm name='db'><binaryOptions>{options}</binaryOptions><numericOptions>{numeric}</numericOptions></vm>"
+    )
+    rows = "".join(
+        f"<row><data columname='Configuration'>root,{crypto}page,{page},</data>"
+        f"<data columname='NumericOptions'>threads;{threads},</data>"
+        f"<data columname='Performance'>{10.0 + 3.0 * bool(crypto) - threads + 0.01 * (len(page) + threads % 3)}</data>"
+        f"<data columname='Memory'>{5 + threads}</data></row>"
+        for crypto in ("", "crypto,")
+        for page in ("PS1K", "PS4K")
+        for threads in (1, 2, 4)
+    )
+    (tmp_path / "measurements.xml").write_text(f"<results>{rows}</results>")
+    return tmp_path
+
+
+def test_measurements_of_spl_conqueror_are_a_table_of_their_feature_model(hati: Hati, spl: Path) -> None:
+    assert hati("space", "import", "FeatureModel.xml", "--output", "hati.toml").status == 0
+    words = ("screen", "measurements.xml", "--space", ".", "--budget", "12")
+    done = hati(*words, "--metric", "Performance", "--format", "json")
+    assert done.status == 0, done.err
+    assert "measurements.xml: 12 rows of 12 configurations" in done.err
+    effects = {
+        effect["options"][0]: effect["verdict"] for effect in done.json["effects"] if len(effect["options"]) == 1
+    }
+    assert (effects["crypto"], effects["threads"]) == ("important", "important")
+    unnamed = hati(*words)
+    assert "say which by --metric: Performance, Memory" in unnamed.err
+
+
+def test_a_space_is_made_of_the_features_of_measurements(hati: Hati, spl: Path) -> None:
+    done = hati("space", "import", "measurements.xml", "--metric", "Performance", "--metric", "Memory")
+    assert done.status == 0, done.err
+    assert "[options.threads]\nsettings = [1, 2, 4]" in done.out
+    assert "no option: root (always '1')" in done.err
+    model = hati("screen", "FeatureModel.xml", "--space", ".", "--budget", "12")
+    assert (model.status, model.out) == (2, "")
+    assert "Traceback" not in model.err
+
+
 ERRORS = [
     (FIRST[:2], 2, "t.csv is a table, and nothing says what its options are; name their hati.toml by --space; make"),
     ((*FIRST, "--budget", "2m"), 2, "a budget of 2m says nothing for a table: looking runs up takes no time; give a"),
@@ -298,7 +356,7 @@ ERRORS = [
     ((*FIRST, "--better", "faster"), 2, "Invalid value for '--better': 'faster' is not one of 'lower', 'higher'"),
     (("screen", "none.csv", *SCREEN[2:]), 2, "none.csv: there is no such file"),
     (("screen", ".", *SCREEN[2:]), 2, ". is a folder, and --space is for a table; name the table"),
-    (("screen", ".", "--where", "a=1"), 2, "--where is for a table, and . is none; name a CSV or Parquet file, and"),
+    (("screen", ".", "--where", "a=1"), 2, "--where is for a table, and . is none; name a CSV or Parquet file, or"),
     ((*FIRST, "--where", "a=0", "--where", "latency=0.01"), 2, "t.csv:1:22: no row has latency=0.01"),
     (("space", "import", "t.csv", "--metric", "m"), 2, "t.csv:1:1: there is no column 'm' for --metric"),
     (("space", "import", "hati.toml", "--metric", "m"), 2, "--metric is for a table, and hati.toml is none"),

@@ -31,6 +31,7 @@ from hati.cli import (
     suite,
     validate,
 )
+from hati.cli.sides import SeveralFiles
 
 if TYPE_CHECKING:
     from typer._click import Context, HelpFormatter
@@ -82,11 +83,12 @@ _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
     },
     "Share": {"export": export.export, "import": importing.import_},
 }
+_CLASSES = {"compare": SeveralFiles}
 for _name, _verb in chain.from_iterable(verbs.items() for verbs in _VERBS.values()):
     if isinstance(_verb, typer.Typer):
         app.add_typer(_verb, name=_name)
     else:
-        app.command(_name)(_verb)
+        app.command(_name, cls=_CLASSES.get(_name))(_verb)
 
 
 def _show_version(wanted: bool) -> None:

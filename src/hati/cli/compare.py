@@ -13,6 +13,7 @@ from hati.cli.output import STDOUT, check_output
 from hati.cli.pairs import PairOptions, compare_now
 from hati.cli.parameters import HERE, LARGEST_SEED, DryRun, Fresh, Output, StatisticName, StorePlace
 from hati.cli.screen import parse_share
+from hati.cli.sides import FileSides, Words
 from hati.core import InputError, Stopping
 
 if TYPE_CHECKING:
@@ -22,13 +23,30 @@ WORSE = 1
 UNDECIDED = 3
 
 
-_Before = Annotated[
-    str,
+_Names = Annotated[
+    list[str] | None,
     typer.Argument(
-        metavar="BEFORE", help="File in any format that `hati import` reads, or a benchmark to measure now."
+        metavar="BEFORE AFTER",
+        help="Files in any format that `hati import` reads, or benchmarks to measure now.",
+        show_default=False,
     ),
 ]
-_After = Annotated[str, typer.Argument(metavar="AFTER", help="File or benchmark to compare with BEFORE.")]
+_BeforeFiles = Annotated[
+    list[str] | None,
+    typer.Option("--before", metavar="FILE...", help="Files before: names, patterns or folders; repeatable."),
+]
+_AfterFiles = Annotated[
+    list[str] | None,
+    typer.Option("--after", metavar="FILE...", help="Files after: names, patterns or folders; repeatable."),
+]
+_Benchmarks = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--benchmark",
+        metavar="NAME",
+        help="Files: benchmarks to compare, by name or pattern such as '*sort*' [default: all]; repeatable.",
+    ),
+]
 _Margin = Annotated[
     str, typer.Option("--margin", metavar="FRACTION", help="Largest difference that counts as the same, such as 5%.")
 ]
@@ -85,15 +103,23 @@ _Seed = Annotated[
     ),
 ]
 _History = Annotated[
-    list[Path] | None,
+    list[str] | None,
     typer.Option(
-        "--history", metavar="FILE", help="Files: earlier samples, to estimate the variance between runs; repeatable."
+        "--history",
+        metavar="FILE...",
+        help="Files: earlier samples, to estimate the variance between runs; repeatable.",
     ),
 ]
 _Interval = Annotated[
     IntervalChoice | None,
     typer.Option(
         "--interval", help="Files: method of the interval of a ratio [default: t]; verdicts always use Student's t."
+    ),
+]
+_WithinProcess = Annotated[
+    bool,
+    typer.Option(
+        "--within-process", help="Files: decide by observations where each side is one process; valid for these only."
     ),
 ]
 _Tests = Annotated[
@@ -103,14 +129,17 @@ _Tests = Annotated[
 
 
 def compare(
-    before: _Before,
-    after: _After,
+    names: _Names = None,
+    before: _BeforeFiles = None,
+    after: _AfterFiles = None,
+    benchmarks: _Benchmarks = None,
     margin: _Margin = "5%",
     alpha: _Alpha = "1%",
     statistic: StatisticName = "auto",
     metric: _Metric = None,
     history: _History = None,
     interval: _Interval = None,
+    within_process: _WithinProcess = False,
     tests: _Tests = False,
     fail_on: _FailOn = "slower,inconclusive",
     project: _Project = HERE,
@@ -129,22 +158,24 @@ def compare(
 ) -> int:
     """Compare two samples: slower, faster, same or undecided.
 
-    Samples come from files, or are measured now. An undecided comparison names the runs that would decide.
+    Samples come from files, several a side or one, or are measured now. An undecided comparison names the runs that
+    would decide.
     """
     from hati.studies.comparison import Question, parse_statistic
 
     question = Question(parse_share(alpha), parse_share(margin), parse_statistic(statistic))
     failing = parse_verdicts(fail_on)
-    check_output(output, Path(before), Path(after), *(history or ()))
-    of_files = FileOptions(history, interval, tests, seed)
+    words = Words.of(names or (), before or (), after or ())
+    of_files = FileOptions(metric, benchmarks, history, interval, within_process, tests, seed)
     of_pairs = PairOptions(project, both, set_before, set_after, stop, duet, budget, seed, fresh, dry_run, store)
-    if not of_pairs.means(before, after):
-        of_pairs.refuse()
-        found = compare_files(Path(before), Path(after), question, metric, of_files, output, chosen)
-        return _status(found, failing)
-    of_files.refuse()
-    measured = compare_now((before, after), question, metric, of_pairs, output, chosen)
-    return 0 if measured is None else _status(measured, failing)
+    if names and words.pair is not None and of_pairs.means(*words.pair):
+        check_output(output)
+        of_files.refuse()
+        measured = compare_now(words.pair, question, metric, of_pairs, output, chosen)
+        return 0 if measured is None else _status(measured, failing)
+    of_pairs.refuse()
+    found = compare_files(FileSides.of(words), question, of_files, output, chosen)
+    return _status(found, failing)
 
 
 def parse_verdicts(text: str) -> frozenset[Verdict]:

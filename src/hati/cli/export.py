@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.output import STDOUT, write, write_pieces
+from hati.cli.output import STDOUT, say, write, write_pieces
 from hati.cli.parameters import HERE, BenchmarkName, Output, ProjectPath, StorePlace
 from hati.core import Configuration, InputError, setting_text
 
+if TYPE_CHECKING:
+    from hati.core import Sample
+
 
 class ExportFormat(StrEnum):
-    """What can be written: everything (samples), the runs' means for benchstat, or a table of configurations."""
+    """What can be written: everything (samples), runs' means for benchstat, one value a benchmark, or a table."""
 
     SAMPLES = "samples"
     BENCHSTAT = "benchstat"
+    BENCHER = "bencher"
+    GITHUB_ACTION = "github-action-benchmark"
     CSV = "csv"
     PARQUET = "parquet"
 
@@ -26,9 +31,20 @@ _Study = Annotated[str | None, typer.Option("--study", metavar="KEY", help="Expo
 _Where = Annotated[
     str | None, typer.Option("--where", metavar="OPTION=SETTING,...", help="Export only runs with these settings.")
 ]
-_Format = Annotated[
-    ExportFormat, typer.Option("--format", help="Output format: all observations, benchstat lines, or one row per run.")
+_Metric = Annotated[
+    str | None, typer.Option("--metric", metavar="NAME", help="Export this metric only; not for tables.")
 ]
+_Revision = Annotated[
+    str | None, typer.Option("--revision", metavar="NAME", help="Export the runs of this revision only.")
+]
+_Format = Annotated[
+    ExportFormat,
+    typer.Option(
+        "--format",
+        help="Output format: all observations, benchstat lines, one value a benchmark, or one row per run.",
+    ),
+]
+_TABLES = {ExportFormat.CSV, ExportFormat.PARQUET}
 
 
 def export(
@@ -36,37 +52,77 @@ def export(
     study: _Study = None,
     benchmark: BenchmarkName = None,
     where: _Where = None,
+    metric: _Metric = None,
+    revision: _Revision = None,
     store: StorePlace = None,
     output: Output = STDOUT,
     chosen: _Format = ExportFormat.SAMPLES,
 ) -> None:
-    """Export runs as samples, benchstat lines or a table."""
+    """Export runs as samples, for other tools or as a table."""
     from hati import render
-    from hati.report import measured_table, samples_json
+    from hati.report import measured_table
     from hati.store import Selection
     from hati.wiring import existing_store
 
     place = existing_store(path, store)
     selection = Selection(study, benchmark)
     wanted = _settings(where or "")
-    if chosen in {ExportFormat.SAMPLES, ExportFormat.BENCHSTAT}:
-        stored = place.samples(selection)
+    if chosen not in _TABLES:
+        stored = _of(place.samples(selection), metric, revision)
         _check(wanted, [sample.configuration for sample in stored])
         samples = tuple(sample for sample in stored if _has(sample.configuration, wanted))
-        if not samples and (study or benchmark or chosen is ExportFormat.BENCHSTAT):
+        if not samples and (study or benchmark or chosen is not ExportFormat.SAMPLES):
             raise _nothing()
-        if chosen is ExportFormat.SAMPLES:
-            write(render.to_json(samples_json(samples)), output)
-        else:
-            write_pieces(render.benchstat_text(samples), output)
+        _write_samples(samples, chosen, output)
         return
+    if metric is not None:
+        raise InputError(f"--metric is not for {chosen}: a table has a column for each", fix="leave it out")
     runs = place.runs(selection)
+    _check_revision(revision, [run.task.revision for run in runs])
+    runs = tuple(run for run in runs if revision in {None, run.task.revision})
     _check(wanted, [run.task.configuration for run in runs])
     runs = tuple(run for run in runs if _has(run.task.configuration, wanted))
     if not any(run.observations for run in runs):
         raise _nothing()
     table = measured_table(runs)
     write(render.table_csv(table) if chosen is ExportFormat.CSV else render.table_parquet(table), output)
+
+
+def _write_samples(samples: tuple[Sample, ...], chosen: ExportFormat, output: str) -> None:
+    from hati import render
+    from hati.report import action_json, action_tool, bencher_json, samples_json
+
+    if chosen is ExportFormat.SAMPLES:
+        write(render.to_json(samples_json(samples)), output)
+    elif chosen is ExportFormat.BENCHSTAT:
+        write_pieces(render.benchstat_text(samples), output)
+    elif chosen is ExportFormat.BENCHER:
+        write(render.to_json(bencher_json(samples)), output)
+    else:
+        write(render.to_json(action_json(samples)), output)
+        say(f"note: in the workflow, write tool: {action_tool(samples)}")
+
+
+def _of(samples: Sequence[Sample], metric: str | None, revision: str | None) -> tuple[Sample, ...]:
+    """Those of a metric and of a revision, where one is given."""
+    from hati.core.wording import suggestion
+
+    _check_revision(revision, [sample.revision for sample in samples])
+    known = dict.fromkeys(sample.metric.name for sample in samples)
+    if metric is not None and samples and metric not in known:
+        raise InputError(f"--metric: there are no runs of {metric!r}", fix=suggestion(metric, known))
+    return tuple(
+        sample for sample in samples if metric in {None, sample.metric.name} and revision in {None, sample.revision}
+    )
+
+
+def _check_revision(revision: str | None, known: Sequence[str]) -> None:
+    from hati.core.wording import suggestion
+
+    if revision is not None and known and revision not in known:
+        raise InputError(
+            f"--revision: there are no runs of {revision!r}", fix=suggestion(revision, dict.fromkeys(known))
+        )
 
 
 def _settings(text: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from hati.cli.output import say
 from hati.cli.parameters import DEFAULT_SEED
 from hati.cli.progress import make_watched
 from hati.cli.run import parse_configuration
+from hati.cli.sides import is_pattern
 from hati.core import Budget, InputError, Pairing, Stopping
 from hati.core.wording import suggestion
 
@@ -50,7 +51,7 @@ class PairOptions(Struct, frozen=True):
         paths = Path(before), Path(after)
         if not (self.project.is_file() or (self.project / "hati.toml").is_file()) or any(map(Path.is_file, paths)):
             return False
-        if not any(map(Path.exists, paths)):
+        if not any(map(Path.exists, paths)) and not is_pattern(before) and not is_pattern(after):
             return True
         known = {benchmark.name for benchmark in read_project(self.project).benchmarks}
         return {before, after} <= known

@@ -109,7 +109,8 @@ def _records(arguments: list[str]) -> bool:
     """Whether a command keeps its runs; one that reads files has none."""
     verb = arguments[0]
     if verb in {"compare", "history", "audit"}:
-        return not any(Path(word).is_file() and not word.endswith(".toml") for word in arguments)
+        of_files = any(word.startswith(("--before", "--after")) for word in arguments)
+        return not of_files and not any(Path(word).is_file() and not word.endswith(".toml") for word in arguments)
     return verb in _MEASURING or (verb == "assert" and not any(word.startswith("--samples") for word in arguments))
 
 

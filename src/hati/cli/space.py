@@ -24,7 +24,11 @@ _MOST_LISTED = 1_000_000
 
 _Count = Annotated[int, typer.Option("--count", min=1, max=_MOST_LISTED, help="Number of configurations.")]
 _Source = Annotated[
-    Path, typer.Argument(metavar="FILE", help="SPL Conqueror's FeatureModel.xml, or a table of measurements.")
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="SPL Conqueror's FeatureModel.xml or measurements.xml, or a table of measurements.",
+    ),
 ]
 _Metrics = Annotated[
     list[str] | None,

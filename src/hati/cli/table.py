@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 SubjectPath = Annotated[
     Path,
-    typer.Argument(metavar="PATH", help="Folder with hati.toml, the file, or a table (CSV, Parquet) of measurements."),
+    typer.Argument(
+        metavar="PATH",
+        help="Folder with hati.toml, the file, or a table (CSV, Parquet, measurements.xml).",
+    ),
 ]
 SpaceFile = Annotated[
     Path | None, typer.Option("--space", metavar="FILE", help="For a table: hati.toml with its options.")
@@ -94,5 +97,6 @@ def _refuse(path: Path, options: TableOptions) -> None:
     given = [name for name, value in asdict(options).items() if value]
     if given:
         raise InputError(
-            f"--{given[0]} is for a table, and {path} is none", fix="name a CSV or Parquet file, and its --space"
+            f"--{given[0]} is for a table, and {path} is none",
+            fix="name a CSV or Parquet file, or measurements.xml, and its --space",
         )

@@ -155,6 +155,9 @@ from .samples import sample_head as sample_head
 from .samples import samples_json as samples_json
 from .screening_document import screening_charts as screening_charts
 from .screening_document import screening_document as screening_document
+from .single_values import action_json as action_json
+from .single_values import action_tool as action_tool
+from .single_values import bencher_json as bencher_json
 from .spaces import diagnosis_table as diagnosis_table
 from .suite_figures import QuantilePoint as QuantilePoint
 from .suite_figures import SuiteBox as SuiteBox
@@ -187,6 +190,7 @@ from .validation import validation_facts as validation_facts
 from .validation import validation_json as validation_json
 from .validation import validation_tables as validation_tables
 from .values import screening_json as screening_json
+from .within_process import several_processes as several_processes
 from .words import ALIASED as ALIASED
 from .words import IMPORTANT as IMPORTANT
 from .words import NOT_SHOWN as NOT_SHOWN

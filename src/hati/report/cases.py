@@ -54,7 +54,12 @@ def comparisons_document(found: Comparisons) -> Document:
 
 def comparisons_answer(found: Comparisons) -> str:
     """How many comparisons have which verdict, with the names of those that changed."""
-    parts = (*(_counted(verdict, found) for verdict in Verdict), _clustered(found))
+    undecidable = sum(not row.has_verdict for row in found.rows)
+    parts = (
+        *(_counted(verdict, found) for verdict in Verdict),
+        f"{undecidable} within one process" if undecidable else "",
+        _clustered(found),
+    )
     return f"{'; '.join(filter(None, parts))}."
 
 
@@ -65,7 +70,7 @@ def _clustered(found: Comparisons) -> str:
 
 
 def _counted(verdict: Verdict, found: Comparisons) -> str:
-    rows = [row for row in found.rows if row.change.verdict is verdict]
+    rows = [row for row in found.rows if row.has_verdict and row.change.verdict is verdict]
     one = len({row.metric.name for row in found.rows}) == 1
     names = [benchmark_name(row) if one else comparison_name(row) for row in rows]
     named = f" ({listed(names, _NAMED)})" if verdict in _CHANGED else ""

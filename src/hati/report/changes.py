@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hati.report.plain import Plain
-from hati.report.quantities import change
+from hati.report.quantities import change, change_number
 from hati.report.table import Shown
 from hati.studies.comparison import Change, Comparison, Verdict
 
@@ -30,9 +30,9 @@ def change_json(found: Change) -> dict[str, Plain]:
 
 
 def change_text(found: Change) -> Shown:
-    """The change in percent where one is told, else ``~``."""
-    if not found.told or found.ratio is None:
-        return Shown(_NOTHING, found.ratio)
+    """The change in percent; ``~`` where there is no ratio."""
+    if found.ratio is None:
+        return Shown(_NOTHING, None)
     return Shown(change(found.ratio - 1.0), found.ratio)
 
 
@@ -58,3 +58,9 @@ def p_text(p_value: float) -> str:
 def verdict_text(found: Change) -> str:
     """The verdict, marked where it is of the tail alone."""
     return f"{found.verdict.value} (tail)" if found.of_tail else found.verdict.value
+
+
+def interval_text(interval: tuple[float, float]) -> str:
+    """The interval of a ratio as changes in percent, without the sign for it."""
+    low, high = (change_number(end - 1.0) for end in interval)
+    return f"{low} to {high}"

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hati.core import replace
 from hati.core.wording import listed
-from hati.report.changes import WITH_POWER, change_json, change_text, p_text, verdict_text
+from hati.report.changes import WITH_POWER, change_json, change_text, interval_text, p_text, verdict_text
 from hati.report.clusters import cluster_json, cluster_rows, cluster_sentence
 from hati.report.comparison_names import benchmark_name, comparison_name
 from hati.report.median_tests import test_json
 from hati.report.plain import Plain
-from hati.report.quantities import change, change_number, general, percent, quantity
+from hati.report.quantities import change, general, percent, quantity
 from hati.report.statistics import statistic_json, statistic_name, statistic_notes, statistics_text
 from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.report.within_process import (
+    within_process_json,
+    within_process_notes,
+    within_process_sentence,
+    within_process_verdict,
+)
 from hati.studies.comparison import Change, Comparison, Comparisons, IntervalMethod, Side, Verdict
 
 _NAMED = 3
+_P = "p"
 _UNSTEADY, _ONE_SIDED = "not steady", "one-sided warm-up"
 
 
@@ -41,6 +49,7 @@ def _json(row: Comparison, found: Comparisons) -> Plain:
         "interval_method": found.intervals.value,
         "seed": found.seed,
         "clusters": [cluster_json(part) for part in row.clusters],
+        "within_process": within_process_json(row),
         **({"tests": [test_json(one) for one in row.tests]} if row.tests else {}),
     }
 
@@ -62,25 +71,37 @@ def _side_json(side: Side) -> Plain:
 
 
 def comparison_table(found: Comparisons) -> Table:
-    """A row for each comparison, ``~`` where no change is told, and under it its clusters where one of them changed."""
-    one = len({row.metric.name for row in found.rows}) == 1
+    """A row for each comparison, and under it its clusters where one of them changed."""
+    metrics = {row.metric.name for row in found.rows}
+    one = len(metrics) == 1
     rows: list[tuple[Cell, ...]] = []
     for row in found.rows:
         rows += [_row(row, benchmark_name(row) if one else comparison_name(row), found), *cluster_rows(row)]
-    means = tuple(_mean_row(name, ratio, found) for name, ratio in found.mean_ratios.items())
+    means = tuple(
+        _mean_row(name if len(metrics) > 1 else "", ratio, _with_ratio(found, name))
+        for name, ratio in found.mean_ratios.items()
+    )
     columns = (
         Column("benchmark"),
         Column("before", align=Align.RIGHT),
         Column("after", align=Align.RIGHT),
         _noise_column(found),
         Column("change", align=Align.RIGHT),
-        Column("p", align=Align.RIGHT),
+        Column(_P, align=Align.RIGHT),
         Column("n", align=Align.RIGHT),
         Column("verdict"),
     )
-    metrics = {row.metric.name for row in found.rows}
     title = f"Comparison of {metrics.pop()}" if len(metrics) == 1 else "Comparison"
-    return Table(title, columns, (*rows, *means), _notes(found))
+    return _without_empty(Table(title, columns, (*rows, *means), _notes(found)), _P)
+
+
+def _without_empty(table: Table, name: str) -> Table:
+    """The table without the column of that name where all of its cells are empty."""
+    place = [column.name for column in table.columns].index(name)
+    if any(row[place] is not None for row in table.rows):
+        return table
+    rows = tuple(row[:place] + row[place + 1 :] for row in table.rows)
+    return replace(table, columns=table.columns[:place] + table.columns[place + 1 :], rows=rows)
 
 
 def _row(row: Comparison, name: str, found: Comparisons) -> tuple[Cell, ...]:
@@ -88,7 +109,7 @@ def _row(row: Comparison, name: str, found: Comparisons) -> tuple[Cell, ...]:
         name,
         quantity(row.before.mean, row.metric.unit),
         quantity(row.after.mean, row.metric.unit),
-        _spread(row) if found.intervals is IntervalMethod.T else _interval(row),
+        _interval(row) if _with_intervals(found) else _spread(row),
         change_text(row.change),
         None if row.change.q_value is None else Shown(p_text(row.change.q_value), row.change.q_value),
         _runs(row),
@@ -97,6 +118,8 @@ def _row(row: Comparison, name: str, found: Comparisons) -> tuple[Cell, ...]:
 
 
 def _verdict(row: Comparison) -> Cell:
+    if row.within_process is not None:
+        return Shown(within_process_verdict(row, row.within_process), row.change.verdict.value)
     text, phase = verdict_text(row.change), _phase(row)
     return Shown(f"{text} ({phase})", row.change.verdict.value) if phase else text
 
@@ -110,6 +133,8 @@ def _phase(row: Comparison) -> str:
 
 def comparison_sentence(row: Comparison) -> str:
     """What the comparison says, in a sentence."""
+    if row.within_process is not None:
+        return within_process_sentence(row, row.within_process)
     tail = f"of the mean relative to the {statistic_name(row)}" if row.change.of_tail else ""
     return "; ".join(filter(None, (_sentence(row.change), tail, cluster_sentence(row), _phase(row))))
 
@@ -128,17 +153,20 @@ def _sentence(found: Change) -> str:
 
 
 def _noise_column(found: Comparisons) -> Column:
-    if found.intervals is IntervalMethod.T:
+    if not _with_intervals(found):
         return Column("±", "%", align=Align.RIGHT)
     return Column(f"{percent(1.0 - found.alpha)} interval", "%", align=Align.RIGHT)
 
 
+def _with_intervals(found: Comparisons) -> bool:
+    """Whether the table has the intervals of changes, and not what means vary by."""
+    return found.intervals is not IntervalMethod.T or any(row.within_process for row in found.rows)
+
+
 def _interval(row: Comparison) -> Cell:
     """Of the change, in percent."""
-    if row.change.interval is None:
-        return None
-    low, high = (change_number(end - 1.0) for end in row.change.interval)
-    return f"{low} to {high}"
+    interval = (row.within_process or row).change.interval
+    return None if interval is None else interval_text(interval)
 
 
 def _spread(row: Comparison) -> Cell:
@@ -150,16 +178,20 @@ def _spread(row: Comparison) -> Cell:
 def _runs(row: Comparison) -> Cell:
     """The runs of each sample, and where they do not decide, how many would."""
     known = str(row.before.runs) if row.before.runs == row.after.runs else f"{row.before.runs}+{row.after.runs}"
-    if row.change.verdict is not Verdict.INCONCLUSIVE:
+    if row.change.verdict is not Verdict.INCONCLUSIVE or row.within_process is not None:
         return known
     needed = row.change.runs_needed
     return Shown(f"{known} of {'?' if needed is None else f'{needed:,}'}", needed)
 
 
-def _mean_row(name: str, ratio: float, found: Comparisons) -> tuple[Cell, ...]:
-    number = sum(row.metric.name == name and (row.change.ratio or 0.0) > 0.0 for row in found.rows)
-    metric = f" ({name})" if len(found.mean_ratios) > 1 else ""
-    return (f"geomean of {number}{metric}", None, None, None, Shown(change(ratio - 1.0), ratio), None, None, None)
+def _with_ratio(found: Comparisons, metric: str) -> int:
+    """How many comparisons of a metric have a ratio with a logarithm."""
+    return sum(row.metric.name == metric and (row.change.ratio or 0.0) > 0.0 for row in found.rows)
+
+
+def _mean_row(metric: str, ratio: float, number: int) -> tuple[Cell, ...]:
+    of = f" ({metric})" if metric else ""
+    return (f"geomean of {number}{of}", None, None, None, Shown(change(ratio - 1.0), ratio), None, None, None)
 
 
 def _notes(found: Comparisons) -> tuple[str, ...]:
@@ -167,10 +199,11 @@ def _notes(found: Comparisons) -> tuple[str, ...]:
     notes = [
         f"Each run counts as {statistics_text(found)}; {_noise_note(found)}; "
         f"n: the runs of each sample, of those that would decide {WITH_POWER}.",
-        f"A change is reported where it is significant at {percent(found.alpha)} over all comparisons (false discovery "
-        f"rate; p is corrected for it) and not shown to be within {percent(found.margin)}; the same where it is shown "
-        "to be within.",
+        f"Slower or faster: the change is significant at {percent(found.alpha)} over all comparisons (false discovery "
+        f"rate; p is corrected for it) and not shown to be within {percent(found.margin)}. Same: it is shown to be "
+        "within.",
     ]
+    notes += within_process_notes(found.rows)
     notes += statistic_notes(found.rows)
     if 0.0 < found.borrowed < float("inf"):
         notes.append(f"The noise of the other benchmarks adds {found.borrowed:.2g} degrees of freedom.")
@@ -215,8 +248,10 @@ def _left_out(name: str, rows: Sequence[tuple[Comparison, Side]]) -> str:
 
 
 def _noise_note(found: Comparisons) -> str:
-    if found.intervals is IntervalMethod.T:
+    if not _with_intervals(found):
         return f"± is {percent(1.0 - found.alpha)} confidence"
+    if found.intervals is IntervalMethod.T:
+        return f"intervals of the change have {percent(1.0 - found.alpha)} confidence"
     return f"intervals of the change are by the bootstrap of runs (seed {found.seed}), verdicts and p by Student's t"
 
 

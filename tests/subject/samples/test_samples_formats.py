@@ -98,7 +98,7 @@ def test_criterion_gives_times_for_each_iteration(tmp_path: Path) -> None:
     assert read_samples(alone).samples[0].benchmark == tmp_path.name
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(InputError, match="no results of criterion"):
+    with pytest.raises(InputError, match="no files of measurements"):
         read_samples(empty)
 
 

@@ -28,6 +28,7 @@ from hati.studies.comparison.conclusion import (
     Side,
     Verdict,
     WarmUp,
+    WithinProcess,
 )
 from hati.studies.comparison.deciding import Compared, compare, sides_of, with_bootstrap_intervals, with_median_tests
 from hati.studies.comparison.decisions import (
@@ -40,7 +41,7 @@ from hati.studies.comparison.decisions import (
     ratio_of,
     spread_of,
 )
-from hati.studies.comparison.matching import Pair, Unmatched, across, earlier_samples, pairs
+from hati.studies.comparison.matching import Pair, Unmatched, across, earlier_samples, gathered, pairs
 from hati.studies.comparison.samples import (
     SteadyPair,
     interference_warnings,
@@ -64,6 +65,7 @@ from hati.studies.comparison.statistic import (
     parse_statistic,
     run_values,
 )
+from hati.studies.comparison.within_process import with_estimates_within_process, with_verdicts_within_process
 
 __all__ = [
     "ALPHA",
@@ -100,6 +102,7 @@ __all__ = [
     "VarianceRatios",
     "Verdict",
     "WarmUp",
+    "WithinProcess",
     "across",
     "candidate_values",
     "choose_for_each",
@@ -110,6 +113,7 @@ __all__ = [
     "compare",
     "decide",
     "earlier_samples",
+    "gathered",
     "interference_warnings",
     "machine_warnings",
     "pairs",
@@ -122,7 +126,9 @@ __all__ = [
     "steady_pair",
     "variance_ratios",
     "with_bootstrap_intervals",
+    "with_estimates_within_process",
     "with_median_tests",
+    "with_verdicts_within_process",
     "with_warm_up",
     "without_warm_up",
 ]

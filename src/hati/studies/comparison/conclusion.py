@@ -117,11 +117,25 @@ class ClusterChange(Struct, frozen=True):
         return self.change.told or self.share_moved
 
 
+class WithinProcess(Struct, frozen=True):
+    """What the observations of one process a side say of these two processes, and not of others.
+
+    Consecutive ``observations`` of each side are gathered in ``batches``, and each batch counts as a run does
+    elsewhere. ``decides`` says that its verdict is the comparison's.
+    """
+
+    change: Change
+    observations: tuple[int, int]
+    batches: tuple[int, int]
+    decides: bool = False
+
+
 class Comparison(Struct, frozen=True):
     """One benchmark's two samples, by what stands for their runs and, where there are several, by ``clusters``.
 
     ``configuration`` holds the settings that both samples have; ``tests`` are classical ones of the runs' medians,
-    where they were asked for; ``choice`` is why a run counts as it does, where that was chosen.
+    where they were asked for; ``choice`` is why a run counts as it does, where that was chosen. ``within_process`` is
+    what the observations say where each side is one process and nothing is known of the variance between runs.
     """
 
     benchmark: str
@@ -134,11 +148,23 @@ class Comparison(Struct, frozen=True):
     clusters: tuple[ClusterChange, ...] = ()
     tests: tuple[TwoSampleTest, ...] = ()
     choice: StatisticChoice | None = None
+    within_process: WithinProcess | None = None
 
     @property
     def unsteady(self) -> bool:
         """Whether runs of a side are not steady."""
         return bool(self.before.warm_up.unsteady or self.after.warm_up.unsteady)
+
+    @property
+    def has_verdict(self) -> bool:
+        """Whether it has a verdict, be it that nothing is decided: an estimate within one process alone has none."""
+        return self.within_process is None or self.within_process.decides
+
+    @property
+    def one_run_each(self) -> bool:
+        """Whether nothing is known of the variance between runs, of which each side has one."""
+        undecided = self.change.q_value is None or self.within_process is not None
+        return undecided and self.before.runs == self.after.runs == 1
 
     @property
     def one_sided(self) -> bool:

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from hati.core import FloatArray, Sample, conversion, generator, replace
 from hati.harness import disturbances
-from hati.stats import Difference, bootstrap_interval, two_sample_tests
+from hati.stats import Difference, VariancePrior, bootstrap_interval, two_sample_tests
 from hati.studies.comparison.choosing import StatisticChoice, statistics_of
 from hati.studies.comparison.clusters import cluster_changes
-from hati.studies.comparison.conclusion import ClusterChange, Comparison, Comparisons, IntervalMethod, Side
+from hati.studies.comparison.conclusion import Comparison, Comparisons, IntervalMethod, Side
 from hati.studies.comparison.decisions import Decision, MeanSides, Sides, decide, on_scale, ratio_of, spread_of
 from hati.studies.comparison.matching import Pair, earlier_samples
 from hati.studies.comparison.statistic import MEAN, Question, RunValues, Statistic, run_values
@@ -38,21 +38,36 @@ def compare(
         InputError: where the units of a pair cannot be converted.
     """
     earlier = earlier_samples(found, history)
-    choices = statistics_of(found, question, earlier)
-    compared = [Compared.of(*each) for each in zip(found, choices, earlier, strict=True)]
-    decisions, prior = decide([each.own for each in compared], question, [each.rest for each in compared])
+    decided, prior = decided_rows(found, question, statistics_of(found, question, earlier), earlier)
     clusters = cluster_changes(found, question)
-    rows = tuple(_row(*each, question) for each in zip(found, compared, choices, decisions, clusters, strict=True))
+    rows = tuple(replace(row, clusters=parts) for row, parts in zip(decided, clusters, strict=True))
     return Comparisons(
         question.alpha,
         question.margin,
         str(question.statistic),
         rows,
         prior.df,
-        _mean_ratios(rows),
+        mean_ratios(rows),
         (*warnings, *_remarked(found)),
         sum(map(bool, earlier)),
     )
+
+
+def decided_rows(
+    found: Sequence[Pair],
+    question: Question,
+    choices: Sequence[StatisticChoice],
+    earlier: Sequence[Sequence[Sample]] = (),
+) -> tuple[list[Comparison], VariancePrior]:
+    """The comparison of each pair by the statistic that was chosen for it, and what all pairs say of their noise.
+
+    Raises:
+        InputError: where the units of a pair cannot be converted.
+    """
+    known = earlier or [()] * len(found)
+    compared = [Compared.of(*each) for each in zip(found, choices, known, strict=True)]
+    decisions, prior = decide([each.own for each in compared], question, [each.rest for each in compared])
+    return [_row(*each, question) for each in zip(found, compared, choices, decisions, strict=True)], prior
 
 
 class Compared(NamedTuple):
@@ -90,7 +105,6 @@ def _row(
     compared: Compared,
     choice: StatisticChoice,
     decision: Decision,
-    clusters: tuple[ClusterChange, ...],
     question: Question,
 ) -> Comparison:
     first = pair.before
@@ -105,7 +119,6 @@ def _row(
         change=decision.change(question, first.metric.better),
         before=_side(first, shown.before.values, noise, decision.scale, question),
         after=_side(pair.after, shown.after.values, noise, decision.scale, question),
-        clusters=clusters,
         choice=choice,
     )
 
@@ -133,7 +146,8 @@ def _remarked(found: Sequence[Pair]) -> Iterator[str]:
                 yield f"{number} of {len(sample.runs)} runs of {of}: {remark}"
 
 
-def _mean_ratios(rows: Sequence[Comparison]) -> dict[str, float]:
+def mean_ratios(rows: Sequence[Comparison]) -> dict[str, float]:
+    """The geometric mean of the ratios of each metric with several benchmarks, by its name."""
     logs = defaultdict[str, list[float]](list)
     for row in rows:
         ratio = row.change.ratio
@@ -163,7 +177,7 @@ def with_bootstrap_intervals(told: Comparisons, found: Sequence[Pair], question:
 
 
 def _with_interval(row: Comparison, pair: Pair, question: Question, seed: int) -> Comparison:
-    if row.change.interval is None:
+    if row.change.interval is None or row.within_process is not None:
         return row
     assert row.choice is not None
     compared = Compared.of(pair, row.choice)

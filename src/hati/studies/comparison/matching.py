@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from hati.core import InputError, Sample
+from hati.core import InputError, Sample, conversion, replace
 
 _Key = tuple[str, ...]
 
@@ -33,7 +33,8 @@ def pairs(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[tuple[Pair
     revision too. Where each side has one configuration only, these are what is compared, and need not be the same.
 
     Raises:
-        InputError: where one side has several that nothing tells apart, or nothing belongs together.
+        InputError: where one side has several that nothing tells apart, or nothing belongs together, or what does has
+            units that cannot be converted, or other directions that are better.
     """
     single = _single(before) & _single(after)
     first, second = _grouped(before, single), _grouped(after, single)
@@ -50,7 +51,15 @@ def pairs(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[tuple[Pair
                 f" {pair.after.metric.better.value} after",
                 fix="compare samples that agree which is better",
             )
+        _check_units(pair)
     return tuple(found), Unmatched(tuple(_alone(first, second)), tuple(_alone(second, first)))
+
+
+def _check_units(pair: Pair) -> None:
+    try:
+        conversion(pair.after.metric.unit, pair.before.metric.unit)
+    except InputError as error:
+        raise InputError(f"{_name(pair.before)}: {error.message}", fix="compare samples in units of one kind") from None
 
 
 def _alone(own: dict[_Key, list[Sample]], other: dict[_Key, list[Sample]]) -> Iterator[str]:
@@ -87,6 +96,21 @@ def earlier_samples(found: Sequence[Pair], history: Sequence[Sample]) -> list[li
         ]
         for pair in found
     ]
+
+
+def gathered(history: Sequence[Sample]) -> tuple[Sample, ...]:
+    """The samples of a history, those of a single run each being the runs of one sample where they are of the same.
+
+    The same are benchmark, metric with its unit, configuration, workload, revision and machine. Levels that differ
+    between such runs count as noise.
+    """
+    several = [sample for sample in history if len(sample.runs) > 1]
+    alone = defaultdict[_Key, list[Sample]](list)
+    for sample in history:
+        if len(sample.runs) == 1:
+            alone[(*sample.identity, sample.metric.unit)].append(sample)
+    joined = (replace(own[0], runs=tuple(run for each in own for run in each.runs)) for own in alone.values())
+    return (*several, *joined)
 
 
 def _is_earlier(sample: Sample, pair: Pair) -> bool:

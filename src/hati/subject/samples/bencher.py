@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from hati.core import Better, Metric
-from hati.subject.samples.book import Book, Label, single, summary_only
+from hati.subject.samples.book import Book, Label, direction, single, summary_only
 from hati.subject.samples.document import Node
 
 _MEASURES = {  # Bencher's built-in measures
@@ -12,6 +14,16 @@ _MEASURES = {  # Bencher's built-in measures
     "build-time": ("s", Better.LOWER),
     "file-size": ("B", Better.LOWER),
 }
+
+_WITH_UNIT = re.compile(r"(.+) \((\S+)\)")
+
+
+def _metric(measure: str) -> Metric:
+    """A built-in measure, or one whose name ends with its unit, as `hati export` writes it: ``wall_time (s)``."""
+    if measure in _MEASURES:
+        return Metric(measure, *_MEASURES[measure])
+    named = _WITH_UNIT.fullmatch(measure)
+    return Metric(named[1], named[2], direction(named[2])) if named else Metric(measure, "", Better.LOWER)
 
 
 def read_bencher(whole: Node, book: Book) -> None:
@@ -24,9 +36,9 @@ def read_bencher(whole: Node, book: Book) -> None:
         if not name.strip():
             raise measures.error("the benchmark has an empty name")
         for measure, found in measures.members():
-            if measure not in _MEASURES:
+            metric = _metric(measure)
+            if not metric.unit:
                 book.warn(f"the unit of {measure!r} is not known, nor its direction: lower is taken as better")
-            metric = Metric(measure, *_MEASURES.get(measure, ("", Better.LOWER)))
             value = found["value"]
             book.warn(summary_only("one number for each benchmark", "Bencher's format"))
             book.add(Label(name, metric), single(value.number(), metric, value.error), value.error)

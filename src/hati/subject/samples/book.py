@@ -55,6 +55,7 @@ class Book:
 
     def __init__(self) -> None:
         self.warnings: list[str] = []
+        self.one_process: list[str] = []
         self._runs: dict[tuple[object, ...], list[SampledRun]] = {}
         self._labels: dict[tuple[object, ...], Label] = {}
         self.count = 0
@@ -79,6 +80,12 @@ class Book:
         """Note once what a reader should know."""
         if message not in self.warnings:
             self.warnings.append(message)
+
+    def warn_of_one_process(self, tool: str) -> None:
+        """Note once that what a file of this tool repeats was made by one process."""
+        message = f"{tool} repeats within one process: a file is one run; give several files for several runs"
+        if message not in self.one_process:
+            self.one_process.append(message)
 
     def samples(self) -> tuple[Sample, ...]:
         """All samples."""
@@ -200,8 +207,3 @@ def values_run(values: FloatArray, metric: Metric, complain: Callable[[str], Inp
 def summary_only(what: str, tool: str) -> str:
     """The warning for files that hold summaries."""
     return f"{tool} gives {what}, not what was observed: each is taken as the single observation of a run"
-
-
-def one_process(tool: str) -> str:
-    """The warning for files in which repetitions were made by one process."""
-    return f"{tool} repeats within one process: a file is one run; give several files for several runs"

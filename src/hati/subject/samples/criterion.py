@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hati.core import InputError, Metric, Place, SampledRun
-from hati.subject.samples.book import Book, Label, observations, one_process
+from hati.subject.samples.book import Book, Label, observations
 from hati.subject.samples.document import Node
 
 _TIME = Metric("time", "ns")
@@ -28,4 +28,4 @@ def read_criterion(sample: Node, benchmark: Node | None, name: str, book: Book) 
         raise InputError("the benchmark has no name", place=Place(sample.file), fix="keep benchmark.json next to it")
     values = observations(times / iterations, _TIME, sample["times"].error)
     book.add(Label(name, _TIME), SampledRun(values), sample["times"].error)
-    book.warn(one_process("criterion.rs"))
+    book.warn_of_one_process("criterion.rs")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from hati.core import Metric, SampledRun, Workload
-from hati.subject.samples.book import Book, Label, observations, one_process, optional_text, values_run
+from hati.subject.samples.book import Book, Label, observations, optional_text, values_run
 from hati.subject.samples.document import Node
 
 STREAMED = ("Benchmarks",)
@@ -35,7 +35,7 @@ def read_dotnet(document: Iterator[Node], book: Book) -> None:
         else:
             statistics = node["Statistics"]
             values = statistics["OriginalValues" if "OriginalValues" in statistics else "Values"]
-            book.warn(one_process("this BenchmarkDotNet file does not separate launches, or"))
+            book.warn_of_one_process("this BenchmarkDotNet file does not separate launches, or")
             book.add(label, values_run(values.numbers(), _TIME, values.error), values.error)
 
 

@@ -15,7 +15,6 @@ from hati.subject.samples.book import (
     direction,
     moment,
     observations,
-    one_process,
     optional,
     optional_text,
     summary_only,
@@ -60,7 +59,7 @@ def read_google_benchmark(document: Iterator[Node], book: Book) -> None:
             metric = Metric(metric_name, series.unit, direction(series.unit))
             values = observations(np.frombuffer(series.values), metric, series.node.error)
             book.add(Label(name, metric, machine=machine), SampledRun(values, started), series.node.error)
-    book.warn(one_process("google-benchmark"))
+    book.warn_of_one_process("google-benchmark")
 
 
 def _result(

@@ -11,7 +11,6 @@ from hati.subject.samples.book import (
     Label,
     moment,
     observations,
-    one_process,
     optional,
     optional_text,
     single,
@@ -46,7 +45,7 @@ def read_pytest_benchmark(document: Iterator[Node], book: Book) -> None:
                 book.warn(summary_only("means", "this pytest-benchmark file"))
                 run = single(data.number(), _TIME, data.error)
             book.add(label, run, data.error)
-    book.warn(one_process("pytest-benchmark"))
+    book.warn_of_one_process("pytest-benchmark")
 
 
 def _where(node: Node) -> tuple[str, str]:

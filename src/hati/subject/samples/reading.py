@@ -175,20 +175,25 @@ def _criterion(source: Source, book: Book) -> None:
         read_criterion(named, None, folder.name, book)
 
 
-def criterion_files(folder: Path) -> tuple[Path, ...]:
-    """The ``sample.json`` of the latest measurement of every benchmark below a folder of criterion.rs.
+def measured_files(path: Path) -> tuple[Path, ...]:
+    """A file; or of a folder of criterion.rs the ``sample.json`` of each benchmark, of another one its files.
+
+    Hidden files do not count, nor do folders in a folder that is not criterion.rs's.
 
     Raises:
-        InputError: where there is none.
+        InputError: where a folder holds no files.
     """
-    found = tuple(sorted(folder.glob(f"**/new/{_SAMPLE}"))) or tuple(sorted(folder.glob(f"**/{_SAMPLE}")))
+    if not path.is_dir():
+        return (path,)
+    found = sorted(path.glob(f"**/new/{_SAMPLE}")) or sorted(path.glob(f"**/{_SAMPLE}"))
+    found = found or sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
     if not found:
         raise InputError(
-            "this folder holds no results of criterion.rs",
-            place=Place(str(folder)),
-            fix="give its target/criterion, or a file",
+            "this folder holds no files of measurements",
+            place=Place(str(path)),
+            fix="name a folder with files in it, target/criterion, or the files",
         )
-    return found
+    return tuple(found)
 
 
 READERS: Mapping[SampleFormat, Read] = {
@@ -213,10 +218,15 @@ _KNOWN = f"name the format by hati import --from: {', '.join(SampleFormat)}"
 
 
 class Imported(Struct, frozen=True):
-    """What files hold: their samples, and what a reader of them should know."""
+    """What files hold: their samples, and what a reader of them should know; and the files' ``formats``.
+
+    ``one_process`` are those of the warnings that say that a file is one process, where a sample has a single run.
+    """
 
     samples: tuple[Sample, ...]
     warnings: tuple[str, ...] = ()
+    formats: tuple[SampleFormat, ...] = ()
+    one_process: tuple[str, ...] = ()
 
 
 def read_samples(path: Path, written_as: SampleFormat | None = None, watch: Watch = unwatched) -> Imported:
@@ -235,11 +245,15 @@ def read_all(paths: Iterable[Path], written_as: SampleFormat | None = None, watc
         InputError: as ``read_samples``.
     """
     book = Book()
-    for path in paths:
-        for file in criterion_files(path) if path.is_dir() else (path,):
-            with opened(file, watch) as source:
-                _read(source, written_as or _format(source), book)
-    return Imported(book.samples(), tuple(book.warnings))
+    formats: dict[SampleFormat, None] = {}
+    for file in (file for path in paths for file in measured_files(path)):
+        with opened(file, watch) as source:
+            format_ = written_as or _format(source)
+            formats[format_] = None
+            _read(source, format_, book)
+    samples = book.samples()
+    alone = tuple(book.one_process) if any(len(sample.runs) == 1 for sample in samples) else ()
+    return Imported(samples, (*book.warnings, *alone), tuple(formats), alone)
 
 
 def _format(source: Source) -> SampleFormat:

@@ -10,7 +10,8 @@ from hati.subject.table.inference import Inferred, infer_space
 from hati.subject.table.measured import Condition, MeasuredTable, assembled, selected
 from hati.subject.table.metrics import Column, Deviations, metric_column, read_deviations, same_everywhere
 from hati.subject.table.options import space_columns
-from hati.subject.table.sheet import ENDINGS, Sheet, is_table, read_sheet
+from hati.subject.table.reading import ENDINGS, is_table, read_sheet
+from hati.subject.table.sheet import Sheet
 
 __all__ = [
     "ENDINGS",

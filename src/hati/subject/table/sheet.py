@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import csv
-import gzip
-import hashlib
 import io
 import re
-import zlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from msgspec import Struct
@@ -202,61 +198,3 @@ def _text(value: object) -> str:
             return value.decode(errors="replace")
         case _:
             return str(value)
-
-
-ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
-"""How the names of tables end."""
-
-LARGEST = 1_000_000_000
-"""The greatest size of a table, in bytes, after unpacking."""
-
-_GZIP = b"\x1f\x8b"
-_PARQUET = b"PAR1"
-
-
-def is_table(path: Path) -> bool:
-    """Whether a path names a table, by its ending."""
-    return path.name.lower().endswith(ENDINGS) and not path.is_dir()
-
-
-def read_sheet(path: Path) -> Sheet:
-    """Read a table: CSV (also with semicolons or tabs, also packed by gzip), or Parquet.
-
-    Raises:
-        InputError: where it cannot be read, with its place.
-        NotInstalledError: for Parquet, where pyarrow is not installed.
-    """
-    data = _unpacked(path)
-    content = hashlib.sha256(data).hexdigest()[:12]
-    if data.startswith(_PARQUET):
-        return parse_parquet(data, str(path), content)
-    return parse_delimited(_decoded(data, str(path)), str(path), content)
-
-
-def _unpacked(path: Path) -> bytes:
-    place = Place(str(path))
-    try:
-        with path.open("rb") as stream:
-            packed = stream.read(2) == _GZIP
-        with gzip.open(path) if packed else path.open("rb") as stream:
-            data: bytes = stream.read(LARGEST + 1)
-    except FileNotFoundError:
-        raise InputError("there is no such file", place=place) from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"the file cannot be unpacked: {error}", place=place) from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(f"the file cannot be read: {reason}", place=place) from None
-    if len(data) > LARGEST:
-        raise InputError(f"the table is larger than {LARGEST:,} bytes", place=place, fix="is it the right file?")
-    return data
-
-
-def _decoded(data: bytes, file: str) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise InputError(
-            f"byte 0x{data[error.start]:02x} is not UTF-8", place=Place(file, line), fix="save the file as UTF-8"
-        ) from None

@@ -1,0 +1,107 @@
+"""Estimates within one process as plain values and in words, and how to measure several processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hati.core import SampleFormat
+from hati.report.changes import interval_text, verdict_text
+from hati.report.plain import Plain
+from hati.report.quantities import change
+from hati.studies.comparison import Comparison, WithinProcess
+
+_LABEL = "within one process"
+_SEVERAL_FILES = "hati compare --before before-* --after after-*"
+_FOR_EACH = "for i in $(seq 10); do "
+_LINES: dict[SampleFormat, tuple[str, str]] = {
+    SampleFormat.GO: (
+        f"{_FOR_EACH}go test -run '^$' -bench . -count 1; done > before.txt",
+        "hati compare before.txt after.txt",
+    ),
+    SampleFormat.CRITERION: (
+        f"{_FOR_EACH}CRITERION_HOME=$PWD/before-$i cargo bench; done",
+        _SEVERAL_FILES,
+    ),
+    SampleFormat.GOOGLE_BENCHMARK: (
+        f"{_FOR_EACH}./BENCHMARK --benchmark_out=before-$i.json --benchmark_out_format=json; done",
+        _SEVERAL_FILES,
+    ),
+    SampleFormat.PYTEST_BENCHMARK: (
+        f"{_FOR_EACH}pytest --benchmark-only --benchmark-json=before-$i.json; done",
+        _SEVERAL_FILES,
+    ),
+    SampleFormat.CATCH2: (
+        f"{_FOR_EACH}./TESTS --reporter xml --out before-$i.xml; done",
+        _SEVERAL_FILES,
+    ),
+    SampleFormat.BENCHMARK_DOTNET: (
+        "dotnet run -c Release -- --launchCount 10 --exporters fulljson",
+        "hati compare BEFORE-report-full.json AFTER-report-full.json",
+    ),
+    SampleFormat.JMH: (
+        "java -jar benchmarks.jar -f 10 -rf json -rff before.json",
+        "hati compare before.json after.json",
+    ),
+    SampleFormat.PYPERF: ("python BENCHMARK.py --processes 10 -o before.json", "hati compare before.json after.json"),
+    SampleFormat.HYPERFINE: (
+        "hyperfine --runs 10 --export-json before.json COMMAND",
+        "hati compare before.json after.json",
+    ),
+}
+"""A line that makes ten processes, and one that compares them."""
+
+
+def several_processes(formats: Iterable[SampleFormat]) -> list[str]:
+    """Lines that say how to measure several processes with the tools that write these formats."""
+    lines = ["note: one process a side does not show how much processes differ; several of each side decide:"]
+    known = [_LINES[each] for each in formats if each in _LINES]
+    if not known:
+        return ["note: one run a side does not show how much runs differ; several of each side decide"]
+    for line, comparing in known:
+        lines += [f"  {line}", f"  {comparing}"]
+    return lines
+
+
+def within_process_json(row: Comparison) -> Plain:
+    """The interval of the change within these processes; None for a comparison of runs."""
+    within = row.within_process
+    if within is None:
+        return None
+    return {
+        "interval": None if within.change.interval is None else list(within.change.interval),
+        "observations": list(within.observations),
+        "batches": list(within.batches),
+        "decides": within.decides,
+    }
+
+
+def within_process_verdict(row: Comparison, within: WithinProcess) -> str:
+    """The label, after the verdict where there is one."""
+    return f"{verdict_text(row.change)} ({_LABEL})" if within.decides else _LABEL
+
+
+def within_process_sentence(row: Comparison, within: WithinProcess) -> str:
+    """What the comparison says, in a sentence."""
+    label = within_process_verdict(row, within)
+    if row.change.ratio is None or within.change.interval is None:
+        return f"{label}: the ratio is unknown"
+    told = f"{label}: {change(row.change.ratio - 1.0)} ({interval_text(within.change.interval)} %)"
+    return told if within.decides else f"{told}; how much processes differ is not known"
+
+
+def within_process_notes(rows: Sequence[Comparison]) -> list[str]:
+    """What such estimates and verdicts hold for."""
+    known = [row.within_process for row in rows if row.within_process is not None]
+    if not known:
+        return []
+    decides = any(within.decides for within in known)
+    rest = (
+        "the verdict holds for these two, and others may differ by more."
+        if decides
+        else "there is no verdict. Name several files a side, or earlier ones by --history; --within-process decides "
+        "for these two processes only."
+    )
+    return [
+        f"{_LABEL[0].upper()}{_LABEL[1:]}: each side is one process. The interval is that of their observations, in "
+        f"batches of consecutive ones. How much processes differ is not known: {rest}"
+    ]

@@ -1,0 +1,85 @@
+"""One process a side: what its observations say of these two processes.
+
+Processes differ from each other (memory layout, compiled code, what else the machine does), and one a side does not
+show by how much. The estimate and its interval hold for the two that were measured, and a verdict on them is not one
+on the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hati.core import Observations, Sample, SampledRun, replace
+from hati.studies.comparison.conclusion import Change, Comparison, Comparisons, Verdict, WithinProcess
+from hati.studies.comparison.deciding import decided_rows, mean_ratios
+from hati.studies.comparison.matching import Pair
+from hati.studies.comparison.statistic import Question
+
+_BATCHES = 10
+"""At least so many batches, of equal length, where there are as many observations: Schmeiser (1982, Operations Research
+30, 556-568) recommends 10 to 30. The longer a batch, the less consecutive ones depend on each other."""
+_FEWEST = 2
+
+
+def with_estimates_within_process(told: Comparisons, found: Sequence[Pair], question: Question) -> Comparisons:
+    """The comparisons of those pairs, with estimates where a side is one process and nothing is known of the noise.
+
+    They have no verdict. The p-values of these comparisons are corrected among themselves.
+
+    Raises:
+        InputError: where the units of a pair cannot be converted.
+    """
+    places = [place for place, each in enumerate(zip(told.rows, found, strict=True)) if _alone(*each)]
+    if not places:
+        return told
+    batched = [Pair(_batched(found[place].before), _batched(found[place].after)) for place in places]
+    choices = [choice for place in places if (choice := told.rows[place].choice) is not None]
+    decided, _ = decided_rows(batched, question, choices)
+    rows = list(told.rows)
+    for place, row in zip(places, decided, strict=True):
+        rows[place] = _estimated(rows[place], row, found[place])
+    return replace(told, rows=tuple(rows), mean_ratios=mean_ratios(rows))
+
+
+def with_verdicts_within_process(told: Comparisons) -> Comparisons:
+    """The same comparisons, verdicts within one process being theirs."""
+    return replace(told, rows=tuple(map(_decided, told.rows)))
+
+
+def _alone(row: Comparison, pair: Pair) -> bool:
+    """Whether nothing is known of the noise, and each side is one process with several observations."""
+    sides = (pair.before.runs, pair.after.runs)
+    several = all(len(runs) == 1 and not runs[0].pooled and len(runs[0].steady) >= _FEWEST for runs in sides)
+    return several and row.change.q_value is None and row.choice is not None
+
+
+def _batched(sample: Sample) -> Sample:
+    """The sample of one run, its consecutive observations as runs; what is left over at the beginning is left out."""
+    (run,) = sample.runs
+    values = run.steady
+    size = max(1, len(values) // _BATCHES)
+    first = len(values) % size
+    pieces = values[first:].reshape(-1, size)
+    metric = sample.metric
+    runs = tuple(SampledRun(Observations(metric.name, metric.unit, piece)) for piece in pieces)
+    return replace(sample, runs=runs)
+
+
+def _estimated(row: Comparison, within: Comparison, pair: Pair) -> Comparison:
+    """A row without a verdict, and beside it what its observations say; batches are not runs that one could make."""
+    change = replace(within.change, runs_needed=None)
+    observations = len(pair.before.runs[0].steady), len(pair.after.runs[0].steady)
+    return replace(
+        row,
+        change=Change(Verdict.INCONCLUSIVE, change.ratio),
+        before=replace(row.before, mean=within.before.mean),
+        after=replace(row.after, mean=within.after.mean),
+        within_process=WithinProcess(change, observations, (within.before.runs, within.after.runs)),
+    )
+
+
+def _decided(row: Comparison) -> Comparison:
+    within = row.within_process
+    if within is None:
+        return row
+    return replace(row, change=within.change, within_process=replace(within, decides=True))
