@@ -27,7 +27,7 @@ from hati.studies.screening.planning.forecast import RELEVANT
 from hati.studies.screening.planning.outlook import CHECKED, MISSED
 from hati.studies.screening.planning.tasks import STAGE
 from hati.testing import FakeEngine, MemoryStore
-from hati.wiring.outlooks import promise_by_pilot
+from hati.wiring.promising import promise_by_pilot
 
 STUDIES = 400
 POWER = 0.8

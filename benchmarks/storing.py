@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.markdown import table
 from hati.core import Observations, replace
 from hati.store import open_store
-from hati.testing.store_conformance import MACHINE, METRICS, a_run, a_study
+from hati.testing.conformance import MACHINE, METRICS, a_run, a_study
 
 OBSERVATIONS, ROUNDS = 65_536, 15
 LARGEST = 0.050

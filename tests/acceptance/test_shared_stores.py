@@ -21,7 +21,7 @@ from evolving import git
 
 from hati.core import Event, Run, StudyId, replace
 from hati.store import Selection, open_store, read_store
-from hati.testing.store_conformance import MACHINE, METRICS, START, a_run, a_study, an_event
+from hati.testing.conformance import MACHINE, METRICS, START, a_run, a_study, an_event
 from postgres import PostgresServer
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.xdist_group("postgres")]
@@ -32,7 +32,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "share-a-store.
 WRITER = """
 import sys
 from hati.store import open_store
-from hati.testing.store_conformance import MACHINE, METRICS, a_run, a_study, an_event
+from hati.testing.conformance import MACHINE, METRICS, a_run, a_study, an_event
 store, study = open_store(sys.argv[1]), a_study()
 store.begin(study, METRICS, MACHINE)
 store.add_events([an_event(1), an_event(2)])

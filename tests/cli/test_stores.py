@@ -11,7 +11,7 @@ import pytest
 
 from contents import content
 from hati.store import open_store
-from hati.testing.store_conformance import MACHINE, METRICS, a_run, a_study
+from hati.testing.conformance import MACHINE, METRICS, a_run, a_study
 from postgres import PostgresServer
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from hati.core import Benchmark, Engine, Metric, Reader, ReaderKind, Task
 from hati.engine import DuetEngine, LocalEngine
 from hati.subject import machine
 from hati.testing import FakeEngine
-from hati.testing.engine_conformance import EngineConformance
+from hati.testing.conformance import EngineConformance
 
 
 class Tasks(EngineConformance):

@@ -12,7 +12,7 @@ from hati.core import Configuration, Engine, Machine, Metric, Outcome, Plan, Tas
 from hati.engine import TableEngine
 from hati.space import Option, Space
 from hati.subject.table import Column, MeasuredTable, assembled, read_sheet
-from hati.testing.engine_conformance import EngineConformance
+from hati.testing.conformance import EngineConformance
 
 SPACE = Space((Option("a", (1, 2, 3, 4), 1),))
 MACHINE = Machine((("table", "t.csv"),))

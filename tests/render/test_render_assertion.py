@@ -14,7 +14,7 @@ from hati.logic.syntax import Source, parse_file
 from hati.render import ImageKind, chart_images, document_html, to_junit
 from hati.render.charts import chart_in_altair, specification
 from hati.report import Chart, ChartKind, assertion_cases, assertion_document, assertion_evidence, relation_figure
-from hati.report.assertion_evidence import BARS
+from hati.report.assertion import BARS
 from hati.studies.assertion import Assured, Book, Cost, Requirement, Standard, answer
 from hati.studies.assertion.book import MeasuredBook
 

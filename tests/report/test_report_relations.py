@@ -9,8 +9,7 @@ from assertion_samples import answers, atom, book_of, levels, of_means, sample
 
 from hati.core import Metric
 from hati.report import Aside, Chart, Document, Part, RelationFigure, Table, assertion_document, relation_figure
-from hati.report.assertion_sections import MOST_FIGURES
-from hati.report.relation_figures import BINS
+from hati.report.assertion_document import BINS, MOST_FIGURES
 from hati.studies.assertion import Assured, Book, Standard
 
 

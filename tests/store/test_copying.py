@@ -14,7 +14,7 @@ from earlier import bring_back
 from contents import content
 from hati.core import HatiError, InputError, MeasurementError
 from hati.store import merging, open_store, source_store
-from hati.testing.store_conformance import MACHINE, METRICS, a_run, a_study
+from hati.testing.conformance import MACHINE, METRICS, a_run, a_study
 from postgres import PostgresServer
 
 

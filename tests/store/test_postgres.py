@@ -16,7 +16,7 @@ from hati.core import HatiError, InputError, MeasurementError, NotInstalledError
 from hati.store import SqlStore, open_store, read_store
 from hati.store.opening import database, upgrade
 from hati.store.schema import metadata
-from hati.testing.store_conformance import MACHINE, METRICS, StoreConformance, a_run, a_study
+from hati.testing.conformance import MACHINE, METRICS, StoreConformance, a_run, a_study
 from postgres import PostgresServer
 
 pytestmark = pytest.mark.xdist_group("postgres")

@@ -28,7 +28,7 @@ from hati.store import SqlStore, open_store, read_store
 from hati.store.opening import database, migrate, upgrade
 from hati.store.rows import decode, encode
 from hati.store.schema import HEAD, metadata
-from hati.testing.store_conformance import MACHINE, METRICS, StoreConformance, a_run, a_study
+from hati.testing.conformance import MACHINE, METRICS, StoreConformance, a_run, a_study
 
 
 class TestSqlite(StoreConformance):
@@ -205,7 +205,7 @@ def test_runs_survive_a_killed_writer(tmp_path: Path) -> None:
     script = f"""
 import os, signal
 from hati.store import open_store
-from hati.testing.store_conformance import MACHINE, METRICS, a_run, a_study
+from hati.testing.conformance import MACHINE, METRICS, a_run, a_study
 store, study = open_store({str(file)!r}), a_study()
 store.begin(study, METRICS, MACHINE)
 for repetition in range(5):

@@ -10,7 +10,7 @@ import pytest
 
 from hati.core import HatiError, MeasurementError
 from hati.store import Selection, SqlStore, open_store, schema
-from hati.testing.store_conformance import MACHINE, METRICS, a_run, a_study, an_event
+from hati.testing.conformance import MACHINE, METRICS, a_run, a_study, an_event
 
 WRONG: tuple[object, ...] = (None, "", "?", "[]", "{", "1e999", "2020-01-01", b"\x01\x00", b"\xff", -1, 2, 0.5, 10**15)
 

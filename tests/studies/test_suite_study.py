@@ -27,8 +27,7 @@ from hati.core import (
 from hati.report import suite_answer
 from hati.space import Option, Space, count, enumerate_configurations, parse_formula
 from hati.studies.suite import FULL, RANDOM, SuiteConclusion, SuitePlan, SuiteScale, SuiteStudy, suite_id
-from hati.testing.fakes import FakeEngine
-from hati.testing.memory_store import MemoryStore
+from hati.testing.fakes import FakeEngine, MemoryStore
 
 Value = Callable[[Task], float | str]
 LATENCY = Metric("latency", "s")

@@ -10,7 +10,7 @@ import pytest
 
 from hati.core import StudyId
 from hati.store import open_store
-from hati.testing.store_conformance import MACHINE, METRICS, a_run, a_study
+from hati.testing.conformance import MACHINE, METRICS, a_run, a_study
 from hati.wiring.campaigns import campaign_of, never
 from hati.wiring.workplace import Workplace
 

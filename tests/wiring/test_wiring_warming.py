@@ -9,7 +9,7 @@ import pytest
 
 from hati.studies.comparison import StatisticChoices
 from hati.studies.gate import WarmUpCut
-from hati.testing.store_conformance import MACHINE, METRICS, a_study
+from hati.testing.conformance import MACHINE, METRICS, a_study
 from hati.wiring.warming import warm_up_cuts, with_cuts
 from hati.wiring.workplace import Workplace, workplace
 

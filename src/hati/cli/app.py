@@ -24,7 +24,6 @@ from hati.cli import (
     importing,
     init,
     report,
-    run,
     runs,
     screen,
     space,
@@ -60,7 +59,7 @@ app = typer.Typer(
 _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
     "Model": {"init": init.init, "space": space.app, "design": design.design},
     "Measure": {
-        "run": run.run,
+        "run": runs.run,
         "screen": screen.screen,
         "validate": validate.validate,
         "suite": suite.suite,

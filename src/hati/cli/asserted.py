@@ -1,4 +1,4 @@
-"""How judged formulas are written."""
+"""How judged formulas are written, for one machine or for two."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING
 
 from hati.cli.documents import VerdictFormat, write_document
 from hati.cli.output import say, write, write_targets
+from hati.cli.parameters import refuse_given
+from hati.core import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hati.studies.assertion import Answer, Assured, Standard
+    import typer
+
+    from hati.studies.assertion import Answer, Assured, Portability, Standard
+
 
 Target = tuple[VerdictFormat, str]
 """A format and a file."""
@@ -37,3 +42,34 @@ def write_explanation(each: Answer, standard: Standard, output: str) -> None:
     from hati.report import explanation
 
     write(explanation(each, standard), output)
+
+
+SAMPLES = "--samples, which are in files"
+
+_OF_VERDICTS = ("history", "interpretation", "margin", "fail_on", "explain")
+_OF_MEASURING = ("budget", "seed", "fresh", "dry_run")
+
+
+def refuse_others(context: typer.Context, formats: Sequence[VerdictFormat]) -> None:
+    """See that nothing is asked of verdicts or of measuring on the command line.
+
+    Raises:
+        InputError: where something is.
+    """
+    refuse_given(context, (*_OF_VERDICTS, *_OF_MEASURING), "--machines, which compares what was measured")
+    if context.params["samples"]:
+        refuse_given(context, ("store",), SAMPLES)
+    for chosen in formats:
+        if chosen in {VerdictFormat.JUNIT, VerdictFormat.GITHUB}:
+            raise InputError(f"--machines gives no verdicts for {chosen}", fix="write text, json, markdown or html")
+
+
+def write_portability(found: Portability, targets: Sequence[Target]) -> list[str]:
+    """Write every report that can be written; what is wrong with the others."""
+    from hati.report import portability_document, portability_json
+
+    document = portability_document(found)
+    errors, _ = write_targets(
+        targets, lambda kind, file: write_document(document, lambda: portability_json(found), kind, file)
+    )
+    return errors

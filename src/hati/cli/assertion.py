@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import Struct
 
-from hati.cli.asserted import write_assured, write_explanation
+from hati.cli.asserted import SAMPLES, refuse_others, write_assured, write_explanation, write_portability
 from hati.cli.compare import UNDECIDED, WORSE
 from hati.cli.documents import VerdictFormat, VerdictOption, of_plan
 from hati.cli.dry_run import write_foreseen
-from hati.cli.given import refuse_given
-from hati.cli.machines import SAMPLES, refuse_others, write_portability
 from hati.cli.output import STDOUT, check_targets, parse_target, say, whether_read_or_not
-from hati.cli.parameters import HERE, DryRun, Fresh, Output, Seed, StorePlace
+from hati.cli.parameters import HERE, DryRun, Fresh, Output, Seed, StorePlace, refuse_given
 from hati.cli.progress import progress
 from hati.cli.screen import parse_share
 from hati.core import InputError

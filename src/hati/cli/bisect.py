@@ -12,7 +12,7 @@ from hati.cli.dry_run import write_rehearsal
 from hati.cli.output import STDOUT, check_output, say
 from hati.cli.parameters import HERE, BenchmarkName, DryRun, Fresh, MetricName, Output, Seed, StorePlace
 from hati.cli.progress import make_watched
-from hati.cli.run import parse_configuration
+from hati.cli.runs import parse_configuration
 from hati.cli.screen import parse_share
 
 if TYPE_CHECKING:

@@ -2,30 +2,295 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import Struct
 
-from hati.cli.classical_design import (
-    BlockCount,
-    Changes,
-    Foldover,
-    OrthogonalArray,
-    PlackettBurman,
-    Replicates,
-    Semifold,
-    write_orthogonal_array,
-    write_two_level,
-)
-from hati.cli.optimal_design import Augment, EffectOrder, Optimal, write_optimal
-from hati.cli.output import STDOUT
+from hati.cli.output import STDOUT, TableFormat, write
 from hati.cli.parameters import Output, Seed
-from hati.core import InputError
+from hati.cli.tables import write_table
+from hati.core import InputError, canonical_json, generator, replace
 
 if TYPE_CHECKING:
-    from hati.design import Design
+    from hati.design import Blocks, Design, OptimalDesign, Separation
+    from hati.report import Table
+    from hati.space import Space
+
+
+PlackettBurman = Annotated[bool, typer.Option("--plackett-burman", help="Plackett-Burman design with --runs runs.")]
+Foldover = Annotated[
+    str | None,
+    typer.Option("--foldover", metavar="all|A,B", help="Add a foldover: all runs with these factors reversed."),
+]
+Semifold = Annotated[
+    str | None,
+    typer.Option("--semifold", metavar="A", help="Add the half of a foldover on A with A at its second setting."),
+]
+Replicates = Annotated[int | None, typer.Option("--replicates", min=1, help="Run each configuration this often.")]
+BlockCount = Annotated[
+    int | None, typer.Option("--blocks", min=2, help="Divide a regular design into this many blocks.")
+]
+OrthogonalArray = Annotated[
+    bool,
+    typer.Option(
+        "--orthogonal-array", help="Orthogonal array for options of any number of settings, with --runs runs."
+    ),
+]
+
+
+class Changes(Struct, frozen=True):
+    """What is added to a design, in this order: a foldover or half of one, replicates; then it is parted in blocks."""
+
+    foldover: str | None = None
+    semifold: str | None = None
+    replicates: int | None = None
+    blocks: int | None = None
+
+    def __bool__(self) -> bool:
+        return any(choice is not None for choice in (self.foldover, self.semifold, self.replicates, self.blocks))
+
+
+def write_two_level(made: Design, changes: Changes, alias_order: int | None, chosen: str, output: str) -> None:
+    """Write a two-level design with its changes: json, csv (its matrix, with the blocks first), text or markdown."""
+    from hati import render
+    from hati.design import blocked, describe, write_csv
+    from hati.report import blocks_notes, design_table, separation_note
+
+    folded = _folded(made, changes)
+    final = _replicated(folded, changes.replicates)
+    blocks = None if changes.blocks is None else blocked(final, changes.blocks)
+    if chosen == "csv":
+        write(write_csv(final) if blocks is None else _with_blocks(write_csv(final), blocks), output)
+        return
+    separation = None if folded is made else _separation(made, folded)
+    if chosen == "json":
+        extra = _separation_json(separation) | _blocks_json(blocks)
+        write(render.to_json(describe(final, alias_order) | extra), output)
+        return
+    table = design_table(final, alias_order)
+    notes = (*([separation_note(separation)] if separation else []), *(blocks_notes(blocks) if blocks else ()))
+    write_table(replace(table, notes=(*table.notes, *notes)), TableFormat(chosen), output)
+
+
+def write_orthogonal_array(path: Path | None, runs: int | None, chosen: str, output: str) -> None:
+    """Write an orthogonal array for a project's options, in their settings.
+
+    Raises:
+        InputError: without a project, or for options that no array is for.
+    """
+    from hati import render
+    from hati.core import setting_text
+    from hati.design import array_runs, check_unconstrained, describe_levels, orthogonal_array, write_level_csv
+    from hati.project import read_project
+    from hati.report import level_design_table
+
+    if path is None:
+        raise InputError("--orthogonal-array is for a project's options", fix="give its PATH")
+    space: Space = read_project(path).space
+    check_unconstrained(space)
+    sizes = [len(option.settings) for option in space.options]
+    design = orthogonal_array(sizes, runs, space.names)
+    texts = [[setting_text(setting) for setting in option.settings] for option in space.options]
+    if chosen == "csv":
+        write(write_level_csv(design, texts), output)
+    elif chosen == "json":
+        settings = {option.name: list(option.settings) for option in space.options}
+        write(render.to_json(describe_levels(design) | {"settings": settings}), output)
+    else:
+        others = _elsewhere(*array_runs(sizes), design.runs)
+        write_table(level_design_table(design, texts, others), TableFormat(chosen), output)
+
+
+def _folded(made: Design, changes: Changes) -> Design:
+    from hati.design import foldover, parse_factors, semifoldover
+
+    reverse = None if changes.foldover in {None, "all"} else parse_factors(changes.foldover or "")
+    if changes.semifold is not None:
+        everything = made.factors if changes.foldover == "all" else None
+        return semifoldover(made, changes.semifold.strip(), reverse=reverse or everything)
+    return made if changes.foldover is None else foldover(made, reverse)
+
+
+def _replicated(design: Design, times: int | None) -> Design:
+    from hati.design import replicated
+
+    return design if times is None else replicated(design, times)
+
+
+def _separation(before: Design, after: Design) -> Separation:
+    """Of effects up to second order, or, where these are too many, of main effects."""
+    from hati.design import separation
+
+    try:
+        return separation(before, after)
+    except InputError:
+        return separation(before, after, 1)
+
+
+def _separation_json(separation: Separation | None) -> dict[str, object]:
+    if separation is None:
+        return {}
+    told = {
+        side: {"runs": it.runs, "parameters": it.rank, "estimable": [list(effect) for effect in it.effects]}
+        for side, it in (("before", separation.before), ("after", separation.after))
+    }
+    separated = [list(effect) for effect in separation.separated]
+    return {"separation": {"order": separation.after.order, **told, "separated": separated}}
+
+
+def _blocks_json(blocks: Blocks | None) -> dict[str, object]:
+    if blocks is None:
+        return {}
+    told = {
+        "number": blocks.number,
+        "generators": list(blocks.generators),
+        "of_runs": list(blocks.of_runs),
+        "confounded": [list(effect) for effect in blocks.confounded],
+        "lost": [list(effect) for effect in blocks.lost],
+    }
+    return {"blocks": told}
+
+
+def _with_blocks(text: str, blocks: Blocks) -> str:
+    header, *rows = text.splitlines()
+    numbered = (f"{block},{row}" for block, row in zip(blocks.of_runs, rows, strict=True))
+    return "\n".join([f"block,{header}", *numbered]) + "\n"
+
+
+def _elsewhere(exact: tuple[int, ...], nearly: tuple[int, ...], runs: int) -> str:
+    found = {
+        "orthogonal": [size for size in exact if size != runs],
+        "nearly so": [size for size in nearly if size < runs],
+    }
+    told = [f"{words} in {', '.join(map(str, sizes[:6]))}" for words, sizes in found.items() if sizes]
+    return f"Other sizes, by --runs: {'; '.join(told)}." if told else ""
+
+
+class OptimalIn(StrEnum):
+    """The criteria, as ``hati.design.Criterion`` has them: it is not loaded to show the help."""
+
+    D = "D"
+    I = "I"  # noqa: E741  # its name in the literature
+    BAYES = "bayes"
+
+
+Optimal = Annotated[
+    OptimalIn | None,
+    typer.Option("--optimal", help="Optimal design for a model with --runs runs; with --augment, as many added runs."),
+]
+EffectOrder = Annotated[
+    int | None, typer.Option("--order", min=1, help="With --optimal: highest order of effects [default: 1; bayes: 2].")
+]
+Augment = Annotated[Path | None, typer.Option("--augment", metavar="FILE", help="With --optimal: CSV of runs to keep.")]
+
+
+def write_optimal(
+    path: Path | None,
+    criterion: OptimalIn,
+    runs: int | None,
+    order: int | None,
+    augment: Path | None,
+    seed: int,
+    output: str,
+    chosen: str,
+) -> None:
+    """Find an optimal design for a project's space, and write it.
+
+    Raises:
+        InputError: without a project or a number of runs, and for what cannot be designed or read.
+    """
+    if path is None or runs is None:
+        raise InputError("--optimal needs a space and a size", fix="give a project's PATH and --runs")
+    from hati.design import Criterion, optimal_design, read_runs
+    from hati.project import read_project
+
+    space = read_project(path).space
+    fixed = None if augment is None else read_runs(_text(augment), space, str(augment))
+    usual = 2 if criterion is OptimalIn.BAYES else 1
+    start = perf_counter()
+    made = optimal_design(
+        space,
+        runs,
+        generator(seed, "optimal design"),
+        criterion=Criterion(criterion.value),
+        order=order or usual,
+        fixed=fixed,
+    )
+    seconds = perf_counter() - start
+    if chosen == TableFormat.JSON.value:
+        write(canonical_json(_value(made, seconds)) + "\n", output)
+    else:
+        write_table(_table(made, seconds), TableFormat(chosen), output)
+
+
+def _value(made: OptimalDesign, seconds: float) -> dict[str, object]:
+    from hati.design import from_levels
+
+    return {
+        "criterion": made.criterion.value,
+        "value": made.value,
+        "d_efficiency": made.fit.d_efficiency,
+        "parameters": made.fit.parameters,
+        "terms": list(made.fit.terms),
+        "potential": list(made.potential),
+        "reduced": list(made.fit.reduced),
+        "dropped": list(made.fit.dropped),
+        "largest_standard_error": made.fit.largest_standard_error,
+        "standard_errors": {str(order): error for order, error in made.fit.standard_errors.items()},
+        "seconds": seconds,
+        "augmented": made.fixed,
+        "runs": [dict(configuration) for configuration in from_levels(made.levels, made.space)],
+    }
+
+
+def _table(made: OptimalDesign, seconds: float) -> Table:
+    from hati.core import setting_text
+    from hati.design import from_levels
+    from hati.report import Column, Table
+
+    rows = [
+        tuple(setting_text(run[name]) if name in run else "" for name in made.space.names)
+        for run in from_levels(made.levels, made.space)
+    ]
+    return Table(
+        f"{made.criterion.value}-optimal design: {made.runs} runs",
+        tuple(Column(name) for name in made.space.names),
+        tuple(rows),
+        _notes(made, seconds),
+    )
+
+
+def _notes(made: OptimalDesign, seconds: float) -> tuple[str, ...]:
+    kinds = {
+        1: "main effects",
+        **{order: f"{order}-factor interactions" for order in made.fit.standard_errors if order > 1},
+    }
+    errors = ", ".join(f"{kinds[order]} {error:.3f}" for order, error in made.fit.standard_errors.items())
+    given = f"The first {made.fixed} runs were given. " if made.fixed else ""
+    return (
+        f"{given}{made.fit.parameters} parameters; D-efficiency {made.fit.d_efficiency:.4f}; {seconds:.1f} s.",
+        f"Largest standard errors, in sigma: {errors}.",
+        *((f"Potential terms, not all to be estimated: {len(made.potential)}.",) if made.potential else ()),
+        *((f"The space cannot distinguish all of these: {', '.join(made.fit.reduced)}.",) if made.fit.reduced else ()),
+        *(
+            (f"Left out, because the space cannot distinguish them: {', '.join(made.fit.dropped)}.",)
+            if made.fit.dropped
+            else ()
+        ),
+    )
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InputError(f"{file} cannot be read: {reason}") from error
 
 
 class DesignFormat(StrEnum):
@@ -166,3 +431,48 @@ def read_design(file: Path) -> Design:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InputError(f"{file} cannot be read: {reason}") from error
     return read_json(text, str(file)) if file.suffix == ".json" else read_csv(text, str(file))
+
+
+MOST_LETTERS = 52
+
+
+def asked_design(text: str | None, options: Sequence[str]) -> tuple[tuple[tuple[int, ...], ...], tuple[str, ...]]:
+    """The rows of a file of a design, columns in the order of the options, or the generators that a text names.
+
+    A file's factors are the options by their names; where none of them is an option, by their order.
+
+    Raises:
+        InputError: for a file that is not a design, or whose factors are not the options.
+    """
+    from hati.design import letters, parse_generators
+    from hati.design.names import symbols
+
+    if text is None:
+        return (), ()
+    if "=" in text and not Path(text).exists():
+        own = symbols(options)  # as `hati design` names them: their names where these are single characters
+        letter = dict(zip(own, letters(len(own)), strict=True)) if len(own) <= MOST_LETTERS else {}
+        known = set(own) >= {sign for sign in text if sign.isalpha()}
+        return (), parse_generators("".join(letter.get(sign, sign) for sign in text) if known else text)
+    design = read_design(Path(text))
+    if set(design.factors) == set(options):
+        places = [design.factors.index(name) for name in options]
+    elif len(design.factors) == len(options) and not set(design.factors) & set(options):
+        places = list(range(len(options)))
+    else:
+        raise InputError(
+            f"the factors of {text} are not the {len(options)} options of the space",
+            fix=f"name its columns: {', '.join(options)}",
+        )
+    return tuple(tuple(row) for row in design.matrix[:, places].tolist()), ()
+
+
+def parse_level(alpha: float) -> float:
+    """An error rate.
+
+    Raises:
+        InputError: where it is not between 0 and 1.
+    """
+    if not 0.0 < alpha < 1.0:
+        raise InputError(f"--alpha {alpha:g} is not between 0 and 1", fix="write a probability such as 0.05")
+    return alpha

@@ -12,7 +12,7 @@ from hati.cli.dry_run import write_rehearsal
 from hati.cli.output import say
 from hati.cli.parameters import DEFAULT_SEED
 from hati.cli.progress import make_watched
-from hati.cli.run import parse_configuration
+from hati.cli.runs import parse_configuration
 from hati.cli.sides import is_pattern
 from hati.core import Budget, InputError, Pairing, Stopping
 from hati.core.wording import suggestion

@@ -114,7 +114,7 @@ def screen(
     chosen: DocumentOption = DocumentFormat.TEXT,
 ) -> None:
     """Find the options that matter, by a designed experiment."""
-    from hati.cli.asked_design import asked_design, parse_level
+    from hati.cli.design import asked_design, parse_level
     from hati.studies.screening import FractionRequest
     from hati.wiring import (
         RecommendationRequest,

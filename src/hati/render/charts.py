@@ -51,7 +51,6 @@ def _drawers() -> Mapping[ChartKind, Callable[[Any], Drawn]]:
     from hati.render import (
         effect_charts,
         history_charts,
-        mean_charts,
         portability_charts,
         relation_charts,
         suite_drawings,
@@ -60,9 +59,9 @@ def _drawers() -> Mapping[ChartKind, Callable[[Any], Drawn]]:
     return {
         ChartKind.PARETO: effect_charts.pareto_chart,
         ChartKind.HALF_NORMAL: effect_charts.half_normal_chart,
-        ChartKind.MAIN_EFFECTS: mean_charts.main_effects_chart,
-        ChartKind.INTERACTIONS: mean_charts.interactions_chart,
-        ChartKind.RUN_ORDER: mean_charts.run_order_chart,
+        ChartKind.MAIN_EFFECTS: effect_charts.main_effects_chart,
+        ChartKind.INTERACTIONS: effect_charts.interactions_chart,
+        ChartKind.RUN_ORDER: effect_charts.run_order_chart,
         ChartKind.QUANTILES: suite_drawings.quantile_chart,
         ChartKind.BOXES: suite_drawings.box_chart,
         ChartKind.HISTORY: history_charts.history_chart,

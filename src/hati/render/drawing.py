@@ -1,7 +1,10 @@
-"""Charts are drawn in a process of their own, which the browser engine of vl-convert can end without ending Hati."""
+"""Charts drawn in a process of their own, and the JavaScript that makes them interactive in a page."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import hashlib
 import json
 import os
 import signal
@@ -9,11 +12,57 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
+import platformdirs
 from msgspec import Struct
 
-from hati.render.scripts import vega_lite_version
+
+@functools.cache
+def chart_script() -> str:
+    """JavaScript that defines ``vegaEmbed`` with all that it needs; it loads nothing from elsewhere."""
+    import vl_convert
+
+    file = platformdirs.user_cache_path("hati") / f"vega-{vega_lite_version()}-{version('vl-convert-python')}.js"
+    kept = _kept(file)
+    if kept is not None:
+        return kept
+    script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vega_lite_version())
+    with contextlib.suppress(OSError):  # a cache that cannot be written costs time only
+        _keep(file, script)
+    return script
+
+
+def vega_lite_version() -> str:
+    """The version of Vega-Lite that charts are made for, as vl-convert names it."""
+    import altair
+
+    return ".".join(altair.VEGALITE_VERSION.split(".")[:2])
+
+
+def _kept(file: Path) -> str | None:
+    try:
+        digest, _, script = file.read_bytes().partition(b"\n")
+    except OSError:
+        return None
+    return script.decode() if digest == _digest(script) else None
+
+
+def _keep(file: Path, script: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_name(f"{file.name}.{os.getpid()}")
+    try:
+        unfinished.write_bytes(_digest(script.encode()) + b"\n" + script.encode())
+        unfinished.replace(file)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _digest(script: bytes) -> bytes:
+    return hashlib.sha256(script).hexdigest().encode()
+
 
 _SECONDS = 300.0
 _SCALE = 2.0

@@ -1,4 +1,4 @@
-"""The charts of effects. Imports Altair: see `charts` for when that is."""
+"""The charts of a screening: of effects, means and runs. Imports Altair: see `charts` for when that is."""
 
 from __future__ import annotations
 
@@ -7,8 +7,18 @@ from typing import Any
 import altair as alt
 
 from hati.render import palette
-from hati.render.chart_style import HEIGHT, ROW, WIDTH, Chart, data, factor_axis, labels, looks, rows, titled
-from hati.report import ALIASED, IMPORTANT, NOT_SHOWN, EffectFigure, change
+from hati.render.chart_style import HEIGHT, ROW, WIDTH, Chart, data, factor_axis, labels, looks, plain, rows, titled
+from hati.report import (
+    ALIASED,
+    IMPORTANT,
+    NOT_SHOWN,
+    EffectFigure,
+    Interaction,
+    Interactions,
+    MainEffects,
+    RunOrder,
+    change,
+)
 from hati.studies.screening import Scale
 
 _NAMED = 12
@@ -149,3 +159,214 @@ def _tooltip(figure: EffectFigure) -> list[alt.Tooltip]:
         *size,
         alt.Tooltip("verdict:N", title="verdict"),
     ]
+
+
+_PANEL = 170
+_COLUMNS = 3
+_SETTINGS = ["first setting", "second setting", "further settings"]
+_SHAPES = ["circle", "square", "diamond"]
+_COLOURS = [palette.FIRST, palette.SECOND, palette.NOT_SHOWN]
+
+
+def main_effects_chart(figure: MainEffects) -> Chart:
+    """Each option's means on a line of its own, with their intervals."""
+    names = labels([option.option for option in figure.options])
+    title = titled(f"mean {figure.metric}", figure.unit)
+    base = alt.Chart(data(_settings(figure, names))).encode(y=rows(names))
+    x = alt.X("mean:Q", title=title, scale=alt.Scale(domain=_domain(figure), nice=False), axis=alt.Axis(tickCount=8))
+    link = base.mark_rule(color=palette.NOT_SHOWN, strokeWidth=2).encode(x=alt.X("min(mean):Q"), x2="max(mean):Q")
+    intervals = (
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=5, opacity=0.35)
+        .encode(x="low:Q", x2="high:Q", color=_setting_colour())
+    )
+    points = base.mark_point(filled=True, size=70, opacity=1).encode(
+        x=x,
+        color=_setting_colour(),
+        shape=alt.Shape("which:N", scale=alt.Scale(domain=_SETTINGS, range=_SHAPES), title=None),
+        tooltip=[
+            alt.Tooltip("label:N", title="option"),
+            alt.Tooltip("setting:N", title="setting"),
+            alt.Tooltip("mean:Q", title=title, format=".4~g"),
+            alt.Tooltip("low:Q", title="95 % interval from", format=".4~g"),
+            alt.Tooltip("high:Q", title="to", format=".4~g"),
+        ],
+    )
+    named = base.encode(x="text_at:Q", text="setting:N")
+    texts = [
+        named.transform_filter(alt.datum.side == "low").mark_text(align="right", dx=-8, limit=110),
+        named.transform_filter(alt.datum.side == "high").mark_text(align="left", dx=8, limit=110),
+    ]
+    centre = (
+        alt.Chart(data([{"mean": figure.mean}]))
+        .mark_rule(strokeDash=[3, 3], color=palette.NOT_SHOWN)
+        .encode(x="mean:Q")
+    )
+    return alt.layer(
+        centre,
+        link,
+        intervals,
+        points,
+        *texts,
+        width=WIDTH,
+        height=(ROW + 4) * len(names),
+        **looks(
+            f"Mean {figure.metric} at the settings of each option",
+            "Options as they rank; bands are 95 % intervals; the dashed line is the mean over the whole design.",
+            "Options whose effect could not be estimated are left out." if figure.left_out else "",
+        ),
+    )
+
+
+def interactions_chart(figure: Interactions) -> Chart:
+    """The means of the four combinations of each pair: lines that are not parallel show an interaction."""
+    title = titled(f"mean {figure.metric}", figure.unit)
+    panels = [_panel(pair, title if i % _COLUMNS == 0 else None) for i, pair in enumerate(figure.pairs)]
+    return alt.concat(
+        *panels,
+        columns=_COLUMNS,
+        spacing=28,
+        resolve=alt.Resolve(scale=alt.ScaleResolveMap(y="shared")),
+        **looks(
+            f"Pairs of options with the largest interactions on {figure.metric}",
+            "Parallel lines: the options act independently. A pair may stand for others that it is aliased with.",
+        ),
+    )
+
+
+def run_order_chart(figure: RunOrder) -> Chart:
+    """Every run's value in the order in which the runs were made."""
+    repeated = max(run.repetition for run in figure.runs)
+    points = data(
+        [
+            {
+                "order": run.order,
+                "value": run.value,
+                "repetition": str(run.repetition),
+                "configuration": plain(run.configuration, 400),
+            }
+            for run in figure.runs
+        ]
+    )
+    values = [run.value for run in figure.runs]
+    if figure.scale is Scale.LOG and min(values) > 0:
+        scale = alt.Scale(type="log", nice=False, domain=[min(values) * 0.9, max(values) * 1.1])
+    else:
+        scale = alt.Scale(zero=False, padding=12)
+    colour = alt.Color(
+        "repetition:N",
+        scale=alt.Scale(range=list(palette.REPETITIONS)),
+        sort=[str(i + 1) for i in range(repeated)],
+        legend=alt.Legend(orient="top", title="repetition", titleOrient="left") if repeated > 1 else None,
+    )
+    title = titled(figure.metric, figure.unit)
+    chart = (
+        alt.Chart(points)
+        .mark_point(filled=True, size=45, opacity=0.85)
+        .encode(
+            x=alt.X(
+                "order:Q",
+                title="run, in the order made",
+                scale=alt.Scale(nice=False, padding=8),
+                axis=alt.Axis(grid=False, format="d"),
+            ),
+            y=alt.Y("value:Q", title=title, scale=scale),
+            color=colour,
+            tooltip=[
+                alt.Tooltip("order:Q", title="run"),
+                alt.Tooltip("value:Q", title=title, format=".4~g"),
+                alt.Tooltip("repetition:N", title="repetition"),
+                alt.Tooltip("configuration:N", title="configuration"),
+            ],
+        )
+    )
+    return alt.layer(
+        chart,
+        width=WIDTH,
+        height=HEIGHT,
+        **looks(
+            f"Every run's {figure.metric}, in the order made",
+            "A slope or a step over time: something else than the options changed. Failed runs are not drawn.",
+        ),
+    )
+
+
+def _settings(figure: MainEffects, names: list[str]) -> list[dict[str, Any]]:
+    points = []
+    for name, option in zip(names, figure.options, strict=True):
+        lowest, highest = (extreme(option.settings, key=lambda at: at.mean) for extreme in (min, max))
+        for place, at in enumerate(option.settings):
+            low, high = at.interval or (None, None)
+            end = low if at is lowest else high
+            points.append(
+                {
+                    "label": name,
+                    "which": _SETTINGS[min(place, len(_SETTINGS) - 1)],
+                    "setting": plain(at.setting, 40),
+                    "mean": at.mean,
+                    "low": low,
+                    "high": high,
+                    "text_at": at.mean if end is None else end,
+                    "side": "low" if at is lowest else "high" if at is highest else "between",
+                }
+            )
+    return points
+
+
+def _domain(figure: MainEffects) -> list[float]:
+    """The axis that has room for the settings' names beside the points; not below zero for values that are not."""
+    settings = [at for option in figure.options for at in option.settings]
+    ends = [end for at in settings for end in (at.mean, *(at.interval or ()))]
+    low, high = min(ends), max(ends)
+    room = 0.16 * (high - low) or 0.1 * abs(high) or 1.0
+    return [max(0.0, low - room) if low >= 0 else low - room, high + room]
+
+
+def _setting_colour() -> alt.Color:
+    scale = alt.Scale(domain=_SETTINGS, range=_COLOURS)
+    return alt.Color("which:N", scale=scale, title=None, legend=alt.Legend(orient="top", symbolOpacity=1))
+
+
+def _panel(pair: Interaction, title: str | None) -> alt.LayerChart | alt.FacetChart:
+    x_settings, line_settings = (labels(settings) for settings in (pair.x_settings, pair.line_settings))
+    points = [
+        {"x": x_settings[i], "line": line_settings[j], "which": _SETTINGS[j], "mean": pair.means[i][j]}
+        for i in range(2)
+        for j in range(2)
+    ]
+    upper, lower = sorted((0, 1), key=lambda j: -pair.means[1][j])
+    base = alt.Chart(data(points)).encode(
+        x=alt.X("x:N", sort=x_settings, title=plain(pair.x, 30), axis=alt.Axis(labelAngle=0, labelLimit=80)),
+        y=alt.Y(
+            "mean:Q",
+            title=title,
+            scale=alt.Scale(zero=False, padding=18),
+            axis=alt.Axis(titleLimit=_PANEL, tickCount=5),
+        ),
+    )
+    colour = alt.Color("which:N", scale=alt.Scale(domain=_SETTINGS, range=_COLOURS), legend=None)
+    lines = base.mark_line(strokeWidth=2.5).encode(color=colour)
+    tooltip = [
+        alt.Tooltip("x:N", title=plain(pair.x)),
+        alt.Tooltip("line:N", title=plain(pair.line)),
+        alt.Tooltip("mean:Q", title="mean", format=".4~g"),
+    ]
+    dots = base.mark_point(filled=True, size=60, opacity=1).encode(
+        color=colour,
+        shape=alt.Shape("which:N", scale=alt.Scale(domain=_SETTINGS, range=_SHAPES), legend=None),
+        tooltip=tooltip,
+    )
+    ends = [
+        base.transform_filter((alt.datum.x == x_settings[1]) & (alt.datum.line == line))
+        .mark_text(align="left", dx=9, dy=shift, limit=80)
+        .encode(text="line:N")
+        for line, shift in ((line_settings[upper], -6), (line_settings[lower], 7))
+    ]
+    heading = alt.TitleParams(
+        f"{plain(pair.x, 26)} x {plain(pair.line, 26)}",
+        subtitle=f"lines: {plain(pair.line, 30)}" + ("; important" if pair.important else ""),
+        fontSize=12,
+        subtitleFontSize=11,
+        anchor="start",
+    )
+    return alt.layer(lines, dots, *ends, width=_PANEL, height=_PANEL, title=heading)

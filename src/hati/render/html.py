@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hati.render.charts import charts_of, specification
-from hati.render.drawing import Drawing, ImageKind, draw
-from hati.render.scripts import chart_script
+from hati.render.drawing import Drawing, ImageKind, chart_script, draw
 from hati.render.visible import visible
 from hati.report import Align, Chart, cell_text
 

@@ -1,11 +1,14 @@
-"""Samples as JSON text, piece by piece, so that the text of large ones is never whole in memory."""
+"""Samples as text for other programs: as JSON, piece by piece, and as Go's benchmark format."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from hati.core import Sample, SampledRun
+from hati.core import Metric, Sample, SampledRun, Setting, conversion, parse_unit, setting_text
 from hati.report import FORMAT, run_head, sample_head
 
 _PIECE = 4096
@@ -34,3 +37,117 @@ def _observations(run: SampledRun) -> Iterator[str]:
     values = run.observations.values
     for start in range(0, len(values), _PIECE):
         yield f"{', ' if start else ''}{json.dumps(values[start : start + _PIECE].tolist())[1:-1]}"
+
+
+_GO = {("time", "ns/op"), ("throughput", "MB/s"), ("memory", "B/op"), ("allocations", "allocs/op")}
+_OF_DIMENSION = {"time": "ns", "memory": "B"}
+_NAMED_BY_GO = re.compile(r"(?:(\S+?)\.)?(Benchmark.*)", re.DOTALL)
+_COUNTED = re.compile(r".*-\d+", re.DOTALL)
+_PROCESSORS = "procs"
+
+
+class _Series(NamedTuple):
+    """A sample as the format has it: what stands in the lines of its runs, the values being multiplied by a factor."""
+
+    sample: Sample
+    name: str
+    unit: str
+    factor: float
+
+
+def benchstat_text(samples: Sequence[Sample]) -> Iterator[str]:
+    """The text, piece by piece: for each run its observations after warm-up, how many they are and their mean.
+
+    Configuration and workload are parts of the name, ``/key=value``; ``procs`` of the workload is its last number. The
+    revision is the line ``commit``, the machine ``machine``. Times are in ns, memory in B; a metric is named in the
+    unit, as ``latency-ns``, if it is none of Go's own.
+    """
+    series = [_series(sample) for sample in samples]
+    directions = {each.unit: each.sample.metric.better for each in series}
+    yield from (f"Unit {unit} better={better}\n" for unit, better in directions.items())
+    groups = defaultdict[tuple[tuple[str, str], ...], list[_Series]](list)
+    for each in series:
+        groups[_settings(each.sample)].append(each)
+    told: set[str] = set()
+    for settings, found in groups.items():
+        opening = "".join(f"{key}: {value}".rstrip() + "\n" for key, value in settings if value or key in told)
+        named = list(_told_apart(found))
+        for run in range(max(len(each.sample.runs) for each in named)):
+            yield opening
+            yield from (_line(each, run) for each in named if run < len(each.sample.runs))
+            yield "PASS\n"
+        told |= {key for key, value in settings if value}
+
+
+def _series(sample: Sample) -> _Series:
+    unit, factor = _unit(sample.metric)
+    return _Series(sample, _name(sample), unit, factor)
+
+
+def _line(series: _Series, place: int) -> str:
+    observed = series.sample.runs[place].observations
+    return f"{series.name} {len(observed.steady)} {series.factor * observed.mean!r} {series.unit}\n"
+
+
+def _settings(sample: Sample) -> tuple[tuple[str, str], ...]:
+    found = _NAMED_BY_GO.fullmatch(sample.benchmark)
+    package = found[1] if found and found[1] else ""
+    of_line = (" ".join(_printable(text).split()) for text in (package, sample.revision, sample.machine))
+    return tuple(zip(("pkg", "commit", "machine"), of_line, strict=True))
+
+
+def _name(sample: Sample) -> str:
+    """The benchmark's name with all settings; what looks like a number of processors is followed by one."""
+    found = _NAMED_BY_GO.fullmatch(sample.benchmark)
+    own = found[2] if found else f"Benchmark{sample.benchmark}"
+    workload: Mapping[str, Setting] = sample.workload
+    processors = workload.get(_PROCESSORS)
+    counted = isinstance(processors, int) and not isinstance(processors, bool) and processors >= 0
+    settings = [*sample.configuration.items()]
+    settings += [(key, value) for key, value in workload.items() if not (counted and key == _PROCESSORS)]
+    name = _word(own) + "".join(f"/{_part(key)}={_part(setting_text(value))}" for key, value in settings)
+    if counted:
+        return f"{name}-{processors}"
+    return f"{name}-1" if _COUNTED.fullmatch(name) else name
+
+
+def _told_apart(found: Iterable[_Series]) -> Iterator[_Series]:
+    """Names of which several are the same are numbered from the second."""
+    seen: set[tuple[str, str]] = set()
+    for each in found:
+        name, number = each.name, 0
+        own, hyphen, processors = name.rpartition("-") if _COUNTED.fullmatch(name) else (name, "", "")
+        while (name, each.unit) in seen:
+            number += 1
+            own, hyphen, processors = (
+                each.name.rpartition("-") if _COUNTED.fullmatch(each.name) else (each.name, "", "")
+            )
+            name = f"{own}#{number:02d}{hyphen}{processors}"
+        seen.add((name, each.unit))
+        yield each._replace(name=name)
+
+
+def _unit(metric: Metric) -> tuple[str, float]:
+    """The unit that is written, with the metric's name, and the factor to it."""
+    above, slash, below = metric.unit.strip().partition("/")
+    target = _OF_DIMENSION.get(parse_unit(above).dimension, above)
+    if (metric.name, metric.unit) in _GO:
+        return metric.unit, 1.0
+    symbol = f"{target}{slash}{below}"
+    factor = conversion(metric.unit, symbol)
+    if (metric.name, symbol) in _GO:
+        return symbol, factor
+    return _word(metric.name if symbol in {"", "1"} else f"{metric.name}-{symbol}"), factor
+
+
+def _word(text: str) -> str:
+    """Text without blanks, and with what cannot be printed written out."""
+    return _printable("".join("_" if c.isspace() else c for c in text))
+
+
+def _part(text: str) -> str:
+    return _word(text).replace("/", "\\x2f")
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() or c.isspace() else c.encode("unicode_escape").decode() for c in text)

@@ -4,13 +4,127 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from io import StringIO
+from typing import NamedTuple
 
+from rich import box
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from hati.render.terminal_table import Layout, lay_out, printable
-from hati.report import Document, Fact, Facts, Folded, Part, Prose, Section, Table
+from hati.render.visible import visible
+from hati.report import (
+    ALIASED,
+    IMPORTANT,
+    Align,
+    Column,
+    Document,
+    Fact,
+    Facts,
+    Folded,
+    Part,
+    Prose,
+    Section,
+    Table,
+    cell_text,
+)
+
+_PIPED = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
+"""A line of hyphens under the headings and no other."""
+
+_TERMINAL = box.SIMPLE_HEAD
+_ASCII = str.maketrans({"µ": "u", "×": "x", "−": "-", "…": "."})
+_GAP = 2
+_LONGEST_CELL = 300
+_LONGEST_WORD = 30
+
+
+class Layout(NamedTuple):
+    """Something drawn, and the width that it takes."""
+
+    drawn: RenderableType
+    width: int
+
+
+def lay_out(table: Table, console: Console) -> Layout:
+    """Lay a table out in the width of the console.
+
+    Where nobody sees the console's edge (the text goes into a pipe or a file), a table of so many columns
+    that words would be broken is as wide as its lines are instead.
+    """
+    headings = [_heading(column, console) for column in table.columns]
+    cells = [[_cell(cell_text(cell), console) for cell in row] for row in table.rows]
+    columns = [[*heading, *(row[i] for row in cells)] for i, heading in enumerate(headings)]
+    lines = [max(cell_len(line) for line in texts) for texts in columns]
+    words = [max(cell_len(word) for text in texts for word in [*text.split(), ""]) for texts in columns]
+    words = [min(word, _LONGEST_WORD) for word in words]
+    needed = sum(words) + _gaps(words)
+    width = console.width
+    if needed > width and not console.is_terminal:
+        width = sum(lines) + _gaps(lines)
+    return Layout(_draw(table, headings, cells, _share(width, lines, words), console), width)
+
+
+def printable(text: str, console: Console) -> str:
+    """The text as one line that cannot move the cursor or recolour the screen, in characters that the console has."""
+    shown = visible(text)
+    if console.encoding.lower().replace("-", "") != "utf8":
+        shown = shown.translate(_ASCII)
+    return shown.encode(console.encoding, errors="backslashreplace").decode(console.encoding)
+
+
+def _share(width: int, lines: list[int], words: list[int]) -> tuple[int | None, ...]:
+    """The columns' widths; None where there is no room for whole words, which leaves them to Rich."""
+    spare = width - _gaps(words) - sum(words)
+    if spare < 0:
+        return (None,) * len(words)
+    given = list(words)
+    for i in sorted(range(len(words)), key=lines.__getitem__):
+        more = min(spare, lines[i] - words[i])
+        given[i] += more
+        spare -= more
+    return tuple(given)
+
+
+def _gaps(columns: list[int]) -> int:
+    return max(0, _GAP * len(columns) - 1)
+
+
+def _draw(
+    table: Table, headings: list[list[str]], cells: list[list[str]], widths: tuple[int | None, ...], console: Console
+) -> RenderableType:
+    drawn = RichTable(
+        box=_TERMINAL if console.is_terminal else _PIPED,
+        show_edge=False,
+        pad_edge=False,
+        header_style="bold",
+        padding=(0, _GAP - 1, 0, 0),  # the box itself puts one space between columns
+    )
+    for column, heading, width in zip(table.columns, headings, widths, strict=True):
+        drawn.add_column(
+            Text("\n".join(heading)),
+            justify="right" if column.align is Align.RIGHT else "left",
+            overflow="fold",
+            width=width,
+        )
+    for row, texts in zip(table.rows, cells, strict=True):
+        drawn.add_row(*map(Text, texts), style="bold" if {IMPORTANT, ALIASED} & set(row) else None)
+    notes = [Text(printable(note, console)) for note in table.notes]
+    title = Text(printable(table.title, console), style="bold")
+    if not table.rows:
+        return Group(title, *([Text(), *notes] if notes else []))
+    return Group(title, Text(), drawn, *([Text(), *notes] if notes else []))
+
+
+def _heading(column: Column, console: Console) -> list[str]:
+    lines = [column.name, f"({column.unit})"] if column.unit else [column.name]
+    return [printable(line, console) for line in lines]
+
+
+def _cell(text: str, console: Console) -> str:
+    shown = printable(text, console)
+    return shown if cell_len(shown) <= _LONGEST_CELL else set_cell_size(shown, _LONGEST_CELL - 3) + "..."
+
 
 _WIDTH = 80
 

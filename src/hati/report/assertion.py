@@ -1,4 +1,4 @@
-"""Judged formulas as plain values, as a table, as test cases, and in words."""
+"""Judged formulas: in a sentence, as a table, in words with their evidence, as test cases and as exchanged values."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+from msgspec import Struct
+
+from hati.core import FloatArray
 from hati.core.wording import counted
-from hati.logic.interpret import Combined, Evidence, Interpretation, Judged, Scale, Verdict
+from hati.logic.interpret import Combined, Evidence, Interpretation, Judged, Scale, Sign, Verdict, printed_level
 from hati.logic.syntax import Comparator, Limit, Relation
+from hati.report.assertion_costs import cost_json, cost_text, sharing
 from hati.report.changes import WITH_POWER, p_text
 from hati.report.document import Case
-from hati.report.foreseen import cost_json, cost_text, sharing
-from hati.report.plain import Plain
-from hati.report.quantities import change, change_number, duration, percent, quantity
-from hati.report.table import Align, Cell, Column, Shown, Table
-from hati.studies.assertion import Answer, Assured, Atom, Book, Cost, Standard, hindrances, run_means
+from hati.report.quantities import change, change_number, duration, general, percent, quantity
+from hati.report.table import Align, Cell, Column, Plain, Shown, Table
+from hati.studies.assertion import Answer, Assured, Atom, Book, Cost, Standard, hindrances, methods_of, run_means
 
 _SUITE = "hati assert"
 
@@ -277,3 +280,110 @@ def _why(each: Answer) -> str:
         if atom.verdict is not Verdict.HOLDS
     ]
     return "; ".join(told) or f"{each.verdict}: {named_formula(each)}"
+
+
+class Explained(Struct, frozen=True):
+    """How the verdict of a formula arose: sentences on each of its relations by their texts, and on the whole."""
+
+    relations: tuple[tuple[str, tuple[str, ...]], ...]
+    whole: str
+
+
+def explained(each: Answer, standard: Standard) -> Explained:
+    """In words; ``standard`` is what each relation was judged by."""
+    relations = tuple((f"{atom.text}: {atom.verdict}", tuple(_sentences(atom, standard))) for atom in each.atoms)
+    whole = f"The formula by itself: {each.judged.verdict}; among all formulas of this call: {each.verdict}."
+    return Explained(relations, whole)
+
+
+def _sentences(atom: Atom, standard: Standard) -> Iterator[str]:
+    found = atom.evidence
+    sides = " and ".join(counted(size, "run") for size in found.runs if size) or "no runs"
+    yield f"Estimate {estimate_text(atom)}, interval {interval_text(atom)}, from {sides}."
+    if found.remembered:
+        yield f"The variance is estimated with {counted(found.remembered, 'earlier run')} too."
+    yield _probabilities(atom, standard)
+    if sentence := undecided_text(atom):
+        named = sentence.startswith(tuple(f"{method}{end}" for method in methods_of(atom.resolved) for end in ": "))
+        yield sentence if named else f"{sentence[0].upper()}{sentence[1:]}"
+
+
+def explanation(each: Answer, standard: Standard) -> str:
+    """The same as text, with where the formula is written."""
+    told = explained(each, standard)
+    lines = [f"{each.requirement.place}: {named_formula(each)}", ""]
+    for number, (relation, sentences) in enumerate(told.relations, start=1):
+        lines += [f"{number}. {relation}", *(f"   {sentence}" for sentence in sentences)]
+    return "\n".join([*lines, "", told.whole]) + "\n"
+
+
+def _probabilities(atom: Atom, standard: Standard) -> str:
+    holds, violated = p_text(atom.evidence.p_holds), p_text(atom.evidence.p_violated)
+    if standard.interpretation is Interpretation.DEFAULT:
+        return (
+            f"Were it violated, what was seen would have a probability of {holds} at most; "
+            f"were it to hold, of {violated}. One at {general(standard.alpha)} or below decides."
+        )
+    comparator = atom.relation.comparator
+    level = general(printed_level(Sign.EQUAL if comparator is Comparator.EQUAL else Sign.AT_MOST, standard.alpha))
+    if comparator in {Comparator.LESS, Comparator.MORE}:
+        return (
+            f"Were it violated, what was seen would have a probability of {holds}; {level} or below shows the relation."
+        )
+    return f"Were it to hold, what was seen would have a probability of {violated}; {level} or below rejects it."
+
+
+BARS = "▁▂▃▄▅▆▇█"
+WIDTH = 32
+"""How many bars a histogram has."""
+
+_LONGEST = 40
+
+
+def assertion_evidence(each: Answer, book: Book) -> str:
+    """The formula, and of each of its relations the verdict, the numbers and a histogram of both sides' run means."""
+    head = [f"{each.verdict}: {named_formula(each)}", f"  at {each.requirement.place}"]
+    return "\n".join([*head, *(line for atom in each.atoms for line in ("", *_evidence_lines(atom, book)))])
+
+
+def spark(values: FloatArray, low: float, high: float, width: int = WIDTH) -> str:
+    """A histogram in a line: ``width`` bars from ``low`` to ``high``, the highest where most values are.
+
+    >>> spark(np.array([1.0, 1.0, 2.0, 4.0]), 1.0, 4.0, 4)
+    '█▄ ▄'
+    """
+    counts, _ = np.histogram(values, bins=width, range=(low, high if high > low else low + abs(low or 1.0)))
+    top = max(int(counts.max()), 1)
+    return "".join(BARS[-(-int(count) * len(BARS) // top) - 1] if count else " " for count in counts)
+
+
+def _evidence_lines(atom: Atom, book: Book) -> list[str]:
+    found = atom.evidence
+    runs = " + ".join(str(size) for size in found.runs if size) or "0"
+    noun = "run" if runs == "1" else "runs"
+    lines = [
+        f"{atom.text}: {atom.verdict}",
+        f"  estimate {estimate_text(atom)}, interval {interval_text(atom)}, {runs} {noun}, "
+        f"p = {p_text(found.p_violated)} were it to hold, {p_text(found.p_holds)} were it violated",
+    ]
+    if sentence := undecided_text(atom):
+        lines.append(f"  {sentence}")
+    if atom.is_told_by(book):
+        sides = run_means(atom.resolved, book)
+        names = (str(atom.relation.left), str(atom.relation.right))
+        lines += _histograms(names, sides, atom.unit)
+    return lines
+
+
+def _histograms(names: Sequence[str], sides: Sequence[FloatArray], unit: str) -> list[str]:
+    """A line for each side on one scale, with its median."""
+    pooled = np.concatenate(sides)
+    low, high = float(pooled.min()), float(pooled.max())
+    shown = [name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in names]
+    broad = max(map(len, shown))
+    lines = [
+        f"  {name:<{broad}} |{spark(side, low, high)}| {quantity(float(np.median(side)), unit)}"
+        for name, side in zip(shown, sides, strict=True)
+    ]
+    ends = (quantity(low, unit), quantity(high, unit))
+    return [*lines, f"  {'':<{broad}}  {ends[0]}{ends[1]:>{max(WIDTH - len(ends[0]), len(ends[1]) + 1)}}"]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from hati.knowledge import Entry
 from hati.report.document import Document
-from hati.report.plain import Plain
 from hati.report.quantities import change, general, percent
 from hati.report.statistics import choice_json
-from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.report.table import Align, Cell, Column, Plain, Shown, Table
 from hati.stats import Proportion
 from hati.studies.audit import Audit, AuditedBenchmark, ClusterAlarms, Directions, InTime
 from hati.studies.comparison import AUTO, StatisticChoice

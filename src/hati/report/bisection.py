@@ -5,9 +5,8 @@ from __future__ import annotations
 from hati.core.wording import counted
 from hati.report.document import Document
 from hati.report.gate import revision_json
-from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, duration, percent
-from hati.report.table import Align, Column, Shown, Table
+from hati.report.table import Align, Column, Plain, Shown, Table
 from hati.studies.bisection import BisectionConclusion, Culprit
 
 

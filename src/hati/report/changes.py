@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hati.report.plain import Plain
 from hati.report.quantities import change, change_number
-from hati.report.table import Shown
+from hati.report.table import Plain, Shown
 from hati.studies.comparison import Change, Comparison, Verdict
 
 _TINY_P = 1e-4

@@ -1,4 +1,4 @@
-"""A comparison as plain values and as a table."""
+"""A comparison as plain values and as a table, with clusters and classical tests."""
 
 from __future__ import annotations
 
@@ -7,20 +7,142 @@ from collections.abc import Sequence
 from hati.core import replace
 from hati.core.wording import listed
 from hati.report.changes import WITH_POWER, change_json, change_text, interval_text, p_text, verdict_text
-from hati.report.clusters import cluster_json, cluster_rows, cluster_sentence
-from hati.report.comparison_names import benchmark_name, comparison_name
-from hati.report.median_tests import test_json
-from hati.report.plain import Plain
 from hati.report.quantities import change, general, percent, quantity
 from hati.report.statistics import statistic_json, statistic_name, statistic_notes, statistics_text
-from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.report.table import Align, Cell, Column, Plain, Shown, Table
 from hati.report.within_process import (
     within_process_json,
     within_process_notes,
     within_process_sentence,
     within_process_verdict,
 )
-from hati.studies.comparison import Change, Comparison, Comparisons, IntervalMethod, Side, Verdict
+from hati.stats import TwoSampleTest
+from hati.studies.comparison import (
+    Change,
+    ClusterChange,
+    ClusterSide,
+    Comparison,
+    Comparisons,
+    IntervalMethod,
+    Side,
+    Verdict,
+)
+
+
+def benchmark_name(row: Comparison) -> str:
+    """Benchmark and settings."""
+    return " ".join([row.benchmark, *(str(each) for each in (row.configuration, row.workload) if str(each))])
+
+
+def comparison_name(row: Comparison) -> str:
+    """Benchmark, settings and metric."""
+    return f"{benchmark_name(row)} {row.metric.name}"
+
+
+def cluster_json(part: ClusterChange) -> Plain:
+    """One cluster; every number unrounded."""
+    return {
+        **change_json(part.change),
+        "before": part.before.centre,
+        "after": part.after.centre,
+        "runs": [part.before.runs, part.after.runs],
+        "share": {
+            "before": part.before.share,
+            "after": part.after.share,
+            "p_value": part.share_p_value,
+            "q_value": part.share_q_value,
+            "moved": part.share_moved,
+        },
+    }
+
+
+def cluster_rows(row: Comparison) -> list[tuple[Cell, ...]]:
+    """A row for each cluster, where any changed."""
+    if not any(part.told for part in row.clusters):
+        return []
+    return [
+        (
+            f"  cluster {_shares(part)}",
+            _centre(part.before, row),
+            _centre(part.after, row),
+            None,
+            change_text(part.change),
+            None if part.change.q_value is None else Shown(p_text(part.change.q_value), part.change.q_value),
+            str(part.before.runs) if part.before.runs == part.after.runs else f"{part.before.runs}+{part.after.runs}",
+            f"{part.change.verdict.value}, share" if part.share_moved else part.change.verdict.value,
+        )
+        for part in row.clusters
+    ]
+
+
+def cluster_sentence(row: Comparison) -> str:
+    """Which of its clusters changed; empty where none did."""
+    told = [_told(part, row) for part in row.clusters if part.told]
+    return f"of {len(row.clusters)} clusters of observations {'; '.join(told)}" if told else ""
+
+
+def _told(part: ClusterChange, row: Comparison) -> str:
+    side = part.before if part.before.centre is not None else part.after
+    assert side.centre is not None, "a cluster has observations in one of the samples"
+    where = f"the one about {quantity(side.centre, row.metric.unit)}"
+    moved = [f"is {part.change.verdict.value} ({change_text(part.change).text})"] if part.change.told else []
+    mixed = [f"has {_shares(part)} of them"] if part.share_moved else []
+    return f"{where} {' and '.join(moved + mixed)}"
+
+
+def _shares(part: ClusterChange) -> str:
+    if part.share_moved:
+        return f"{_rounded(part.before.share)} → {_rounded(part.after.share)}"
+    return _rounded((part.before.share + part.after.share) / 2.0)
+
+
+def _rounded(share: float) -> str:
+    return f"{general(100.0 * share, 2)} %"
+
+
+def _centre(side: ClusterSide, row: Comparison) -> Cell:
+    return None if side.centre is None else quantity(side.centre, row.metric.unit)
+
+
+_NORMAL = 0.05
+_SHORT = {"Kolmogorov-Smirnov": "K-S", "Kruskal-Wallis": "K-W"}
+
+
+def test_json(one: TwoSampleTest) -> Plain:
+    """One test; null where it is not defined."""
+    return {
+        "test": one.name,
+        "transformed": one.transformed,
+        "statistic": one.statistic,
+        "p_value": one.p_value,
+        "normality": None if one.normality is None else dict(zip(("before", "after"), one.normality, strict=True)),
+    }
+
+
+def median_tests_table(found: Comparisons) -> Table:
+    """The p-values of a row's tests in a column each, as in the Kalibera paper, Fig. 5, turned."""
+    tests = found.rows[0].tests
+    columns = (Column("benchmark"), *(Column(_heading(one), align=Align.RIGHT) for one in tests))
+    one = len({row.metric.name for row in found.rows}) == 1
+    names = [benchmark_name(row) if one else comparison_name(row) for row in found.rows]
+    rows = tuple((name, *(_cell(one) for one in row.tests)) for name, row in zip(names, found.rows, strict=True))
+    notes = (
+        "p-values, not corrected for each other, and no part of the verdict. t: Student's, of unequally many runs"
+        " Welch's, after the transformation; *: Shapiro-Wilk says at 5 % that a sample is not normal.",
+    )
+    return Table("Tests of run medians", columns, rows, notes)
+
+
+def _heading(one: TwoSampleTest) -> str:
+    return _SHORT.get(one.name, one.name) if one.normality is None else f"t {one.transformed}"
+
+
+def _cell(one: TwoSampleTest) -> Cell:
+    if one.p_value is None:
+        return None
+    refused = any(normal is not None and normal <= _NORMAL for normal in one.normality or ())
+    return Shown(p_text(one.p_value) + ("*" if refused else ""), one.p_value)
+
 
 _NAMED = 3
 _P = "p"

@@ -1,12 +1,14 @@
-"""Configurations, and what was measured of them, as tables for other programs."""
+"""Configurations, spaces, and what was measured of them, as tables."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from hati.core import Configuration, Outcome, Run, canonical_json
+from hati.core import Configuration, Outcome, Run, canonical_json, setting_text
+from hati.core.wording import counted
 from hati.report.table import Cell, Column, Table
+from hati.space import Diagnosis, Space
 
 
 def configurations_table(options: Sequence[str], configurations: Iterable[Configuration]) -> Table:
@@ -55,3 +57,19 @@ def _origin(run: Run) -> tuple[Cell, ...]:
 
 def _names(configurations: Iterable[Configuration]) -> list[str]:
     return list(dict.fromkeys(name for configuration in configurations for name in configuration))
+
+
+def diagnosis_table(space: Space, diagnosis: Diagnosis) -> Table:
+    """A row for each finding; without any, a note that all is well."""
+    rows: list[tuple[Cell, ...]] = [
+        *(("contradiction", str(formula), "remove or change one of these") for formula in diagnosis.contradiction),
+        *(("default not valid", str(formula), "change a default, or this") for formula in diagnosis.violated),
+        *(("never active", name, "its active_if cannot hold") for name in diagnosis.never_active),
+        *(("dead setting", f"{name} = {setting_text(s)}", "no configuration has it") for name, s in diagnosis.dead),
+        *(("forced", f"{name} = {setting_text(s)}", "it has no other choice") for name, s in diagnosis.forced),
+    ]
+    size = f"{counted(len(space.options), 'option')}, {counted(len(space.constraints), 'constraint')}"
+    notes = [f"{size}: {'nothing is wrong' if diagnosis.sound else 'see above'}."]
+    if diagnosis.undecided:
+        notes.append(f"Undecided within the bound of steps: {diagnosis.undecided}.")
+    return Table("Space", (Column("finding"), Column("what"), Column("meaning")), tuple(rows), tuple(notes))

@@ -6,9 +6,8 @@ from hati.core import setting_text
 from hati.core.wording import counted
 from hati.report.changes import p_text
 from hati.report.document import Document
-from hati.report.plain import Plain
 from hati.report.quantities import change, general, percent
-from hati.report.table import Align, Column, Shown, Table
+from hati.report.table import Align, Column, Plain, Shown, Table
 from hati.studies.effect_drift import EffectDrift, OptionDrift
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hati.core import Event, Finding, FindingState, Happening, Size, Spot
-from hati.report.plain import Plain
 from hati.report.quantities import change, change_number
-from hati.report.table import Align, Column, Table
+from hati.report.table import Align, Column, Plain, Table
 from hati.studies.findings import Report
 
 _SHORT = 12

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from hati.core import Sample
 from hati.harness import Aim, Allocation, QuantilePrecision, RunPlan, State, SteadyRun, SufficientRun
-from hati.report.plain import Plain
 from hati.report.quantities import duration, general, percent, quantity
-from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.report.table import Align, Cell, Column, Plain, Shown, Table
 
 _RIGHT = Align.RIGHT
 _INDEPENDENT = (

@@ -6,10 +6,9 @@ import math
 from collections.abc import Sequence
 
 from hati.core.wording import listed
-from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, general, quantity, tidy
 from hati.report.statistics import choice_json
-from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.report.table import Align, Cell, Column, Plain, Shown, Table
 from hati.studies.comparison import StatisticChoice
 from hati.studies.regression import Detectable, Direction, HistoryConclusion, LevelChange, Recurring, Trend
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hati.core import setting_text
-from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, quantity
-from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.report.table import Align, Cell, Column, Plain, Shown, Table
 from hati.studies.recommendation import KeptMetric, LeaveReason, LeftOut, RecommendationConclusion
 
 _REASONS = {

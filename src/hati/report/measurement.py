@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hati.report.document import Document
-from hati.report.plain import Plain
 from hati.report.quantities import duration, percent, quantity
-from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.report.table import Align, Cell, Column, Plain, Shown, Table
 from hati.studies.measurement import MeasurementConclusion, Summary
 
 _RIGHT = Align.RIGHT

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from hati.core import Pairing, Stopping, setting_text
-from hati.report.cases import comparison_cases
 from hati.report.changes import needed_notes, p_text, verdict_text
 from hati.report.comparison import comparison_sentence, comparisons_json
 from hati.report.document import Document
-from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, duration, general, percent, quantity
 from hati.report.statistics import statistic_notes, statistics_text
-from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.report.table import Align, Cell, Column, Plain, Shown, Table
+from hati.report.verdicts import comparison_cases
 from hati.studies.comparison import Comparison, IntervalMethod, Verdict
 from hati.studies.paired import PairedConclusion, Variant, Weighed
 

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hati.report.document import Chart, ChartKind, Document
-from hati.report.plain import Plain
 from hati.report.quantities import general, percent
-from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.report.table import Align, Cell, Column, Plain, Shown, Table
 from hati.studies.assertion import EDGES, KnownMachine, Portability, Ported
 
 _SMALL = 2.0

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 from hati.report.changes import p_text
-from hati.report.plain import Plain
 from hati.report.quantities import change, change_number, general, percent, quantity
-from hati.report.table import Align, Cell, Column, Shown, Table
-from hati.report.words import effect_name
+from hati.report.screening_words import effect_name
+from hati.report.table import Align, Cell, Column, Plain, Shown, Table
 from hati.studies.recalibration import (
     Change,
     Condition,

@@ -6,9 +6,8 @@ from hati.core import Better, setting_text
 from hati.core.wording import counted
 from hati.report.document import Part
 from hati.report.left_out import broken_rules, left_out_json, left_out_table
-from hati.report.plain import Plain
 from hati.report.quantities import change_number, general, percent, quantity, tidy
-from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.report.table import Align, Cell, Column, Plain, Shown, Table
 from hati.studies.recommendation import KeptMetric, MetricChange, RecommendationConclusion, Recommended, SettingGain
 
 _RIGHT = Align.RIGHT

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hati.report.coverage import coverage_json, coverage_lines
 from hati.report.document import Aside, Document, Section
 from hati.report.gate import revision_json
 from hati.report.history import history_json
-from hati.report.history_figures import histories_document
-from hati.report.plain import Plain
+from hati.report.history_document import histories_document
+from hati.report.known import coverage_json, coverage_lines
 from hati.report.quantities import general, tidy
-from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.report.table import Align, Cell, Column, Plain, Shown, Table
 from hati.studies.regression import HistoryConclusion
 from hati.studies.replay import Affected, Replayed, RevisionSpread, Skipped, affected_strata
 

@@ -1,13 +1,14 @@
-"""The listing of runs."""
+"""Runs and plans as tables."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from hati.core import Outcome, Run, usage
+from hati.core import Outcome, Plan, Run, usage
+from hati.core.wording import counted
 from hati.harness import disturbances
-from hati.report.quantities import fixed, quantity
+from hati.report.quantities import duration, fixed, quantity
 from hati.report.table import Align, Cell, Column, Shown, Table
 
 _BEGINNING = 12
@@ -111,3 +112,20 @@ def _resources(run: Run) -> tuple[tuple[Cell, ...], ...]:
         ("time in which tasks waited for a CPU (s)", used.pressure),
         ("time stolen by other virtual machines (s)", used.steal),
     )
+
+
+def plan_table(
+    plan: Plan, reason: str, seconds: float | None, options: Sequence[str], notes: Sequence[str] = ()
+) -> Table:
+    """A row for each task in order, a column for each of the options.
+
+    ``seconds`` is the time that all tasks would take, None where unknown; ``notes`` are more to be said.
+    """
+    tasks = plan.tasks
+    columns = (Column("task"), Column("stage"), Column("repetition", None, Align.RIGHT), *(Column(o) for o in options))
+    rows = tuple(
+        (task.id, task.stage, task.repetition, *(task.configuration.get(option) for option in options))
+        for task in tasks
+    )
+    time = "how long they take is not known yet" if seconds is None else f"about {duration(seconds)}"
+    return Table("Plan", columns, rows, (f"{reason}.", f"{counted(len(tasks), 'run')}: {time}.", *notes))

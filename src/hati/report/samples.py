@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hati.core import Sample, SampledRun
-from hati.report.plain import Plain
+from hati.report.table import Plain
 
 FORMAT = "hati-samples-1"
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hati.report.conditional import conditional_table, dominating_sentence
 from hati.report.document import Aside, Chart, ChartKind, Document, Facts, Section
-from hati.report.figures import half_normal, pareto
-from hati.report.follow_up import follow_up_table
 from hati.report.known import Known, known_facts
-from hati.report.means import interactions, main_effects, run_order
 from hati.report.recalibration import changes_table
 from hati.report.recommendation import recommendation_part
-from hati.report.suspects import suspects_table
-from hati.report.table import Table
-from hati.report.tables import screening_tables
-from hati.report.words import (
+from hati.report.screening_figures import half_normal, interactions, main_effects, pareto, run_order
+from hati.report.screening_parts import conditional_table, dominating_sentence, follow_up_table, suspects_table
+from hati.report.screening_tables import screening_tables
+from hati.report.screening_words import (
     answer,
     design_summary,
     detection,
@@ -25,6 +21,7 @@ from hati.report.words import (
     settings_summary,
     space_size,
 )
+from hati.report.table import Table
 from hati.studies.recalibration import EffectChanges
 from hati.studies.recommendation import RecommendationConclusion
 from hati.studies.screening import ScreeningConclusion

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from hati.core import Better, InputError, Metric, Sample, conversion, parse_unit, setting_text
 from hati.core.wording import counted, listed
-from hati.report.plain import Plain
 from hati.report.quantities import general
+from hati.report.table import Plain
 
 _LATENCY = "latency"
 _MEASURES = {_LATENCY: "ns", "throughput": "1/s", "build-time": "s", "file-size": "B"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from hati.report.plain import Plain
 from hati.report.quantities import percent
+from hati.report.table import Plain
 from hati.studies.comparison import (
     MEAN,
     TAIL_PART,

@@ -10,6 +10,8 @@ from msgspec import Struct
 from hati.core import replace
 from hati.report.quantities import general
 
+Plain = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
+
 
 class Align(StrEnum):
     """The side on which a column's cells stand."""

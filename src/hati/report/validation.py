@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from hati.report.document import Document, Facts
-from hati.report.plain import Plain
 from hati.report.quantities import change_number, fixed
-from hati.report.table import Align, Column, Shown, Table
+from hati.report.table import Align, Column, Plain, Shown, Table
 from hati.studies.validation import (
     Mode,
     Outcome,

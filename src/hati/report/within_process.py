@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from hati.core import SampleFormat
 from hati.report.changes import interval_text, verdict_text
-from hati.report.plain import Plain
 from hati.report.quantities import change
+from hati.report.table import Plain
 from hati.studies.comparison import Comparison, WithinProcess
 
 _LABEL = "within one process"

@@ -1,9 +1,8 @@
 """Fakes and conformance suites for those who write engines and stores; never imported by the rest of Hati.
 
-The suites are imported by name: ``hati.testing.engine_conformance``, ``hati.testing.store_conformance``.
+The suites are imported by name: ``hati.testing.conformance``, ``hati.testing.conformance``.
 """
 
-from hati.testing.fakes import FakeEngine
-from hati.testing.memory_store import MemoryStore
+from hati.testing.fakes import FakeEngine, MemoryStore
 
 __all__ = ["FakeEngine", "MemoryStore"]

@@ -1,4 +1,4 @@
-"""Engines and the like that need no program, so that tests are instant and repeatable."""
+"""Engines and stores that need no program and no file, so that tests are instant and repeatable."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from hati.core import Observations, Outcome, Plan, Resources, Run, Task
+from hati.core import Evidence, Observations, Outcome, Plan, Resources, Run, StudyId, Task
 
 Measure = Callable[[Task], Mapping[str, Sequence[float]] | str]
 """What a task yields: each metric's values in order, or why it failed."""
@@ -61,3 +61,21 @@ class FakeEngine:
     def _observations(self, metric: str, values: Sequence[float]) -> Observations:
         warmup = self.warmup if len(values) > 1 else 0
         return Observations(metric, self.units.get(metric, "s"), np.asarray(values, dtype=np.float64), warmup)
+
+
+@dataclass
+class MemoryStore:
+    """Keeps runs in a list; fills ``hati.core.Store``."""
+
+    kept: list[Run] = field(default_factory=list)
+
+    def record(self, run: Run) -> bool:
+        """Keep a run; False where its task had one already."""
+        if any(run.task.id == known.task.id for known in self.kept):
+            return False
+        self.kept.append(run)
+        return True
+
+    def evidence(self, study: StudyId) -> Evidence:
+        """All runs of a study, in the order in which they were recorded."""
+        return Evidence(tuple(run for run in self.kept if run.task.study == study.key))

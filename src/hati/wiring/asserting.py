@@ -18,7 +18,7 @@ from hati.python import has_statements
 from hati.studies.assertion import Book, Requirement, methods_of
 from hati.subject.samples import read_samples
 from hati.wiring.assuring import project_around
-from hati.wiring.stating import PYTHON, Misstated, requirements_of
+from hati.wiring.formulas import PYTHON, Misstated, requirements_of
 
 SUFFIX = ".spl"
 _ON_THE_LINE = "formula"

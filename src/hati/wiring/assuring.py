@@ -27,10 +27,16 @@ from hati.studies.assertion import (
     foreseen_rounds,
 )
 from hati.subject import Revisions
-from hati.wiring.campaigns import campaign_of
-from hati.wiring.methods import Asked, is_function, point_of, see_metric, without_revision
-from hati.wiring.pythons import environments_of, interpreter_of
-from hati.wiring.rehearsal import Expected, Rehearsal, run_cost
+from hati.wiring.campaigns import Expected, Rehearsal, campaign_of, run_cost
+from hati.wiring.formulas import (
+    Asked,
+    environments_of,
+    interpreter_of,
+    is_function,
+    point_of,
+    see_metric,
+    without_revision,
+)
 from hati.wiring.workplace import Announce, Workplace, mute
 
 _MOST_LISTED = 5

@@ -23,8 +23,8 @@ from hati.knowledge import (
 from hati.space import Space, count
 from hati.store import StudyRecord
 from hati.studies.gate import Cell
+from hati.wiring.campaigns import run_cost
 from hati.wiring.knowing import important_options, working_space
-from hati.wiring.rehearsal import run_cost
 from hati.wiring.workplace import Workplace
 
 

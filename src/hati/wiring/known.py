@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from hati.report import Known
 from hati.studies.screening import ScreeningConclusion
+from hati.wiring.campaigns import run_cost
 from hati.wiring.knowing import important_options, known_variation
-from hati.wiring.rehearsal import run_cost
 from hati.wiring.statistics import known_statistic
 from hati.wiring.warming import known_warm_up
 from hati.wiring.workplace import Workplace

@@ -8,8 +8,7 @@ from hati.campaign import Observer, silent
 from hati.core import Benchmark, Budget, Configuration, Plan, StudyId
 from hati.core.wording import counted
 from hati.studies.measurement import Measurement, MeasurementConclusion, measurement_id
-from hati.wiring.campaigns import Campaign, campaign_of, make_campaign
-from hati.wiring.rehearsal import Rehearsal, estimate
+from hati.wiring.campaigns import Campaign, Rehearsal, campaign_of, estimate, make_campaign
 from hati.wiring.workplace import Announce, Workplace, mute
 
 

@@ -1,17 +1,24 @@
-"""Formulas on two machines: what the store, or files, hold of each."""
+"""Formulas on two machines, and as what benchmarks were defined when their runs were made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
 
-from hati.core import Evidence, InputError, Run, replace
+from msgspec import Struct
+
+from hati.core import Configuration, Evidence, InputError, Run, StudyId, Workload, replace
+from hati.logic.syntax import Method
 from hati.python import of_any_interpreter
-from hati.store import Selection
+from hati.store import Selection, SqlStore
 from hati.studies.assertion import (
     CONFIDENCE,
     STAGE,
     Assertion,
     Book,
+    DefinedRun,
     KnownMachine,
     Portability,
     Requirement,
@@ -20,9 +27,52 @@ from hati.studies.assertion import (
     portability,
     taken_runs,
 )
+from hati.wiring.asserting import method_named
 from hati.wiring.assuring import prepare_assertion
-from hati.wiring.defining import defined_runs
+from hati.wiring.formulas import is_called
 from hati.wiring.workplace import Workplace
+
+_KIND = "assertion"
+
+
+def defined_runs(store: SqlStore, runs: Sequence[Run]) -> Iterator[DefinedRun]:
+    """Each run of formulas with the definition of its benchmark then, empty where the store does not tell it."""
+    studies = {record.id.key: record.id for record in store.studies() if record.id.kind == _KIND}
+    points = {key: list(_points(studies[key])) for key in {run.task.study for run in runs} & studies.keys()}
+    known: dict[tuple[str, str, str], str] = {}
+    for run in runs:
+        what = (run.task.study, run.task.benchmark, run.task.revision)
+        if what not in known:
+            found = {each.definition for each in points.get(run.task.study, ()) if each.is_of(run)}
+            known[what] = found.pop() if len(found) == 1 else ""
+        yield DefinedRun(run, known[what])
+
+
+class _Point(Struct, frozen=True, dict=True):
+    """What a study says of a method: ``Point.identity`` of its time."""
+
+    method: Method
+    definition: str
+    revision: str
+    configuration: Configuration
+
+    @cached_property
+    def known(self) -> dict[str, Any]:
+        """The parts of the definition."""
+        return dict(json.loads(self.definition))
+
+    def is_of(self, run: Run) -> bool:
+        """Whether the run is one of it."""
+        task = run.task
+        same = (self.revision, self.configuration) == (task.revision, task.configuration)
+        on = Workload(self.known["workload"]) == task.workload
+        return same and on and is_called(self.method, self.known, task.benchmark)
+
+
+def _points(study: StudyId) -> Iterator[_Point]:
+    for text, definition, revision, configuration in json.loads(study.parameters)["points"]:
+        yield _Point(method_named(text), definition, revision, Configuration(configuration))
+
 
 _ANY_BUDGET = "1000000"
 _MOST_LISTED = 5

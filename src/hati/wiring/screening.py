@@ -54,12 +54,9 @@ from hati.studies.screening import (
     with_reruns,
 )
 from hati.studies.screening.planning.pilot import RUNS
-from hati.wiring.advising import remedies
-from hati.wiring.campaigns import campaign_of
+from hati.wiring.campaigns import Rehearsal, campaign_of, estimate
 from hati.wiring.isolating import UntilFailure, left_for_design, usable_configurations, with_losses, with_usable
-from hati.wiring.outlooks import correcting, promise_by_pilot
-from hati.wiring.planning import Goal, check_noise, pilot_runs, planned
-from hati.wiring.rehearsal import Rehearsal, estimate
+from hati.wiring.promising import Goal, check_noise, correcting, pilot_runs, planned, promise_by_pilot, remedies
 from hati.wiring.workplace import Announce, Workplace, mute
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from hati.studies.screening import (
     read_choice,
     screening,
 )
-from hati.wiring.advising import remedies
 from hati.wiring.isolating import with_losses
+from hati.wiring.promising import remedies
 from hati.wiring.screening import chosen_metric
 from hati.wiring.table import BENCHMARK, table_benchmark
 from hati.wiring.templates import space_then, template_of

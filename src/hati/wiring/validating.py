@@ -29,9 +29,8 @@ from hati.studies.validation import (
     screened_runs,
     validation_id,
 )
-from hati.wiring.campaigns import campaign_of
+from hati.wiring.campaigns import Rehearsal, campaign_of, estimate
 from hati.wiring.knowing import screened
-from hati.wiring.rehearsal import Rehearsal, estimate
 from hati.wiring.stored import stored_screening
 from hati.wiring.workplace import Announce, Workplace, mute
 

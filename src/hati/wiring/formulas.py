@@ -1,29 +1,124 @@
-"""What formulas call methods, as benchmarks that can be measured."""
+"""What formulas call, and formulas that Python files state of their functions, as benchmarks that can be measured."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 from msgspec import Struct
 
-from hati.core import Benchmark, InputError, Revision, Setting, Workload, replace
+from hati.core import Benchmark, InputError, Place, Revision, RevisionKind, Setting, Workload, replace
 from hati.core.wording import suggestion
 from hati.logic.syntax import (
+    Alias,
     Callee,
+    Declarations,
     Expression,
+    Formula,
     Generator,
     Measured,
     Method,
+    NamedGenerator,
     NodeError,
     Number,
     Performance,
+    Relation,
+    Source,
     Text,
+    parse_formula,
 )
-from hati.python import Calls, Environment, GeneratorError, PythonGenerator, PythonMethod, python_benchmark
-from hati.studies.assertion import Point, asks_single_calls
-from hati.wiring.pythons import Environments, interpreter_of, recording_of
+from hati.project import FILE, Past, Project, PythonTable, read_project
+from hati.python import (
+    SELF,
+    Calls,
+    Collector,
+    Environment,
+    GeneratorError,
+    Interpreter,
+    Network,
+    PythonGenerator,
+    PythonMethod,
+    Recording,
+    StatedFunction,
+    declared,
+    python_benchmark,
+    read_statements,
+    see_installed,
+)
+from hati.studies.assertion import Point, Requirement, asks_single_calls
+from hati.subject import Revisions
+from hati.subject.running.run_failure import RunFailure
 from hati.wiring.workplace import Workplace
+
+Environments = Callable[[Revision], Environment | None]
+"""What a past revision runs in; None: what the working tree does."""
+
+
+def interpreter_of(table: PythonTable) -> Interpreter:
+    """What runs the functions of the working tree."""
+    usual = Interpreter()
+    return Interpreter(table.interpreter, table.roots or usual.roots, table.frozen_modules, table.hash_seed)
+
+
+def interpreter_around(root: Path) -> Interpreter:
+    """The same of the project in a folder, if it has a project file.
+
+    Raises:
+        InputError: for what is wrong with the file.
+    """
+    return interpreter_of(read_project(root).python if (root / FILE).is_file() else PythonTable())
+
+
+def recording_of(table: PythonTable) -> Recording:
+    """How much is recorded."""
+    said = table.recording
+    found = Recording()
+    return replace(
+        found,
+        observations=found.observations if said.observations is None else said.observations,
+        seconds=found.seconds if said.seconds is None else said.seconds,
+        warmup=found.warmup if said.warmup is None else said.warmup,
+        overhead=found.overhead if said.overhead is None else said.overhead,
+        collector=found.collector if said.collector is None else Collector(said.collector),
+        memory=found.memory if said.memory is None else said.memory,
+    )
+
+
+def environments_of(project: Project, revisions: Revisions) -> Environments:
+    """An environment of its own for each past revision that says what it needs, if that is not what is needed today.
+
+    A release of a package has none: it is installed with what it needs. What is given raises an InputError for a
+    revision that says what it needs wrongly, or in a way that nothing here installs.
+    """
+    said = project.python.environment
+    if said.past is Past.TODAY:
+        return lambda _: None
+    network = Network.ALLOWED if said.network else Network.REFUSED
+    environment = Environment(said.extra, said.options, network)
+
+    today = cache(partial(declared, project.root))
+
+    @cache
+    def found(revision: Revision) -> Environment | None:
+        if revision.kind is RevisionKind.PACKAGE:
+            return None
+        with TemporaryDirectory(prefix="hati-") as folder:
+            try:
+                tree = revisions.trees(Path(folder)).tree(revision.id).folder
+            except RunFailure:  # who measures it is told
+                return None
+            needed = declared(tree, str(revision))
+            if needed is None or needed == today():
+                return None
+            see_installed(tree, str(revision))
+        return environment
+
+    return found
+
 
 _WALL = "wall_time"
 _SEPARATOR = ":"
@@ -205,3 +300,114 @@ def is_called(method: Method, definition: Mapping[str, object], benchmark: str) 
 def without_revision(method: Method) -> Method:
     """The method as it is in the working tree."""
     return replace(method, revision="")
+
+
+PYTHON = ".py"
+
+T = TypeVar("T", Generator, Method)
+
+
+class Misstated(Struct, frozen=True):
+    """What is stated of the function ``name``, and is no formula; ``error`` says why, and where."""
+
+    name: str
+    text: str
+    error: InputError
+
+
+def requirements_of(file: Path, root: Path) -> Iterator[Requirement]:
+    """The formulas of a Python file of the project ``root``, in order; each is named as its function.
+
+    Raises:
+        InputError: where the file cannot be imported, or a formula is none.
+    """
+    for each in stated_in(file, root):
+        if isinstance(each, Misstated):
+            raise each.error
+        yield each
+
+
+def stated_in(file: Path, root: Path) -> Iterator[Requirement | Misstated]:
+    """The same with those that are wrong, each in its place.
+
+    Raises:
+        InputError: where the file cannot be imported.
+    """
+    statements = read_statements(file, root, interpreter_around(root))
+    yield from (_stated(text, each, str(file)) for each in statements for text in each.formulas)
+
+
+def _stated(text: str, stated: StatedFunction, file: str) -> Requirement | Misstated:
+    try:
+        return _requirement(text, stated, file)
+    except InputError as error:
+        return Misstated(_name(stated), text, error)
+
+
+def _requirement(text: str, stated: StatedFunction, file: str) -> Requirement:
+    formula = parse_formula(text, file, line=stated.line)
+    try:
+        declarations = _declarations(formula, stated)
+    except InputError as error:
+        raise InputError(error.message, place=Place(file, stated.line), fix=error.fix) from None
+    formula = parse_formula(text, file, line=stated.line, declarations=declarations)
+    seen = {**stated.known, SELF: stated.method}
+    return Requirement(formula, Source(text, file, stated.line), declarations, _name(stated), seen)
+
+
+def _name(stated: StatedFunction) -> str:
+    return stated.method.rpartition(":")[2]
+
+
+def _declarations(formula: Formula, stated: StatedFunction) -> Declarations:
+    """Its aliases, as methods or as generators, whichever they are used as, and the generators that it sees."""
+    methods = list(_methods(formula))
+    generators = [each.callee.name for method in methods for each in (method.workload, method.instance) if each]
+    named = _followed(generators, {**stated.known, **stated.aliases}, _stated_generator)
+    called = _followed([method.name for method in methods], stated.aliases, _method)
+    return Declarations(
+        (
+            *(NamedGenerator(name, generator) for name, generator in named.items()),
+            *(Alias(name, method) for name, method in called.items()),
+        )
+    )
+
+
+def _followed(names: Iterable[str], texts: Mapping[str, str], read: Callable[[str], T]) -> dict[str, T]:
+    """What each name stands for, and the names in that."""
+    found: dict[str, T] = {}
+    left = sorted(names, reverse=True)
+    while left:
+        name = left.pop()
+        if name in texts and name not in found:
+            found[name] = read(texts[name])
+            left.append(found[name].callee.name)
+    return found
+
+
+def _methods(formula: Formula) -> Iterator[Method]:
+    for relation in formula.relations:
+        for side in (relation.left, relation.right):
+            if isinstance(side, Performance):
+                yield side.measured.method
+
+
+def _stated_generator(text: str) -> Generator:
+    """A generator as formulas write it: in brackets."""
+    found = _method(f"{SELF}[{text}]").workload
+    assert found is not None
+    return found
+
+
+def _method(text: str) -> Method:
+    """A method as formulas write it.
+
+    Raises:
+        InputError: for another text.
+    """
+    relation = parse_formula(f"{text} <= 1 s", "alias")
+    if not isinstance(relation, Relation) or not isinstance(relation.left, Performance):
+        raise InputError(
+            f"{text!r} is not a valid name of a method", fix="write module:function, or give the function itself"
+        )
+    return relation.left.measured.method

@@ -1,4 +1,4 @@
-"""Verdicts as test cases, for continuous integration."""
+"""Comparisons as a document with verdicts as test cases, for continuous integration."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 from hati.core.wording import listed
-from hati.report.comparison import comparison_sentence, comparison_table
-from hati.report.comparison_names import benchmark_name, comparison_name
+from hati.report.comparison import (
+    benchmark_name,
+    comparison_name,
+    comparison_sentence,
+    comparison_table,
+    median_tests_table,
+)
 from hati.report.document import Case, Document
-from hati.report.median_tests import median_tests_table
 from hati.studies.comparison import Comparison, Comparisons, Verdict
 
 

@@ -1,9 +1,9 @@
-"""JUnit's XML, which every continuous integration reads."""
+"""Verdicts for continuous integration: JUnit's XML, and annotations of GitHub's workflows."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as ET
 
 from hati.report import Case
@@ -53,3 +53,40 @@ def _line(text: str) -> str:
 def _clean(text: str) -> str:
     """Without the characters that XML does not have."""
     return _OUTSIDE.sub("?", text)
+
+
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+
+
+def to_annotations(title: str, answer: str, cases: Sequence[Case]) -> str:
+    """An error for each case that fails, a warning for each that is not decided; else the answer as a notice.
+
+    Errors come first: GitHub shows the first ten of a step.
+    """
+    lines = sorted(_lines(cases), key=lambda line: not line.startswith("::error")) or [
+        _annotation("notice", title, answer)
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _lines(cases: Sequence[Case]) -> Iterator[str]:
+    for case in cases:
+        name = " ".join(filter(None, (case.suite, case.name)))
+        wrong = case.failure if case.error is None else case.error
+        if wrong is not None:
+            yield _annotation("error", name, wrong)
+        elif case.skipped is not None:
+            yield _annotation("warning", name, case.skipped)
+
+
+def _annotation(kind: str, title: str, message: str) -> str:
+    return f"::{kind} title={_property(title)}::{_data(message)}"
+
+
+# What the workflow commands of https://github.com/actions/toolkit escape, in packages/core/src/command.ts.
+def _data(text: str) -> str:
+    return _CONTROL.sub("?", text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,13 +1,15 @@
-"""What a suite found, in words and tables."""
+"""A suite's conclusion: as a document with tables and figure data, and as exchanged values."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from hati.core import setting_text
-from hati.report.quantities import change, general, percent, quantity
-from hati.report.table import Align, Cell, Column, Shown, Table
-from hati.studies.suite import Agreement, SpaceMean, SuiteConclusion, SuiteScale
+from hati.report.document import Chart, ChartKind, Document
+from hati.report.quantities import change, general, percent, quantity, tidy
+from hati.report.table import Align, Cell, Column, Plain, Shown, Table
+from hati.studies.suite import Agreement, SpaceMean, StratumEstimate, SuiteConclusion, SuiteScale
 
 _RIGHT = Align.RIGHT
 
@@ -157,3 +159,160 @@ def _with_interval(mean: SpaceMean, unit: str) -> str:
 
 def _deviations(value: float) -> Cell:
     return Shown(general(value, 2), value) if math.isfinite(value) else None
+
+
+def suite_json(conclusion: SuiteConclusion) -> dict[str, Plain]:
+    """The conclusion under the names that programs rely on; every number unrounded, with its unit beside it."""
+    geometric = conclusion.geometric_mean
+    total = sum(stratum.weight for stratum in conclusion.strata)
+    return {
+        "study": conclusion.study,
+        "subject": conclusion.subject,
+        "benchmark": conclusion.benchmark,
+        "revision": conclusion.revision,
+        "metric": conclusion.metric.name,
+        "unit": conclusion.metric.unit,
+        "better": conclusion.metric.better.value,
+        "scale": conclusion.scale.value,
+        "options": list(conclusion.options),
+        "options_from": conclusion.options_from,
+        "space": {"configurations": conclusion.configurations},
+        "design": {
+            "runs": conclusion.planned,
+            "configurations": conclusion.size,
+            "repetitions": conclusion.repetitions,
+            "strata": len(conclusion.strata),
+        },
+        "strata": [_stratum(stratum, total) for stratum in conclusion.strata],
+        "quantiles": {_level(q.level): q.estimate for q in conclusion.quantiles},
+        "quantile_intervals": {_level(q.level): [q.low, q.high] for q in conclusion.quantiles},
+        "mean": conclusion.mean.estimate,
+        "mean_interval": _pair(conclusion.mean.interval),
+        "geometric_mean": None if geometric is None else geometric.estimate,
+        "geometric_mean_interval": None if geometric is None else _pair(geometric.interval),
+        "against": None if conclusion.against is None else _against(conclusion.against, conclusion.scale),
+        "runs": {"done": conclusion.done, "failed": conclusion.failed},
+        "failures": list(conclusion.failures),
+        "seconds": conclusion.seconds,
+        "warnings": list(conclusion.warnings),
+    }
+
+
+def _level(level: float) -> str:
+    """A quantile's level as a key: 0.05, 0.5, 0.999."""
+    return repr(float(level))
+
+
+def _stratum(stratum: StratumEstimate, total: int) -> dict[str, Plain]:
+    return {
+        "setting": dict(stratum.setting),
+        "weight": stratum.weight,
+        "share": stratum.weight / total,
+        "estimate": stratum.estimate,
+        "interval": _pair(stratum.interval),
+        "configurations": stratum.configurations,
+        "runs": stratum.runs,
+    }
+
+
+def _against(found: Agreement, scale: SuiteScale) -> dict[str, Plain]:
+    test, equal = found.mann_whitney, found.equivalence
+    return {
+        "kind": found.kind,
+        "values": found.values,
+        "mean": found.mean,
+        "geometric_mean": found.geometric_mean,
+        "ks": found.ks,
+        "range": found.range,
+        "equivalent": None if equal is None else equal.equivalent,
+        "equivalence": None
+        if equal is None
+        else {
+            "scale": scale.value,
+            "difference": equal.difference,
+            "interval": list(equal.interval),
+            "margin": equal.margin,
+            "p_value": equal.p_value,
+            "provable": equal.provable,
+        },
+        "mann_whitney": {
+            "superiority": test.superiority,
+            "p_value": test.p_value,
+            "shift": test.shift,
+            "power": test.power,
+            "detectable": _finite(test.detectable),
+        },
+        "quantiles": found.pairs.tolist(),
+    }
+
+
+def _pair(interval: tuple[float, float] | None) -> Plain:
+    return None if interval is None else list(interval)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+class QuantilePoint(NamedTuple):
+    """One point of a Q-Q plot."""
+
+    suite: float
+    other: float
+
+
+class SuiteBox(NamedTuple):
+    """One box of a box plot: whiskers to the extremes."""
+
+    name: str
+    minimum: float
+    lower: float
+    median: float
+    upper: float
+    maximum: float
+
+
+class SuiteFigure(NamedTuple):
+    """The suite's distribution beside another's; values in ``unit``, the metric's own tidied."""
+
+    metric: str
+    unit: str
+    other: str
+    scale: SuiteScale
+    points: tuple[QuantilePoint, ...]
+    boxes: tuple[SuiteBox, ...]
+
+
+def suite_figure(conclusion: SuiteConclusion) -> SuiteFigure | None:
+    """The data of the Q-Q and the box plot, where there is something to compare with."""
+    found = conclusion.against
+    if found is None:
+        return None
+    unit, factor = tidy(conclusion.metric.unit, found.pairs.ravel().tolist())
+    boxes = tuple(
+        SuiteBox(b.name, *(v * factor for v in (b.minimum, b.lower, b.median, b.upper, b.maximum))) for b in found.boxes
+    )
+    points = tuple(QuantilePoint(one * factor, other * factor) for one, other in found.pairs.tolist())
+    return SuiteFigure(conclusion.metric.name, unit, found.kind, conclusion.scale, points, boxes)
+
+
+def suite_document(conclusion: SuiteConclusion) -> Document:
+    """What a suite found: the distribution over the space, the strata, comparisons."""
+    return Document(
+        f"{conclusion.subject}: {conclusion.metric.name} over the whole space",
+        suite_answer(conclusion),
+        facts=suite_facts(conclusion),
+        sections=(*suite_tables(conclusion), *_charts(conclusion)),
+        failures=conclusion.failures,
+        warnings=conclusion.warnings,
+        study=conclusion.study,
+    )
+
+
+def _charts(conclusion: SuiteConclusion) -> tuple[Chart, ...]:
+    figure = suite_figure(conclusion)
+    captions = (
+        (ChartKind.QUANTILES, "Q-Q plot: the suite's quantiles against those of what it is compared with."),
+        (ChartKind.BOXES, "Box plots of the suite, weighted, and of what it is compared with."),
+    )
+    return tuple(Chart(kind, kind.value, caption, figure) for kind, caption in captions if figure is not None)

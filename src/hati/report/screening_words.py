@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from hati.core import Better, setting_text
 from hati.core.wording import counted, listed
-from hati.report.follow_up import refuted_sentence
 from hati.report.quantities import change, duration, percent, quantity
-from hati.report.suspects import suspects_sentence
+from hati.report.screening_parts import refuted_sentence, suspects_sentence
 from hati.studies.screening import Effect, Losses, Noise, Options, OptionSummary, Scale, ScreeningConclusion, Verdict
 
 IMPORTANT = Verdict.IMPORTANT.value

@@ -1,30 +1,55 @@
-"""Planning a screening for an effect that has to be found: pilot runs first, then the cheapest design."""
+"""What a screening promises before its runs: from pilot runs, for an effect that has to be found, and corrected as
+runs come in.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
 
-from hati.core import Budget, Evidence, InputError
-from hati.report import duration, percent
+from hati.campaign import Observer
+from hati.core import Budget, Evidence, InputError, Plan, Run
+from hati.knowledge import Variation
+from hati.report import (
+    corrected_promise,
+    duration,
+    least_promise,
+    percent,
+    promise,
+    promise_in_deviations,
+    vague_promise,
+)
 from hati.studies.screening import (
+    OF_TABLES,
     PILOT_RUNS,
     AnyChoice,
+    AnyScreening,
     ModelChoice,
     Pilot,
     PilotResult,
+    Remedies,
     Shortfall,
     affordable_runs,
     check_detect,
+    first_check,
     followed,
+    is_checked,
+    of_table,
+    outlook,
     plan_design,
+    promised,
+    repeated_from,
     run_noise,
     runs_aside,
     with_reruns,
 )
 from hati.studies.screening.follow_up.follow_up import PAIRS
+from hati.studies.screening.planning.tasks import STAGE
+from hati.wiring.table import BENCHMARK
+from hati.wiring.workplace import IN_MEMORY, Announce, Workplace
 
 _SHARE = 4
 _FEWEST = 5
@@ -131,3 +156,79 @@ def _rounded_up(fraction: float | None) -> str:
     """In percent, to one decimal place from 1 % on."""
     value = 100.0 * (fraction or 0.0)
     return f"{math.ceil(10.0 * value) / 10.0:g} %" if value >= 1.0 else f"{math.ceil(100.0 * value) / 100.0:g} %"
+
+
+_VAGUE = 3.0
+"""Where interactions may make what will be found so many times as large, a pilot promises no single figure."""
+
+
+class Promise(Struct, frozen=True):
+    """The smallest effect that a design will find, a fraction, None where it is not known yet; and the sentence."""
+
+    detectable: float | None
+    sentence: str
+
+
+def promise_by_pilot(choice: AnyChoice, pilot: PilotResult, relevant: float) -> Promise:
+    """By how the metric varies between runs of one configuration, and between the pilot's configurations.
+
+    Its few configurations do not show whether they differ by main effects or by interactions: where that matters, both
+    figures are in the sentence, and the design's own runs say which.
+    """
+    if pilot.noise is None:
+        return Promise(None, promise_in_deviations(choice))
+    least = promised(choice, Variation(0.0, pilot.noise**2), relevant)
+    if least is None:
+        return Promise(None, promise_in_deviations(choice))
+    if pilot.variation is None:
+        return Promise(None, least_promise(least, pilot.runs, first_check(choice)))
+    most = promised(choice, pilot.variation, relevant)
+    if most is None or most <= _VAGUE * least:
+        return Promise(most, promise(choice, most, f"{pilot.runs} pilot runs show"))
+    return Promise(None, vague_promise(least, most, pilot.runs, first_check(choice)))
+
+
+def correcting(
+    study: AnyScreening, made: Sequence[Run], before: float | None, announce: Announce, observe: Observer
+) -> Observer:
+    """An observer that also corrects what was promised, as the design's runs come in.
+
+    Args:
+        study: the screening.
+        made: the runs that were made before.
+        before: the smallest effect that was promised, None where none was.
+        announce: for a sentence, where the promise does not hold.
+        observe: the observer of all runs.
+    """
+    known = {run.task.id: run for run in made if run.task.stage == STAGE}
+    said = [before]
+
+    def of(run: Run, evidence: Evidence, plan: Plan) -> None:
+        observe(run, evidence, plan)
+        if run.task.stage != STAGE:
+            return
+        known[run.task.id] = run
+        found = outlook(study, tuple(known.values())) if is_checked(len(known), study.choice.runs) else None
+        sentence = "" if found is None else corrected_promise(found, said[0])
+        if found is not None and sentence:
+            announce(sentence)
+            said[0] = found.detectable
+
+    return of
+
+
+_STORED = "see `hati runs --store`"
+
+
+def remedies(place: Workplace, benchmark: str, asked_for: object | None) -> Remedies:
+    """The advice for a screening: of a program, or of a table, of which a store may hold what was looked up.
+
+    ``asked_for`` is the effect that the design has to find, or the fraction that it has to be, whatever the budget.
+    """
+    repeated = None if asked_for else repeated_from(place.project.space, place.repetitions)
+    if place.table is not None:
+        failures = "" if place.store.name == IN_MEMORY else _STORED
+        return of_table(place.table.runs, repeated_from=repeated, failures=failures)
+    if benchmark == BENCHMARK and all(known.name != BENCHMARK for known in place.project.benchmarks):
+        return of_table(OF_TABLES.available, repeated_from=None, failures=_STORED)
+    return Remedies(repeated)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hati.core.wording import counted
-from hati.report.plain import Plain
 from hati.report.quantities import duration
-from hati.report.table import Align, Cell, Column, Shown, Table
+from hati.report.table import Align, Cell, Column, Plain, Shown, Table
 from hati.studies.assertion import Cost, Foreseen
 
 _NAMES = ", also "

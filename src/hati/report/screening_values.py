@@ -6,11 +6,9 @@ import math
 
 from msgspec.structs import asdict
 
-from hati.report.conditional import conditional_json
-from hati.report.follow_up import evidence_json, follow_up_json
-from hati.report.plain import Plain
-from hati.report.suspects import robust_json, suspects_json
-from hati.report.words import estimated_by, verdict
+from hati.report.screening_parts import conditional_json, evidence_json, follow_up_json, robust_json, suspects_json
+from hati.report.screening_words import estimated_by, verdict
+from hati.report.table import Plain
 from hati.studies.screening import (
     Dispersion,
     Effect,

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from hati.core import setting_text
 from hati.report.quantities import change_number, decimals, fixed, tidy
-from hati.report.table import Align, Cell, Column, Shown, Table
-from hati.report.words import (
+from hati.report.screening_words import (
     aliased_with,
     detection,
     effect_name,
@@ -21,6 +20,7 @@ from hati.report.words import (
     scale_sentence,
     verdict,
 )
+from hati.report.table import Align, Cell, Column, Shown, Table
 from hati.studies.screening import Effect, ScreeningConclusion
 
 _RIGHT = Align.RIGHT

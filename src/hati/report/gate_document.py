@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hati.core import Finding
-from hati.report.cases import booked
 from hati.report.comparison import comparison_sentence
 from hati.report.document import Brief, Case, Document, Folded
-from hati.report.gate import gate_table, gate_tables
-from hati.report.gate_answer import gate_answer
+from hati.report.gate import gate_answer, gate_table, gate_tables
 from hati.report.recalibration import recalibration_sentence
+from hati.report.verdicts import booked
 from hati.studies.comparison import Comparison, Verdict
 from hati.studies.findings import Ruling
 from hati.studies.gate import Broken
