@@ -196,11 +196,15 @@ def _write(ruling: Ruling, advice: Recalibration, within: PurePath, chosen: Chec
     elif chosen is CheckFormat.JUNIT:
         write(render.to_junit(_TITLE, gate_cases(ruling)), output)
     elif chosen is CheckFormat.MARKDOWN:
-        # A repository may have several projects, each with a comment of its own.
-        name = " ".join(part for part in (_TITLE, within.as_posix()) if part != ".")
+        name = check_name(within)
         write(render.gate_markdown(name, name, gate_answer(ruling), gate_table(ruling), tables), output)
     else:
         write_tables(tables, output=output)
+
+
+def check_name(within: PurePath) -> str:
+    """The name of a project's checks: a repository may have several projects, each with a comment of its own."""
+    return " ".join(part for part in (_TITLE, within.as_posix()) if part != ".")
 
 
 def _tables(ruling: Ruling, advice: Recalibration) -> list[Table]:

@@ -9,6 +9,7 @@ from .charts import screening_charts as screening_charts
 from .csv import table_csv as table_csv
 from .drawing import Drawing as Drawing
 from .drawing import ImageKind as ImageKind
+from .gate import comment_mark as comment_mark
 from .gate import gate_markdown as gate_markdown
 from .history import histories_html as histories_html
 from .history import histories_markdown as histories_markdown

@@ -17,7 +17,7 @@ def gate_markdown(mark: str, title: str, answer: str, short: Table | None, table
 
     ``mark`` is what a bot finds its own comment by, to write it anew: a comment of HTML in the first line.
     """
-    head = [_marker(mark), f"**{escaped(title)}: {escaped(answer)}**", ""]
+    head = [comment_mark(mark), f"**{escaped(title)}: {escaped(answer)}**", ""]
     if short is not None:
         head += ["\n".join(table_markdown(short).splitlines()[2:]), ""]
     folded = "\n".join(map(table_markdown, tables))
@@ -27,6 +27,7 @@ def gate_markdown(mark: str, title: str, answer: str, short: Table | None, table
     return f"{text}{folded}\n</details>\n"
 
 
-def _marker(mark: str) -> str:
+def comment_mark(mark: str) -> str:
+    """The first line of a comment, by which a bot finds its own."""
     safe = mark.replace("--", "%2D%2D").replace(">", "%3E").replace("\n", "%0A")
     return f"<!-- {safe} -->"
