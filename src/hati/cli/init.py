@@ -1,7 +1,8 @@
-"""``hati init``: a first project file, or a first pipeline."""
+"""``hati init``: a first project file, its schema, or a first pipeline."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,29 +21,55 @@ _Service = Annotated[
     str | None,
     typer.Option("--ci", metavar="SERVICE", help="Write a CI pipeline that checks changes: github, gitlab or jenkins."),
 ]
+_Schema = Annotated[bool, typer.Option("--schema", help="Write the JSON Schema of hati.toml, for editors.")]
 _Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 _Output = Annotated[
     str | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE instead; - is standard output.")
 ]
 
 
-def init(path: _Folder = Path(), service: _Service = None, force: _Force = False, output: _Output = None) -> None:
-    """Create a commented hati.toml, or a CI pipeline."""
-    from hati.project import skeleton
-
+def init(
+    path: _Folder = Path(),
+    service: _Service = None,
+    schema: _Schema = False,
+    force: _Force = False,
+    output: _Output = None,
+) -> None:
+    """Create a commented hati.toml, its JSON Schema, or a CI pipeline."""
     if not path.is_dir():
         raise InputError(f"there is no folder {path}", fix="make it first")
+    if schema and service is not None:
+        raise InputError("--schema and --ci write different files", fix="give them one by one")
     if service is not None:
         _write_pipeline(path, service, output, force=force)
-        return
-    file = path / "hati.toml"
+    elif schema:
+        _write_schema(path, output, force=force)
+    else:
+        _write_skeleton(path, output, force=force)
+
+
+def _write_skeleton(path: Path, output: str | None, *, force: bool) -> None:
+    from hati.project import FILE, skeleton
+
     text = skeleton(path.resolve().name or "subject")
     if output == STDOUT:
         write(text, output)
         return
-    file = file if output is None else Path(output)
+    file = path / FILE if output is None else Path(output)
     _write_new(file, text, force=force, fix="edit it, or write over it by --force")
     typer.echo(f"{file} is written; adapt it, then: hati run {path}")
+
+
+def _write_schema(path: Path, output: str | None, *, force: bool) -> None:
+    from hati.project import FILE, SCHEMA_FILE, json_schema
+
+    text = json.dumps(json_schema(), indent=2) + "\n"
+    if output == STDOUT:
+        write(text, output)
+        return
+    file = path / SCHEMA_FILE if output is None else Path(output)
+    _write_new(file, text, force=force, fix="write over it by --force")
+    typer.echo(f"{file} is written; begin {path / FILE} with the line: #:schema {file.name}")
 
 
 def _write_pipeline(path: Path, service: str, output: str | None, *, force: bool) -> None:
