@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from hati.cli.output import Format, TableFormat, say, write, write_targets
+from hati.cli.output import Format, TableFormat, say, write, write_page, write_targets
 from hati.cli.tables import write_table
 
 if TYPE_CHECKING:
@@ -65,6 +65,6 @@ def _write(found: Assured, standard: Standard, chosen: AssertionFormat, output: 
     elif chosen is AssertionFormat.JUNIT:
         write(render.to_junit(_TITLE, assertion_cases(found)), output)
     elif chosen is AssertionFormat.HTML:
-        write(render.assertion_html(found, standard), output)
+        write_page(render.assertion_html(found, standard), output)
     else:
         write_table(assertion_table(found, standard), TableFormat(chosen.value), output)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.output import STDOUT, check_output, console, write
+from hati.cli.output import STDOUT, check_output, console, write, write_page
 from hati.cli.parameters import (
     DEFAULT_SEED,
     HERE,
@@ -154,7 +154,7 @@ def _concluded(
     if chosen is HistoryFormat.JSON:
         write(render.to_json(histories_json(concluded)), output)
     elif chosen is HistoryFormat.HTML:
-        write(render.histories_html(series, concluded), output)
+        write_page(render.histories_html(series, concluded), output)
     elif chosen is HistoryFormat.MARKDOWN:
         write(render.histories_markdown(concluded), output)
     elif output == STDOUT:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hati.cli.asserted import AssertionFormat, Target
 from hati.cli.given import refuse_given
-from hati.cli.output import TableFormat, write, write_targets
+from hati.cli.output import TableFormat, write, write_page, write_targets
 from hati.cli.tables import write_tables
 from hati.core import InputError
 
@@ -50,6 +50,6 @@ def _write(found: Portability, chosen: AssertionFormat, output: str) -> None:
     if chosen is AssertionFormat.JSON:
         write(render.to_json(portability_json(found)), output)
     elif chosen is AssertionFormat.HTML:
-        write(render.portability_html(found), output)
+        write_page(render.portability_html(found), output)
     else:
         write_tables(portability_tables(found), TableFormat(chosen.value), output)

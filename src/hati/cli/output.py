@@ -52,6 +52,19 @@ def write(content: str | bytes, output: str = STDOUT) -> None:
     write_pieces([content], output)
 
 
+def write_page(page: str, output: str) -> None:
+    """Write an HTML report, and say so where it has no charts.
+
+    Raises:
+        InputError: where the file cannot be written.
+    """
+    from hati.render import missing_charts
+
+    write(page, output)
+    if missing := missing_charts():
+        say(f"warning: the report has no charts: {missing}")
+
+
 def write_pieces(pieces: Iterable[str | bytes], output: str = STDOUT) -> None:
     """Write a result that comes in pieces; a file is replaced in one step, once it is whole.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from hati.cli.dry_run import write_rehearsal
-from hati.cli.output import STDOUT, Format, console, say, write
+from hati.cli.output import STDOUT, Format, console, say, write, write_page
 from hati.cli.progress import progress
 from hati.core import InputError, replace
 from hati.core.wording import suggestion
@@ -153,7 +153,7 @@ def _write(
         write(render.to_json(replay_json(found, concluded)), output)
     elif chosen is HistoryFormat.HTML:
         facts = (*(("coverage", line) for line in covered), ("study", found.study))
-        write(render.histories_html(found.series, concluded, found, facts, tables), output)
+        write_page(render.histories_html(found.series, concluded, found, facts, tables), output)
     elif chosen is HistoryFormat.MARKDOWN:
         write(
             "\n".join((*covered, "", render.histories_markdown(concluded), *map(render.table_markdown, tables))), output

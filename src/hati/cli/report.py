@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.output import STDOUT, Format, say, write
+from hati.cli.output import STDOUT, Format, say, write, write_page
 from hati.cli.parameters import HERE, Output, ProjectPath, RelevantShare, ScreenedMetricName, StorePlace
 from hati.cli.screen import parse_share, write_screening
 from hati.core import InputError
@@ -62,7 +62,7 @@ def report(
     if charts is not None:
         _write_charts(conclusion, charts)
     if chosen is ReportFormat.HTML:
-        write(render.screening_html(conclusion, advice, changes), output)
+        write_page(render.screening_html(conclusion, advice, changes), output)
     else:
         asked = chosen is ReportFormat.JSON
         validated = validation_of(place, conclusion.study, conclusion.metric.name) if asked else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.dry_run import write_planned, write_rehearsal
-from hati.cli.output import STDOUT, Format, check_output, console, say, write
+from hati.cli.output import STDOUT, Format, check_output, console, say, write, write_page
 from hati.cli.parameters import (
     HERE,
     BenchmarkName,
@@ -310,7 +310,7 @@ def write_report(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder} cannot be made: {error.strerror}") from error
-    write(render.screening_html(conclusion, advice, changes), str(file))
+    write_page(render.screening_html(conclusion, advice, changes), str(file))
     return file
 
 

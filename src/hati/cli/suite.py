@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hati.cli.dry_run import write_rehearsal
-from hati.cli.output import STDOUT, Format, check_output, console, say, write
+from hati.cli.output import STDOUT, Format, check_output, console, say, write, write_page
 from hati.cli.parameters import (
     HERE,
     BenchmarkName,
@@ -163,7 +163,7 @@ def _reported(conclusion: SuiteConclusion, folder: Path) -> str:
     file = folder / f"{conclusion.study}-{metric}.html"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write(render.suite_html(conclusion), str(file))
+        write_page(render.suite_html(conclusion), str(file))
     except OSError as error:
         return f"no report: {folder} cannot be made: {error.strerror}"
     except InputError as error:

@@ -4,6 +4,8 @@ from .audit import audit_markdown as audit_markdown
 from .audit import audit_text as audit_text
 from .audit import print_audit as print_audit
 from .benchstat import benchstat_text as benchstat_text
+from .chart_library import missing_charts as missing_charts
+from .chart_library import require_charts as require_charts
 from .charts import chart_images as chart_images
 from .charts import screening_charts as screening_charts
 from .csv import table_csv as table_csv

@@ -23,7 +23,7 @@ def assertion_html(found: Assured, standard: Standard) -> str:
     }
     return page(
         "assertion.html.j2",
-        _charts(sections),
+        lambda: _charts(sections),
         captions,
         title="Performance requirements",
         answer=assertion_answer(found.answers),

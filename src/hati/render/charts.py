@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hati.render.chart_library import require_charts
 from hati.render.drawing import Drawing, ImageKind, draw
 from hati.report import half_normal, interactions, main_effects, pareto, run_order
 from hati.studies.screening import ScreeningConclusion
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
 
 
 def screening_charts(conclusion: ScreeningConclusion) -> dict[str, Chart]:
-    """The charts for which there are data, by name: pareto, half_normal, main_effects, interactions, run_order."""
+    """The charts for which there are data, by name: pareto, half_normal, main_effects, interactions, run_order.
+
+    Raises:
+        NotInstalledError: without the extra ``charts``.
+    """
+    require_charts()
     from hati.render import effect_charts, mean_charts
 
     charts: dict[str, Chart] = {}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import StringIO
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Console
 
@@ -22,6 +22,10 @@ from hati.report import (
 )
 from hati.studies.regression import HistoryConclusion, Series
 from hati.studies.replay import Replayed
+
+if TYPE_CHECKING:
+    from hati.render.chart_style import Chart
+    from hati.report import HistoryFigure
 
 _WIDTH = 80
 
@@ -83,15 +87,10 @@ def histories_html(
     """The report of histories as one file: each series with its chart, changes and trend, and further tables."""
     figures = history_figures(list(zip(series, concluded, strict=True)), replayed)
     drawn = {f"series-{place}": figure for place, figure in enumerate(figures) if figure is not None}
-    charts = {}
-    if drawn:
-        from hati.render.history_charts import history_chart
-
-        charts = {name: history_chart(figure) for name, figure in drawn.items()}
     left = len(figures) - len(drawn)
     return page(
         "history.html.j2",
-        charts,
+        lambda: _charts(drawn),
         {name: f"{figure.title}, by position." for name, figure in drawn.items()},
         title=f"History of {', '.join(dict.fromkeys(one.metric.name for one in concluded))}",
         answer=histories_answer(concluded),
@@ -100,6 +99,14 @@ def histories_html(
         sections=[_section(one, f"series-{place}") for place, one in enumerate(concluded)],
         tables=tables,
     )
+
+
+def _charts(drawn: Mapping[str, HistoryFigure]) -> dict[str, Chart]:
+    if not drawn:
+        return {}
+    from hati.render.history_charts import history_chart
+
+    return {name: history_chart(figure) for name, figure in drawn.items()}
 
 
 def _section(concluded: HistoryConclusion, chart: str) -> _Section:

@@ -10,9 +10,10 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hati.render.chart_library import missing_charts
 from hati.render.charts import screening_charts, specification
 from hati.render.drawing import Drawing, ImageKind, draw
 from hati.render.scripts import chart_script
@@ -70,7 +71,7 @@ def screening_html(
     """The report of a screening, of what it recommends and of what it changed, as one file that holds all it needs."""
     return page(
         "screening.html.j2",
-        screening_charts(conclusion),
+        lambda: screening_charts(conclusion),
         _CAPTIONS,
         conclusion=conclusion,
         answer=answer(conclusion),
@@ -96,15 +97,27 @@ def screening_html(
     )
 
 
-def page(template: str, drawn: Mapping[str, Chart], captions: Mapping[str, str], **values: object) -> str:
-    """A template's page with charts, each with its caption, and all that they need."""
-    charts = {name: specification(chart) for name, chart in drawn.items()}
+def page(
+    template: str,
+    drawing: Callable[[], Mapping[str, Chart]],
+    captions: Mapping[str, str],
+    *,
+    facts: Iterable[tuple[str, str]],
+    **values: object,
+) -> str:
+    """A template's page with charts, each with its caption, and all that they need.
+
+    Without the extra ``charts`` it has none, and a fact says so.
+    """
+    missing = missing_charts()
+    charts = {} if missing else {name: specification(chart) for name, chart in drawing().items()}
     scripts = [chart_script(), _template_text("interactive.js")] if charts else []
     return (
         _environment()
         .get_template(template)
         .render(
             **values,
+            facts=(*facts, *((("Charts", f"none: {missing}"),) if missing else ())),
             figures=_figures(charts, captions),
             specifications=_script_safe(charts),
             scripts=[_markup(script) for script in scripts],

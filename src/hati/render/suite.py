@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from hati.render.chart_library import require_charts
 from hati.render.html import page
 from hati.render.markdown import escaped, table_markdown
 from hati.render.terminal import print_facts, print_table
@@ -62,6 +63,7 @@ def suite_charts(conclusion: SuiteConclusion) -> dict[str, Chart]:
     figure = suite_figure(conclusion)
     if figure is None:
         return {}
+    require_charts()
     from hati.render import suite_drawings
 
     return {"quantiles": suite_drawings.quantile_chart(figure), "boxes": suite_drawings.box_chart(figure)}
@@ -71,7 +73,7 @@ def suite_html(conclusion: SuiteConclusion) -> str:
     """The report of a suite, as one file: HTML, style, charts and scripts."""
     return page(
         "suite.html.j2",
-        suite_charts(conclusion),
+        lambda: suite_charts(conclusion),
         _CAPTIONS,
         conclusion=conclusion,
         answer=suite_answer(conclusion),
