@@ -1,4 +1,4 @@
-"""What decision diagrams tell of a space: held against trying all configurations, and against the solver."""
+"""What decision diagrams show of a space: compared with trying all configurations, and with the solver."""
 
 from __future__ import annotations
 

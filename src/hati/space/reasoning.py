@@ -1,4 +1,4 @@
-"""What decision diagrams tell of a space: which settings occur, which constraints contradict, which configuration is
+"""What decision diagrams show of a space: which settings occur, which constraints contradict, which configuration is
 nearest.
 """
 
