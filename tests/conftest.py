@@ -32,6 +32,7 @@ INSTALL = {
     "nginx and wrk": "apt-get install nginx-light wrk",
     "google-benchmark": "apt-get install g++ libbenchmark-dev",
     "Go": "apt-get install golang-go",
+    "actionlint": "go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12",
 }
 
 
@@ -80,11 +81,21 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def hyperfine() -> str:
     """The path of hyperfine."""
-    program = shutil.which("hyperfine")
-    if program is None:
-        absent("hyperfine")
-    assert program is not None
-    return program
+    return _found("hyperfine")
+
+
+@pytest.fixture(scope="session")
+def actionlint() -> str:
+    """The path of actionlint."""
+    return _found("actionlint")
+
+
+def _found(program: str) -> str:
+    path = shutil.which(program)
+    if path is None:
+        absent(program)
+    assert path is not None
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -529,8 +529,11 @@ def test_what_fails_is_told_of_each_function_though_their_formulas_have_one_text
 def test_a_function_that_there_is_not_is_told_with_its_neighbours(tmp_path: Path, hati: Hati) -> None:
     (tmp_path / "perf.py").write_text(STATED)
     done = hati("assert", "--formula", "perf:slo(20) <= perf:slow(20)", "--budget", "14")
-    assert done.status == 4
-    assert "perf has no 'slo'; did you mean 'slow'? " in " ".join(done.out.split())
+    assert done.status == 2
+    assert "formula:1:1: perf has no 'slo'; did you mean 'slow'?" in done.err
+    assert hati("runs", "--format", "json").json == [], "it costs no run"
+    dry = hati("assert", "--formula", "perf:slow(20) <= perf:slo(20)", "--dry-run")
+    assert (dry.status, dry.out) == (2, "")
 
 
 def test_a_method_that_there_is_not_is_told_before_anything_is_read(

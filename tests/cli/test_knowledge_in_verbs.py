@@ -67,7 +67,7 @@ def test_a_history_covers_what_a_screening_found(tmp_path: Path, hati_here: Hati
         made.commit(with_a=70 if place < 6 else 105)
     words = ("history", "--revisions", "HEAD~11..HEAD", "--format", "json")
     text = hati_here(*words[:-2]).out
-    assert text.startswith("1 of 4 configurations.\n")
+    assert text.startswith("coverage    1 of 4 configurations.\n")
     assert "No change" in text or "no change" in text
     study = screened(hati_here, made)
     found = hati_here(*words)

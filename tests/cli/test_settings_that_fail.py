@@ -92,7 +92,8 @@ def test_it_is_in_the_answer_and_listed_once(project: Path, hati: Hati) -> None:
     assert re.search(r"\. \d of \d\d runs failed; left out because it does not work: event=poll\.", said), said
     assert done.out.count("cannot use it") == 1
     assert "event=poll does not work and is left out: the command ended with exit status 1: fatal" in done.err
-    assert hati("report", ".").out.startswith(done.out)
+    reported = hati("report", ".").out.splitlines()
+    assert [line for line in done.out.splitlines() if line not in reported] == []
 
 
 def test_a_combination_that_cannot_work_is_left_out(project: Path, hati: Hati) -> None:

@@ -230,6 +230,35 @@ def test_what_is_stated_and_is_no_formula_fails_alone(run: Run, pytester: pytest
     done.stdout.no_fnmatch_line("*Traceback*")
 
 
+def test_names_are_resolved_before_a_run(run: Run, pytester: pytest.Pytester) -> None:
+    """A wrong one costs no run, and its formula fails alone."""
+    pytester.makepyprojecttoml("")
+    pytester.makepyfile(
+        test_stated="""
+        import hati
+
+        @hati.workload
+        def none(n): return ()
+
+        @hati.spl("SELF[none](1) <= 60 s", "nomodule:f[none](1) <= 1 s", "json:dump_s[none](1) <= SELF[none](1)")
+        def test_it(): ...
+        """
+    )
+    done = run("--hati", "--hati-budget=50", "test_stated.py")
+    done.assert_outcomes(passed=2, failed=2)
+    done.stdout.fnmatch_lines(
+        [
+            "*: there is no module nomodule in the revision*",
+            "*: json has no 'dump_s'; did you mean 'dumps'?",
+            "hati: HOLDS: test_it: *",
+        ]
+    )
+    listed_runs = [sys.executable, "-m", "hati", "runs", "--format", "csv"]
+    rows = subprocess.run(listed_runs, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert f"; {len(rows) - 1} runs, " in done.stdout.str(), "all runs are of the formula that can be measured"
+    done.stdout.no_fnmatch_line("*Traceback*")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -423,3 +423,24 @@ class Nothing:
 def test_trees_have_paths_of_one_length(tmp_path: Path) -> None:
     trees = Trees(tmp_path, {name: Origin(Nothing(), PurePath()) for name in ("x", "a longer name")})
     assert len({len(str(trees.tree(name).folder)) for name in ("x", "a longer name")}) == 1
+
+
+def test_the_main_branch_is_that_of_origin_else_a_usual_one_else_the_one_checked_out(
+    repo: Path, git: Git, tmp_path: Path
+) -> None:
+    def name(place: Path = repo) -> str:
+        history = Revisions(place).history
+        assert history is not None
+        return history.main_branch()
+
+    git("checkout", "--quiet", "-b", "change")
+    assert name() == "main"
+    git("branch", "--quiet", "--move", "main", "develop")
+    assert name() == "change"
+    git("checkout", "--quiet", "develop")
+    git("clone", "--quiet", str(repo), str(tmp_path / "clone"), at=tmp_path)
+    git("checkout", "--quiet", "-b", "main", at=tmp_path / "clone")
+    assert name(tmp_path / "clone") == "develop", "that of origin"
+    (tmp_path / "empty").mkdir()
+    git("init", "--quiet", "--initial-branch", "first", at=tmp_path / "empty")
+    assert name(tmp_path / "empty") == "first"

@@ -16,6 +16,7 @@ from hati.cli import (
     check,
     compare,
     compare_effects,
+    completion,
     design,
     export,
     findings,
@@ -81,6 +82,7 @@ _VERBS: dict[str, dict[str, Callable[..., object] | typer.Typer]] = {
         "forget": runs.forget,
     },
     "Share": {"export": export.export, "import": importing.import_},
+    "Set up": {"completion": completion.completion},
 }
 _CLASSES = {"compare": SeveralFiles}
 for _name, _verb in chain.from_iterable(verbs.items() for verbs in _VERBS.values()):

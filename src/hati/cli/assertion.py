@@ -256,11 +256,20 @@ def _measured(
     chosen: VerdictFormat,
 ) -> Assured | None:
     """What measuring says; None where tasks were only shown."""
-    from hati.wiring import assure, prepare_assertion, rehearse_assertion, workplace_around, workplace_to_look
+    from hati.wiring import (
+        assure,
+        prepare_assertion,
+        rehearse_assertion,
+        unresolved_names,
+        workplace_around,
+        workplace_to_look,
+    )
 
     measures = not measuring.dry_run and any(each.ground.relations for each in requirements)
     place = (workplace_around if measures else workplace_to_look)(measuring.project, measuring.store, say)
     prepared = prepare_assertion(place, requirements, standard, measuring.budget, fresh=measuring.fresh)
+    for error in filter(None, unresolved_names(prepared)):
+        raise error
     if measuring.dry_run:
         write_foreseen(rehearse_assertion(prepared), of_plan(chosen), output)
         return None

@@ -160,9 +160,7 @@ def _write_all(
     """
     from hati.report import gate_answer, gate_document, gate_json, recalibration_json, report_sentence
 
-    # A repository may have several projects, each with a comment of its own.
-    name = " ".join(part for part in (_TITLE, within.as_posix()) if part != ".")
-    document = gate_document(ruling, advice, name)
+    document = gate_document(ruling, advice, check_name(within))
 
     def values() -> Plain:
         return {**gate_json(ruling), "recalibration": recalibration_json(advice)}
@@ -175,3 +173,8 @@ def _write_all(
         for sentence in (gate_answer(ruling), *map(report_sentence, ruling.reports)):
             say(sentence)
     return errors
+
+
+def check_name(within: PurePath) -> str:
+    """The name of a project's checks: a repository may have several projects, each with a comment of its own."""
+    return " ".join(part for part in (_TITLE, within.as_posix()) if part != ".")

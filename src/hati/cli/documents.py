@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hati.cli.output import STDOUT, Format, console, whether_read_or_not, write
+from hati.cli.output import STDOUT, Format, console, say, whether_read_or_not, write
 from hati.core import InputError
 
 if TYPE_CHECKING:
@@ -63,13 +63,14 @@ def write_document(
         "text": lambda: render.document_text(document),
         "json": lambda: render.to_json(values()),
         "markdown": lambda: render.document_markdown(document),
-        "html": lambda: render.document_html(document),
         "junit": lambda: render.to_junit(document.suite, document.cases),
         "github": lambda: render.to_annotations(document.suite, document.answer, document.cases),
     }
     with whether_read_or_not():
         if chosen.value == "text" and output == STDOUT:
             render.print_document(document, console())
+        elif chosen.value == "html":
+            _write_page(document, output)
         else:
             write(texts[chosen.value](), output)
 
@@ -79,15 +80,22 @@ def keep_report(document: Document, folder: Path, metric: str) -> str:
 
     The study has done its work either way.
     """
-    from hati import render
-
     name = re.sub(r"[^\w.-]", "_", metric)
     file = folder / f"{document.study}-{name}.html"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write(render.document_html(document), str(file))
+        _write_page(document, str(file))
     except OSError as error:
         return f"no report: {folder} cannot be made: {error.strerror}"
     except InputError as error:
         return f"no report: {error.message}"
     return f"report: {file}"
+
+
+def _write_page(document: Document, output: str) -> None:
+    """Write a page, and say so where its charts cannot be drawn."""
+    from hati import render
+
+    write(render.document_html(document), output)
+    if (missing := render.missing_charts()) and render.charts_of(document):
+        say(f"warning: the report has no charts: {missing}")

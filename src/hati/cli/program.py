@@ -14,6 +14,7 @@ import typer
 
 from hati.cli import FAULT, INTERRUPTED
 from hati.cli.app import app
+from hati.cli.completion import answer_shells
 from hati.cli.output import discard_output, say
 from hati.core import HatiError
 
@@ -82,6 +83,7 @@ _GOES_ON = ": what was recorded is kept; the same command goes on from there"
 
 
 def _run(arguments: list[str]) -> int:
+    answer_shells()
     try:
         result = app(arguments, prog_name="hati", standalone_mode=False)
     except typer.TyperException as error:

@@ -6,20 +6,28 @@ and templates, each error with file, line, column and the fix.
 """
 
 from hati.project.files import read_feature_model
+from hati.project.pipelines import CheckedProject, InstalledHati, PipelineFile, Service, installed_hati, write_pipeline
 from hati.project.project import FILE, Project, parse_project, read_project
 from hati.project.python import Past, PythonTable
-from hati.project.writing import Service, pipeline, skeleton, write_project
+from hati.project.schema import SCHEMA_FILE, json_schema
+from hati.project.writing import skeleton, write_project
 
 __all__ = [
     "FILE",
+    "SCHEMA_FILE",
+    "CheckedProject",
+    "InstalledHati",
     "Past",
+    "PipelineFile",
     "Project",
     "PythonTable",
     "Service",
+    "installed_hati",
+    "json_schema",
     "parse_project",
-    "pipeline",
     "read_feature_model",
     "read_project",
     "skeleton",
+    "write_pipeline",
     "write_project",
 ]

@@ -26,14 +26,11 @@ from hati.core.placeholders import names
 from hati.project.commands import check_template, read_command, read_commands, read_files
 from hati.project.document import Table, Value
 from hati.project.metrics import duration, metric_places, read_metrics
+from hati.project.schema import keys_of
 from hati.project.spaces import RESERVED, VARIABLE
 from hati.space import Space
 
 _RUN = ("work", "port", "revision", "repetition")
-_KEYS = (
-    "name", "build", "prepare", "setup", "cleanup", "command", "reader", "output", "timeout", "warmup", "cpus",
-    "server", "metric", "file", "workload", "env", "user", "reset",
-)  # fmt: skip
 _WORK = "{work}/"
 _COMMAND = 'command = ["./program", "--flag"]'
 
@@ -63,7 +60,7 @@ def read_benchmarks(tables: Sequence[Table], surroundings: Surroundings) -> tupl
 
 
 def _benchmark(table: Table, name: str, around: Surroundings) -> Benchmark:
-    table.only(*_KEYS)
+    table.only(*keys_of("benchmark"))
     workload = _workload(table, around.space)
     known = [*around.space.names, *_RUN, *workload]
     files = read_files(table, around.root, known, around.space.names)
@@ -108,7 +105,7 @@ def _reset(table: Table, workload: Workload) -> Reset | None:
     if not isinstance(value.data, dict):
         return Reset(read_commands(table, "reset", of_run))
     reset = value.table()
-    reset.only("command", "before")
+    reset.only(*keys_of("reset"))
     reset.need("command", 'command = ["./reset"]')
     before = reset.get("before")
     names = [each.value for each in ResetBefore]
@@ -212,7 +209,7 @@ def _server(table: Table, known: Collection[str], *, may_name_port: bool) -> Ser
     if value is None:
         return None
     server = value.table()
-    server.only("command", "ready", "cpus", "reload", "log")
+    server.only(*keys_of("server"))
     command = read_command(server, "command", known)
     if command is None:
         raise server.error("command is missing", fix='add it, as in command = ["./server", "--port", "{port}"]')
@@ -249,7 +246,7 @@ def _ready(server: Table, *, names_port: bool) -> Ready:
             "ready is missing", fix='say when the server is up, as in ready = { line = "listening", timeout = "10s" }'
         )
     table = value.table()
-    table.only("port", "line", "timeout")
+    table.only(*keys_of("ready"))
     port, line = table.get("port"), table.get("line")
     ready = Ready(port.truth() if port else False, line.line() if line else None, _duration(table.get("timeout"), 10.0))
     if not ready.port and ready.line is None:

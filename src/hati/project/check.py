@@ -11,6 +11,7 @@ from hati.core import Budget, Configuration, InputError, Place, setting_text
 from hati.core.values import type_names
 from hati.project.document import Table, Value
 from hati.project.metrics import number, positive, share
+from hati.project.schema import keys_of
 from hati.space import Space
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def read_policy(check: Table) -> Policy | None:
     )  # loads what screenings need: not for projects without a policy
 
     table = value.table()
-    table.only("checks", "days", "residuals", "tolerance", "options")
+    table.only(*keys_of("recalibrate"))
     checks, days = table.get("checks"), table.get("days")
     residuals, tolerance = table.get("residuals"), table.get("tolerance")
     options = table.get("options")
@@ -78,7 +79,7 @@ def read_check(document: Table, space: Space) -> Check:
     if value is None:
         return Check()
     table = value.table()
-    table.only("reference", "configurations", "budget", "recalibrate")
+    table.only(*keys_of("check"))
     reference, budget, listed = table.get("reference"), table.get("budget"), table.get("configurations")
     return Check(
         None if reference is None else reference.line(),

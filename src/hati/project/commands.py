@@ -10,6 +10,7 @@ from hati.core.placeholders import Placeholder, PlaceholderError, names, unknown
 from hati.core.wording import suggestion
 from hati.project.document import Source, Table, Value
 from hati.project.files import read_text
+from hati.project.schema import keys_of
 
 _EXAMPLE = 'command = ["./program", "--flag", "{option}"]'
 
@@ -88,7 +89,7 @@ def read_files(
     listed = benchmark.get("file")
     files: dict[str, ConfigurationFile] = {}
     for table in listed.tables() if listed else []:
-        table.only("path", "template")
+        table.only(*keys_of("file"))
         path = table.need("path", 'path = "server.conf"')
         _check_path(path, known)
         if path.text() in files:

@@ -10,6 +10,7 @@ from typing import TypeVar
 from hati.core import TOOLS, Better, InputError, Metric, Place, Reader, ReaderKind, conversion, parse_duration
 from hati.core.wording import suggestion
 from hati.project.document import Table, Value
+from hati.project.schema import keys_of
 
 _Number = TypeVar("_Number", int, float)
 
@@ -124,7 +125,7 @@ def _kind(benchmark: Table) -> ReaderKind:
 
 
 def _metric(table: Table, kind: ReaderKind) -> Metric:
-    table.only("name", "unit", "better", "path", "pattern", "field")
+    table.only(*keys_of("metric"))
     for key, readers in _FOR.items():
         if kind not in readers and key in table:
             raise table.error(f"{key} is for reader {_either(readers)}, this is reader {kind.value!r}", key=key)

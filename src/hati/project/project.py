@@ -14,6 +14,7 @@ from hati.project.check import Check, read_check
 from hati.project.document import Table, Value, parse_document
 from hati.project.files import read_text
 from hati.project.python import PythonTable, read_python
+from hati.project.schema import keys_of
 from hati.project.spaces import option_tables, read_bindings, read_recommendable, read_space
 from hati.space import Space
 
@@ -82,7 +83,7 @@ def parse_project(text: str, file: Path) -> Project:
     """
     root = file.parent
     document = parse_document(text, str(file))
-    document.only("subject", "benchmark", "options", "space", "check", "python")
+    document.only(*keys_of("project"))
     subject = _subject(document)
     space = read_space(document)
     around = Surroundings(root, space, read_bindings(document), option_tables(document))
@@ -106,7 +107,7 @@ def _subject(document: Table) -> Table | None:
     if value is None:
         return None
     table = value.table()
-    table.only("name", "secrets", "sources")
+    table.only(*keys_of("subject"))
     return table
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from hati.core import Place
 from hati.project.document import Table, Value
 from hati.project.metrics import duration, number, positive, share
+from hati.project.schema import keys_of
 
 _COLLECTORS = ("on", "off", "between")
 _LARGEST_SEED = 2**32 - 1
@@ -66,7 +67,7 @@ def read_python(document: Table) -> PythonTable:
     if value is None:
         return PythonTable()
     table = value.table()
-    table.only("interpreter", "roots", "frozen_modules", "hash_seed", "recording", "environment")
+    table.only(*keys_of("python"))
     interpreter, frozen, seed = table.get("interpreter"), table.get("frozen_modules"), table.get("hash_seed")
     return PythonTable(
         "" if interpreter is None else interpreter.line(),
@@ -101,7 +102,7 @@ def _recording(value: Value | None) -> RecordingTable:
     if value is None:
         return RecordingTable()
     table = value.table()
-    table.only("observations", "seconds", "warmup", "overhead", "collector", "memory", "timeout")
+    table.only(*keys_of("recording"))
     observations, seconds, warmup = table.get("observations"), table.get("seconds"), table.get("warmup")
     overhead, collector, memory = table.get("overhead"), table.get("collector"), table.get("memory")
     timeout = table.get("timeout")
@@ -120,7 +121,7 @@ def _environment(value: Value | None) -> EnvironmentTable:
     if value is None:
         return EnvironmentTable()
     table = value.table()
-    table.only("past", "network", "extra", "options")
+    table.only(*keys_of("environment"))
     past, network = table.get("past"), table.get("network")
     return EnvironmentTable(
         Past.OWN if past is None else Past(_one_of(past, tuple(Past))),

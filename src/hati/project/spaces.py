@@ -11,6 +11,7 @@ from hati.core.placeholders import PlaceholderError, names
 from hati.core.wording import suggestion
 from hati.project.commands import read_commands
 from hati.project.document import Table, Value
+from hati.project.schema import keys_of
 from hati.space import (
     Formula,
     FormulaError,
@@ -103,9 +104,7 @@ def option_tables(root: Table) -> dict[str, Table]:
 
 
 def _option(name: str, table: Table) -> Option:
-    table.only(
-        "settings", "default", "unit", "doc", "active_if", "argument", "env", "build", "setup", "reload", "recommend"
-    )
+    table.only(*keys_of("option"))
     if name in RESERVED or name.startswith("file:"):
         raise table.error(f"{{{name}}} is a placeholder of its own", fix=f"call the option {name}_option, for instance")
     settings = table.need("settings", _EXAMPLE).items()
@@ -140,7 +139,7 @@ def _constraint_values(root: Table) -> list[Value]:
     if space is None:
         return []
     table = space.table()
-    table.only("constraints")
+    table.only(*keys_of("space"))
     constraints = table.get("constraints")
     return constraints.items() if constraints else []
 

@@ -13,9 +13,18 @@ from msgspec import Struct
 from hati.core import HatiError, InputError, MeasurementError
 from hati.core.wording import counted
 from hati.logic.interpret import Verdict
+from hati.pytest_plugin.progress import Display, MeasuringProgress
 from hati.report import assertion_answer, assertion_evidence, duration, excess_text
 from hati.studies.assertion import Answer, Assured, Book, Requirement, Standard, hindrances, unmeasured
-from hati.wiring import PreparedAssertion, ShortBudgetError, Workplace, assure, prepare_assertion, workplace_around
+from hati.wiring import (
+    PreparedAssertion,
+    ShortBudgetError,
+    Workplace,
+    assure,
+    prepare_assertion,
+    unresolved_names,
+    workplace_around,
+)
 
 Stated = tuple[Path, Requirement]
 """The project's folder, and a formula about it."""
@@ -83,27 +92,37 @@ class Measurements:
         """Together, but for formulas that are wrong by themselves."""
         try:
             place = workplace_around(project, None, _warn)
-            wrong = self._wrong(place, stated)
-            right = {test: each for test, each in stated.items() if test not in wrong}
-            self._judged.update(wrong)
-            if right:
-                self._judged.update(zip(right, self._made(place, tuple(right.values())), strict=True))
+            prepared = self._prepared_without_wrong(place, stated)
+            if prepared is not None:
+                right = [test for test in stated if test not in self._judged]
+                self._judged.update(zip(right, self._made(prepared), strict=True))
         except ShortBudgetError as error:
             short = InputError(error.message, fix=f"give --hati-budget {error.least} or more, or a time such as 2m")
             self._judged.update(dict.fromkeys(stated.keys() - self._judged.keys(), short))
         except HatiError as error:
             self._judged.update(dict.fromkeys(stated.keys() - self._judged.keys(), error))
 
-    def _wrong(self, place: Workplace, stated: Mapping[str, Requirement]) -> dict[str, HatiError]:
-        """Those that cannot be prepared alone; none where all can be together."""
+    def _prepared_without_wrong(self, place: Workplace, stated: Mapping[str, Requirement]) -> PreparedAssertion | None:
+        """Prepare those that are right, and judge the others; None where none is right."""
         try:
-            self._prepared(place, tuple(stated.values()))
+            prepared = self._prepared(place, tuple(stated.values()))
         except ShortBudgetError:
-            return {}
+            raise
         except HatiError:
-            pass
+            wrong = self._wrong(place, stated)
+            if not wrong:
+                raise
         else:
-            return {}
+            errors = zip(stated, unresolved_names(prepared), strict=True)
+            wrong = {test: error for test, error in errors if error is not None}
+            if not wrong:
+                return prepared
+        self._judged.update(wrong)
+        right = {test: each for test, each in stated.items() if test not in wrong}
+        return self._prepared_without_wrong(place, right) if right else None
+
+    def _wrong(self, place: Workplace, stated: Mapping[str, Requirement]) -> dict[str, HatiError]:
+        """Those that cannot be prepared alone."""
         wrong: dict[str, HatiError] = {}
         for test, each in stated.items():
             try:
@@ -118,30 +137,22 @@ class Measurements:
         option = self._config.getoption
         return prepare_assertion(place, requirements, Standard(), option("hati_budget"), fresh=option("hati_fresh"))
 
-    def _made(self, place: Workplace, requirements: Sequence[Requirement]) -> Iterator[Judgement | HatiError]:
-        prepared = self._prepared(place, requirements)
+    def _made(self, prepared: PreparedAssertion) -> Iterator[Judgement | HatiError]:
         before = "measured before (--hati-fresh measures again): " if prepared.known else ""
+        display, requirements = Display(self._config), prepared.study.requirements
         if not prepared.finished:
             count = counted(len(requirements), "formula")
-            self._say(f"measuring {count}, --hati-budget {self._config.getoption('hati_budget')} at most")
+            display.say(f"measuring {count}, --hati-budget {self._config.getoption('hati_budget')} at most")
         try:
-            found = assure(prepared, self._say)
+            found = assure(prepared, display.say, MeasuringProgress(prepared.study, display))
         except MeasurementError as error:
             book = prepared.study.book(prepared.evidence())
             return iter([_unmeasured(each, book) or error for each in requirements])
+        finally:
+            display.end()
         self._costs.append(f"{before}{_cost(found)}")
         book = prepared.study.book(prepared.evidence())
         return (_judgement(each, book, cost.booked) for each, cost in zip(found.answers, found.costs, strict=True))
-
-    def _say(self, text: str) -> None:
-        """On the terminal, though pytest captures what tests write."""
-        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
-        capture = self._config.pluginmanager.get_plugin("capturemanager")
-        if terminal is None or capture is None or self._config.get_verbosity() < 0:
-            return
-        with capture.global_and_fixture_disabled():
-            terminal.ensure_newline()
-            terminal.write_line(f"hati: {text}")
 
 
 def _judgement(each: Answer, book: Book, seconds: float) -> Judgement | HatiError:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hati.python.method import PythonGenerator, PythonMethod
     from hati.python.needs import declared, see_installed
     from hati.python.recording import Calls, Collector, Recording
+    from hati.python.resolving import names_of, unresolved
     from hati.python.sources import WorkingTree
     from hati.python.stating import StatedFunction, has_statements, read_statements
 
@@ -61,6 +62,7 @@ __all__ = [
     "instance",
     "kind",
     "measured",
+    "names_of",
     "of_any_interpreter",
     "python_benchmark",
     "read_statements",
@@ -71,6 +73,7 @@ __all__ = [
     "spl",
     "stated",
     "statements",
+    "unresolved",
     "workload",
 ]
 
@@ -87,6 +90,7 @@ _MODULES = {
     "injection": ("recorder",),
     "interpreter": ("Environment", "Interpreter", "Network"),
     "method": ("PythonGenerator", "PythonMethod"),
+    "resolving": ("names_of", "unresolved"),
     "recording": ("Calls", "Collector", "Recording"),
     "sources": ("WorkingTree",),
     "stating": ("StatedFunction", "has_statements", "read_statements"),

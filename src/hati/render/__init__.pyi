@@ -1,8 +1,11 @@
+from .chart_library import missing_charts as missing_charts
+from .chart_library import require_charts as require_charts
 from .charts import chart_images as chart_images
 from .charts import charts_of as charts_of
 from .drawing import Drawing as Drawing
 from .drawing import ImageKind as ImageKind
 from .html import document_html as document_html
+from .markdown import comment_mark as comment_mark
 from .markdown import document_markdown as document_markdown
 from .markdown import table_markdown as table_markdown
 from .samples import benchstat_text as benchstat_text

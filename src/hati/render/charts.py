@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from hati.render.chart_library import require_charts
 from hati.render.drawing import Drawing, ImageKind, draw
 from hati.report import Aside, Chart, ChartKind, Document, Part, Section
 
@@ -35,7 +36,12 @@ def chart_in_altair(chart: Chart) -> Drawn:
 
 
 def chart_images(charts: Mapping[str, Chart], kind: ImageKind) -> dict[str, Drawing]:
-    """Images of charts by their names: PNG at twice the nominal size, or SVG."""
+    """Images of charts by their names: PNG at twice the nominal size, or SVG.
+
+    Raises:
+        NotInstalledError: without the extra ``charts``.
+    """
+    require_charts()
     return dict(zip(charts, draw([specification(chart) for chart in charts.values()], kind), strict=True))
 
 

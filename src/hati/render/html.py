@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hati.render.chart_library import missing_charts
 from hati.render.charts import charts_of, specification
 from hati.render.drawing import Drawing, ImageKind, chart_script, draw
 from hati.render.visible import visible
@@ -21,7 +22,7 @@ from hati.report import Align, Chart, cell_text
 if TYPE_CHECKING:
     import jinja2
 
-    from hati.report import Document
+    from hati.report import Document, Fact
 
 
 class _Figure(NamedTuple):
@@ -32,8 +33,12 @@ class _Figure(NamedTuple):
 
 
 def document_html(document: Document) -> str:
-    """A document as one file that holds all it needs: style, charts and scripts."""
-    charts = charts_of(document)
+    """A document as one file that holds all it needs: style, charts and scripts.
+
+    Without the extra ``charts`` it has no charts, and a fact says so.
+    """
+    missing = missing_charts()
+    charts = {} if missing else charts_of(document)
     specifications = {name: specification(chart) for name, chart in charts.items()}
     scripts = [chart_script(), _template_text("interactive.js")] if charts else []
     return (
@@ -41,12 +46,22 @@ def document_html(document: Document) -> str:
         .get_template("document.html.j2")
         .render(
             document=document,
+            facts=_facts(document, missing),
             figures=_figures(specifications, charts),
             specifications=_script_safe(specifications),
             scripts=[_markup(script) for script in scripts],
             hashes=[_hash(script) for script in scripts],
             style=_markup(_template_text("style.css")),
         )
+    )
+
+
+def _facts(document: Document, missing: str) -> tuple[Fact, ...]:
+    drawn = charts_of(document)
+    return (
+        *document.facts,
+        *((("study", document.study),) if document.study else ()),
+        *((("charts", f"none: {missing}"),) if missing and drawn else ()),
     )
 
 

@@ -51,14 +51,15 @@ def document_markdown(document: Document) -> str:
 
 
 def _comment(document: Document) -> str:
-    head = [_marker(document.mark), f"**{escaped(document.title)}: {escaped(document.answer)}**\n"]
+    head = [comment_mark(document.mark), f"**{escaped(document.title)}: {escaped(document.answer)}**\n"]
     text = "\n".join((*head, *_sections(document.sections, _TOP, set())))
     if len(text) <= _LARGEST_COMMENT:
         return text
     return f"{text[:_LARGEST_COMMENT].rpartition(_NEW_LINE)[0]}{_CUT}{_END * text.count(_BEGIN)}"
 
 
-def _marker(mark: str) -> str:
+def comment_mark(mark: str) -> str:
+    """The first line of a comment, by which a bot finds its own."""
     safe = mark.replace("--", "%2D%2D").replace(">", "%3E").replace("\n", "%0A")
     return f"<!-- {safe} -->"
 

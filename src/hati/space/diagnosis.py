@@ -5,8 +5,10 @@ from __future__ import annotations
 from msgspec import Struct
 
 from hati.core import Setting
+from hati.space.diagram import TooEntangledError
 from hati.space.evaluation import holds
 from hati.space.formula import Formula
+from hati.space.reasoning import contradiction, occurring
 from hati.space.solver import Solver, UndecidedError
 from hati.space.space import Space
 
@@ -38,13 +40,26 @@ class Diagnosis(Struct, frozen=True):
 def check(space: Space) -> Diagnosis:
     """Look for what is wrong with a space.
 
-    The solver is bounded by steps, not by a clock: the same space gives the same answer everywhere.
+    By decision diagrams; a solver answers for constraints that are too entangled for them. Both are bounded by steps,
+    not by a clock: the same space gives the same answer everywhere.
 
     Raises:
         FormulaError: for a comparison over too many combinations of settings.
+        NotInstalledError: where a solver is needed and not installed.
     """
     default = space.default
     violated = tuple(constraint for constraint in space.constraints if not holds(constraint, default))
+    try:
+        conflict = contradiction(space)
+        if conflict:
+            return Diagnosis(contradiction=conflict, violated=violated)
+        return _judged(space, occurring(space), violated)
+    except TooEntangledError:
+        return check_by_solver(space, violated)
+
+
+def check_by_solver(space: Space, violated: tuple[Formula, ...]) -> Diagnosis:
+    """The same by a constraint solver, of a space whose default breaks the constraints ``violated``."""
     solver = Solver(space)
     everything = set(range(len(space.constraints)))
     try:

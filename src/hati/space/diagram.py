@@ -4,7 +4,8 @@ numbered exactly.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -79,6 +80,10 @@ _MOST_NODES = 400_000
 _MOST_BITS = 500  # the diagram's operations recurse once a bit
 
 
+class TooEntangledError(InputError):
+    """Constraints tie too many options together too closely for a decision diagram."""
+
+
 class Node(Struct, frozen=True, dict=True):
     """A decision: for every code of an option, what follows and how many configurations that holds.
 
@@ -124,33 +129,97 @@ class Diagram(Struct, frozen=True):
             key = node.cases[code]
         return settings
 
+    @property
+    def occurring(self) -> set[tuple[str, int]]:
+        """The settings that valid configurations have, as options and positions."""
+        return {
+            (option.name, code)
+            for option, level in zip(self.options, self.levels, strict=True)
+            for node in level.values()
+            for code, count in enumerate(node.counts[: len(option.settings)])
+            if count
+        }
+
+    def cheapest(self, cost: Callable[[Option, Setting], int]) -> dict[str, Setting]:
+        """The valid configuration whose settings cost least together, of several the one whose settings come first.
+
+        There is one at least; an inactive option costs nothing.
+        """
+        below: dict[int, tuple[int, dict[str, Setting]]] = {}
+        for option, level in zip(reversed(self.options), reversed(self.levels), strict=True):
+            codes = [*((cost(option, setting), {option.name: setting}) for setting in option.settings), (0, {})]
+            found: dict[int, tuple[int, dict[str, Setting]]] = {}
+            for key, node in level.items():
+                paths = [
+                    (own + below.get(case, _FREE)[0], code)
+                    for code, (case, count, (own, _)) in enumerate(zip(node.cases, node.counts, codes, strict=False))
+                    if count
+                ]
+                if paths:
+                    least, code = min(paths)
+                    found[key] = (least, {**codes[code][1], **below.get(node.cases[code], _FREE)[1]})
+            below = found
+        return below[self.root][1]
+
+
+_FREE: tuple[int, dict[str, Setting]] = (0, {})
+"""Below the last option: nothing is chosen, and nothing costs."""
+
 
 def build(options: Sequence[Option], constraints: Sequence[Formula]) -> Diagram:
     """The diagram of options in that order under constraints that mention no others.
 
     Raises:
-        InputError: where the diagram would have too many nodes.
+        TooEntangledError: where the diagram would have too many nodes.
     """
     algebra = _Decisions(options)
-    by_name = {option.name: option for option in options}
+    with _bounded(options):
+        truth = algebra.conjunction([algebra.rules, *(algebra.read(constraint) for constraint in constraints)])
+    return Diagram(tuple(options), *algebra.levels(truth))
+
+
+def contradicting(options: Sequence[Option], constraints: Sequence[Formula]) -> tuple[int, ...]:
+    """Numbers of constraints that contradict each other, none of which can be spared; none where all can hold.
+
+    Each pass finds the first constraint, in order, that the ones before it leave no room for. It belongs to the answer,
+    and those after it do not: the constructive search for a minimal unsatisfiable set.
+
+    Raises:
+        TooEntangledError: where a diagram would have too many nodes.
+    """
+    algebra = _Decisions(options)
+    never = algebra.constant(truth=False)
+    with _bounded(options):
+        parts = [algebra.read(constraint) for constraint in constraints]
+        kept: list[int] = []
+        total, candidates = algebra.rules, range(len(parts))
+        while total != never:
+            known = total
+            for number in candidates:
+                known = algebra.conjunction([known, parts[number]])
+                if known == never:
+                    kept.append(number)
+                    total = algebra.conjunction([total, parts[number]])
+                    candidates = range(number)
+                    break
+            else:
+                return ()
+    return tuple(sorted(kept))
+
+
+@contextmanager
+def _bounded(options: Sequence[Option]) -> Iterator[None]:
+    """Says of a diagram with too many nodes that it has."""
     try:
-        truth = algebra.constant(truth=True)
-        for option in options:
-            if option.active_if is not None:
-                condition = interpret(option.active_if, by_name, algebra)
-                rule = equivalence(activity(option, algebra), condition, algebra)
-                truth = algebra.conjunction([truth, rule])
-        for constraint in constraints:
-            truth = algebra.conjunction([truth, interpret(constraint, by_name, algebra)])
+        yield
     except RuntimeError as error:  # which dd raises when `max_nodes` is reached
         if "max_nodes" not in str(error):
             raise
-        raise InputError(
+        raise TooEntangledError(
             f"the constraints tie {len(options)} options together too closely to count: "
             f"their decision diagram has more than {_MOST_NODES:,} nodes",
             fix="simplify the constraints, or drop some options",
         ) from None
-    return Diagram(tuple(options), *algebra.levels(truth))
 
 
 def _manager() -> Any:  # dd's own types say too little
@@ -181,10 +250,22 @@ class _Decisions:
             self._bits[option.name] = [f"{option.name} {bit}" for bit in range(width)]
             self._bdd.declare(*self._bits[option.name])
         if len(self._bdd.vars) > _MOST_BITS:
-            raise InputError(
+            raise TooEntangledError(
                 f"the constraints tie {len(options)} options together, too many to count", fix="drop some options"
             )
         self._bdd.max_nodes = _MOST_NODES
+
+    @cached_property
+    def rules(self) -> int:
+        """That options are active where their conditions hold, and nowhere else."""
+        nested = [(option, option.active_if) for option in self._options.values() if option.active_if is not None]
+        return self.conjunction(
+            [equivalence(activity(option, self), self.read(condition), self) for option, condition in nested]
+        )
+
+    def read(self, formula: Formula) -> int:
+        """A formula's diagram."""
+        return interpret(formula, self._options, self)
 
     def constant(self, *, truth: bool) -> int:
         return int(self._bdd.true if truth else self._bdd.false)

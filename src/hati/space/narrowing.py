@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from hati.core import Configuration, InputError, Setting, replace
 from hati.space.diagnosis import check
+from hati.space.diagram import TooEntangledError
 from hati.space.evaluation import check_formula, holds
 from hati.space.formula import (
     And,
@@ -34,6 +35,7 @@ from hati.space.formula import (
     literal_text,
 )
 from hati.space.option import Option
+from hati.space.reasoning import nearest
 from hati.space.solver import Solver, UndecidedError
 from hati.space.space import Space
 
@@ -296,16 +298,25 @@ def _nearest(whole: Space, occurring: Mapping[str, tuple[Setting, ...]]) -> Conf
     direct = whole.canonical(forced)  # any valid configuration differs from the default in what is forced
     if whole.valid(direct):
         return direct
-    try:
-        found = Solver(whole).nearest(_distance)
-    except UndecidedError:
-        found = None
+    found = _searched(whole)
     if found is None:
         raise InputError(
             "whether any configuration is valid could not be decided within the solver's bound of steps",
             fix="fix more options by --set",
         )
     return found
+
+
+def _searched(whole: Space) -> Configuration | None:
+    """By a decision diagram, else by a solver; None where that reaches its bound of steps."""
+    try:
+        return nearest(whole, _distance)
+    except TooEntangledError:
+        pass
+    try:
+        return Solver(whole).nearest(_distance)
+    except UndecidedError:
+        return None
 
 
 def _distance(option: Option, setting: Setting) -> int:

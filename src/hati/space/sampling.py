@@ -23,7 +23,7 @@ def count(space: Space) -> int:
         InputError: where the constraints are too entangled to count.
     """
     constant = all(holds(constraint, {}) for constraint in space.constraints if not constraint.options)
-    return prod(diagram.count for diagram in _diagrams(space)) if constant else 0
+    return prod(diagram.count for diagram in diagrams(space)) if constant else 0
 
 
 def sample(space: Space, number: int, rng: np.random.Generator) -> list[Configuration]:
@@ -39,8 +39,8 @@ def sample(space: Space, number: int, rng: np.random.Generator) -> list[Configur
     total = count(space)
     if number and not total:
         raise InputError("the space has no valid configuration", fix="see what contradicts with: hati space check")
-    diagrams = _diagrams(space)
-    return [space.complete(_settings(diagrams, _below(rng, total))) for _ in range(number)]
+    parts = diagrams(space)
+    return [space.complete(_settings(parts, _below(rng, total))) for _ in range(number)]
 
 
 def enumerate_configurations(space: Space) -> Iterator[Configuration]:
@@ -51,31 +51,31 @@ def enumerate_configurations(space: Space) -> Iterator[Configuration]:
     Raises:
         InputError: where the constraints are too entangled.
     """
-    diagrams = _diagrams(space)
-    return (space.complete(_settings(diagrams, number)) for number in range(count(space)))
+    parts = diagrams(space)
+    return (space.complete(_settings(parts, number)) for number in range(count(space)))
 
 
 @lru_cache(maxsize=16)
-def _diagrams(space: Space) -> tuple[Diagram, ...]:
+def diagrams(space: Space) -> tuple[Diagram, ...]:
     """One diagram for every set of options that depend on each other."""
     ties = [constraint.options for constraint in space.constraints]
     ties += [(option.name, *option.active_if.options) for option in space.options if option.active_if is not None]
-    diagrams = []
+    found = []
     for names in blocks(space.names, [tie for tie in ties if tie]):
         members = set(names)
         options = [space.by_name[name] for name in compact(names, [tie for tie in ties if members & set(tie)])]
         constraints = [constraint for constraint in space.constraints if members & set(constraint.options)]
-        diagrams.append(build(options, constraints))
-    return tuple(diagrams)
+        found.append(build(options, constraints))
+    return tuple(found)
 
 
-def _settings(diagrams: Sequence[Diagram], number: int) -> dict[str, Setting]:
+def _settings(parts: Sequence[Diagram], number: int) -> dict[str, Setting]:
     """The settings of the valid configuration of that number.
 
     Its digits are numbers in the diagrams, the last one fastest.
     """
     settings: dict[str, Setting] = {}
-    for diagram in reversed(diagrams):
+    for diagram in reversed(parts):
         number, digit = divmod(number, diagram.count)
         settings.update(diagram.configuration(digit))
     return settings

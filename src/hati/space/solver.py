@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hati.core import Configuration, Setting
+from hati.core import Configuration, NotInstalledError, Setting
 from hati.space.algebra import activity, equivalence, interpret
 from hati.space.option import Option
 from hati.space.space import Space
@@ -21,11 +21,21 @@ class UndecidedError(Exception):
 
 
 class Solver:
-    """A space's constraints, each of which can be demanded or not; all solving together is bounded by steps."""
+    """A space's constraints, each of which can be demanded or not; all solving together is bounded by steps.
+
+    Raises:
+        NotInstalledError: without the extra ``solver``.
+    """
 
     def __init__(self, space: Space) -> None:
-        # Imported here: it takes more than a second, and only a check of a space needs it.
-        from ortools.sat.python import cp_model
+        # Imported here: it takes more than a second, and few spaces need it.
+        try:
+            from ortools.sat.python import cp_model
+        except ImportError as error:
+            raise NotInstalledError(
+                f"the constraints tie the {len(space.options)} options together too closely without OR-Tools",
+                fix="install it: pip install 'hati[solver]'",
+            ) from error
 
         self._space = space
         self._model = cp_model.CpModel()

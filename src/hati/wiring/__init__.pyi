@@ -14,6 +14,7 @@ from .assuring import assure as assure
 from .assuring import prepare_assertion as prepare_assertion
 from .assuring import project_around as project_around
 from .assuring import rehearse_assertion as rehearse_assertion
+from .assuring import unresolved_names as unresolved_names
 from .campaigns import Campaign as Campaign
 from .campaigns import Rehearsal as Rehearsal
 from .campaigns import make_campaign as make_campaign

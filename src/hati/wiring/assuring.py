@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
@@ -13,6 +14,7 @@ from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId, replace
 from hati.core.wording import counted
 from hati.logic.syntax import Measured, Method, Performance, Relation, Side
+from hati.python import names_of, unresolved
 from hati.studies.assertion import (
     Assertion,
     Assured,
@@ -27,6 +29,7 @@ from hati.studies.assertion import (
     foreseen_rounds,
 )
 from hati.subject import Revisions
+from hati.subject.running.run_failure import RunFailure
 from hati.wiring.campaigns import Expected, Rehearsal, campaign_of, run_cost
 from hati.wiring.formulas import (
     Asked,
@@ -144,6 +147,58 @@ def _see_enough(study: Assertion) -> None:
         given = counted(int(study.budget.runs), "run")
         takes = ", ".join([*listed[:_MOST_LISTED], *others])
         raise ShortBudgetError(f"{given} cannot decide: it takes {takes}", least)
+
+
+def unresolved_names(prepared: PreparedAssertion) -> tuple[InputError | None, ...]:
+    """Return the error of each formula that names a Python function of the working tree which cannot be measured.
+
+    Nothing is looked up where nothing is left to be run.
+    """
+    study = prepared.study
+    none = (None,) * len(study.requirements)
+    if prepared.finished:
+        return none
+    here = {key for each in study.requirements for key in _of_working_tree(each)}
+    names = {key: names_of(study.points[key].benchmark) for key in here if not study.points[key].benchmark.build}
+    reasons = _reasons(prepared, names)
+    if not reasons:
+        return none
+    return tuple(_unresolved_of(requirement, names, reasons) for requirement in study.requirements)
+
+
+def _reasons(prepared: PreparedAssertion, names: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, str]:
+    """Why references cannot be measured in the working tree as a revision."""
+    every = [name for listed in names.values() for name in listed]
+    if not every:
+        return {}
+    project, revision = prepared.place.project, prepared.study.points[next(iter(names))].revision
+    with TemporaryDirectory(prefix="hati-") as folder:
+        try:
+            tree = prepared.revisions.trees(Path(folder)).tree(revision.id).folder
+        except RunFailure:  # the first run shows it
+            return {}
+        return unresolved(every, project.root, tree, interpreter_of(project.python))
+
+
+def _of_working_tree(requirement: Requirement) -> Iterator[str]:
+    """The texts of its methods that are those of the working tree."""
+    for _, relation in _relations([requirement]):
+        yield from (str(method) for method in _methods(relation) if method.revision in {"", "."})
+
+
+def _unresolved_of(
+    requirement: Requirement, names: Mapping[str, Sequence[tuple[str, str]]], reasons: Mapping[str, str]
+) -> InputError | None:
+    methods = (method for _, relation in _relations([requirement]) for method in _methods(relation))
+    for method in methods:
+        for _, text in names.get(str(method), ()):
+            if text in reasons:
+                try:
+                    with requirement.placing(method):
+                        raise InputError(reasons[text])
+                except InputError as error:
+                    return error
+    return None
 
 
 def assure(prepared: PreparedAssertion, announce: Announce = mute, observe: Observer = silent) -> Assured:

@@ -25,12 +25,14 @@ _TYPES: dict[str, Callable[[str], Any]] = {"int": int, "real": float, "text": st
 _RELEASE = ".packages"
 _COROUTINE = 0x80
 _OWN = ".argument"
+_NAMED = "named."
 
 
 class Request:
     """What is asked for: ``key=value`` arguments.
 
-    Of these ``parameter``, ``source``, ``workload.argument`` and ``instance.argument`` may come several times.
+    Of these ``parameter``, ``source``, ``workload.argument``, ``instance.argument`` and ``named.KIND`` may come several
+    times.
     """
 
     def __init__(self, arguments: Sequence[str]) -> None:
@@ -39,6 +41,7 @@ class Request:
         self.parameters = [_parameter(value) for key, value in pairs if key == "parameter"]
         self._own = [(key[: -len(_OWN)], _parameter(value)[1]) for key, value in pairs if key.endswith(_OWN)]
         self.sources = [value for key, value in pairs if key == "source"]
+        self.named = [(key[len(_NAMED) :], value) for key, value in pairs if key.startswith(_NAMED)]
 
     def __getitem__(self, key: str) -> str:
         return self._values.get(key, "")
@@ -77,8 +80,8 @@ def main(arguments: Sequence[str]) -> int:
         try:
             _see_version(request["version"])
             _see_packages(request["packages"])
-            if request["tell"]:
-                told = tell(request)
+            if request["tell"] or request.named:
+                told = tell(request) if request["tell"] else unresolved(request)
                 original.see()
                 out.write(told)
                 return 0
@@ -116,6 +119,31 @@ def tell(request: Request) -> str:
     from .telling import told
 
     return told(places.generators(request["tell"]))
+
+
+def unresolved(request: Request) -> str:
+    """Why names cannot be measured in this folder's revision, as JSON; those that can be are left out."""
+    from json import dumps
+
+    places = Places(os.getcwd(), request["working"], request["roots"].split(":"), False)
+    places.open()
+    offer()
+    reasons = {}
+    for kind, text in request.named:
+        try:
+            _resolve(places, kind, text)
+        except Trouble as trouble:
+            reasons[text] = str(trouble)
+        except Exception as error:  # noqa: BLE001  # whatever a module raises as it is imported
+            reasons[text] = traced(error).splitlines()[-1]
+    return dumps(reasons)
+
+
+def _resolve(places: Places, kind: str, text: str) -> None:
+    if kind == "method":
+        _method(places, text)
+    else:
+        _generator(places, text, kind)
 
 
 def record(request: Request, see: Callable[[], object]) -> Recorded:

@@ -71,7 +71,8 @@ _PLAIN = (  # whatever the user has configured, all files of a commit are writte
     *("-c", "core.splitIndex=false"),
     *("-c", "submodule.recurse=false"),
 )
-_MAIN = ("origin/HEAD", "origin/main", "origin/master", "main", "master", "trunk")
+MAIN_BRANCHES = ("main", "master", "trunk")
+_MAIN = ("origin/HEAD", "origin/main", "origin/master", *MAIN_BRANCHES)
 _LINK = "160000"
 _FORMAT = "%H %ct %s"
 
@@ -140,6 +141,23 @@ class GitHistory:
     def main(self) -> Revision | None:
         """The newest commit of the main branch, as far as one of the usual names is there."""
         return next((found for name in _MAIN if (found := self.find(name)) is not None), None)
+
+    def main_branch(self) -> str:
+        """The name of the main branch: that of ``origin``, else a usual one, else the one that is checked out."""
+        remote = self._symbolic("refs/remotes/origin/HEAD").removeprefix("refs/remotes/origin/")
+        usual = next(filter(self._is_branch, MAIN_BRANCHES), "")
+        return remote or usual or self._symbolic("HEAD").removeprefix("refs/heads/") or MAIN_BRANCHES[0]
+
+    def _symbolic(self, name: str) -> str:
+        """The reference that another stands for; empty where it stands for none."""
+        try:
+            [found] = texts(self._git("symbolic-ref", "--quiet", name), b"\n")
+        except CommandError:
+            return ""
+        return found
+
+    def _is_branch(self, name: str) -> bool:
+        return any(self.find(f"refs/{place}/{name}") for place in ("heads", "remotes/origin"))
 
     def merge_base(self, first: Revision, second: Revision) -> Revision:
         """The best common ancestor.

@@ -37,6 +37,10 @@ class History(Protocol):
         """The newest revision of the main branch, as far as there is one by a usual name."""
         ...
 
+    def main_branch(self) -> str:
+        """The name of the main branch."""
+        ...
+
     def merge_base(self, first: Revision, second: Revision) -> Revision:
         """The newest revision of which all is in both.
 

@@ -90,6 +90,10 @@ class SvnHistory:
         """What the working copy stems from: the newest revision that any of its files is of."""
         return self.find("BASE")
 
+    def main_branch(self) -> str:
+        """The name of the main branch."""
+        return _TRUNK
+
     def main(self) -> Revision | None:
         """The newest revision of the trunk, where there is one."""
         parts = PurePosixPath(self._path).parts

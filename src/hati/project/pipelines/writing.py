@@ -1,0 +1,118 @@
+"""Pipelines as files of their services: templates, filled in for a project."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from functools import partial
+from importlib.resources import files
+from pathlib import PurePath
+
+from msgspec import Struct
+
+from hati.project.pipelines.requirement import InstalledHati
+
+_OWN = ".hati"
+_STORE = "store.sqlite"
+_PINNED = "the Hati that wrote this file; change it to upgrade"
+_MISSING = "FILL IN the Hati to install: a release (hati==VERSION), a wheel (hati @ https://...) or a git revision"
+
+
+class Service(StrEnum):
+    """The service that runs the pipeline."""
+
+    GITHUB = "github"
+    GITLAB = "gitlab"
+    JENKINS = "jenkins"
+
+
+class CheckedProject(Struct, frozen=True):
+    """The project that a pipeline checks.
+
+    ``within`` is its folder in the repository, ``branch`` the main branch, ``mark`` the first line of its comments.
+    """
+
+    within: PurePath
+    branch: str
+    mark: str
+    installed: InstalledHati
+
+    @property
+    def name(self) -> str:
+        """The name of its jobs and workflows."""
+        return "-".join(("hati", *self.within.parts))
+
+    @property
+    def option(self) -> str:
+        """The option of `hati check` that names its folder; empty at the top of the repository."""
+        return "" if self.within == PurePath() else f" --project {shlex.quote(self.within.as_posix())}"
+
+
+class PipelineFile(Struct, frozen=True):
+    """A file, by its path in the repository, and its text."""
+
+    path: PurePath
+    text: str
+
+
+def write_pipeline(service: Service, project: CheckedProject) -> tuple[PipelineFile, ...]:
+    """Return the files of the pipeline that checks every change of a project."""
+    return _PIPELINES[service](project)
+
+
+def _github(project: CheckedProject) -> tuple[PipelineFile, ...]:
+    folder = PurePath(".github/workflows")
+    return (
+        PipelineFile(folder / f"{project.name}.yml", _filled("github.yml", project, _yaml)),
+        PipelineFile(folder / f"{project.name}-comment.yml", _filled("github-comment.yml", project, _yaml)),
+    )
+
+
+def _single(path: str, template: str, quoted: Callable[[str], str], project: CheckedProject) -> tuple[PipelineFile]:
+    return (PipelineFile(PurePath(path), _filled(template, project, quoted)),)
+
+
+def _filled(template: str, project: CheckedProject, quoted: Callable[[str], str]) -> str:
+    """A template's text: ``@project@`` and ``@own@`` are parts of scripts, all other places are texts in quotes."""
+    own = project.within / _OWN
+    texts: Mapping[str, str] = {
+        "@name@": quoted(project.name),
+        "@comment@": quoted(f"{project.name}-comment"),
+        "@job@": quoted(f".{project.name}"),
+        "@main-job@": quoted(f"{project.name}-main"),
+        "@branch@": quoted(project.branch),
+        "@requirement@": quoted(project.installed.requirement),
+        "@store@": quoted(str(own / _STORE)),
+        "@report-and-store@": quoted(f"hati.md, {own / _STORE}"),
+        "@mark@": quoted(project.mark),
+        "@pin@": _PINNED if project.installed.requirement else _MISSING,
+        "@project@": _in_script(project.option, quoted),
+        "@own@": _in_script(shlex.quote(own.as_posix()), quoted),
+    }
+    text = files(__package__).joinpath(template).read_text(encoding="utf-8")
+    for place, value in texts.items():
+        text = text.replace(place, value)
+    return text
+
+
+def _yaml(text: str) -> str:
+    """In single quotes: https://yaml.org/spec/1.2.2/#732-single-quoted-style."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _groovy(text: str) -> str:
+    """In single quotes: https://groovy-lang.org/syntax.html#_single_quoted_string."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _in_script(text: str, quoted: Callable[[str], str]) -> str:
+    """Part of a script: as it is in a block of YAML, escaped in a string of Groovy."""
+    return quoted(text)[1:-1] if quoted is _groovy else text
+
+
+_PIPELINES: Mapping[Service, Callable[[CheckedProject], tuple[PipelineFile, ...]]] = {
+    Service.GITHUB: _github,
+    Service.GITLAB: partial(_single, ".gitlab-ci.yml", "gitlab.yml", _yaml),
+    Service.JENKINS: partial(_single, "Jenkinsfile", "Jenkinsfile", _groovy),
+}

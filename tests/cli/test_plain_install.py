@@ -1,0 +1,89 @@
+"""The program without its extras: what a plain install does, and what it says of the rest."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from conftest import Done
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = {
+    "charts": ("altair", "vl_convert", "narwhals"),
+    "parquet": ("pyarrow",),
+    "postgres": ("psycopg",),
+    "solver": ("ortools", "pandas"),
+}
+PLAIN = f"""
+import sys
+sys.modules.update(dict.fromkeys({[name for names in MODULES.values() for name in names]}))
+from hati.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+CONSTRAINED = """
+[options.g]
+settings = [1, 2, 3]
+active_if = "c == 'on'"
+
+[space]
+constraints = ["a == 'on' => b == 'on' or e == 'off'", "not (b == 'on' and c == 'on' and g == 3)"]
+"""
+
+
+def plain(folder: Path, *words: str) -> Done:
+    own = {"HATI_LOCK": str(folder.parent / "lock"), "COLUMNS": "80", "PATH": str(Path(sys.executable).parent)}
+    command = [sys.executable, "-c", PLAIN, *words]
+    done = subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True, check=False)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def test_a_constrained_space_is_screened_and_reported_as_html(fake_project: Path) -> None:
+    with (fake_project / "hati.toml").open("a") as file:
+        file.write(CONSTRAINED)
+    assert "nothing is wrong" in plain(fake_project, "space", "check").out
+    done = plain(fake_project, "screen", "--metric", "latency", "--budget", "60", "--set", "d == 'on' => e == 'on'")
+    assert done.status == 0, done.err
+    assert done.err.count("pip install 'hati[charts]'") == 1
+    [report] = (fake_project / ".hati" / "reports").iterdir()
+    page = report.read_text()
+    assert "none: charts need Altair and vl-convert; install them: pip install &#39;hati[charts]&#39;" in page
+    assert "a=on" in page
+    assert "<svg" not in page
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        ("charts", ("report", "--charts", "out")),
+        ("parquet", ("export", "--format", "parquet", "--output", "x.parquet")),
+        ("postgres", ("run", "--budget", "1", "--store", "postgresql:///x")),
+    ],
+)
+def test_what_needs_an_extra_names_it_in_a_line(extra: str, words: tuple[str, ...], fake_project: Path) -> None:
+    assert plain(fake_project, "screen", "--metric", "latency", "--budget", "16").status == 0
+    done = plain(fake_project, *words)
+    assert done.status == 2
+    assert done.err.count("\n") == 1
+    assert f"pip install 'hati[{extra}]'" in done.err
+
+
+def test_all_has_every_extra_and_a_plain_install_none() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    assert extras.keys() == {*MODULES, "all"}
+    assert extras["all"] == [f"hati[{','.join(sorted(MODULES))}]"]
+    heavy = ("altair", "vl-convert", "ortools", "pyarrow", "psycopg", "pandas")
+    assert [each for each in project["dependencies"] if each.startswith(heavy)] == []
+
+
+def test_no_module_loads_an_extra_before_it_is_used(tmp_path: Path) -> None:
+    rooms = "hati.cli.app, hati.pytest_plugin.collecting, hati.store, hati.space"
+    code = f"import json, sys, {rooms}; print(json.dumps([*sys.modules]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    loaded = {name.partition(".")[0] for name in json.loads(done.stdout)}
+    assert loaded.isdisjoint(name for names in MODULES.values() for name in names)
