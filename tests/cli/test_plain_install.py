@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Done
+from forked import Ended
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = {
@@ -35,11 +35,11 @@ constraints = ["a == 'on' => b == 'on' or e == 'off'", "not (b == 'on' and c == 
 """
 
 
-def plain(folder: Path, *words: str) -> Done:
+def plain(folder: Path, *words: str) -> Ended:
     own = {"HATI_LOCK": str(folder.parent / "lock"), "COLUMNS": "80", "PATH": str(Path(sys.executable).parent)}
     command = [sys.executable, "-c", PLAIN, *words]
     done = subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True, check=False)
-    return Done(done.returncode, done.stdout, done.stderr)
+    return Ended(done.returncode, done.stdout, done.stderr)
 
 
 def test_a_constrained_space_is_screened_and_reported_as_html(fake_project: Path) -> None:
