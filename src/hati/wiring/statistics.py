@@ -29,12 +29,6 @@ _KINDS = ("gate", "paired", "replay")
 _ON_RUNS = (Basis.HISTORY, Basis.OTHERS)
 
 
-def keep_statistics(place: Workplace, study: StudyId, choices: StatisticChoices) -> None:
-    """Keep what a campaign counts runs by, where it was chosen."""
-    if choices.rows:
-        place.store.keep_choice(study, choices.to_json())
-
-
 def statistics_of(
     place: Workplace, study: StudyId, question: Question, benchmarks: Sequence[Benchmark]
 ) -> StatisticChoices:
