@@ -16,14 +16,14 @@ import numpy as np
 from hati.core import FloatArray
 from hati.stats.inference.distributions import normal_quantiles
 from hati.stats.series import change_table
-from hati.stats.series.change_test import Places, split_statistics, stretch_statistics
+from hati.stats.series.change_test import LevelDifferences, split_statistics, stretch_statistics
 from hati.stats.series.dependence import Dependence
 
 SIZES = (8, 10, 12, 16, 24, 32, 48, 64, 100, 150, 200, 300, 500, 1000, 2000, 5000, 10000)
 VALUES = 5_000_000
 BATCH = 2_000_000
 SEED = 2017
-KINDS: tuple[tuple[str, Callable[..., Places], tuple[float, ...], Dependence], ...] = (
+KINDS: tuple[tuple[str, Callable[..., LevelDifferences], tuple[float, ...], Dependence], ...] = (
     ("SPLITS", split_statistics, (-0.3, 0.0, 0.3, 0.6), Dependence.ESTIMATED),
     ("STRETCHES", stretch_statistics, (0.0, 0.6), Dependence.ESTIMATED),
     ("INDEPENDENT_SPLITS", split_statistics, (0.0,), Dependence.INDEPENDENT),

@@ -31,11 +31,11 @@ from hati.studies.comparison import (
     MEAN,
     MEDIAN,
     Automatic,
+    ChangeVerdict,
     Comparison,
-    Pair,
     Question,
+    SamplePair,
     Statistic,
-    Verdict,
     cluster_changes,
     compare,
 )
@@ -86,12 +86,14 @@ def hati(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Of each comparison, whether its p-value tells a change, whether its verdict does, and whether it is the same."""
     history = [sample(str(i), values) for i, values in enumerate(earlier)]
-    found = [Pair(sample(str(i), a), sample(str(i), b)) for i, (a, b) in enumerate(zip(before, after, strict=True))]
+    found = [
+        SamplePair(sample(str(i), a), sample(str(i), b)) for i, (a, b) in enumerate(zip(before, after, strict=True))
+    ]
     rows = compare(found, Question(alpha=ALPHA), history=history).rows
     return (
         np.array([row.change.p_value is not None and row.change.p_value <= ALPHA for row in rows]),
-        np.array([row.change.verdict in {Verdict.SLOWER, Verdict.FASTER} for row in rows]),
-        np.array([row.change.verdict is Verdict.SAME for row in rows]),
+        np.array([row.change.verdict in {ChangeVerdict.SLOWER, ChangeVerdict.FASTER} for row in rows]),
+        np.array([row.change.verdict is ChangeVerdict.SAME for row in rows]),
     )
 
 
@@ -112,7 +114,7 @@ def by_statistic(every: dict[str, FloatArray], orders: list[Index], statistic: S
         rows: list[Comparison] = []
         for seed, order in enumerate(orders):
             pairs = [
-                Pair(
+                SamplePair(
                     sample(name, values[order[:SIDE]]),
                     sample(name, doubled(own, seed) if change is None else (1.0 + change) * own),
                 )
@@ -166,11 +168,11 @@ class Shifted(NamedTuple):
 
 def shifted_clusters(every: dict[str, FloatArray], orders: list[Index], factor: float) -> Shifted:
     """Clusters of forks, all observations of one half of which are multiplied by a factor."""
-    wrong = Verdict.FASTER if factor > 1.0 else Verdict.SLOWER
+    wrong = ChangeVerdict.FASTER if factor > 1.0 else ChangeVerdict.SLOWER
     parts = []
     for order in orders:
         pairs = [
-            Pair(sample(name, values[order[:SIDE]]), sample(name, factor * values[order[SIDE:]]))
+            SamplePair(sample(name, values[order[:SIDE]]), sample(name, factor * values[order[SIDE:]]))
             for name, values in every.items()
         ]
         parts += [part for own in cluster_changes(pairs, Question(alpha=ALPHA)) for part in own]
@@ -196,10 +198,10 @@ def damaged_bookstores(number: int = BOOKSTORES) -> tuple[int, int, int]:
     found = held = false = 0
     for seed in range(1, number + 1):
         rng = np.random.default_rng(seed)
-        damaged, same = (Pair(calls(rng, 1e-4), calls(rng, hit)) for hit in (1.1e-4, 1e-4))
+        damaged, same = (SamplePair(calls(rng, 1e-4), calls(rng, hit)) for hit in (1.1e-4, 1e-4))
         fast, *_ = cluster_changes([damaged], Question(alpha=ALPHA))[0]
         interval = fast.change.interval
-        found += fast.change.verdict is Verdict.SLOWER
+        found += fast.change.verdict is ChangeVerdict.SLOWER
         held += interval is not None and interval[0] <= 1.1 <= interval[1]
         false += any(part.told for part in cluster_changes([same], Question(alpha=ALPHA))[0])
     return found, held, false
@@ -277,7 +279,8 @@ def large() -> tuple[float, float]:
     """Seconds for 100 benchmarks with 10 runs of 1,000 observations on each side: deciding, and the whole command."""
     rng = np.random.default_rng(1)
     found = [
-        Pair(*(sample(str(i), np.exp(0.02 * rng.standard_normal((10, 1_000)))) for _ in range(2))) for i in range(100)
+        SamplePair(*(sample(str(i), np.exp(0.02 * rng.standard_normal((10, 1_000)))) for _ in range(2)))
+        for i in range(100)
     ]
     start = time.perf_counter()
     compare(found, Question())

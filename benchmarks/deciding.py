@@ -45,7 +45,7 @@ def resampling(histories: int) -> Prepared:
     import numpy as np
 
     from benchmarks.interpretations import AT_MOST, BETWEEN, WITHIN
-    from hati.logic.interpret import Measured, nonparametric
+    from hati.logic.interpret import MeasuredSample, nonparametric
 
     rng = np.random.default_rng(2026)
 
@@ -55,7 +55,7 @@ def resampling(histories: int) -> Prepared:
         )
 
     pasts = [runs(RUNS) for _ in range(histories)]
-    left, right = Measured(runs(OF_A_SIDE), pasts[0]), Measured(runs(OF_A_SIDE), pasts[-1])
+    left, right = MeasuredSample(runs(OF_A_SIDE), pasts[0]), MeasuredSample(runs(OF_A_SIDE), pasts[-1])
     return lambda: nonparametric(left, right, AT_MOST, rng, DRAWS)
 
 

@@ -40,7 +40,7 @@ from hati.core import (
 from hati.report import replay_json
 from hati.studies.gate import Cell
 from hati.studies.regression import histories
-from hati.studies.replay import Order, Replay, replay_id
+from hati.studies.replay import Replay, ReplayOrder, replay_id
 from hati.testing import FakeEngine, MemoryStore
 
 TRIES = 40
@@ -79,7 +79,9 @@ def tried(seed: int, *, unchanged: bool) -> Any:
         settings = [str(task.configuration[option]) for option in OPTIONS]
         return {"latency": [programs[task.revision]([*settings, str(task.repetition)])]}
 
-    study = Replay(replay_id(CELLS, LINE, RUNS, Order.INTERLEAVED, 1, "m"), LINE, CELLS, RUNS, Order.INTERLEAVED)
+    study = Replay(
+        replay_id(CELLS, LINE, RUNS, ReplayOrder.INTERLEAVED, 1, "m"), LINE, CELLS, RUNS, ReplayOrder.INTERLEAVED
+    )
     found = campaign(study, FakeEngine(measured), MemoryStore(), Budget())
     return replay_json(found, histories(found.series))
 

@@ -25,7 +25,7 @@ from hati.core import (
     Task,
     replace,
 )
-from hati.logic.interpret import Verdict
+from hati.logic.interpret import FormulaVerdict
 from hati.studies.assertion import Assertion, Book, Standard, answer
 from hati.testing import FakeEngine, MemoryStore
 from hati.testing.assertions import TIME, requirement, study_of
@@ -76,7 +76,9 @@ def measuring(
     return measured
 
 
-def verdicts(formulas: tuple[str, ...], means: Mapping[str, float], seed: int, shape: str = NORMAL) -> set[Verdict]:
+def verdicts(
+    formulas: tuple[str, ...], means: Mapping[str, float], seed: int, shape: str = NORMAL
+) -> set[FormulaVerdict]:
     """What a whole campaign tells of any of the formulas; a limit does not drift along."""
     asked = study(formulas)
     drift = DRIFT if len(asked.points) > 1 else 0.0
@@ -84,15 +86,15 @@ def verdicts(formulas: tuple[str, ...], means: Mapping[str, float], seed: int, s
     return {each.verdict for each in found.answers}
 
 
-def errors(name: str, campaigns: int, first: int = 0, shape: str = NORMAL) -> dict[Verdict, int]:
+def errors(name: str, campaigns: int, first: int = 0, shape: str = NORMAL) -> dict[FormulaVerdict, int]:
     """How many campaigns tell of any formula that it holds, and that it is violated, at its margin."""
     told = [verdicts(*AT_THE_MARGIN[name], seed, shape) for seed in range(first, first + campaigns)]
-    return {verdict: sum(verdict in each for each in told) for verdict in Verdict}
+    return {verdict: sum(verdict in each for each in told) for verdict in FormulaVerdict}
 
 
-def costs(ratio: float, campaigns: int, alpha: float = 0.01) -> tuple[dict[Verdict, int], float]:
+def costs(ratio: float, campaigns: int, alpha: float = 0.01) -> tuple[dict[FormulaVerdict, int], float]:
     """What is told of ``a <= b`` where a takes so many times as long, and the rounds until then, on average."""
-    counts, rounds = dict.fromkeys(Verdict, 0), 0
+    counts, rounds = dict.fromkeys(FormulaVerdict, 0), 0
     for seed in range(campaigns):
         asked = study(("a <= b",), alpha)
         found = campaign(asked, FakeEngine(measuring({"a": ratio}, seed)), MemoryStore(), asked.budget)
@@ -106,8 +108,15 @@ def errors_table(campaigns: int) -> tuple[str, bool]:
     bound = most_within(campaigns, ALPHA)
     for name in AT_THE_MARGIN:
         told = errors(name, campaigns)
-        held = held and max(told[Verdict.HOLDS], told[Verdict.VIOLATED]) <= most_within(campaigns, ALPHA, 20)
-        rows.append([f"`{name}`", *(f"{told[each] / campaigns:.3f}" for each in (Verdict.HOLDS, Verdict.VIOLATED))])
+        held = held and max(told[FormulaVerdict.HOLDS], told[FormulaVerdict.VIOLATED]) <= most_within(
+            campaigns, ALPHA, 20
+        )
+        rows.append(
+            [
+                f"`{name}`",
+                *(f"{told[each] / campaigns:.3f}" for each in (FormulaVerdict.HOLDS, FormulaVerdict.VIOLATED)),
+            ]
+        )
     note = (
         f"Of {campaigns} campaigns of up to {ROUNDS} rounds each, alpha {ALPHA:g}; 99 % bound {bound / campaigns:.3f}."
     )
@@ -121,7 +130,7 @@ def costs_table(campaigns: int) -> tuple[str, bool]:
     planned = fixed_runs(1.01, 0.9)
     for ratio in AWAY:
         told, rounds = costs(ratio, campaigns)
-        right = told[Verdict.HOLDS if ratio < 1.02 else Verdict.VIOLATED] / campaigns
+        right = told[FormulaVerdict.HOLDS if ratio < 1.02 else FormulaVerdict.VIOLATED] / campaigns
         fixed = fixed_runs(ratio, min(max(right, 0.05), 0.99))
         rows.append([f"{ratio:.2f}", f"{right:.2f}", f"{rounds:.1f}", fixed, f"{1.0 - rounds / planned:+.0%}"])
     note = (

@@ -27,7 +27,7 @@ from hati.core import (
     Run,
     Task,
 )
-from hati.studies.comparison import Question, Verdict
+from hati.studies.comparison import ChangeVerdict, Question
 from hati.studies.gate import Cell, Gate, GateConclusion, gate_id
 from hati.testing import FakeEngine, MemoryStore
 
@@ -96,7 +96,7 @@ def alarmed(found: GateConclusion) -> bool:
 
 
 def slower(found: GateConclusion) -> bool:
-    return found.verdict is Verdict.SLOWER
+    return found.verdict is ChangeVerdict.SLOWER
 
 
 def _rounds(found: GateConclusion) -> int:
@@ -143,7 +143,7 @@ def _changed(met: list[bool]) -> Iterator[tuple[str, ...]]:
     for (change, (how, promised)), (name, noise) in product(changes.items(), NOISES.items()):
         found = [gated(seed, noise, how, 0.01) for seed in range(CHANGED)]
         share = sum(map(slower, found)) / CHANGED
-        same = sum(each.verdict is Verdict.SAME for each in found) / CHANGED
+        same = sum(each.verdict is ChangeVerdict.SAME for each in found) / CHANGED
         wanted = promised and name == "normal, 3 %"
         met.append(not wanted or share >= 0.9)
         held = "" if not wanted else "yes" if met[-1] else "NO"

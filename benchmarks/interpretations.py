@@ -19,10 +19,10 @@ from scipy import stats
 from benchmarks.markdown import table
 from hati.core import FloatArray
 from hati.logic.interpret import (
-    Measured,
-    Relation,
+    FormulaVerdict,
+    MeasuredSample,
     Sign,
-    Verdict,
+    TestedRelation,
     decide_early,
     pairs_to_decide,
     parametric,
@@ -39,8 +39,8 @@ BETWEEN, WITHIN, OBSERVATIONS = 0.01, 0.03, 2_000
 TRIALS = 2_000
 CAMPAIGNS = 1_000
 PAIRS = 64
-EQUAL, AT_MOST = Relation(Sign.EQUAL, alpha=ALPHA), Relation(Sign.AT_MOST, alpha=ALPHA)
-WITH_MARGIN = Relation(Sign.AT_MOST, MARGIN, ALPHA)
+EQUAL, AT_MOST = TestedRelation(Sign.EQUAL, alpha=ALPHA), TestedRelation(Sign.AT_MOST, alpha=ALPHA)
+WITH_MARGIN = TestedRelation(Sign.AT_MOST, MARGIN, ALPHA)
 
 Effects = Callable[[np.random.Generator, int], FloatArray]
 """Deviations of so many runs, of mean 0 and variance 1."""
@@ -71,14 +71,14 @@ def run_means(rng: np.random.Generator, effects: Effects, number: int, mean: flo
     return np.asarray(mean * (1.0 + BETWEEN * effects(rng, number) + noise))
 
 
-def of_means(means: FloatArray, history: FloatArray | None = None) -> Measured:
-    return Measured(tuple(means[:, None]), () if history is None else tuple(history[:, None]))
+def of_means(means: FloatArray, history: FloatArray | None = None) -> MeasuredSample:
+    return MeasuredSample(tuple(means[:, None]), () if history is None else tuple(history[:, None]))
 
 
-def observed(rng: np.random.Generator, number: int, mean: float = 1.0) -> Measured:
+def observed(rng: np.random.Generator, number: int, mean: float = 1.0) -> MeasuredSample:
     """With normal runs, and all observations."""
     means = mean * (1.0 + BETWEEN * rng.standard_normal(number))
-    return Measured(tuple(mean * WITHIN * rng.standard_normal((number, OBSERVATIONS)) + means[:, None]))
+    return MeasuredSample(tuple(mean * WITHIN * rng.standard_normal((number, OBSERVATIONS)) + means[:, None]))
 
 
 def most_within(trials: int, rate: float, cells: int = 1) -> int:
@@ -98,7 +98,7 @@ def rejected_by_printed(name: str, runs: int, trials: int, seed: int = 2026, his
             found += min(test.above(1.0), test.below(1.0)) <= ALPHA
         else:
             by = {"welch": welch, "parametric": parametric}[name]
-            found += by(observed(rng, runs), observed(rng, runs), EQUAL).verdict is Verdict.VIOLATED
+            found += by(observed(rng, runs), observed(rng, runs), EQUAL).verdict is FormulaVerdict.VIOLATED
     return found / trials
 
 
@@ -118,27 +118,29 @@ def told_by_default(
     Of a history of both sides, or, where ``own`` is given, one of that many runs for the right side.
     """
     rng = np.random.default_rng(seed)
-    counts = dict.fromkeys(Verdict, 0)
+    counts = dict.fromkeys(FormulaVerdict, 0)
     for _ in range(trials):
         left = of_means(run_means(rng, effects, runs, ratio), run_means(rng, effects, history) if history else None)
         right = of_means(run_means(rng, effects, runs), run_means(rng, effects, own) if own else None)
-        counts[_verdict(left, right, Relation(Sign.AT_MOST, alpha=alpha), rng)] += 1
+        counts[_verdict(left, right, TestedRelation(Sign.AT_MOST, alpha=alpha), rng)] += 1
     shares = {verdict.value: count / trials for verdict, count in counts.items()}
     return {**shares, "either": shares["HOLDS"] + shares["VIOLATED"]}
 
 
-def _verdict(left: Measured, right: Measured, relation: Relation, rng: np.random.Generator) -> Verdict:
+def _verdict(
+    left: MeasuredSample, right: MeasuredSample, relation: TestedRelation, rng: np.random.Generator
+) -> FormulaVerdict:
     """That of ``decide``, without the rest of the evidence, which takes longer."""
     found = tested(left, right, relation.alpha, rng)
     if found is None:
-        return Verdict.INCONCLUSIVE
+        return FormulaVerdict.INCONCLUSIVE
     return verdict_of(*p_values(found.test, relation.bounds(found.contrast.right.mean)), relation.alpha)
 
 
 def three_valued(runs: int, ratio: float, trials: int, seed: int = 2026) -> dict[str, float]:
     """What is told of ``<=`` with a margin of 2 %, with normal runs."""
     rng = np.random.default_rng(seed)
-    counts = dict.fromkeys(Verdict, 0)
+    counts = dict.fromkeys(FormulaVerdict, 0)
     for _ in range(trials):
         left, right = (of_means(run_means(rng, SHAPES["normal"], runs, mean)) for mean in (ratio, 1.0))
         counts[_verdict(left, right, WITH_MARGIN, rng)] += 1
@@ -148,7 +150,7 @@ def three_valued(runs: int, ratio: float, trials: int, seed: int = 2026) -> dict
 def early(effects: Effects, ratio: float, campaigns: int, seed: int = 2026) -> tuple[dict[str, float], float]:
     """The same with a look after every pair up to 64, and the pairs that were made, on average."""
     rng = np.random.default_rng(seed)
-    counts = dict.fromkeys(Verdict, 0)
+    counts = dict.fromkeys(FormulaVerdict, 0)
     pairs = 0
     for _ in range(campaigns):
         left, right = (run_means(rng, effects, PAIRS, mean) for mean in (ratio, 1.0))

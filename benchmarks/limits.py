@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.interpretations import HARDER, SHAPES, Effects, most_within, of_means
 from benchmarks.markdown import table
 from hati.core import FloatArray
-from hati.logic.interpret import Limit, Relation, Sign, Verdict, fewest_alone, pairs_to_decide
+from hati.logic.interpret import FormulaVerdict, Limit, Sign, TestedRelation, fewest_alone, pairs_to_decide
 from hati.logic.interpret.alone import Alone
 from hati.logic.interpret.bootstrap import Resampled
 from hati.logic.interpret.contrast import p_values, verdict_of
@@ -31,7 +31,7 @@ SIZES = (13, 20, 30)
 AWAY = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 HISTORIES = (10, 20, 30, 100)
 RECENT = (2, 10)
-AT_MOST = Relation(Sign.AT_MOST)
+AT_MOST = TestedRelation(Sign.AT_MOST)
 
 
 def _gamma(shape: float) -> Effects:
@@ -63,7 +63,7 @@ BEYOND: dict[str, Effects] = {
     "two values (90 and 10 %)": HARDER["two values (90 and 10 %)"],
 }
 """With a longer tail, or a kind of run that is rarer."""
-Told = dict[Verdict, int]
+Told = dict[FormulaVerdict, int]
 
 
 def at_the_limit(effects: Effects, trials: int, seed: int = 2026) -> dict[float, Told]:
@@ -72,7 +72,7 @@ def at_the_limit(effects: Effects, trials: int, seed: int = 2026) -> dict[float,
     The p-values of all looks are the same at every level, so that one path tells of all of them.
     """
     rng = np.random.default_rng(seed)
-    counts = {alpha: dict.fromkeys(Verdict, 0) for alpha in LEVELS}
+    counts = {alpha: dict.fromkeys(FormulaVerdict, 0) for alpha in LEVELS}
     for _ in range(trials):
         runs = Alone(1.0 + BETWEEN * effects(rng, RUNS), 1.0, fewest_alone(max(LEVELS)))
         holds, violated = p_values(runs, AT_MOST.bounds(1.0))
@@ -83,14 +83,14 @@ def at_the_limit(effects: Effects, trials: int, seed: int = 2026) -> dict[float,
 
 def ended(means: FloatArray, limit: float, alpha: float) -> tuple[int, bool]:
     """After how many runs a campaign ends, and whether it ends with a verdict."""
-    size = pairs_to_decide(of_means(means), Limit(limit), Relation(Sign.AT_MOST, alpha=alpha))
+    size = pairs_to_decide(of_means(means), Limit(limit), TestedRelation(Sign.AT_MOST, alpha=alpha))
     return size or len(means), size is not None
 
 
 def of_fixed_size(effects: Effects, runs: int, trials: int, alpha: float, away: float = 0.0) -> Told:
     """The same of so many runs, the limit so many deviations above the truth."""
     rng = np.random.default_rng(2026)
-    counts = dict.fromkeys(Verdict, 0)
+    counts = dict.fromkeys(FormulaVerdict, 0)
     limit = Limit(1.0 + BETWEEN * away)
     for _ in range(trials):
         found = tested(of_means(1.0 + BETWEEN * effects(rng, runs)), limit, alpha, rng)
@@ -102,7 +102,7 @@ def of_fixed_size(effects: Effects, runs: int, trials: int, alpha: float, away: 
 def with_a_history(effects: Effects, earlier: int, runs: int, trials: int) -> Told:
     """What would be told at 1 % beside the truth if a limit were a side without noise, and a history were used."""
     rng = np.random.default_rng(2026)
-    counts = dict.fromkeys(Verdict, 0)
+    counts = dict.fromkeys(FormulaVerdict, 0)
     for _ in range(trials):
         history, means = (1.0 + BETWEEN * effects(rng, number) for number in (earlier, runs))
         varying, mean = Deviations.of([history, means]), float(means.mean())
@@ -149,7 +149,7 @@ def costs_table(trials: int) -> tuple[str, bool]:
         sizes = [size if told else math.inf for size, told in ends]
         half, most = np.quantile(sizes, (0.5, 0.9), method="higher").tolist()
         within = sum(size <= RUNS for size in sizes) / trials
-        found = [of_fixed_size(SHAPES["normal"], runs, 4 * trials, 0.01, away)[Verdict.HOLDS] for runs in SIZES]
+        found = [of_fixed_size(SHAPES["normal"], runs, 4 * trials, 0.01, away)[FormulaVerdict.HOLDS] for runs in SIZES]
         rows.append([f"{away:g}", f"{half:g}", f"{most:g}", f"{within:.2f}", *(f"{n / 4 / trials:.2f}" for n in found)])
     head = [
         "deviations below the limit",
@@ -168,11 +168,11 @@ def _percent(alpha: float) -> str:
 
 def _shares(counts: Told) -> str:
     trials = sum(counts.values())
-    return f"{counts[Verdict.HOLDS] / trials:.4f} / {counts[Verdict.VIOLATED] / trials:.4f}"
+    return f"{counts[FormulaVerdict.HOLDS] / trials:.4f} / {counts[FormulaVerdict.VIOLATED] / trials:.4f}"
 
 
 def _most(counts: Told) -> int:
-    return max(counts[Verdict.HOLDS], counts[Verdict.VIOLATED])
+    return max(counts[FormulaVerdict.HOLDS], counts[FormulaVerdict.VIOLATED])
 
 
 def result(share: int = 1) -> tuple[str, bool]:

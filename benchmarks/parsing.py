@@ -29,7 +29,7 @@ from benchmarks.markdown import table
 from benchmarks.sensitivity import Decide, by_default, by_nonparametric, by_parametric, by_welch, rejected, written
 from hati.core import Configuration, FloatArray, Outcome, Plan, Run, Task
 from hati.engine import LocalEngine
-from hati.logic.interpret import Measured, decide
+from hati.logic.interpret import MeasuredSample, decide
 from hati.python import Recording, python_benchmark
 from hati.subject import machine
 
@@ -165,7 +165,7 @@ def decided(runs: Runs, by: Decide, number: int, size: int) -> list[tuple[bool, 
         base = rng.permutation(len(runs.drawn[BASE]))
         own = base[number:] if size == BASE else rng.permutation(len(runs.drawn[size]))
         left, right = (
-            Measured(tuple(runs.drawn[of][place] for place in places[:number]), runs.history)
+            MeasuredSample(tuple(runs.drawn[of][place] for place in places[:number]), runs.history)
             for of, places in ((size, own), (BASE, base))
         )
         found.append(rejected(by, left, right, rng))

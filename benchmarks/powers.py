@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.interpretations import ALPHA, AT_MOST, SHAPES, observed, of_means, run_means, told_by_default
 from benchmarks.markdown import table
-from hati.logic.interpret import Verdict, parametric, welch
+from hati.logic.interpret import FormulaVerdict, parametric, welch
 from hati.logic.interpret.bootstrap import resampled
 
 RATIOS = (1.0, 1.005, 1.01, 1.02, 1.03, 1.05)
@@ -33,7 +33,7 @@ def found_by_printed(name: str, runs: int, ratio: float, trials: int, *, history
             found += resampled(sides[0], sides[1], rng, draws=2_000).above(1.0) <= ALPHA
         else:
             by = {"welch": welch, "parametric": parametric}[name]
-            found += by(observed(rng, runs, ratio), observed(rng, runs), AT_MOST).verdict is Verdict.VIOLATED
+            found += by(observed(rng, runs, ratio), observed(rng, runs), AT_MOST).verdict is FormulaVerdict.VIOLATED
     return found / trials
 
 

@@ -37,11 +37,20 @@ from hati.core import (
     Task,
 )
 from hati.harness import AnytimeValid, FixedSize, StoppingRule
-from hati.logic.interpret import Evidence, Limit, Measured, Relation, Sign, decide, decide_early, glance_early
-from hati.logic.interpret import Verdict as Answer
-from hati.studies.comparison import Question, Verdict, compare, pairs
+from hati.logic.interpret import (
+    FormulaVerdict,
+    Limit,
+    MeasuredSample,
+    RelationEvidence,
+    Sign,
+    TestedRelation,
+    decide,
+    decide_early,
+    glance_early,
+)
+from hati.studies.comparison import ChangeVerdict, Question, compare, pairs
 from hati.studies.gate import Cell, Gate, gate_id
-from hati.studies.paired.judging import Judged
+from hati.studies.paired.judging import JudgedPairs
 from hati.studies.validation import Mode
 from hati.testing import FakeEngine, MemoryStore
 
@@ -115,7 +124,7 @@ def exact(shape: tuple[int, int]) -> FloatArray:
 def compared(case: Case) -> tuple[int | None, Decides]:
     """``hati compare`` of two files."""
 
-    def found(values: tuple[FloatArray, FloatArray]) -> tuple[Verdict, int | None]:
+    def found(values: tuple[FloatArray, FloatArray]) -> tuple[ChangeVerdict, int | None]:
         sides = [
             [Sample("b", TIME, tuple(SampledRun(Observations("time", "s", np.array([each]))) for each in np.exp(side)))]
             for side in values
@@ -128,7 +137,7 @@ def compared(case: Case) -> tuple[int | None, Decides]:
         return before, math.log1p(case.change) + after
 
     needed = found(drawn(case.runs, exact))[1]
-    return needed, lambda runs, draw: found(drawn(runs, draw))[0] is not Verdict.INCONCLUSIVE
+    return needed, lambda runs, draw: found(drawn(runs, draw))[0] is not ChangeVerdict.INCONCLUSIVE
 
 
 def paired(rule: StoppingRule) -> Study:
@@ -137,8 +146,8 @@ def paired(rule: StoppingRule) -> Study:
     def study(case: Case) -> tuple[int | None, Decides]:
         question = Question()
 
-        def judged(values: FloatArray) -> Judged:
-            return Judged(math.log1p(case.change) + case.deviation * values, rule, question.alpha, question.limit)
+        def judged(values: FloatArray) -> JudgedPairs:
+            return JudgedPairs(math.log1p(case.change) + case.deviation * values, rule, question.alpha, question.limit)
 
         def decides(runs: int, draw: Draw) -> bool:
             values = draw((2, runs))[0]
@@ -153,27 +162,29 @@ def paired(rule: StoppingRule) -> Study:
 
 def asserted(beside: Beside, stopping: Stopping, sign: Sign = Sign.AT_MOST) -> Study:
     """``hati assert``: of two sides or beside a limit, with a fixed number of runs or looked at after each."""
-    relation = Relation(sign, 0.02)
+    relation = TestedRelation(sign, 0.02)
 
-    def fixed(left: Measured, right: Measured | Limit) -> Evidence:
+    def fixed(left: MeasuredSample, right: MeasuredSample | Limit) -> RelationEvidence:
         return decide(left, right, relation, np.random.default_rng(SEED))
 
-    def early(left: Measured, right: Measured | Limit) -> Evidence:
+    def early(left: MeasuredSample, right: MeasuredSample | Limit) -> RelationEvidence:
         return decide_early(left, right, relation)
 
-    def glance(left: Measured, right: Measured | Limit) -> Evidence:
+    def glance(left: MeasuredSample, right: MeasuredSample | Limit) -> RelationEvidence:
         return glance_early(left, right, relation)
 
     first, again = (fixed, fixed) if stopping is Stopping.FIXED else (early, glance)
 
     def study(case: Case) -> tuple[int | None, Decides]:
-        def sides(runs: int, draw: Draw) -> tuple[Measured, Measured | Limit]:
+        def sides(runs: int, draw: Draw) -> tuple[MeasuredSample, MeasuredSample | Limit]:
             left, right = 1.0 + case.deviation * draw((2, runs))
-            measured = Measured(tuple(np.array([x]) for x in left + case.change))
-            return measured, Limit(1.0) if beside is Beside.LIMIT else Measured(tuple(np.array([x]) for x in right))
+            measured = MeasuredSample(tuple(np.array([x]) for x in left + case.change))
+            return measured, Limit(1.0) if beside is Beside.LIMIT else MeasuredSample(
+                tuple(np.array([x]) for x in right)
+            )
 
         def decides(runs: int, draw: Draw) -> bool:
-            return again(*sides(runs, draw)).verdict is not Answer.INCONCLUSIVE
+            return again(*sides(runs, draw)).verdict is not FormulaVerdict.INCONCLUSIVE
 
         return first(*sides(case.runs, exact)).runs_needed, decides
 
@@ -186,7 +197,7 @@ def checked(case: Case) -> tuple[int | None, Decides]:
     old, new = (Revision(name, RevisionKind.DIRECTORY) for name in ("old", "new"))
     cells = (Cell(benchmark, Configuration()),)
 
-    def concluded(rounds: int, draw: Draw) -> tuple[Verdict, int | None]:
+    def concluded(rounds: int, draw: Draw) -> tuple[ChangeVerdict, int | None]:
         values = math.log1p(case.change) + case.deviation * draw((2, rounds))[0]
         given: dict[tuple[str, int], float] = {}
 
@@ -202,7 +213,7 @@ def checked(case: Case) -> tuple[int | None, Decides]:
         return row.change.verdict, row.change.runs_needed
 
     needed = concluded(case.runs, exact)[1]
-    return needed, lambda rounds, draw: concluded(rounds, draw)[0] is not Verdict.INCONCLUSIVE
+    return needed, lambda rounds, draw: concluded(rounds, draw)[0] is not ChangeVerdict.INCONCLUSIVE
 
 
 def validated(mode: Mode) -> Study:

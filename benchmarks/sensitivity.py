@@ -19,7 +19,16 @@ import numpy as np
 
 from benchmarks.markdown import table
 from hati.core import FloatArray
-from hati.logic.interpret import Evidence, Measured, Relation, Sign, decide, nonparametric, parametric, welch
+from hati.logic.interpret import (
+    MeasuredSample,
+    RelationEvidence,
+    Sign,
+    TestedRelation,
+    decide,
+    nonparametric,
+    parametric,
+    welch,
+)
 
 FOLDER = Path(os.environ.get("HATI_DATA", Path(__file__).parents[2] / "shared" / "data")) / "jmh-forks"
 LAST = 1_000
@@ -28,25 +37,33 @@ CHANGES = (0.0, 0.01, 0.02, 0.05, 0.1)
 SIZES = (10, 100, 1_000, 10_000, 100_000)
 EXAMPLES = (1 / 8, 3 / 8, 5 / 8, 7 / 8)
 ALPHA = 0.01
-AT_MOST = Relation(Sign.AT_MOST, alpha=ALPHA)
+AT_MOST = TestedRelation(Sign.AT_MOST, alpha=ALPHA)
 
-Decide = Callable[[Measured, Measured, Relation, np.random.Generator], Evidence]
+Decide = Callable[[MeasuredSample, MeasuredSample, TestedRelation, np.random.Generator], RelationEvidence]
 
 
-def by_welch(left: Measured, right: Measured, relation: Relation, _: np.random.Generator) -> Evidence:
+def by_welch(
+    left: MeasuredSample, right: MeasuredSample, relation: TestedRelation, _: np.random.Generator
+) -> RelationEvidence:
     return welch(left, right, relation)
 
 
-def by_parametric(left: Measured, right: Measured, relation: Relation, _: np.random.Generator) -> Evidence:
+def by_parametric(
+    left: MeasuredSample, right: MeasuredSample, relation: TestedRelation, _: np.random.Generator
+) -> RelationEvidence:
     return parametric(left, right, relation)
 
 
-def by_nonparametric(left: Measured, right: Measured, relation: Relation, rng: np.random.Generator) -> Evidence:
+def by_nonparametric(
+    left: MeasuredSample, right: MeasuredSample, relation: TestedRelation, rng: np.random.Generator
+) -> RelationEvidence:
     return nonparametric(left, right, relation, rng, 1_000)
 
 
-def by_default(left: Measured, right: Measured, relation: Relation, rng: np.random.Generator) -> Evidence:
-    return decide(Measured(left.runs), Measured(right.runs), relation, rng)
+def by_default(
+    left: MeasuredSample, right: MeasuredSample, relation: TestedRelation, rng: np.random.Generator
+) -> RelationEvidence:
+    return decide(MeasuredSample(left.runs), MeasuredSample(right.runs), relation, rng)
 
 
 INTERPRETATIONS: dict[str, tuple[Decide, tuple[int, ...]]] = {
@@ -65,7 +82,7 @@ def load() -> dict[str, FloatArray]:
 
 
 def rejected(
-    by: Decide, left: Measured, right: Measured, rng: np.random.Generator, alpha: float = ALPHA
+    by: Decide, left: MeasuredSample, right: MeasuredSample, rng: np.random.Generator, alpha: float = ALPHA
 ) -> tuple[bool, bool]:
     """Whether ``left >= right`` is rejected, and ``left <= right``."""
     found = by(left, right, AT_MOST, rng)
@@ -81,8 +98,8 @@ def of_forks(forks: FloatArray, by: Decide, runs: int, change: float, rng: np.ra
     """Of disjoint forks, the left ones slowed down."""
     order = rng.permutation(len(forks))
     history = tuple(forks[order[2 * runs :]])
-    left = Measured(tuple(forks[order[:runs]] * (1.0 + change)), tuple((1.0 + change) * run for run in history))
-    return rejected(by, left, Measured(tuple(forks[order[runs : 2 * runs]]), history), rng)
+    left = MeasuredSample(tuple(forks[order[:runs]] * (1.0 + change)), tuple((1.0 + change) * run for run in history))
+    return rejected(by, left, MeasuredSample(tuple(forks[order[runs : 2 * runs]]), history), rng)
 
 
 def matrix(benchmarks: list[FloatArray], draws: int = OF_FORKS) -> str:
@@ -120,7 +137,7 @@ def slowed(
     found = []
     for _ in range(draws):
         first, second = (rng.choice(half, size) for half in np.array_split(rng.permutation(forks.ravel()), 2))
-        faster, slower = rejected(by_welch, Measured((second * (1.0 + change),)), Measured((first,)), rng)
+        faster, slower = rejected(by_welch, MeasuredSample((second * (1.0 + change),)), MeasuredSample((first,)), rng)
         found.append((slower, faster))
     return found
 

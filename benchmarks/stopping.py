@@ -16,7 +16,7 @@ from scipy import stats
 from benchmarks.markdown import table
 from hati.core import FloatArray
 from hati.harness import AnytimeValid, FixedSize, StoppingRule
-from hati.studies.paired.judging import Judged
+from hati.studies.paired.judging import JudgedPairs
 
 CAMPAIGNS = 1_000
 PAIRS = 64
@@ -56,10 +56,10 @@ def differences(noise: Noise, rng: np.random.Generator, pairs: int = PAIRS) -> F
     return np.asarray(np.where(rng.random(pairs) < 0.5, 1.0, -1.0) * (runs[1::2] - runs[::2]))
 
 
-def looks(values: FloatArray, rule: StoppingRule, alpha: float) -> Iterator[Judged]:
+def looks(values: FloatArray, rule: StoppingRule, alpha: float) -> Iterator[JudgedPairs]:
     """After each pair, from the first one on that may decide."""
     for size in range(rule.fewest(alpha), len(values) + 1):
-        yield Judged(values[:size], rule, alpha, math.log1p(MARGIN))
+        yield JudgedPairs(values[:size], rule, alpha, math.log1p(MARGIN))
 
 
 def alarms(noise: Noise, alpha: float, seed: int = 2026) -> int:

@@ -22,11 +22,11 @@ from hati.studies.validation import (
     Augmenting,
     Confirming,
     Mode,
-    Outcome,
     Screened,
     ScreenedSize,
     Validation,
     ValidationConclusion,
+    ValidationOutcome,
     ValueScale,
     screened_runs,
 )
@@ -71,7 +71,7 @@ class UndecidedValidation:
 
     def decided(self, errors: FloatArray) -> bool:
         """Whether a new validation is, of as many runs as there are standardised errors."""
-        return self._concluded(len(errors), self.deviation * errors, []).outcome is Outcome.DECIDED
+        return self._concluded(len(errors), self.deviation * errors, []).outcome is ValidationOutcome.DECIDED
 
     def _concluded(self, runs: int, noise: FloatArray, tasks: list[Task]) -> ValidationConclusion:
         """The conclusion of a whole campaign; ``tasks`` become those that it made, in their order."""

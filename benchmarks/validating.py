@@ -22,11 +22,11 @@ from hati.core import Benchmark, Budget, Configuration, FloatArray, Metric, Read
 from hati.design import Design, by_runs, configurations
 from hati.space import Option, Space
 from hati.studies.validation import (
-    Outcome,
     Result,
     Screened,
     Validation,
     ValidationConclusion,
+    ValidationOutcome,
     ValueScale,
     screened_runs,
 )
@@ -171,7 +171,7 @@ def simulate(
         found = validated(active, rng, runs=runs, repetitions=repetitions, budget=budget)
         names = {tuple(sorted(_space().names[i] for i in term)) for term in active}
         right = {tuple(sorted(effect.options)) for effect in found.effects} == names
-        decided = found.outcome is Outcome.DECIDED
+        decided = found.outcome is ValidationOutcome.DECIDED
         outcomes["undecided" if not decided else "right" if right else "wrong"] += 1
         spent.append(found.done)
     share = {outcome: count / studies for outcome, count in outcomes.items()}

@@ -12,7 +12,7 @@ from hati.core import FloatArray
 from hati.design import Design, by_runs, from_generators, resolution
 from hati.report import EffectFigure, EffectPoint
 from hati.stats import Signs, Term, contrasts, half_normal, holm, step_critical, t_two_sided
-from hati.studies.screening import ALPHA, RELEVANT, Scale, Verdict
+from hati.studies.screening import ALPHA, RELEVANT, EffectScale, EffectVerdict
 
 SEED_2048 = ("L=ABCDEFGHIJK", "M=EFGHIJK", "N=CDGHIJK")
 """The seed's fraction for pairs of options (its appendix)."""
@@ -67,12 +67,12 @@ class Effects:
                 abs(self.by_term[term]),
                 float(np.expm1(self.by_term[term])),
                 term in self.important,
-                Verdict.IMPORTANT if term in self.important else Verdict.NOT_SHOWN,
+                EffectVerdict.IMPORTANT if term in self.important else EffectVerdict.NOT_SHOWN,
             )
             for term, place in zip(ranked, places, strict=True)
         )
         threshold = step_critical(ALPHA, len(self.terms), self.df) * self.error
-        return EffectFigure(metric, Scale.LOG, "", points, threshold, 0)
+        return EffectFigure(metric, EffectScale.LOG, "", points, threshold, 0)
 
 
 def effects(signs: Signs, logs: FloatArray) -> Effects:

@@ -18,7 +18,7 @@ from hati.engine import FileLock, LocalEngine
 from hati.engine.lock import Locks
 from hati.subject import Trees, machine
 from hati.subject.revisions.directory import Folder
-from hati.subject.revisions.trees import Origin
+from hati.subject.revisions.trees import TreeOrigin
 
 PROCESS = Reader(ReaderKind.PROCESS)
 WALL = (Metric("wall_time", "s"),)
@@ -277,7 +277,7 @@ def test_who_waits_for_the_lock_in_vain_leaves_what_its_holder_made(tmp_path: Pa
     lock.acquire("s", pytest.fail)
     made = tmp_path / ".hati/trees/made"
     made.mkdir(parents=True)
-    trees = Trees(tmp_path, {"r1": Origin(Folder(tmp_path))})
+    trees = Trees(tmp_path, {"r1": TreeOrigin(Folder(tmp_path))})
     good = Benchmark("good", ("true",), PROCESS, WALL)
     local = LocalEngine(tmp_path, [good], machine(), print, lock=tmp_path / "lock", trees=trees)
     with local, pytest.raises(MeasurementError, match="measures already"):

@@ -11,12 +11,12 @@ import pytest
 from hati.core import Configuration, Engine, Machine, Metric, Outcome, Plan, Task, Workload
 from hati.engine import TableEngine
 from hati.space import Option, Space
-from hati.subject.table import Column, MeasuredTable, assembled, read_sheet
+from hati.subject.table import MeasuredTable, MetricColumn, assembled, read_sheet
 from hati.testing.conformance import EngineConformance
 
 SPACE = Space((Option("a", (1, 2, 3, 4), 1),))
 MACHINE = Machine((("table", "t.csv"),))
-METRICS = (Column(Metric("latency", "ms"), "latency"), Column(Metric("memory", "B"), "memory"))
+METRICS = (MetricColumn(Metric("latency", "ms"), "latency"), MetricColumn(Metric("memory", "B"), "memory"))
 
 
 def a_task(setting: int, repetition: int = 0) -> Task:

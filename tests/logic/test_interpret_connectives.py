@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hati.core import InputError
 from hati.logic.interpret import (
     Combined,
-    Evidence,
-    Scale,
-    Verdict,
+    EstimateScale,
+    FormulaVerdict,
+    RelationEvidence,
     alarms,
     conjunction,
     disjunction,
@@ -24,14 +24,14 @@ from hati.logic.interpret import (
     negation,
 )
 
-H, V, U = Verdict.HOLDS, Verdict.VIOLATED, Verdict.INCONCLUSIVE
+H, V, U = FormulaVerdict.HOLDS, FormulaVerdict.VIOLATED, FormulaVerdict.INCONCLUSIVE
 
 
-def told(verdict: Verdict, p_holds: float = 1.0, p_violated: float = 1.0) -> Evidence:
-    return Evidence(verdict, Scale.RATIO, 1.0, (5, 5), p_holds, p_violated)
+def told(verdict: FormulaVerdict, p_holds: float = 1.0, p_violated: float = 1.0) -> RelationEvidence:
+    return RelationEvidence(verdict, EstimateScale.RATIO, 1.0, (5, 5), p_holds, p_violated)
 
 
-EACH = [told(v) for v in Verdict]
+EACH = [told(v) for v in FormulaVerdict]
 PAIRS = list(itertools.product(EACH, EACH))
 
 
@@ -46,7 +46,7 @@ def test_tables() -> None:
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
-def test_laws(a: Evidence, b: Evidence) -> None:
+def test_laws(a: RelationEvidence, b: RelationEvidence) -> None:
     assert negation(conjunction((a, b))).verdict is disjunction((negation(a), negation(b))).verdict
     assert conjunction((a, b)).verdict is conjunction((b, a)).verdict
     assert disjunction((a, conjunction((a, b)))).verdict is a.verdict
@@ -58,11 +58,11 @@ def test_laws(a: Evidence, b: Evidence) -> None:
 
 
 @settings(max_examples=25)
-@given(st.lists(st.sampled_from(list(Verdict)), min_size=1, max_size=6))
-def test_quantifiers_are_chains(verdicts: list[Verdict]) -> None:
+@given(st.lists(st.sampled_from(list(FormulaVerdict)), min_size=1, max_size=6))
+def test_quantifiers_are_chains(verdicts: list[FormulaVerdict]) -> None:
     parts = [told(v) for v in verdicts]
-    both: Evidence | Combined = parts[0]
-    any_: Evidence | Combined = parts[0]
+    both: RelationEvidence | Combined = parts[0]
+    any_: RelationEvidence | Combined = parts[0]
     for part in parts[1:]:
         both, any_ = conjunction((both, part)), disjunction((any_, part))
     assert for_all(parts).verdict is both.verdict

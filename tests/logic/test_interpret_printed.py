@@ -12,13 +12,13 @@ from scipy import stats
 
 from hati.core import FloatArray, generator
 from hati.logic.interpret import (
-    Evidence,
+    FormulaVerdict,
     Interpretation,
     Limit,
-    Measured,
-    Relation,
+    MeasuredSample,
+    RelationEvidence,
     Sign,
-    Verdict,
+    TestedRelation,
     bootstrap,
     interpret,
     nonparametric,
@@ -26,16 +26,18 @@ from hati.logic.interpret import (
     welch,
 )
 
-AT_MOST, AT_LEAST, EQUAL = (Relation(sign, alpha=0.05) for sign in (Sign.AT_MOST, Sign.AT_LEAST, Sign.EQUAL))
+AT_MOST, AT_LEAST, EQUAL = (TestedRelation(sign, alpha=0.05) for sign in (Sign.AT_MOST, Sign.AT_LEAST, Sign.EQUAL))
 PRINTED = (Interpretation.WELCH, Interpretation.PARAMETRIC, Interpretation.NONPARAMETRIC)
 
 
-def runs(seed: int, number: int, observations: int, mean: float = 10.0) -> Measured:
+def runs(seed: int, number: int, observations: int, mean: float = 10.0) -> MeasuredSample:
     rng = np.random.default_rng(seed)
-    return Measured(tuple(rng.normal(rng.normal(mean, 0.3), 1.0, observations) for _ in range(number)))
+    return MeasuredSample(tuple(rng.normal(rng.normal(mean, 0.3), 1.0, observations) for _ in range(number)))
 
 
-def of(by: Interpretation, left: Measured, right: Measured | Limit, relation: Relation) -> Evidence:
+def of(
+    by: Interpretation, left: MeasuredSample, right: MeasuredSample | Limit, relation: TestedRelation
+) -> RelationEvidence:
     rng = generator(1, "test")
     if by is Interpretation.NONPARAMETRIC:
         return nonparametric(left, right, relation, rng, draws=300)
@@ -69,7 +71,7 @@ def test_welch_of_a_limit_is_scipys() -> None:
 def test_parametric_is_definition_4_8() -> None:
     left, right = runs(1, 4, 6), runs(2, 3, 8, 10.3)
 
-    def part(side: Measured) -> float:
+    def part(side: MeasuredSample) -> float:
         means = [run.mean() for run in side.runs]
         r, o = len(means), len(side.runs[0])
         within = sum(float(((run - run.mean()) ** 2).sum()) for run in side.runs) / (r * (o - 1))
@@ -84,7 +86,7 @@ def test_parametric_is_definition_4_8() -> None:
 @pytest.mark.parametrize(("sides", "why"), [((1, 5), "two runs"), ((3, 1), "two observations")])
 def test_parametric_is_not_defined(sides: tuple[int, int], why: str) -> None:
     found = parametric(runs(1, *sides), runs(2, *sides), AT_MOST)
-    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.verdict is FormulaVerdict.INCONCLUSIVE
     assert why in found.remark
 
 
@@ -93,7 +95,7 @@ def test_nonparametric_resamples_runs_and_then_observations() -> None:
     left, right = runs(3, 5, 4), runs(4, 6, 3)
     rng = np.random.default_rng(5)
 
-    def naive(side: Measured) -> FloatArray:
+    def naive(side: MeasuredSample) -> FloatArray:
         runs, (number, observations) = np.stack(side.runs), (len(side.runs), len(side.runs[0]))
         chosen = rng.integers(0, number, (20_000, number))
         drawn = runs[chosen[:, :, None], rng.integers(0, observations, (20_000, number, observations))]
@@ -122,25 +124,25 @@ def test_a_store_of_means_is_as_good_as_drawing_each(monkeypatch: pytest.MonkeyP
 
 def test_it_is_not_transitive() -> None:
     """The SPL paper, section 4.1: X <= Y and Y <= Z, and not X <= Z."""
-    x, y, z = (Measured((np.array(values),)) for values in ([2.0, 4.0], [-1.0, 1.0], [-4.0, -2.0]))
+    x, y, z = (MeasuredSample((np.array(values),)) for values in ([2.0, 4.0], [-1.0, 1.0], [-4.0, -2.0]))
     found = [welch(*sides, AT_MOST) for sides in ((x, y), (y, z), (x, z))]
     assert [round(each.p_violated, 3) for each in found] == [0.084, 0.084, 0.026]
-    assert [each.verdict for each in found] == [Verdict.HOLDS, Verdict.HOLDS, Verdict.VIOLATED]
+    assert [each.verdict for each in found] == [FormulaVerdict.HOLDS, FormulaVerdict.HOLDS, FormulaVerdict.VIOLATED]
 
 
 values = st.floats(-1e3, 1e3, allow_nan=False).map(lambda v: round(v, 3))
 measured = st.lists(st.lists(values, min_size=2, max_size=4).map(np.array), min_size=2, max_size=4).map(
-    lambda found: Measured(tuple(found))
+    lambda found: MeasuredSample(tuple(found))
 )
 
 
 @pytest.mark.parametrize("by", PRINTED)
 @settings(max_examples=25)
 @given(left=measured, right=measured)
-def test_axiom_5(by: Interpretation, left: Measured, right: Measured) -> None:
+def test_axiom_5(by: Interpretation, left: MeasuredSample, right: MeasuredSample) -> None:
     """Theorems 4.7, 4.9 and 4.12: equal is at most, and the other way round; on the same draws."""
     most, least = of(by, left, right, AT_MOST).verdict, of(by, left, right, AT_LEAST).verdict
-    both = Verdict.HOLDS if most is least is Verdict.HOLDS else Verdict.VIOLATED
+    both = FormulaVerdict.HOLDS if most is least is FormulaVerdict.HOLDS else FormulaVerdict.VIOLATED
     assert of(by, left, right, EQUAL).verdict is both
     if by is not Interpretation.NONPARAMETRIC:
         assert of(by, right, left, AT_MOST).verdict is least
@@ -157,18 +159,18 @@ TRANSFORMED: tuple[Callable[[FloatArray], FloatArray], ...] = (
 @pytest.mark.parametrize("larger", TRANSFORMED)
 @settings(max_examples=25)
 @given(side=measured)
-def test_axiom_4(by: Interpretation, larger: Callable[[FloatArray], FloatArray], side: Measured) -> None:
+def test_axiom_4(by: Interpretation, larger: Callable[[FloatArray], FloatArray], side: MeasuredSample) -> None:
     """Theorems 4.6 and 4.9: where tl(o) <= tr(o) everywhere, P <=(tl, tr) P."""
-    right = Measured(tuple(larger(run) for run in side.runs))
-    assert of(by, side, right, AT_MOST).verdict is Verdict.HOLDS
+    right = MeasuredSample(tuple(larger(run) for run in side.runs))
+    assert of(by, side, right, AT_MOST).verdict is FormulaVerdict.HOLDS
 
 
 @settings(max_examples=25)
 @given(side=measured, shift=st.floats(0.0, 10.0))
-def test_axiom_4_of_resampled_runs(side: Measured, shift: float) -> None:
+def test_axiom_4_of_resampled_runs(side: MeasuredSample, shift: float) -> None:
     """Theorem 4.11 where it is right: lines with tl <= tr everywhere are parallel."""
-    right = Measured(tuple(run + shift for run in side.runs))
-    assert of(Interpretation.NONPARAMETRIC, side, right, AT_MOST).verdict is Verdict.HOLDS
+    right = MeasuredSample(tuple(run + shift for run in side.runs))
+    assert of(Interpretation.NONPARAMETRIC, side, right, AT_MOST).verdict is FormulaVerdict.HOLDS
 
 
 @settings(max_examples=25)
@@ -182,5 +184,5 @@ def test_axioms_of_parameters(x: int, y: int, z: int) -> None:
 
 @pytest.mark.parametrize("by", PRINTED)
 @pytest.mark.parametrize("relation", [AT_MOST, AT_LEAST, EQUAL])
-def test_they_answer_yes_or_no(by: Interpretation, relation: Relation) -> None:
-    assert of(by, runs(1, 3, 5), runs(2, 3, 5), relation).verdict is not Verdict.INCONCLUSIVE
+def test_they_answer_yes_or_no(by: Interpretation, relation: TestedRelation) -> None:
+    assert of(by, runs(1, 3, 5), runs(2, 3, 5), relation).verdict is not FormulaVerdict.INCONCLUSIVE

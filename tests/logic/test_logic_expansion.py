@@ -11,7 +11,7 @@ from hati.core import InputError
 from hati.logic.syntax import (
     Affine,
     Declarations,
-    Performance,
+    PerformanceSide,
     Relation,
     affine,
     check_dimensions,
@@ -28,9 +28,9 @@ def relation(text: str) -> Relation:
     return formula
 
 
-def right(text: str) -> Performance:
+def right(text: str) -> PerformanceSide:
     side = relation(text).right
-    assert isinstance(side, Performance)
+    assert isinstance(side, PerformanceSide)
     return side
 
 
@@ -176,7 +176,7 @@ def test_generators_stand_for_one_another_in_chains() -> None:
     file = parse_file(f"{declared}m:f[g, i](1) <= m:f[i, k](2)\nm:f[g(3), k('y')](1) <= m:f[g@v2](1)", "a.spl")
     relations = [item.formula.relations[0] for item in file.formulas]
     sides = [side for each in relations for side in (each.left, each.right)]
-    used = [side.measured.method for side in sides if isinstance(side, Performance)]
+    used = [side.measured.method for side in sides if isinstance(side, PerformanceSide)]
     resolved = file.declarations.resolved
     assert [str(resolved(method)) for method in used[:3]] == [
         "m:f[m:rand@v1, m:rand@v1('x')](1)",

@@ -7,29 +7,29 @@ import pytest
 from hati.core import InputError
 from hati.logic.syntax import (
     STRICT,
-    Alias,
     Callee,
     Comparator,
-    Comparison,
+    FormulaStatistic,
     Generator,
-    Limit,
+    LimitSide,
     Margin,
-    Measured,
+    MeasuredStatistic,
     Method,
+    MethodAlias,
     Number,
     Observed,
     Operation,
     Operator,
-    Performance,
+    ParameterComparison,
+    PerformanceSide,
     Quantified,
     Relation,
-    Statistic,
     StatisticKind,
     parse_file,
     parse_formula,
 )
 
-A, B = (Performance(Measured(Method(Callee(name)))) for name in "ab")
+A, B = (PerformanceSide(MeasuredStatistic(Method(Callee(name)))) for name in "ab")
 TIMES = Operator.MULTIPLY
 
 
@@ -116,9 +116,9 @@ def test_what_is_read_is_printed_canonically(text: str, canonical: str) -> None:
 
 def test_a_relation_has_two_sides_and_a_margin() -> None:
     expected = (
-        Performance(A.measured),
+        PerformanceSide(A.measured),
         Comparator.AT_MOST,
-        Performance(B.measured, Operation(TIMES, Number(2), Observed())),
+        PerformanceSide(B.measured, Operation(TIMES, Number(2), Observed())),
     )
     assert parse_formula("a <= 2 * b") == Relation(*expected)
     assert parse_formula("a <= 2 * b strictly") == Relation(*expected, STRICT)
@@ -126,15 +126,15 @@ def test_a_relation_has_two_sides_and_a_margin() -> None:
 
 
 def test_a_limit_is_a_side() -> None:
-    measured = Measured(A.measured.method, "cpu_time", Statistic(StatisticKind.QUANTILE, 0.99))
-    expected = Relation(Performance(measured), Comparator.LESS, Limit(Number(2, "ms")))
+    measured = MeasuredStatistic(A.measured.method, "cpu_time", FormulaStatistic(StatisticKind.QUANTILE, 0.99))
+    expected = Relation(PerformanceSide(measured), Comparator.LESS, LimitSide(Number(2, "ms")))
     assert parse_formula("p99(cpu(a)) < 2 ms") == expected
 
 
 def test_parameters_are_compared_without_measuring() -> None:
     formula = parse_formula("for all n in {1, 2}: n > 1 => f(n) <= g(n)")
     assert isinstance(formula, Quantified)
-    assert any(isinstance(node, Comparison) for node in formula.nodes())
+    assert any(isinstance(node, ParameterComparison) for node in formula.nodes())
     assert len(formula.relations) == 1
 
 
@@ -158,14 +158,14 @@ def test_a_file_declares_names_and_has_formulas_at_their_places() -> None:
     file = parse_file(FILE, "sorting.spl")
     assert [formula.name for formula in file.formulas] == ["not_slower", "it's fast", ""]
     assert [(formula.place.line, formula.place.column) for formula in file.formulas] == [(8, 1), (10, 1), (12, 1)]
-    assert file.declarations.declared[0] == Alias("old", Method(Callee("pkg.mod:sort"), "v1.2"))
+    assert file.declarations.declared[0] == MethodAlias("old", Method(Callee("pkg.mod:sort"), "v1.2"))
     assert parse_file(str(file), "canonical.spl") == file
 
 
 def test_aliases_and_generators_are_resolved() -> None:
     file = parse_file(FILE, "sorting.spl")
     used = file.formulas[1].formula.relations[1].left
-    assert isinstance(used, Performance)
+    assert isinstance(used, PerformanceSide)
     method = file.declarations.resolved(used.measured.method)
     assert str(method) == "pkg.mod:sort@v1.2[bench:rand('uniform')](3)"
     assert method.workload == Generator(Callee("bench:rand"), "", method.workload.arguments if method.workload else ())

@@ -22,7 +22,7 @@ from hati.core import (
     Workload,
 )
 from hati.project import Project, parse_project, read_feature_model, read_project, skeleton, write_project
-from hati.space import Kind, Option, Space, count, parse_formula
+from hati.space import Option, OptionKind, Space, count, parse_formula
 from hati.testing.spaces import spaces
 
 # The example of the format's description.
@@ -168,7 +168,7 @@ def test_a_space_alone_is_a_project(tmp_path: Path) -> None:
     (folder / "hati.toml").write_text("[options.a]\nsettings = [1.5, 2.0]\n")
     project = read_project(folder)
     assert (project.name, project.benchmarks) == ("shop", ())
-    assert project.space.option("a").kind is Kind.REAL
+    assert project.space.option("a").kind is OptionKind.REAL
     with pytest.raises(InputError, match="the project has no benchmark"):
         project.benchmark()
 

@@ -17,8 +17,8 @@ import pytest
 import hati
 from forked import LIBRARIES
 from hati.core import InputError
-from hati.logic.interpret import Verdict
-from hati.pytest_plugin.measuring import Judgement, Measurements
+from hati.logic.interpret import FormulaVerdict
+from hati.pytest_plugin.measuring import FormulaReport, Measurements
 
 pytest_plugins = ["pytester"]
 
@@ -335,8 +335,8 @@ def test_formulas_behind_too_many_are_not_read(
 
 
 def test_the_time_of_a_campaign_is_booked_on_its_tests(pytestconfig: pytest.Config) -> None:
-    def judged(seconds: float) -> Judgement:
-        return Judgement(Verdict.HOLDS, "", "", (), seconds)
+    def judged(seconds: float) -> FormulaReport:
+        return FormulaReport(FormulaVerdict.HOLDS, "", "", (), seconds)
 
     found = Measurements(pytestconfig, {})
     found.book("first", 10.0, {"first": judged(1.0), "second": judged(3.0), "wrong": InputError("no formula")})

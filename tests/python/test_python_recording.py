@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hati
-from hati.python import Formula, Performance
+from hati.python import Performance, StatedFormula
 from hati.python.injected import controller, recording, timing
 from hati.python.injected.calls import Calls, Receiver, is_lazy, supply
 from hati.python.injected.controller import Controller
 from hati.python.injected.parameters import Parameters
 from hati.python.injected.recording import Order
-from hati.python.injected.timing import LARGEST, Cost, batch_size, resolution
+from hati.python.injected.timing import LARGEST, ClockCost, batch_size, resolution
 from hati.python.injected.trouble import Full, Trouble
 
 ORDER = Order(observations=7, seconds=10.0, warmup=3, overhead=0.5, collector="on", with_cpu=True)
@@ -27,7 +27,7 @@ ORDER = Order(observations=7, seconds=10.0, warmup=3, overhead=0.5, collector="o
 
 @given(call=st.floats(0.1, 1e9), cost=st.integers(20, 2000), share=st.floats(0.001, 0.5))
 def test_a_batch_is_as_large_as_the_clocks_need_and_not_much_larger(call: float, cost: int, share: float) -> None:
-    size = batch_size(lambda number: int(number * call + cost), Cost(cost // 2, cost), share)
+    size = batch_size(lambda number: int(number * call + cost), ClockCost(cost // 2, cost), share)
     assert size * call + cost >= cost / share - 1 or size == LARGEST
     assert size == 1 or (size // 16) * call <= cost / share
 
@@ -39,13 +39,13 @@ def test_one_long_call_is_enough_to_know_that_it_is_long() -> None:
         asked.append(size)
         return 5 * 10**9
 
-    assert batch_size(take, Cost(50, 500), 0.01) == 1
+    assert batch_size(take, ClockCost(50, 500), 0.01) == 1
     assert asked == [1]
 
 
 def test_a_disturbed_batch_is_no_reason_to_stop_looking() -> None:
     disturbed = iter([10**6])
-    assert batch_size(lambda size: next(disturbed, 100 * size), Cost(50, 50), 0.01) >= 50
+    assert batch_size(lambda size: next(disturbed, 100 * size), ClockCost(50, 50), 0.01) >= 50
 
 
 @pytest.fixture(params=CLOCKS.values(), ids=CLOCKS)
@@ -255,6 +255,6 @@ def test_what_is_computed_as_it_is_asked_for_is_known() -> None:
 )
 def test_every_formula_has_one_text(factor: float, n: int, revision: str) -> None:
     formula = Performance("pkg:sort", n, revision=revision) <= factor * Performance(hati.SELF, n)
-    assert isinstance(formula, Formula)
+    assert isinstance(formula, StatedFormula)
     at = {"": "", "odd name": "@'odd name'"}.get(revision, f"@{revision}")
     assert str(formula) == f"pkg:sort{at}({n}) <= {factor} * SELF({n})"

@@ -14,13 +14,13 @@ from html_page import Page, assert_alone, assert_described
 
 from hati.render import document_html
 from hati.report import screening_document
-from hati.studies.recalibration import Change, EffectChange, EffectChanges
+from hati.studies.recalibration import EffectChange, EffectChanges, EffectStatus
 
 CHANGES = EffectChanges(
     before="screening-1",
     after="screening-2",
     metric="latency",
-    effects=(EffectChange(("<b>cache</b>",), Change.BECAME, 0.0, (-0.01, 0.01), 0.4, (0.38, 0.42)),),
+    effects=(EffectChange(("<b>cache</b>",), EffectStatus.BECAME, 0.0, (-0.01, 0.01), 0.4, (0.38, 0.42)),),
     added=("zip",),
     removed=(),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from hati.core import Better, Configuration, Event, Happening, Metric, Revision, RevisionKind, Size, Workload
-from hati.studies.comparison import Change, Comparison, Question, Side, Verdict
+from hati.studies.comparison import Change, ChangeVerdict, Comparison, Question, Side
 from hati.studies.findings import Report, Ruling, findings_of, spot_of
 from hati.studies.gate import Broken, Carrier, GateConclusion
 from hati.studies.gate.conclusion import StratumChange
@@ -13,17 +13,22 @@ from hati.studies.gate.conclusion import StratumChange
 OLD = Revision("0766cbb3234b" + "0" * 28, RevisionKind.GIT, "main", "first")
 NEW = Revision("acbda8759275" + "0" * 28, RevisionKind.GIT, "HEAD", "simpler cache")
 NASTY = 'a|b "c" <d> &e, `f`: 100%\n::error::g — 狼'
-RATIOS = {Verdict.SLOWER: 1.13, Verdict.FASTER: 0.9, Verdict.SAME: 1.001, Verdict.INCONCLUSIVE: 1.02}
+RATIOS = {
+    ChangeVerdict.SLOWER: 1.13,
+    ChangeVerdict.FASTER: 0.9,
+    ChangeVerdict.SAME: 1.001,
+    ChangeVerdict.INCONCLUSIVE: 1.02,
+}
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def row(
-    verdict: Verdict, benchmark: str = "main", metric: str = "latency", where: Configuration | None = None
+    verdict: ChangeVerdict, benchmark: str = "main", metric: str = "latency", where: Configuration | None = None
 ) -> Comparison:
     ratio = RATIOS[verdict]
-    half = 0.015 if verdict is not Verdict.INCONCLUSIVE else 0.12
+    half = 0.015 if verdict is not ChangeVerdict.INCONCLUSIVE else 0.12
     p_value = 0.0009 if ratio in {1.13, 0.9} else 0.4
-    needed = 40 if verdict is Verdict.INCONCLUSIVE else 10
+    needed = 40 if verdict is ChangeVerdict.INCONCLUSIVE else 10
     change = Change(verdict, ratio, (ratio - half, ratio + half), p_value, p_value, 0.02, needed)
     sides = (Side(mean, None, 10, which.id, "machine") for mean, which in ((0.001, OLD), (0.001 * ratio, NEW)))
     return Comparison(
@@ -78,33 +83,35 @@ def carriers(benchmark: str = "main") -> tuple[Carrier, ...]:
 
 
 def same() -> Ruling:
-    return Ruling(gate(row(Verdict.SAME), row(Verdict.SAME, metric="memory"), unconfirmed=("memory of main",)))
+    return Ruling(
+        gate(row(ChangeVerdict.SAME), row(ChangeVerdict.SAME, metric="memory"), unconfirmed=("memory of main",))
+    )
 
 
 def slower() -> Ruling:
     where = Configuration({"cache": True})
-    stratum = StratumChange(where, row(Verdict.SLOWER, where=where))
-    found = gate(row(Verdict.SLOWER), row(Verdict.SAME, "other"), strata=(stratum,), carriers=carriers())
+    stratum = StratumChange(where, row(ChangeVerdict.SLOWER, where=where))
+    found = gate(row(ChangeVerdict.SLOWER), row(ChangeVerdict.SAME, "other"), strata=(stratum,), carriers=carriers())
     return Ruling(found, (report(found, fails=True),))
 
 
 def known() -> Ruling:
     """What is slower was acknowledged."""
-    found = gate(row(Verdict.SLOWER), row(Verdict.SAME, "other"), carriers=carriers())
+    found = gate(row(ChangeVerdict.SLOWER), row(ChangeVerdict.SAME, "other"), carriers=carriers())
     return Ruling(found, (report(found, fails=False, reason="the cache is correct now"),))
 
 
 def known_and_undecided() -> Ruling:
-    found = gate(row(Verdict.SLOWER), row(Verdict.INCONCLUSIVE, "other"))
+    found = gate(row(ChangeVerdict.SLOWER), row(ChangeVerdict.INCONCLUSIVE, "other"))
     return Ruling(found, (report(found, fails=False, reason="as it should be"),))
 
 
 def faster() -> Ruling:
-    return Ruling(gate(row(Verdict.FASTER), row(Verdict.SAME, "other")))
+    return Ruling(gate(row(ChangeVerdict.FASTER), row(ChangeVerdict.SAME, "other")))
 
 
 def inconclusive() -> Ruling:
-    return Ruling(gate(row(Verdict.INCONCLUSIVE), row(Verdict.SAME, "other")))
+    return Ruling(gate(row(ChangeVerdict.INCONCLUSIVE), row(ChangeVerdict.SAME, "other")))
 
 
 def broken() -> Ruling:
@@ -114,15 +121,15 @@ def broken() -> Ruling:
         Broken("main", Configuration({"cache": False}), OLD, "exit status 1", alone=True),
         Broken("other", Configuration(), NEW, "timeout", alone=False),
     )
-    return Ruling(gate(row(Verdict.SAME), broken=told))
+    return Ruling(gate(row(ChangeVerdict.SAME), broken=told))
 
 
 def hostile() -> Ruling:
     where = Configuration({"o|p": "x, y"})
-    stratum = StratumChange(where, row(Verdict.SLOWER, NASTY, where=where))
+    stratum = StratumChange(where, row(ChangeVerdict.SLOWER, NASTY, where=where))
     found = gate(
-        row(Verdict.SLOWER, NASTY),
-        row(Verdict.INCONCLUSIVE, NASTY, metric="µ<memory>|\x07"),
+        row(ChangeVerdict.SLOWER, NASTY),
+        row(ChangeVerdict.INCONCLUSIVE, NASTY, metric="µ<memory>|\x07"),
         strata=(stratum,),
         carriers=carriers(NASTY),
     )
@@ -131,10 +138,10 @@ def hostile() -> Ruling:
 
 def many() -> Ruling:
     """Of 300 benchmarks 2 are slower, 30 are not decided and 1 is faster."""
-    verdicts = [Verdict.SAME] * 300
-    verdicts[7] = verdicts[150] = Verdict.SLOWER
-    verdicts[20:50] = [Verdict.INCONCLUSIVE] * 30
-    verdicts[222] = Verdict.FASTER
+    verdicts = [ChangeVerdict.SAME] * 300
+    verdicts[7] = verdicts[150] = ChangeVerdict.SLOWER
+    verdicts[20:50] = [ChangeVerdict.INCONCLUSIVE] * 30
+    verdicts[222] = ChangeVerdict.FASTER
     found = gate(*(row(verdict, f"benchmark {number:03}") for number, verdict in enumerate(verdicts)))
     return Ruling(found, (report(found, fails=True),))
 

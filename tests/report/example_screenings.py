@@ -12,14 +12,14 @@ from hati.core import Assignment, Better, Configuration, Metric, Setting, genera
 from hati.studies.screening import (
     ConditionalEffect,
     DesignSummary,
-    Detectable,
+    DetectableEffect,
     Dispersion,
     Effect,
+    EffectScale,
     ModelSummary,
     Noise,
     OptionSummary,
     Point,
-    Scale,
     ScreeningConclusion,
 )
 
@@ -109,7 +109,7 @@ def sqlite_screening() -> ScreeningConclusion:
         benchmark="orders",
         revision="3f2c1ab",
         metric=Metric("latency", "s", Better.LOWER),
-        scale=Scale.LOG,
+        scale=EffectScale.LOG,
         scale_reason="all values are positive and Box-Cox prefers it (lambda = -0.02)",
         judged_by=Noise.PURE_ERROR,
         alpha=0.05,
@@ -121,7 +121,7 @@ def sqlite_screening() -> ScreeningConclusion:
         ranking=ranked(effects),
         important=tuple(e.options[0] for e in effects if e.important and len(e.options) == 1),
         threshold=0.0142,
-        detectable=Detectable(0.0000413, 0.0187),
+        detectable=DetectableEffect(0.0000413, 0.0187),
         missing=(),
         dispersion=dispersion_of(values, column),
         points=points,
@@ -232,7 +232,7 @@ def raw_screening() -> ScreeningConclusion:
     return replace(
         whole,
         metric=Metric("throughput", "1/s", Better.HIGHER),
-        scale=Scale.RAW,
+        scale=EffectScale.RAW,
         scale_reason="Box-Cox prefers it (lambda = 0.94)",
         judged_by=Noise.LENTH,
         effects=tuple(
@@ -240,7 +240,7 @@ def raw_screening() -> ScreeningConclusion:
             for e, ranked in zip(sorted(effects, key=lambda e: -abs(e.contrast)), whole.effects, strict=True)
         ),
         threshold=60.0,
-        detectable=Detectable(75.0, 0.041),
+        detectable=DetectableEffect(75.0, 0.041),
         points=tuple(replace(p, value=p.value * 1e6) for p in whole.points),
         dispersion=None,
         warnings=(),

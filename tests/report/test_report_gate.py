@@ -8,7 +8,7 @@ from example_gates import GATES, gate, report, row
 from hati.cli.check import _status
 from hati.core import Configuration, replace
 from hati.report import gate_answer, gate_cases, gate_json, gate_table, gate_tables
-from hati.studies.comparison import Comparison, Verdict
+from hati.studies.comparison import ChangeVerdict, Comparison
 from hati.studies.findings import Ruling
 from hati.studies.gate.conclusion import StratumChange
 
@@ -57,19 +57,19 @@ def test_json_has_the_keys_that_programs_rely_on() -> None:
 def test_what_stops_a_change_is_chosen() -> None:
     """``--fail-on`` decides for cases as for the exit status."""
     found = GATES["slower"]().gate
-    lenient = Ruling(found, (report(found, fails=True),), frozenset({Verdict.INCONCLUSIVE}))
+    lenient = Ruling(found, (report(found, fails=True),), frozenset({ChangeVerdict.INCONCLUSIVE}))
     assert _status(lenient) == 0
     assert not any(case.failure for case in gate_cases(lenient))
-    both = gate(row(Verdict.SLOWER), row(Verdict.INCONCLUSIVE, "other"))
-    assert _status(Ruling(both, (), frozenset({Verdict.INCONCLUSIVE}))) == 3
-    strict = Ruling(gate(row(Verdict.FASTER)), (), frozenset({Verdict.FASTER}))
+    both = gate(row(ChangeVerdict.SLOWER), row(ChangeVerdict.INCONCLUSIVE, "other"))
+    assert _status(Ruling(both, (), frozenset({ChangeVerdict.INCONCLUSIVE}))) == 3
+    strict = Ruling(gate(row(ChangeVerdict.FASTER)), (), frozenset({ChangeVerdict.FASTER}))
     assert _status(strict) == 1
     assert any(case.failure for case in gate_cases(strict))
 
 
 def test_what_is_slower_without_a_finding_fails() -> None:
     """As where the ratio is unknown."""
-    assert _status(Ruling(gate(row(Verdict.SLOWER)))) == 1
+    assert _status(Ruling(gate(row(ChangeVerdict.SLOWER)))) == 1
 
 
 @pytest.mark.parametrize(
@@ -86,21 +86,21 @@ def test_the_title_says_what_is_known(name: str, verdict: str) -> None:
 
 
 def test_what_looks_changed_at_the_end_is_in_the_answer_with_its_size() -> None:
-    found = replace(gate(row(Verdict.INCONCLUSIVE)), suspected=("latency of main",), confirmed=2)
+    found = replace(gate(row(ChangeVerdict.INCONCLUSIVE)), suspected=("latency of main",), confirmed=2)
     assert gate_answer(Ruling(found)).startswith("not decided: latency of main; looks changed: latency of main ")
     notes = " ".join(note for table in gate_tables(Ruling(found)) for note in table.notes)
     assert "Looks changed, which 2 rounds of fresh runs could not confirm before the end: latency of main." in notes
 
 
 def test_one_round_is_no_plural() -> None:
-    found = replace(gate(row(Verdict.INCONCLUSIVE)), explored=1)
+    found = replace(gate(row(ChangeVerdict.INCONCLUSIVE)), explored=1)
     assert any(note.startswith("1 round explored") for note in gate_tables(Ruling(found))[0].notes)
 
 
 def test_a_known_regression_hides_no_other() -> None:
-    found = gate(row(Verdict.SLOWER))
+    found = gate(row(ChangeVerdict.SLOWER))
     known = report(found, fails=False, reason="it has to wait")
-    more = gate(row(Verdict.SLOWER), row(Verdict.SLOWER, "other"))
+    more = gate(row(ChangeVerdict.SLOWER), row(ChangeVerdict.SLOWER, "other"))
     ruling = Ruling(more, (known,))
     assert [one.benchmark for one in ruling.slower] == ["other"]
     assert _status(ruling) == 1
@@ -122,10 +122,10 @@ def test_metrics_of_the_same_runs_share_their_time() -> None:
     """Booked on the benchmark alone: a stratum's runs are among its own."""
 
     def timed(metric: str, benchmark: str = "main") -> Comparison:
-        made = row(Verdict.SLOWER, benchmark, metric)
+        made = row(ChangeVerdict.SLOWER, benchmark, metric)
         return replace(made, before=replace(made.before, seconds=3.0), after=replace(made.after, seconds=5.0))
 
-    stratum = StratumChange({"cache": "on"}, row(Verdict.SLOWER, where=Configuration({"cache": "on"})))
+    stratum = StratumChange({"cache": "on"}, row(ChangeVerdict.SLOWER, where=Configuration({"cache": "on"})))
     found = gate(timed("latency"), timed("memory"), timed("latency", "other"), strata=(stratum,))
     cases = gate_cases(Ruling(found, (), frozenset()))
     assert [case.seconds for case in cases] == [4.0, 4.0, 8.0, None]

@@ -9,7 +9,7 @@ import numpy as np
 from hati.core import Metric, replace
 from hati.render import document_markdown, document_text, to_json
 from hati.report import histories_document, histories_json, history_answer, history_facts, history_table
-from hati.studies.regression import Detectable, Direction, HistoryConclusion, LevelChange, Series, Trend
+from hati.studies.regression import DetectableStep, Direction, HistoryConclusion, LevelChange, Series, Trend
 
 CHANGE = LevelChange(
     index=12,
@@ -35,7 +35,7 @@ FOUND = HistoryConclusion(
     alpha=0.05,
     change_points=(CHANGE,),
     trend=TREND,
-    detectable=Detectable(0.0006, 0.03),
+    detectable=DetectableStep(0.0006, 0.03),
     autocorrelation=0.12,
     outliers=tuple(f"v{place}" for place in range(10)),
     warnings=("look at *this*",),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hati.core import Setting
-from hati.space import Formula, Option, Space, arrays, parse_formula
+from hati.space import Constraint, Option, Space, arrays, parse_formula
 from hati.space.arrays import INACTIVE, ArrayFormula, ArraySpace, Positions
 from hati.space.evaluation import holds
 from hati.testing.spaces import formulas, options, spaces
@@ -30,14 +30,14 @@ def settings_at(row: Positions, known: tuple[Option, ...]) -> dict[str, Setting]
 
 
 @st.composite
-def options_and_formula(draw: st.DrawFn) -> tuple[tuple[Option, ...], Formula]:
+def options_and_formula(draw: st.DrawFn) -> tuple[tuple[Option, ...], Constraint]:
     known = tuple(draw(options(name, most=3)) for name in ("a", "b", "c"))
     return known, draw(formulas(known))
 
 
 @pytest.mark.parametrize("most", [0, 4096])
 @given(drawn=options_and_formula())
-def test_formulas(most: int, drawn: tuple[tuple[Option, ...], Formula]) -> None:
+def test_formulas(most: int, drawn: tuple[tuple[Option, ...], Constraint]) -> None:
     known, formula = drawn
     rows = every(known)
     with patch.object(arrays, "_MOST_COMBINATIONS", most):

@@ -6,7 +6,7 @@ from itertools import product
 
 from hypothesis import given, settings
 
-from hati.space import Diagnosis, Formula, Option, Space, check, count, parse_formula
+from hati.space import Constraint, Diagnosis, Option, Space, check, count, parse_formula
 from hati.testing.spaces import spaces
 
 
@@ -15,7 +15,7 @@ def boolean(name: str, condition: str | None = None) -> Option:
     return Option(name, (False, True), default=False, active_if=active_if)
 
 
-def formulas(*texts: str) -> tuple[Formula, ...]:
+def formulas(*texts: str) -> tuple[Constraint, ...]:
     return tuple(parse_formula(text) for text in texts)
 
 

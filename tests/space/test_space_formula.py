@@ -6,22 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hati.space import Formula, FormulaError, parse_formula
+from hati.space import Constraint, ConstraintError, parse_formula
 from hati.space.formula import (
     DEEPEST,
-    And,
-    Comparator,
-    Comparison,
+    Conjunction,
+    Disjunction,
     Flag,
-    Implies,
+    Implication,
     Literal,
     Membership,
     Name,
-    Not,
-    Or,
+    Negation,
     Product,
     Sum,
-    Truth,
+    TermComparator,
+    TermComparison,
+    TruthValue,
 )
 from hati.testing.spaces import NAMES, formulas, options
 
@@ -32,28 +32,28 @@ A, B, C = Flag("a"), Flag("b"), Flag("c")
     ("text", "formula"),
     [
         ("a", A),
-        (" true ", Truth(value=True)),
-        ("a and b or c", Or((And((A, B)), C))),
-        ("a or b and c", Or((A, And((B, C))))),
-        ("a => b => c", Implies(A, Implies(B, C))),
-        ("not a and b", And((Not(A), B))),
-        ("not x == 1", Not(Comparison(Name("x"), Comparator.EQUAL, Literal(1)))),
-        ("x==1.0", Comparison(Name("x"), Comparator.EQUAL, Literal(1.0))),
+        (" true ", TruthValue(value=True)),
+        ("a and b or c", Disjunction((Conjunction((A, B)), C))),
+        ("a or b and c", Disjunction((A, Conjunction((B, C))))),
+        ("a => b => c", Implication(A, Implication(B, C))),
+        ("not a and b", Conjunction((Negation(A), B))),
+        ("not x == 1", Negation(TermComparison(Name("x"), TermComparator.EQUAL, Literal(1)))),
+        ("x==1.0", TermComparison(Name("x"), TermComparator.EQUAL, Literal(1.0))),
         ("x in [-1, 'it\\'s', true]", Membership(Name("x"), (Literal(-1), Literal("it's"), Literal(value=True)))),
-        ('`page-size` != "a"', Comparison(Name("page-size"), Comparator.UNEQUAL, Literal("a"))),
+        ('`page-size` != "a"', TermComparison(Name("page-size"), TermComparator.UNEQUAL, Literal("a"))),
         (
             "x + 2 * y - 1 >= 1_000",
-            Comparison(
+            TermComparison(
                 Sum((Name("x"), Product((Literal(2), Name("y"))), Literal(1)), ("+", "-")),
-                Comparator.AT_LEAST,
+                TermComparator.AT_LEAST,
                 Literal(1000),
             ),
         ),
-        ("notable and order", And((Flag("notable"), Flag("order")))),
+        ("notable and order", Conjunction((Flag("notable"), Flag("order")))),
         ("(((a)))", A),
     ],
 )
-def test_reads(text: str, formula: Formula) -> None:
+def test_reads(text: str, formula: Constraint) -> None:
     assert parse_formula(text) == formula
 
 
@@ -83,19 +83,19 @@ def test_reads(text: str, formula: Formula) -> None:
     ],
 )
 def test_tells_what_is_wrong_and_where(text: str, offset: int, message: str) -> None:
-    with pytest.raises(FormulaError) as caught:
+    with pytest.raises(ConstraintError) as caught:
         parse_formula(text)
     assert (caught.value.offset, caught.value.message) == (offset, message)
 
 
 def test_the_fix_names_our_operator() -> None:
-    with pytest.raises(FormulaError) as caught:
+    with pytest.raises(ConstraintError) as caught:
         parse_formula("a || b")
     assert str(caught.value) == "formula:1:3: '||' is not known in formulas; write 'or'\n  a || b\n    ^"
 
 
 def test_the_place_of_an_error_in_a_later_line() -> None:
-    with pytest.raises(FormulaError) as caught:
+    with pytest.raises(ConstraintError) as caught:
         parse_formula("a and\n  b c")
     assert caught.value.place is not None
     assert (caught.value.place.line, caught.value.place.column, caught.value.place.text) == (2, 5, "  b c")
@@ -105,20 +105,20 @@ def test_the_place_of_an_error_in_a_later_line() -> None:
     "text", ["(" * 5000, "not " * 4000 + "a", "-" * 5000 + "x == 1", "a => " * 3000 + "a", "[" * 900]
 )
 def test_deep_nesting_is_refused(text: str) -> None:
-    with pytest.raises(FormulaError):
+    with pytest.raises(ConstraintError):
         parse_formula(text)
 
 
 def test_depth_is_bounded_and_width_is_not() -> None:
     assert parse_formula("not " * (DEEPEST - 1) + "a").depth == DEEPEST
-    with pytest.raises(FormulaError, match="nested deeper than 60 levels"):
+    with pytest.raises(ConstraintError, match="nested deeper than 60 levels"):
         parse_formula("not " * DEEPEST + "a")
     assert parse_formula(" and ".join(["a"] * 3000)).depth == 2
     assert parse_formula("(" * 3000 + "a" + ")" * 3000) == A
 
 
 def test_length_is_bounded() -> None:
-    with pytest.raises(FormulaError, match="has 20001 characters"):
+    with pytest.raises(ConstraintError, match="has 20001 characters"):
         parse_formula("a" * 20_001)
 
 
@@ -168,7 +168,7 @@ _FRAGMENTS = st.sampled_from(
 def test_any_text_is_a_formula_or_an_error_with_its_place(text: str) -> None:
     try:
         formula = parse_formula(text)
-    except FormulaError as error:
+    except ConstraintError as error:
         assert 0 <= error.offset <= len(text)
         assert error.message
         assert str(error)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from hati.core import Configuration, InputError, Setting
 from hati.space import (
-    FormulaError,
-    Kind,
+    ConstraintError,
     Option,
     OptionError,
+    OptionKind,
     Space,
     SpaceError,
     check_formula,
@@ -32,9 +32,14 @@ SPACE = Space((JOURNAL, PAGES, POINT, SYNC, RATIO), (parse_formula("pages <= 200
 
 @pytest.mark.parametrize(
     ("settings", "kind"),
-    [((False, True), Kind.BOOLEAN), (("a",), Kind.ENUMERATION), ((1, 2), Kind.INTEGER), ((1.0, 2.5), Kind.REAL)],
+    [
+        ((False, True), OptionKind.BOOLEAN),
+        (("a",), OptionKind.ENUMERATION),
+        ((1, 2), OptionKind.INTEGER),
+        ((1.0, 2.5), OptionKind.REAL),
+    ],
 )
-def test_kind_follows_from_the_settings(settings: tuple[Setting, ...], kind: Kind) -> None:
+def test_kind_follows_from_the_settings(settings: tuple[Setting, ...], kind: OptionKind) -> None:
     assert Option("x", settings, settings[0]).kind is kind
 
 
@@ -146,7 +151,7 @@ def test_parse_inverts_writing(space: Space) -> None:
     ],
 )
 def test_formulas_that_do_not_fit(text: str, offset: int, message: str, fix: str) -> None:
-    with pytest.raises(FormulaError) as caught:
+    with pytest.raises(ConstraintError) as caught:
         check_formula(parse_formula(text), SPACE.by_name)
     assert (caught.value.offset, caught.value.message, caught.value.fix) == (offset, message, fix)
 
@@ -158,7 +163,7 @@ def test_numbers_of_both_types_are_compared() -> None:
 def test_a_comparison_over_too_many_combinations_is_refused() -> None:
     many = tuple(Option(f"x{i}", tuple(range(101)), 0) for i in range(3))
     Space(many, (parse_formula("x0 + x1 <= 5 and x1 + x2 <= 5"),))
-    with pytest.raises(FormulaError, match="1,030,301 combinations of settings, more than 1,000,000") as caught:
+    with pytest.raises(ConstraintError, match="1,030,301 combinations of settings, more than 1,000,000") as caught:
         Space(many, (parse_formula("x0 < 1 or x0 + x1 + x2 <= 5"),))
     assert caught.value.offset == 10
 

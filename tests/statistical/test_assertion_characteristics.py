@@ -12,7 +12,7 @@ import pytest
 from benchmarks.formulas import ALPHA, AT_THE_MARGIN, costs, errors
 from benchmarks.interpretations import SHAPES, most_within
 
-from hati.logic.interpret import Verdict
+from hati.logic.interpret import FormulaVerdict
 
 pytestmark = [pytest.mark.statistical, pytest.mark.acceptance]
 
@@ -23,7 +23,7 @@ OF_EACH_SHAPE = 120
 @pytest.mark.parametrize("name", AT_THE_MARGIN)
 def test_at_its_margin_a_formula_is_decided_falsely_at_most_at_the_level(name: str) -> None:
     told = errors(name, CAMPAIGNS, first=1_000)
-    assert max(told[Verdict.HOLDS], told[Verdict.VIOLATED]) <= most_within(CAMPAIGNS, ALPHA), told
+    assert max(told[FormulaVerdict.HOLDS], told[FormulaVerdict.VIOLATED]) <= most_within(CAMPAIGNS, ALPHA), told
 
 
 @pytest.mark.parametrize("name", ["a <= b", "a <= 1 s strictly"])
@@ -31,11 +31,11 @@ def test_at_its_margin_a_formula_is_decided_falsely_at_most_at_the_level(name: s
 def test_whatever_runs_vary_like(shape: str, name: str) -> None:
     """At 5 %: a procedure that errs in 15 % would be found in 92 of 100 such tests."""
     told = errors(name, OF_EACH_SHAPE, first=1_000, shape=shape)
-    assert max(told[Verdict.HOLDS], told[Verdict.VIOLATED]) <= most_within(OF_EACH_SHAPE, ALPHA), told
+    assert max(told[FormulaVerdict.HOLDS], told[FormulaVerdict.VIOLATED]) <= most_within(OF_EACH_SHAPE, ALPHA), told
 
 
-@pytest.mark.parametrize(("ratio", "verdict"), [(1.0, Verdict.HOLDS), (1.04, Verdict.VIOLATED)])
-def test_away_from_it_few_rounds_decide(ratio: float, verdict: Verdict) -> None:
+@pytest.mark.parametrize(("ratio", "verdict"), [(1.0, FormulaVerdict.HOLDS), (1.04, FormulaVerdict.VIOLATED)])
+def test_away_from_it_few_rounds_decide(ratio: float, verdict: FormulaVerdict) -> None:
     told, rounds = costs(ratio, CAMPAIGNS // 2)
     assert told[verdict] >= 0.95 * CAMPAIGNS // 2
     assert rounds <= 13.0

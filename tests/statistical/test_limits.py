@@ -15,7 +15,7 @@ from benchmarks.interpretations import most_within, of_means
 from benchmarks.limits import ASSUMED, BETWEEN, BEYOND, LEVELS, RUNS, at_the_limit, ended, of_fixed_size
 
 from hati.core import FloatArray
-from hati.logic.interpret import Limit, Relation, Sign, Verdict, decide
+from hati.logic.interpret import FormulaVerdict, Limit, Sign, TestedRelation, decide
 
 pytestmark = [pytest.mark.statistical, pytest.mark.acceptance]
 
@@ -33,16 +33,18 @@ def test_on_the_limit_each_verdict_is_rare_whenever_one_stops(shape: str, campai
     """
     found = at_the_limit({**ASSUMED, **BEYOND}[shape], campaigns, seed=7)
     for alpha in LEVELS:
-        assert max(found[alpha][Verdict.HOLDS], found[alpha][Verdict.VIOLATED]) <= most_within(campaigns, alpha)
+        assert max(found[alpha][FormulaVerdict.HOLDS], found[alpha][FormulaVerdict.VIOLATED]) <= most_within(
+            campaigns, alpha
+        )
 
 
 @pytest.mark.parametrize(("runs", "alpha"), [(7, 0.01), (13, 0.01), (18, 0.01), (20, 0.001)])
 @pytest.mark.parametrize("shape", ASSUMED)
 def test_on_the_limit_with_a_number_of_runs_that_was_given(shape: str, runs: int, alpha: float) -> None:
     found = of_fixed_size(ASSUMED[shape], runs, SAMPLES, alpha)
-    assert max(found[Verdict.HOLDS], found[Verdict.VIOLATED]) <= most_within(SAMPLES, alpha)
+    assert max(found[FormulaVerdict.HOLDS], found[FormulaVerdict.VIOLATED]) <= most_within(SAMPLES, alpha)
     if runs < 13:
-        assert found[Verdict.INCONCLUSIVE] == SAMPLES
+        assert found[FormulaVerdict.INCONCLUSIVE] == SAMPLES
 
 
 @pytest.mark.parametrize("earlier", [10, 20, 30, 130])
@@ -53,12 +55,12 @@ def test_a_history_makes_no_verdict_beside_a_limit(earlier: int, runs: int) -> N
         history, means = (1.0 + BETWEEN * ASSUMED["skewed (exponential)"](rng, number) for number in (earlier, runs))
         verdicts = [_verdict(means, each, limit) for each in (history, None) for limit in (1.0, 1.05)]
         assert verdicts[:2] == verdicts[2:]
-        assert verdicts[0] is Verdict.INCONCLUSIVE or runs >= 13
+        assert verdicts[0] is FormulaVerdict.INCONCLUSIVE or runs >= 13
 
 
-def _verdict(means: FloatArray, history: FloatArray | None, limit: float) -> Verdict:
+def _verdict(means: FloatArray, history: FloatArray | None, limit: float) -> FormulaVerdict:
     side = of_means(means, history)
-    return decide(side, Limit(limit), Relation(Sign.AT_MOST), np.random.default_rng(1)).verdict
+    return decide(side, Limit(limit), TestedRelation(Sign.AT_MOST), np.random.default_rng(1)).verdict
 
 
 @pytest.mark.parametrize(("away", "runs", "share"), [(3.0, 16, 0.9), (1.0, 28, 0.5)])

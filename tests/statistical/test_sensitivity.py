@@ -18,7 +18,7 @@ from benchmarks.sensitivity import DRAWS as CURVE_DRAWS
 from scipy import stats
 
 from hati.core import FloatArray
-from hati.logic.interpret import Evidence, Measured, Relation, welch
+from hati.logic.interpret import MeasuredSample, RelationEvidence, TestedRelation, welch
 
 pytestmark = pytest.mark.statistical
 
@@ -44,7 +44,9 @@ def test_no_run_is_on_both_sides_or_in_the_history() -> None:
 
     made = Runs({size: runs(10 if size == BASE else 5) for size in SIZES}, tuple(runs(5)))
 
-    def by(left: Measured, right: Measured, relation: Relation, _: np.random.Generator) -> Evidence:
+    def by(
+        left: MeasuredSample, right: MeasuredSample, relation: TestedRelation, _: np.random.Generator
+    ) -> RelationEvidence:
         marks = [run[0] for run in (*left.runs, *right.runs, *right.history)]
         assert len(marks) == len(set(marks)) == 15
         return welch(left, right, relation)

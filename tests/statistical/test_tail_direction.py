@@ -16,7 +16,17 @@ from hati.core import FloatArray, Metric, Observations, Sample, Stopping
 from hati.core.sample import SampledRun
 from hati.harness import RULES
 from hati.stats import proportion
-from hati.studies.comparison import AUTO, MEAN, TRIMMED, Basis, Question, StatisticChoice, Verdict, compare, pairs
+from hati.studies.comparison import (
+    AUTO,
+    MEAN,
+    TRIMMED,
+    ChangeVerdict,
+    ChoiceBasis,
+    Question,
+    StatisticChoice,
+    compare,
+    pairs,
+)
 from hati.studies.paired.judging import JudgedWithMean, judge
 from hati.studies.regression import Direction, Series, Tails, histories, run_errors
 
@@ -44,13 +54,13 @@ def never_wrong(wrong: int) -> bool:
 @LONG
 @pytest.mark.parametrize("levels", [0.05, 0.1, 0.2])
 def test_compare(levels: float) -> None:
-    verdicts = Counter[Verdict]()
+    verdicts = Counter[ChangeVerdict]()
     for seed in range(1, STUDIES + 1):
         rng = np.random.default_rng(seed)
         before, after = (sample(runs(fast, 5, levels, rng)) for fast in (10.0, 8.5))
         found, _ = pairs([before], [after])
         verdicts[compare(found, Question(statistic=AUTO)).rows[0].change.verdict] += 1
-    assert never_wrong(verdicts[Verdict.SLOWER]), verdicts
+    assert never_wrong(verdicts[ChangeVerdict.SLOWER]), verdicts
 
 
 @LONG
@@ -83,7 +93,7 @@ def series(values: FloatArray) -> Series:
     """Of positions with runs, shape (positions, runs, observations)."""
     own = counted(values, TRIMMED.of)
     tails = Tails(counted(values, MEAN.of), counted(values, TRIMMED.tail_of))
-    choice = StatisticChoice(TRIMMED, Basis.DEFAULT)
+    choice = StatisticChoice(TRIMMED, ChoiceBasis.DEFAULT)
     return Series(
         *(own.name, own.metric, own.positions, own.values, own.machines, own.runs),
         errors=own.errors,
@@ -110,7 +120,7 @@ def test_a_mean_that_rises_against_the_statistic_is_slower() -> None:
     before, after = runs(10.0, 8, 0.01, rng), runs(9.0, 8, 0.01, rng, slow=60.0)
     found, _ = pairs([sample(before)], [sample(after)])
     change = compare(found, Question(statistic=AUTO)).rows[0].change
-    assert (change.verdict, change.of_tail) == (Verdict.SLOWER, True)
+    assert (change.verdict, change.of_tail) == (ChangeVerdict.SLOWER, True)
     values = np.stack(
         [runs(10.0 if place < 5 else 9.0, 3, 0.01, rng, 30.0 if place < 5 else 60.0) for place in range(10)]
     )
@@ -123,4 +133,4 @@ def test_a_tail_that_grows_alone_is_slower() -> None:
     before, after = runs(10.0, 8, 0.01, rng), runs(10.0, 8, 0.01, rng, slow=40.0)
     found, _ = pairs([sample(before)], [sample(after)])
     change = compare(found, Question(statistic=AUTO)).rows[0].change
-    assert (change.verdict, change.of_tail) == (Verdict.SLOWER, True), json.dumps(str(change))
+    assert (change.verdict, change.of_tail) == (ChangeVerdict.SLOWER, True), json.dumps(str(change))

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.validating import simulate, validated
 
 from hati.core import generator
-from hati.studies.validation import Outcome
+from hati.studies.validation import ValidationOutcome
 
 pytestmark = [pytest.mark.statistical, pytest.mark.acceptance]
 
@@ -33,7 +33,7 @@ def test_of_effects_that_are_said_to_be_told_three_of_four_are() -> None:
     for _ in range(40):
         found = validated({(0,): 4.0, (1,): size}, rng, runs=32)
         names = {name for model in found.models for effect in model.effects for name in effect}
-        missed += found.outcome is Outcome.DECIDED and "x1" not in names
+        missed += found.outcome is ValidationOutcome.DECIDED and "x1" not in names
     assert missed <= 16  # the 99.5 % quantile of 40 with .2 is 15
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from hati.core import Metric, Observations, Sample, SampledRun, Usage
-from hati.logic.interpret import Verdict
+from hati.logic.interpret import FormulaVerdict
 from hati.studies.assertion import Answer, Atom, Book, Standard, answer
 from hati.testing.assertions import requirement
 
@@ -50,6 +50,6 @@ def atom(book: Book, text: str, standard: Standard = FIXED) -> Atom:
     return only
 
 
-def verdicts(book: Book, formulas: Mapping[str, str], standard: Standard = FIXED) -> dict[str, Verdict]:
+def verdicts(book: Book, formulas: Mapping[str, str], standard: Standard = FIXED) -> dict[str, FormulaVerdict]:
     """Of each formula by itself."""
     return {text: answers(book, text, standard=standard)[0].verdict for text in formulas}

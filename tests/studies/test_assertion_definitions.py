@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 from hati.core import Configuration, Observations, Outcome, Run, Task, Workload
-from hati.studies.assertion import DefinedRun, Former, SetAside, Taken, taken_runs
+from hati.studies.assertion import DefinedRun, Former, SetAside, TakenRuns, taken_runs
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 BOTH = ("here", "there")
@@ -28,7 +28,7 @@ def made(definition: str, machine: str, minute: int, benchmark: str = "b") -> De
     )
 
 
-def taken(*runs: DefinedRun, now: str = "") -> tuple[list[int], Taken]:
+def taken(*runs: DefinedRun, now: str = "") -> tuple[list[int], TakenRuns]:
     found = taken_runs(runs, {"b": now}, BOTH, unversioned)
     return [run.task.repetition for run in found.runs], found
 

@@ -8,7 +8,7 @@ from assertion_samples import FIXED, answers, atom, book_of, levels, of_means, s
 from scipy import stats
 
 from hati.core import InputError, Metric, Stopping, Usage
-from hati.logic.interpret import Interpretation, Scale, Verdict
+from hati.logic.interpret import EstimateScale, FormulaVerdict, Interpretation
 from hati.report import assertion_table
 from hati.studies.assertion import Assured, Book, Standard, answer
 from hati.testing.assertions import requirement
@@ -80,7 +80,7 @@ MEANS = of_means(a=0.010, b=0.010, c=0.012)
 )
 def test_a_formula_has_the_verdict_that_its_means_suggest(formula: str, verdict: str) -> None:
     (found,) = answers(MEANS, formula)
-    assert found.verdict == Verdict(verdict)
+    assert found.verdict == FormulaVerdict(verdict)
 
 
 def test_equality_is_shown_by_two_tests_and_refuted_by_either() -> None:
@@ -92,7 +92,7 @@ def test_equality_is_shown_by_two_tests_and_refuted_by_either() -> None:
         for shift, way in ((0.00015, "less"), (-0.00015, "greater"))
     ]
     assert found.p_holds == pytest.approx(max(sides), rel=1e-6)
-    assert found.verdict is Verdict.HOLDS
+    assert found.verdict is FormulaVerdict.HOLDS
     assert found.p_violated == pytest.approx(min(1.0, 2.0 * min(1.0 - side for side in sides)), rel=1e-6)
 
 
@@ -115,20 +115,20 @@ def test_a_limit_on_the_left_is_the_same_question() -> None:
 @pytest.mark.parametrize(
     ("formula", "scale", "estimate", "unit"),
     [
-        ("a <= c", Scale.RATIO, 10 / 12, "s"),
-        ("a <= 9 ms", Scale.MEAN, 0.010, "s"),
-        ("throughput(a) >= 1 /s", Scale.MEAN, 100.0, "1/s"),
-        ("c <= 1.2 * a", Scale.RATIO, 1.0, "s"),
-        ("a <=(x: x / 1 s, x: x) 4", Scale.MEAN, 0.010, ""),
-        ("a <=(x: log10(x / 1 s), x: x) -1", Scale.MEAN, -2.0, ""),
-        ("a <=(x: x / 1 ms, x: x) 11", Scale.MEAN, 10.0, ""),
-        ("a <=(x: 1 MB / x, x: x) 200 MB/s", Scale.MEAN, 1e8, "B/s"),
-        ("a <=(x: x * x, x: x) 1 s * 1 s", Scale.MEAN, 1e-4, "s**2"),
-        ("a <=(x: 2 / x, x: x) 1 /s", Scale.MEAN, 200.0, "1/s"),
+        ("a <= c", EstimateScale.RATIO, 10 / 12, "s"),
+        ("a <= 9 ms", EstimateScale.MEAN, 0.010, "s"),
+        ("throughput(a) >= 1 /s", EstimateScale.MEAN, 100.0, "1/s"),
+        ("c <= 1.2 * a", EstimateScale.RATIO, 1.0, "s"),
+        ("a <=(x: x / 1 s, x: x) 4", EstimateScale.MEAN, 0.010, ""),
+        ("a <=(x: log10(x / 1 s), x: x) -1", EstimateScale.MEAN, -2.0, ""),
+        ("a <=(x: x / 1 ms, x: x) 11", EstimateScale.MEAN, 10.0, ""),
+        ("a <=(x: 1 MB / x, x: x) 200 MB/s", EstimateScale.MEAN, 1e8, "B/s"),
+        ("a <=(x: x * x, x: x) 1 s * 1 s", EstimateScale.MEAN, 1e-4, "s**2"),
+        ("a <=(x: 2 / x, x: x) 1 /s", EstimateScale.MEAN, 200.0, "1/s"),
     ],
 )
 def test_an_estimate_is_a_ratio_or_in_the_dimensions_own_unit(
-    formula: str, scale: Scale, estimate: float, unit: str
+    formula: str, scale: EstimateScale, estimate: float, unit: str
 ) -> None:
     found = atom(MEANS, formula)
     assert (found.evidence.scale, found.unit) == (scale, unit)
@@ -138,7 +138,7 @@ def test_an_estimate_is_a_ratio_or_in_the_dimensions_own_unit(
 def test_a_quantile_is_taken_of_each_run() -> None:
     runs = [[1.0, 2.0, 3.0 + place] for place in range(6)]
     found = atom(book_of(a=runs), "median(a) <= 2.5 s")
-    assert (found.evidence.estimate, found.verdict) == (2.0, Verdict.INCONCLUSIVE)
+    assert (found.evidence.estimate, found.verdict) == (2.0, FormulaVerdict.INCONCLUSIVE)
     assert atom(book_of(a=runs), "p100(a) <= 2.5 s").evidence.estimate == 5.5
 
 
@@ -148,12 +148,12 @@ def test_a_quantile_is_taken_of_each_run() -> None:
 def test_a_quantile_takes_enough_observations_of_each_run(name: str, fewest: int) -> None:
     rng = np.random.default_rng(7)
     enough = rng.normal(0.010, 0.0001, (16, fewest)).tolist()
-    assert atom(book_of(a=enough), f"{name}(a) <= 20 ms").verdict is Verdict.HOLDS
+    assert atom(book_of(a=enough), f"{name}(a) <= 20 ms").verdict is FormulaVerdict.HOLDS
     if fewest == 1:
         return
     few = [*enough[1:], enough[0][1:]]
     found = atom(book_of(a=few), f"{name}(a) <= 20 ms")
-    assert (found.verdict, found.unfit) == (Verdict.INCONCLUSIVE, True)
+    assert (found.verdict, found.unfit) == (FormulaVerdict.INCONCLUSIVE, True)
     there = "there is 1:" if fewest == 2 else f"there are {fewest - 1}:"
     assert found.evidence.remark.startswith(f"{name} needs {fewest} observations of each run of a, {there}")
 
@@ -161,14 +161,14 @@ def test_a_quantile_takes_enough_observations_of_each_run(name: str, fewest: int
 def test_a_history_of_too_few_observations_tells_no_quantile() -> None:
     runs, past = ({"a": (sample("a", [[0.010] * count] * 40),)} for count in (10, 9))
     found = atom(Book(runs, past), "p90(a) <= 2 * p90(a)")
-    assert (found.verdict, found.unfit) == (Verdict.INCONCLUSIVE, True)
+    assert (found.verdict, found.unfit) == (FormulaVerdict.INCONCLUSIVE, True)
     assert found.evidence.remark.startswith("p90 needs 10 observations of each earlier run of a, there are 9:")
 
 
 def test_units_of_samples_are_converted() -> None:
     micro = sample("u", [[value * 1e6 for value in run] for run in levels(0.010)], Metric("time", "us"))
     book = Book({"u": (micro,), **MEANS.samples})
-    assert atom(book, "u = a").verdict is Verdict.HOLDS
+    assert atom(book, "u = a").verdict is FormulaVerdict.HOLDS
     assert atom(book, "u <= 11 ms").evidence.estimate == pytest.approx(0.010)
 
 
@@ -176,7 +176,7 @@ def test_what_runs_used_stands_where_a_benchmark_tells_nothing_of_it() -> None:
     used = [Usage(cpu_time=0.5 + 0.001 * place, peak_memory=1_000_000 + place) for place in range(13)]
     book = Book({"a": (sample("a", levels(0.01, 13), usage=used),)})
     assert atom(book, "cpu(a) <= 0.6 s").evidence.estimate == pytest.approx(0.506)
-    assert atom(book, "memory(a) <= 2 MB").verdict is Verdict.HOLDS
+    assert atom(book, "memory(a) <= 2 MB").verdict is FormulaVerdict.HOLDS
     with pytest.raises(InputError, match="has no metric 'peak_memory'"):
         atom(MEANS, "memory(a) <= 2 MB")
 
@@ -190,20 +190,20 @@ def test_what_runs_used_never_stands_for_what_a_benchmark_tells_itself() -> None
 def test_of_several_metrics_the_formula_says_which() -> None:
     own = [sample("a", levels(0.01, 13), Metric(name, "s")) for name in ("latency", "start")]
     book = Book({"a": tuple(own)})
-    assert atom(book, "latency of a <= 1 s").verdict is Verdict.HOLDS
+    assert atom(book, "latency of a <= 1 s").verdict is FormulaVerdict.HOLDS
     with pytest.raises(InputError, match="a has several metrics: latency, start"):
         atom(book, "a <= 1 s")
-    assert atom(Book({"a": tuple(own)}, own={"a": "start"}), "a <= 1 s").verdict is Verdict.HOLDS
+    assert atom(Book({"a": tuple(own)}, own={"a": "start"}), "a <= 1 s").verdict is FormulaVerdict.HOLDS
 
 
 def test_few_runs_are_not_enough_without_a_history() -> None:
     few, runs = levels(0.010, 2), levels(0.010, 40)
     book = Book({"a": (sample("a", few),), "b": (sample("b", levels(0.010)),)})
     found = atom(book, "a <= b")
-    assert (found.verdict, found.evidence.runs_needed) == (Verdict.INCONCLUSIVE, 5)
+    assert (found.verdict, found.evidence.runs_needed) == (FormulaVerdict.INCONCLUSIVE, 5)
     remembered = Book(book.samples, {"a": (sample("a", runs),)})
     told = atom(remembered, "a <= b")
-    assert told.verdict is Verdict.HOLDS
+    assert told.verdict is FormulaVerdict.HOLDS
     assert told.evidence.remembered >= 40
 
 
@@ -248,14 +248,14 @@ def test_what_is_added_is_compared_by_each_interpretation() -> None:
     """Of c that is 12 ms, and a that is 10 ms."""
     for interpretation in Interpretation:
         standard = Standard(interpretation=interpretation, margin=0.0)
-        assert atom(MEANS, "c <= a + 3 ms", standard).verdict is Verdict.HOLDS
-        assert atom(MEANS, "c <= a + 1 ms", standard).verdict is Verdict.VIOLATED
+        assert atom(MEANS, "c <= a + 3 ms", standard).verdict is FormulaVerdict.HOLDS
+        assert atom(MEANS, "c <= a + 1 ms", standard).verdict is FormulaVerdict.VIOLATED
 
 
 def test_a_history_of_another_metric_tells_nothing() -> None:
     other = sample("a", levels(5.0, 40), Metric("size", "B"))
     book = Book({name: (sample(name, levels(0.010, 2)),) for name in "ab"}, {"a": (other,)})
-    assert atom(book, "a <= 2 * b").verdict is Verdict.INCONCLUSIVE
+    assert atom(book, "a <= 2 * b").verdict is FormulaVerdict.INCONCLUSIVE
 
 
 def test_a_limit_takes_thirteen_runs_whatever_is_remembered() -> None:
@@ -263,7 +263,7 @@ def test_a_limit_takes_thirteen_runs_whatever_is_remembered() -> None:
     past = {"a": (sample("a", levels(0.010, 400)),)}
     for runs in (levels(0.010, 12), [[0.010]] * 12):
         found = atom(Book({"a": (sample("a", runs),)}, past), "a <= 1 s").evidence
-        assert (found.verdict, found.runs_needed, found.remembered) == (Verdict.INCONCLUSIVE, 13, 0)
+        assert (found.verdict, found.runs_needed, found.remembered) == (FormulaVerdict.INCONCLUSIVE, 13, 0)
         assert (found.interval, found.detectable) == (None, None)
         assert found.remark == "fewer than 13 runs, and an absolute limit uses no history"
     near = atom(Book({"a": (sample("a", levels(0.010, 12)),)}), "a <= 10.001 ms strictly").evidence
@@ -273,16 +273,16 @@ def test_a_limit_takes_thirteen_runs_whatever_is_remembered() -> None:
     assert looked.runs_needed is not None
     assert 100 < near.runs_needed < looked.runs_needed
     for runs in (levels(0.010, 13), [[0.010]] * 13):
-        assert atom(Book({"a": (sample("a", runs),)}), "a <= 1 s").verdict is Verdict.HOLDS
+        assert atom(Book({"a": (sample("a", runs),)}), "a <= 1 s").verdict is FormulaVerdict.HOLDS
 
 
 def test_what_could_not_be_measured_is_inconclusive_and_says_why() -> None:
     book = Book(MEANS.samples, missing={"d": "exit status 3"})
     (found,) = answers(book, "d <= a | c <= a")
-    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.verdict is FormulaVerdict.INCONCLUSIVE
     assert found.atoms[0].evidence.remark == "d: exit status 3"
-    assert answers(book, "d <= a | a <= c")[0].verdict is Verdict.HOLDS
-    assert answers(book, "d <= a & c <= a")[0].verdict is Verdict.VIOLATED
+    assert answers(book, "d <= a | a <= c")[0].verdict is FormulaVerdict.HOLDS
+    assert answers(book, "d <= a & c <= a")[0].verdict is FormulaVerdict.VIOLATED
 
 
 HOLDS, UNKNOWN, VIOLATED = "a <= c", "a <= b strictly", "c <= a"
@@ -291,7 +291,7 @@ HOLDS, UNKNOWN, VIOLATED = "a <= c", "a <= b strictly", "c <= a"
 @pytest.mark.parametrize("left", [HOLDS, UNKNOWN, VIOLATED])
 @pytest.mark.parametrize("right", [HOLDS, UNKNOWN, VIOLATED])
 def test_connectives_are_kleenes(left: str, right: str) -> None:
-    rank = {Verdict.VIOLATED: 0, Verdict.INCONCLUSIVE: 1, Verdict.HOLDS: 2}
+    rank = {FormulaVerdict.VIOLATED: 0, FormulaVerdict.INCONCLUSIVE: 1, FormulaVerdict.HOLDS: 2}
     (one,), (other,) = answers(MEANS, left), answers(MEANS, right)
     known = rank[one.judged.verdict], rank[other.judged.verdict]
     wanted = {"&": min(known), "|": max(known), "=>": max(2 - known[0], known[1])}
@@ -314,11 +314,11 @@ def test_alarms_are_those_of_all_formulas_together() -> None:
     book = Book({**MEANS.samples, "s": (sample("s", slow),), "o": (sample("o", [[0.01]] * 12),)})
     (alone,) = answers(book, "s <= o")
     assert 0.001 < alone.judged.p_violated < 0.01
-    assert alone.verdict is Verdict.VIOLATED
+    assert alone.verdict is FormulaVerdict.VIOLATED
     among = answers(book, "s <= o", *(f"a <= {limit} ms" for limit in range(20, 40)))[0]
-    assert (among.verdict, among.judged.verdict) == (Verdict.INCONCLUSIVE, Verdict.VIOLATED)
+    assert (among.verdict, among.judged.verdict) == (FormulaVerdict.INCONCLUSIVE, FormulaVerdict.VIOLATED)
     by_welch = answers(book, "s <= o", *["a <= 1 s"] * 20, standard=Standard(Interpretation.WELCH))[0]
-    assert by_welch.verdict is Verdict.VIOLATED
+    assert by_welch.verdict is FormulaVerdict.VIOLATED
 
 
 def test_one_relation_of_many_decides_a_formula_only_where_it_is_no_chance() -> None:
@@ -326,26 +326,26 @@ def test_one_relation_of_many_decides_a_formula_only_where_it_is_no_chance() -> 
     runs = [[0.0102 * (1.0 + offset)] for offset in np.linspace(-0.0012, 0.0045, 12).tolist()]
     book = Book({**MEANS.samples, "s": (sample("s", runs),), "o": (sample("o", [[0.01]] * 12),)})
     every, any_ = answers(book, "s <= o & a <= c", "!(s <= o) | c <= a")
-    assert [atom.verdict for atom in every.atoms] == [Verdict.VIOLATED, Verdict.HOLDS]
-    assert (every.verdict, every.judged.verdict, any_.verdict) == (Verdict.INCONCLUSIVE,) * 3
-    assert answers(book, "c <= a & s <= o")[0].verdict is Verdict.VIOLATED
-    assert answers(book, "!(c <= a) | s <= o")[0].verdict is Verdict.HOLDS
+    assert [atom.verdict for atom in every.atoms] == [FormulaVerdict.VIOLATED, FormulaVerdict.HOLDS]
+    assert (every.verdict, every.judged.verdict, any_.verdict) == (FormulaVerdict.INCONCLUSIVE,) * 3
+    assert answers(book, "c <= a & s <= o")[0].verdict is FormulaVerdict.VIOLATED
+    assert answers(book, "!(c <= a) | s <= o")[0].verdict is FormulaVerdict.HOLDS
     told = " ".join(assertion_table(Assured("", (every, any_), FIXED, (), 0, 0.0), FIXED).notes)
     assert told.count("decided by single relations, which among all of its own may be chance") == 2
     by_welch = answers(book, "s <= o & a <= c", standard=Standard(Interpretation.WELCH))[0]
-    assert by_welch.verdict is Verdict.VIOLATED
+    assert by_welch.verdict is FormulaVerdict.VIOLATED
 
 
 @pytest.mark.parametrize("name", ["welch", "parametric", "nonparametric"])
 def test_interpretations_as_printed_are_two_valued_and_know_no_margin(name: str) -> None:
     standard = Standard(Interpretation(name))
     wanted = {
-        "a <= b strictly": Verdict.HOLDS,
-        "a <= b": Verdict.HOLDS,
-        "c <= a": Verdict.VIOLATED,
-        "c <= a within 25%": Verdict.VIOLATED,
-        "c <= a within 3 ms": Verdict.VIOLATED,
-        "c = a within 2 s": Verdict.VIOLATED,
+        "a <= b strictly": FormulaVerdict.HOLDS,
+        "a <= b": FormulaVerdict.HOLDS,
+        "c <= a": FormulaVerdict.VIOLATED,
+        "c <= a within 25%": FormulaVerdict.VIOLATED,
+        "c <= a within 3 ms": FormulaVerdict.VIOLATED,
+        "c = a within 2 s": FormulaVerdict.VIOLATED,
     }
     assert verdicts(MEANS, dict.fromkeys(wanted, ""), standard) == wanted
 
@@ -391,7 +391,7 @@ NOISY = [[0.010], *[[0.001]] * 13, [0.002], [0.300]]
 )
 def test_an_interval_ends_where_there_are_no_values(formula: str, metric: Metric, low: float) -> None:
     found = atom(Book({"a": (sample("a", NOISY, metric),)}), formula).evidence
-    assert found.scale is Scale.MEAN
+    assert found.scale is EstimateScale.MEAN
     assert found.interval is not None
     assert found.interval[0] == low < found.interval[1]
 
@@ -432,4 +432,4 @@ def test_a_standard_has_a_level_and_a_margin(alpha: float, margin: float) -> Non
 def test_nothing_to_measure_is_certain() -> None:
     (true, false) = answer([requirement("2 > 1"), requirement("1 > 2")], Book(), FIXED)
     assert (true.judged.p_holds, true.judged.p_violated) == (0.0, 1.0)
-    assert (false.verdict, false.atoms) == (Verdict.VIOLATED, ())
+    assert (false.verdict, false.atoms) == (FormulaVerdict.VIOLATED, ())

@@ -21,7 +21,7 @@ from hati.core import (
     replace,
 )
 from hati.logic import interpret
-from hati.logic.interpret import Interpretation, Limit, Measured, Verdict, glance_early
+from hati.logic.interpret import FormulaVerdict, Interpretation, Limit, MeasuredSample, glance_early
 from hati.logic.syntax import Source, parse_file, parse_formula
 from hati.studies.assertion import (
     Assertion,
@@ -61,18 +61,18 @@ def counts(engine: FakeEngine) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("formula", "verdict"),
     [
-        ("a <= b", Verdict.HOLDS),
-        ("c <= b", Verdict.VIOLATED),
-        ("a = b", Verdict.HOLDS),
-        ("c = b +- 0.1 s", Verdict.VIOLATED),
-        ("c = b +- 0.5 s", Verdict.HOLDS),
-        ("a <= b & b < c", Verdict.HOLDS),
-        ("c <= b | a <= b", Verdict.HOLDS),
-        ("c <= b => a <= 1 ms", Verdict.HOLDS),
-        ("a <= 3 s", Verdict.HOLDS),
+        ("a <= b", FormulaVerdict.HOLDS),
+        ("c <= b", FormulaVerdict.VIOLATED),
+        ("a = b", FormulaVerdict.HOLDS),
+        ("c = b +- 0.1 s", FormulaVerdict.VIOLATED),
+        ("c = b +- 0.5 s", FormulaVerdict.HOLDS),
+        ("a <= b & b < c", FormulaVerdict.HOLDS),
+        ("c <= b | a <= b", FormulaVerdict.HOLDS),
+        ("c <= b => a <= 1 ms", FormulaVerdict.HOLDS),
+        ("a <= 3 s", FormulaVerdict.HOLDS),
     ],
 )
-def test_it_ends_when_it_is_decided_whatever_drifts(formula: str, verdict: Verdict) -> None:
+def test_it_ends_when_it_is_decided_whatever_drifts(formula: str, verdict: FormulaVerdict) -> None:
     asked, engine = study_of(formula), FakeEngine(means(a=1.0, b=1.0, c=1.2))
     found = concluded(asked, engine)
     assert found.answers[0].verdict is verdict
@@ -85,7 +85,7 @@ def test_it_ends_when_it_is_decided_whatever_drifts(formula: str, verdict: Verdi
 def test_a_method_is_not_measured_further_once_no_formula_needs_it() -> None:
     engine = FakeEngine(means(a=1.0, b=1.0, c=2.0))
     found = concluded(study_of("a <= c", "a <= b strictly", budget=Budget(runs=60)), engine)
-    assert [each.verdict for each in found.answers] == [Verdict.HOLDS, Verdict.INCONCLUSIVE]
+    assert [each.verdict for each in found.answers] == [FormulaVerdict.HOLDS, FormulaVerdict.INCONCLUSIVE]
     made = counts(engine)
     assert made["c"] < 12
     assert made["a"] + made["b"] + made["c"] == 60
@@ -133,7 +133,7 @@ def test_what_is_alike_is_run_once() -> None:
     alike = replace(asked, points={name: replace(each, benchmark=one) for name, each in asked.points.items()})
     engine = FakeEngine(means(a=1.0))
     found = concluded(alike, engine)
-    assert found.answers[0].verdict is Verdict.HOLDS
+    assert found.answers[0].verdict is FormulaVerdict.HOLDS
     assert len({task.id for task in engine.tasks}) == len(engine.tasks) < 12
 
 
@@ -141,7 +141,7 @@ def test_a_relation_of_the_same_with_itself_spends_nothing() -> None:
     """Its sides never differ, so that no run decides it; what else it stands beside is decided."""
     engine = FakeEngine(means(a=1.0, b=2.0))
     found = concluded(study_of("a <= a strictly", "a <= b"), engine)
-    assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
+    assert [each.verdict for each in found.answers] == [FormulaVerdict.INCONCLUSIVE, FormulaVerdict.HOLDS]
     assert len(engine.tasks) < 30
 
 
@@ -150,7 +150,7 @@ def test_the_same_by_two_names_is_the_same() -> None:
     one = asked.points["a"].benchmark
     alike = replace(asked, points={name: replace(each, benchmark=one) for name, each in asked.points.items()})
     engine = FakeEngine(means(a=1.0))
-    assert concluded(alike, engine).answers[0].verdict is Verdict.INCONCLUSIVE
+    assert concluded(alike, engine).answers[0].verdict is FormulaVerdict.INCONCLUSIVE
     assert len(engine.tasks) == asked.fewest
 
 
@@ -160,13 +160,17 @@ def test_names_mean_what_a_formula_declares_also_where_another_measures_one_of_t
     declared = Requirement(parse_formula(text), Source(text), declarations)
     plain = study_of("a <= b", "a <= c")
     found = concluded(replace(plain, requirements=(*plain.requirements, declared)), FakeEngine(means(a=1, b=1, c=0.8)))
-    assert [each.verdict for each in found.answers] == [Verdict.HOLDS, Verdict.VIOLATED, Verdict.VIOLATED]
+    assert [each.verdict for each in found.answers] == [
+        FormulaVerdict.HOLDS,
+        FormulaVerdict.VIOLATED,
+        FormulaVerdict.VIOLATED,
+    ]
 
 
 def test_what_fails_again_and_again_is_given_up() -> None:
     engine = FakeEngine(means(a=1.0, b=1.0, broken=0.0))
     found = concluded(study_of("a <= broken", "a <= b"), engine)
-    assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
+    assert [each.verdict for each in found.answers] == [FormulaVerdict.INCONCLUSIVE, FormulaVerdict.HOLDS]
     assert "broken is broken" in found.answers[0].atoms[0].evidence.remark
     assert any("broken is broken" in why for why in found.failures)
     assert counts(engine)["broken"] <= 5
@@ -182,7 +186,7 @@ def test_what_fails_from_some_run_on_is_given_up() -> None:
 
     engine = FakeEngine(breaking)
     found = concluded(study_of("a <= b strictly", "b <= c"), engine)
-    assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
+    assert [each.verdict for each in found.answers] == [FormulaVerdict.INCONCLUSIVE, FormulaVerdict.HOLDS]
     assert counts(engine)["a"] == 4 + 10
 
 
@@ -219,14 +223,14 @@ def test_where_a_method_failed_that_is_tried_again_and_what_is_decided_stays(bre
 
     asked, store = study_of("a <= b", "b <= c"), MemoryStore()
     before = concluded(asked, FakeEngine(breaking), store)
-    assert [each.verdict for each in before.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
+    assert [each.verdict for each in before.answers] == [FormulaVerdict.INCONCLUSIVE, FormulaVerdict.HOLDS]
     evidence = store.evidence(asked.id)
     again = asked.forgiving(evidence)
     assert not asked.plan(evidence)
     assert not again.gave_up(evidence)
     engine = FakeEngine(means(a=1.0, b=1.1, c=1.1))
     after = concluded(again, engine, store)
-    assert [each.verdict for each in after.answers] == [Verdict.HOLDS, Verdict.HOLDS]
+    assert [each.verdict for each in after.answers] == [FormulaVerdict.HOLDS, FormulaVerdict.HOLDS]
     assert after.failures == before.failures == (f"a: a is broken ({10 if breaks else 5} runs)",)
     assert after.answers[1].atoms[0].evidence == before.answers[1].atoms[0].evidence
     assert counts(engine).keys() == {"a", "b"}
@@ -234,7 +238,7 @@ def test_where_a_method_failed_that_is_tried_again_and_what_is_decided_stays(bre
     whole = store.evidence(asked.id)
     assert not asked.plan(whole)
     assert asked.conclude(whole).failures == after.failures
-    assert [each.verdict for each in asked.conclude(whole).answers] == [Verdict.HOLDS, Verdict.HOLDS]
+    assert [each.verdict for each in asked.conclude(whole).answers] == [FormulaVerdict.HOLDS, FormulaVerdict.HOLDS]
 
 
 def test_what_fails_again_is_given_up_again() -> None:
@@ -265,7 +269,7 @@ def test_a_metric_that_no_run_has_is_given_up() -> None:
 
     engine = FakeEngine(without)
     found = concluded(study_of("a <= b", "b <= c"), engine)
-    assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
+    assert [each.verdict for each in found.answers] == [FormulaVerdict.INCONCLUSIVE, FormulaVerdict.HOLDS]
     assert "yielded no values of time" in found.answers[0].atoms[0].evidence.remark
     assert counts(engine)["a"] == 5
     of_two = study_of("size of a <= 5 B", "b <= c")
@@ -273,7 +277,7 @@ def test_a_metric_that_no_run_has_is_given_up() -> None:
     engine = FakeEngine(means(a=1.0, b=1.0, c=1.0))
     points = {**of_two.points, "a": replace(of_two.points["a"], benchmark=size)}
     found = concluded(replace(of_two, points=points), engine)
-    assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
+    assert [each.verdict for each in found.answers] == [FormulaVerdict.INCONCLUSIVE, FormulaVerdict.HOLDS]
     assert found.answers[0].atoms[0].evidence.remark == "a has no metric 'size'"
     assert counts(engine)["a"] == of_two.fewest
 
@@ -288,7 +292,7 @@ def test_a_metric_that_no_run_has_is_given_up() -> None:
 def test_what_turns_out_to_be_unfit_leaves_the_others_alone(formula: str, remark: str) -> None:
     engine = FakeEngine(lambda task: {"time": [0.0 if task.benchmark == "a" else 1.0 + 0.001 * (task.repetition % 3)]})
     found = concluded(study_of(formula, "b <= c"), engine)
-    assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
+    assert [each.verdict for each in found.answers] == [FormulaVerdict.INCONCLUSIVE, FormulaVerdict.HOLDS]
     assert remark in found.answers[0].atoms[0].evidence.remark
     assert len(engine.tasks) < 40
 
@@ -342,7 +346,7 @@ def test_runs_in_unlike_units_leave_the_others_alone() -> None:
         "a": replace(asked.points["a"], benchmark=replace(asked.points["a"].benchmark, metrics=(other,))),
     }
     found = concluded(replace(asked, points=points), engine)
-    assert [each.verdict for each in found.answers] == [Verdict.INCONCLUSIVE, Verdict.HOLDS]
+    assert [each.verdict for each in found.answers] == [FormulaVerdict.INCONCLUSIVE, FormulaVerdict.HOLDS]
     assert "in 'B'" in found.answers[0].atoms[0].evidence.remark
     assert counts(engine)["a"] == 5
 
@@ -351,7 +355,9 @@ def test_what_is_known_is_judged_once_a_round(monkeypatch: pytest.MonkeyPatch) -
     """And each relation once in it."""
     judged: list[interpret.Sign] = []
 
-    def counting(left: Measured, right: Measured | Limit, relation: interpret.Relation) -> interpret.Evidence:
+    def counting(
+        left: MeasuredSample, right: MeasuredSample | Limit, relation: interpret.TestedRelation
+    ) -> interpret.RelationEvidence:
         judged.append(relation.sign)
         return glance_early(left, right, relation)
 
@@ -397,7 +403,7 @@ def test_a_run_that_failed_leaves_its_round_out() -> None:
 
     found = concluded(study_of("a <= b"), FakeEngine(sometimes))
     evidence = found.answers[0].atoms[0].evidence
-    assert evidence.verdict is Verdict.HOLDS
+    assert evidence.verdict is FormulaVerdict.HOLDS
     assert evidence.runs[0] == evidence.runs[1] == (found.runs - 2) / 2
 
 
@@ -420,7 +426,7 @@ def test_failures_are_told_with_all_names_of_what_is_run() -> None:
 
 def test_what_needs_no_measurement_makes_no_run() -> None:
     engine = FakeEngine(means())
-    assert concluded(study_of("1 < 2"), engine).answers[0].verdict is Verdict.HOLDS
+    assert concluded(study_of("1 < 2"), engine).answers[0].verdict is FormulaVerdict.HOLDS
     assert engine.tasks == []
 
 
@@ -429,7 +435,7 @@ def test_interpretations_as_printed_are_asked_once_when_the_budget_is_spent() ->
     standard = Standard(Interpretation.WELCH)
     found = concluded(study_of("a <= c", "a <= b", budget=Budget(runs=30), standard=standard), engine)
     assert counts(engine) == {"a": 10, "b": 10, "c": 10}
-    assert [each.verdict for each in found.answers] == [Verdict.HOLDS, Verdict.HOLDS]
+    assert [each.verdict for each in found.answers] == [FormulaVerdict.HOLDS, FormulaVerdict.HOLDS]
 
 
 def test_the_level_is_shared_by_the_relations_of_all_formulas() -> None:
@@ -462,5 +468,5 @@ def test_runs_of_one_side_alone_show_nothing() -> None:
     asked = study_of("a <= b")
     runs = FakeEngine(means(a=1.0, b=1.0)).run(Plan(asked.rehearsed(dict.fromkeys(asked.points, 1))[:1]))
     (found,) = asked.conclude(Evidence(tuple(runs))).answers
-    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.verdict is FormulaVerdict.INCONCLUSIVE
     assert "was not measured yet" in found.atoms[0].evidence.remark

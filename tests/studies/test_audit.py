@@ -16,12 +16,12 @@ from hati.studies.comparison import (
     AUTO,
     MEAN,
     MEDIAN,
-    Basis,
-    Pair,
+    ChangeVerdict,
+    ChoiceBasis,
     Question,
+    SamplePair,
     Sides,
     StatisticChoice,
-    Verdict,
     compare,
     decide,
     sides_of,
@@ -38,7 +38,7 @@ def sample(values: np.ndarray, name: str = "b", metric: Metric = TIME) -> Sample
 
 
 def whole(one: Sample) -> Sides:
-    return sides_of(Pair(one, one), Question().fixed)
+    return sides_of(SamplePair(one, one), Question().fixed)
 
 
 def drawn(count: int, runs: int, rng: np.random.Generator, deviation: float = 0.02) -> list[Sample]:
@@ -88,7 +88,7 @@ def test_from_the_smallest_change_on_a_comparison_says_so(runs: int, count: int,
     for place in range(count):
         for factor, expected in ((1.0 - 1e-6, False), (1.0 + 1e-6, True)):
             changed = [
-                Pair(
+                SamplePair(
                     sample(side.before.values[:, None], str(i)),
                     sample(
                         _changed(side.after.values, side.before.values, (i == place) * factor * changes[place])[
@@ -101,7 +101,7 @@ def test_from_the_smallest_change_on_a_comparison_says_so(runs: int, count: int,
             ]
             row = compare(changed, question).rows[place]
             if changes[place] > 0.0 or expected:
-                assert (row.change.verdict is Verdict.SLOWER) == expected
+                assert (row.change.verdict is ChangeVerdict.SLOWER) == expected
 
 
 def _random_sides(one: Sample, rng: np.random.Generator) -> Sides:
@@ -141,9 +141,9 @@ def test_what_is_counted_is_what_comparisons_of_the_same_halves_say() -> None:
     for split in range(6):
         told = [own.samples(each) for own, each in zip(splits[split], samples, strict=True)]
         verdicts = [row.change.verdict for row in compare(told, question).rows]
-        assert counted.slower[split].tolist() == [verdict is Verdict.SLOWER for verdict in verdicts]
-        assert counted.faster[split].tolist() == [verdict is Verdict.FASTER for verdict in verdicts]
-        assert counted.same[split].tolist() == [verdict is Verdict.SAME for verdict in verdicts]
+        assert counted.slower[split].tolist() == [verdict is ChangeVerdict.SLOWER for verdict in verdicts]
+        assert counted.faster[split].tolist() == [verdict is ChangeVerdict.FASTER for verdict in verdicts]
+        assert counted.same[split].tolist() == [verdict is ChangeVerdict.SAME for verdict in verdicts]
 
 
 def test_drift_is_told_though_random_splits_hide_it() -> None:
@@ -156,7 +156,7 @@ def test_drift_is_told_though_random_splits_hide_it() -> None:
     assert found.false_alarms.estimate <= 0.02
     (warning,) = found.warnings
     assert "what is measured drifts" in warning
-    assert all(row.later is Verdict.SLOWER and row.later_ratio and row.later_ratio > 1.05 for row in found.rows)
+    assert all(row.later is ChangeVerdict.SLOWER and row.later_ratio and row.later_ratio > 1.05 for row in found.rows)
 
 
 def test_it_cries_wolf_where_alarms_are_too_many() -> None:
@@ -184,7 +184,9 @@ def test_a_statistic_that_is_known_is_compared_where_one_is_to_be_chosen() -> No
     values = np.exp(0.002 * rng.standard_normal((16, 7)))
     values[rng.random((16, 7)) < 0.25] = 2.0
     runs = [sample(values)]
-    origin = Entry(StatisticChoice(MEDIAN, Basis.HISTORY, 4, 0.1), Provenance("gate-1", 64, BEGIN), timedelta(1), "")
+    origin = Entry(
+        StatisticChoice(MEDIAN, ChoiceBasis.HISTORY, 4, 0.1), Provenance("gate-1", 64, BEGIN), timedelta(1), ""
+    )
     chosen = AuditRequest(Question(statistic=AUTO))
     auto, known = audit(runs, chosen), audit(runs, replace(chosen, known={"time": origin}))
     assert (auto.known, known.known) == ({}, {"time": origin})

@@ -11,10 +11,10 @@ from hati.core import Better, Configuration, InputError, Metric, Observations, S
 from hati.stats import two_sample_tests
 from hati.studies.comparison import (
     Change,
+    ChangeVerdict,
     IntervalMethod,
     Question,
     Statistic,
-    Verdict,
     across,
     compare,
     pairs,
@@ -107,7 +107,7 @@ def test_runs_of_one_on_each_side_borrow_from_the_others_or_say_nothing() -> Non
     others = [[sample(drawn(1.0, 5, rng), f"o{i}") for i in range(20)] for _ in range(2)]
     alone = [sample(np.array([[1.0]]), "one")], [sample(np.array([[2.0]]), "one")]
     lonely = compare(pairs(*alone)[0], Question()).rows[0]
-    assert lonely.change.verdict is Verdict.INCONCLUSIVE
+    assert lonely.change.verdict is ChangeVerdict.INCONCLUSIVE
     assert (lonely.change.p_value, lonely.change.interval, lonely.change.detectable, lonely.change.runs_needed) == (
         None,
         None,
@@ -116,7 +116,7 @@ def test_runs_of_one_on_each_side_borrow_from_the_others_or_say_nothing() -> Non
     )
     assert lonely.change.ratio == pytest.approx(2.0)
     helped = compare(pairs(others[0] + alone[0], others[1] + alone[1])[0], Question())
-    assert helped.rows[-1].change.verdict is Verdict.SLOWER
+    assert helped.rows[-1].change.verdict is ChangeVerdict.SLOWER
     assert helped.borrowed > 4.0
 
 
@@ -124,10 +124,10 @@ def test_values_at_zero_and_below_are_compared_as_they_are() -> None:
     rng = np.random.default_rng(7)
     low, high = (mean + rng.standard_normal((8, 1)) for mean in (-10.0, -5.0))
     found = compare(pairs([sample(low)], [sample(high)])[0], Question()).rows[0]
-    assert found.change.verdict is Verdict.SLOWER
+    assert found.change.verdict is ChangeVerdict.SLOWER
     assert found.change.ratio == pytest.approx(1.5, abs=0.1)  # half its size more
     zero = compare(pairs([sample(np.zeros((4, 1)))], [sample(np.zeros((4, 1)))])[0], Question()).rows[0]
-    assert (zero.change.verdict, zero.change.ratio) == (Verdict.SAME, None)
+    assert (zero.change.verdict, zero.change.ratio) == (ChangeVerdict.SAME, None)
 
 
 def test_statistics_of_runs() -> None:
@@ -212,13 +212,13 @@ def test_false_alarms_power_and_claims_of_equality() -> None:
             after = [sample(shift * values, f"b{i}") for i, values in enumerate(second)]
             rows = compare(pairs(first, after)[0], Question()).rows
             if shift == 1.0:
-                alarms += sum(row.change.verdict in {Verdict.SLOWER, Verdict.FASTER} for row in rows)
+                alarms += sum(row.change.verdict in {ChangeVerdict.SLOWER, ChangeVerdict.FASTER} for row in rows)
                 held += sum(
                     row.change.interval is not None and row.change.interval[0] <= 1.0 <= row.change.interval[1]
                     for row in rows
                 )
             else:
-                same += sum(row.change.verdict is Verdict.SAME for row in rows)
+                same += sum(row.change.verdict is ChangeVerdict.SAME for row in rows)
     assert alarms <= 8
     assert 0.982 <= held / 1_200 <= 0.997
     assert same <= 23
@@ -263,18 +263,18 @@ def test_what_was_zero_in_every_run_is_told_without_a_ratio() -> None:
     def told(before: list[float], after: list[float]) -> Change:
         return compare(pairs([whole(before)], [whole(after)])[0], Question()).rows[0].change
 
-    assert told([0.0] * 5, [0.0] * 5).verdict is Verdict.SAME
+    assert told([0.0] * 5, [0.0] * 5).verdict is ChangeVerdict.SAME
     grown = told([0.0] * 5, [1.0] * 5)
-    assert (grown.verdict, grown.ratio, grown.detectable) == (Verdict.SLOWER, None, None)
+    assert (grown.verdict, grown.ratio, grown.detectable) == (ChangeVerdict.SLOWER, None, None)
     assert grown.p_value == pytest.approx(2 / 252)
-    assert told([0.0] * 5, [1.0, 2.0, 1.5, 1.2, 1.8]).verdict is Verdict.SLOWER
-    assert told([0.0] * 5, [1e-6, 0.0, 0.0, 0.0, 0.0]).verdict is Verdict.INCONCLUSIVE
+    assert told([0.0] * 5, [1.0, 2.0, 1.5, 1.2, 1.8]).verdict is ChangeVerdict.SLOWER
+    assert told([0.0] * 5, [1e-6, 0.0, 0.0, 0.0, 0.0]).verdict is ChangeVerdict.INCONCLUSIVE
 
 
 def test_bounds_beyond_what_numbers_hold_are_none() -> None:
     (row,) = compare(pairs([whole([1.0, 5.0])], [whole([1.1])])[0], Question(alpha=1e-5)).rows
     assert (row.change.interval, row.change.detectable) == (None, None)
-    assert row.change.verdict is Verdict.INCONCLUSIVE
+    assert row.change.verdict is ChangeVerdict.INCONCLUSIVE
 
 
 def test_spreads_are_fractions_of_their_own_mean() -> None:
@@ -300,6 +300,6 @@ def test_the_detectable_change_is_told_in_four_of_five() -> None:
                 values = np.array([run[0] for run in after[place].steady]) * (1.0 + part * (seen[place] or 0.0))
                 changed = [*after[:place], whole(list(values), str(place)), *after[place + 1 :]]
                 row = compare(pairs(before, changed)[0], Question(margin=0.01)).rows[place]
-                hits[part] += row.change.verdict is Verdict.SLOWER
+                hits[part] += row.change.verdict is ChangeVerdict.SLOWER
     assert 294 <= hits[1.0] <= 346
     assert hits[0.5] <= 200

@@ -15,11 +15,11 @@ from hati.studies.comparison import (
     MEAN,
     MEDIAN,
     TRIMMED,
-    Basis,
+    ChangeVerdict,
+    ChoiceBasis,
     Comparison,
-    Pair,
     Question,
-    Verdict,
+    SamplePair,
     choose_statistic,
     choose_statistics,
     compare,
@@ -47,9 +47,9 @@ def stalled(rng: np.random.Generator, runs: int = 5, observations: int = 30) -> 
     return np.asarray(clean(rng, runs, observations) * (1.0 + 9.0 * stalls))
 
 
-def pairs(number: int, rng: np.random.Generator, draw: object = stalled, factor: float = 1.0) -> list[Pair]:
+def pairs(number: int, rng: np.random.Generator, draw: object = stalled, factor: float = 1.0) -> list[SamplePair]:
     assert callable(draw)
-    return [Pair(sample(f"b{i}", draw(rng)), sample(f"b{i}", factor * draw(rng))) for i in range(number)]
+    return [SamplePair(sample(f"b{i}", draw(rng)), sample(f"b{i}", factor * draw(rng))) for i in range(number)]
 
 
 def test_statistics_are_read_and_written() -> None:
@@ -65,7 +65,7 @@ def test_statistics_are_read_and_written() -> None:
 def test_other_benchmarks_choose_the_statistic_that_varies_least() -> None:
     chosen = choose_statistics(pairs(6, np.random.default_rng(1)))
     assert {choice.statistic for choice in chosen} <= {TRIMMED, MEDIAN}
-    assert {(choice.basis, choice.sources) for choice in chosen} == {(Basis.OTHERS, 5)}
+    assert {(choice.basis, choice.sources) for choice in chosen} == {(ChoiceBasis.OTHERS, 5)}
     assert all(choice.spread is not None and choice.spread < 0.5 for choice in chosen)
     calm = choose_statistics(pairs(12, np.random.default_rng(2), clean))
     assert {choice.statistic for choice in calm} == {MEAN}
@@ -77,19 +77,19 @@ def test_the_runs_under_test_never_choose(seed: int, place: int, factor: float) 
     rng = np.random.default_rng(seed)
     found = pairs(5, rng)
     other = list(found)
-    other[place] = Pair(sample("b", factor * clean(rng)), sample("b", stalled(rng) ** 2))
+    other[place] = SamplePair(sample("b", factor * clean(rng)), sample("b", stalled(rng) ** 2))
     assert choose_statistics(found)[place] == choose_statistics(other)[place]
 
 
 def test_without_other_runs_it_is_the_default() -> None:
     rng = np.random.default_rng(3)
     for number in (1, 3):
-        assert {choice.basis for choice in choose_statistics(pairs(number, rng))} == {Basis.DEFAULT}
+        assert {choice.basis for choice in choose_statistics(pairs(number, rng))} == {ChoiceBasis.DEFAULT}
     assert choose_statistic(None, []).statistic == TRIMMED
     other_metric = [
-        Pair(*(replace_metric(side, i) for side in (p.before, p.after))) for i, p in enumerate(pairs(8, rng))
+        SamplePair(*(replace_metric(side, i) for side in (p.before, p.after))) for i, p in enumerate(pairs(8, rng))
     ]
-    assert {choice.basis for choice in choose_statistics(other_metric)} == {Basis.DEFAULT}
+    assert {choice.basis for choice in choose_statistics(other_metric)} == {ChoiceBasis.DEFAULT}
 
 
 def replace_metric(one: Sample, number: int) -> Sample:
@@ -102,7 +102,7 @@ def test_a_history_of_the_same_comes_first() -> None:
     history = [sample("b0", 2.0 * stalled(rng)), sample("b0", stalled(rng))]
     row = compare([pair], QUESTION, history=history).rows[0]
     assert row.choice is not None
-    assert (row.choice.basis, row.choice.sources) == (Basis.HISTORY, 2)
+    assert (row.choice.basis, row.choice.sources) == (ChoiceBasis.HISTORY, 2)
     assert row.choice.statistic in {TRIMMED, MEDIAN}
     others = pairs(9, rng, clean)
     assert compare([pair, *others], QUESTION, history=history).rows[0].choice == row.choice
@@ -115,8 +115,8 @@ def test_ticks_and_counts_do_not_choose() -> None:
 
 def test_values_that_are_not_above_zero_count_by_their_mean() -> None:
     rng = np.random.default_rng(5)
-    found = [Pair(sample(p.before.benchmark, np.array(p.before.steady) - 5.0), p.after) for p in pairs(5, rng)]
-    assert {(c.statistic, c.basis) for c in choose_statistics(found)} == {(MEAN, Basis.NOT_POSITIVE)}
+    found = [SamplePair(sample(p.before.benchmark, np.array(p.before.steady) - 5.0), p.after) for p in pairs(5, rng)]
+    assert {(c.statistic, c.basis) for c in choose_statistics(found)} == {(MEAN, ChoiceBasis.NOT_POSITIVE)}
 
 
 def test_a_change_is_found_that_means_hide() -> None:
@@ -124,8 +124,8 @@ def test_a_change_is_found_that_means_hide() -> None:
     found = pairs(8, np.random.default_rng(6), factor=1.1)
     means = compare(found, Question()).rows
     chosen = compare(found, QUESTION).rows
-    assert sum(row.change.verdict is Verdict.SLOWER for row in means) <= 1
-    assert sum(row.change.verdict is Verdict.SLOWER for row in chosen) >= 7
+    assert sum(row.change.verdict is ChangeVerdict.SLOWER for row in means) <= 1
+    assert sum(row.change.verdict is ChangeVerdict.SLOWER for row in chosen) >= 7
 
 
 def test_a_change_of_the_tail_alone_is_found() -> None:
@@ -133,11 +133,11 @@ def test_a_change_of_the_tail_alone_is_found() -> None:
     rng = np.random.default_rng(7)
     slow = clean(rng, 10, 200)
     slow[:, ::20] *= 2.0
-    pair = Pair(sample("b", clean(rng, 10, 200)), sample("b", slow))
+    pair = SamplePair(sample("b", clean(rng, 10, 200)), sample("b", slow))
     row = compare([pair, *pairs(4, rng)], QUESTION).rows[0]
     assert row.choice is not None
     assert row.choice.statistic != MEAN
-    assert (row.change.verdict, row.change.of_tail) == (Verdict.SLOWER, True)
+    assert (row.change.verdict, row.change.of_tail) == (ChangeVerdict.SLOWER, True)
     assert row.change.ratio == pytest.approx(1.05, abs=0.01)
     assert row.after.mean / row.before.mean == pytest.approx(1.05, abs=0.02)
 
@@ -145,9 +145,9 @@ def test_a_change_of_the_tail_alone_is_found() -> None:
 def test_two_are_the_same_only_if_their_means_are_too() -> None:
     """The medians are shown to be within 5 %, the means are not: they are not the same."""
     rng = np.random.default_rng(8)
-    found = [Pair(sample("b", clean(rng, 10)), sample("b", stalled(rng, 10)))]
-    assert compare(found, Question(statistic=MEDIAN)).rows[0].change.verdict is Verdict.SAME
-    assert compare(found, QUESTION).rows[0].change.verdict is not Verdict.SAME
+    found = [SamplePair(sample("b", clean(rng, 10)), sample("b", stalled(rng, 10)))]
+    assert compare(found, Question(statistic=MEDIAN)).rows[0].change.verdict is ChangeVerdict.SAME
+    assert compare(found, QUESTION).rows[0].change.verdict is not ChangeVerdict.SAME
 
 
 def test_runs_of_one_observation_are_compared_with_all_of_alpha() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hati.core import Better, Metric, Observations, Sample, SampledRun, replace
 from hati.report import comparison_cases, comparison_table
 from hati.report.table import cell_text
-from hati.studies.comparison import Comparisons, Pair, Question, Verdict, compare
+from hati.studies.comparison import ChangeVerdict, Comparisons, Question, SamplePair, compare
 
 TIME = Metric("time", "s")
 HIT, MISS = 1e-4, 0.08
@@ -28,23 +28,23 @@ def bookstore(
 
 
 def compared(before: Sample, after: Sample) -> Comparisons:
-    return compare([Pair(before, after)], Question())
+    return compare([SamplePair(before, after)], Question())
 
 
 def test_a_fast_path_that_got_slower_is_named() -> None:
     rng = np.random.default_rng(1)
     found = compared(bookstore(rng), bookstore(rng, hit=1.1 * HIT))
     (row,) = found.rows
-    assert row.change.verdict is not Verdict.SLOWER
+    assert row.change.verdict is not ChangeVerdict.SLOWER
     fast, slow = row.clusters
-    assert (fast.change.verdict, slow.change.verdict) == (Verdict.SLOWER, Verdict.SAME)
+    assert (fast.change.verdict, slow.change.verdict) == (ChangeVerdict.SLOWER, ChangeVerdict.SAME)
     assert fast.change.ratio == pytest.approx(1.1, rel=0.02)
     assert fast.change.interval is not None
     assert fast.change.interval[0] < 1.1 < fast.change.interval[1]
     assert fast.before.centre == pytest.approx(HIT, rel=0.02)
     assert not fast.share_moved
-    assert found.hidden(Verdict.SLOWER) == 1
-    assert Verdict.SLOWER in row.verdicts
+    assert found.hidden(ChangeVerdict.SLOWER) == 1
+    assert ChangeVerdict.SLOWER in row.verdicts
 
 
 def test_it_fails_in_continuous_integration_and_has_its_row() -> None:
@@ -63,8 +63,8 @@ def test_another_mixture_is_told() -> None:
     rng = np.random.default_rng(2)
     (row,) = compared(bookstore(rng), bookstore(rng, share=0.5)).rows
     assert [part.share_moved for part in row.clusters] == [True, True]
-    assert [part.change.verdict for part in row.clusters] == [Verdict.SAME, Verdict.SAME]
-    assert row.change.verdict is Verdict.FASTER
+    assert [part.change.verdict for part in row.clusters] == [ChangeVerdict.SAME, ChangeVerdict.SAME]
+    assert row.change.verdict is ChangeVerdict.FASTER
 
 
 def test_a_path_that_only_one_sample_takes_has_no_ratio() -> None:
@@ -72,7 +72,7 @@ def test_a_path_that_only_one_sample_takes_has_no_ratio() -> None:
     (row,) = compared(bookstore(rng), bookstore(rng, share=0.0)).rows
     fast, _ = row.clusters
     assert (fast.after.centre, fast.after.runs, fast.after.share) == (None, 0, 0.0)
-    assert (fast.change.verdict, fast.change.ratio) == (Verdict.INCONCLUSIVE, None)
+    assert (fast.change.verdict, fast.change.ratio) == (ChangeVerdict.INCONCLUSIVE, None)
     assert fast.share_moved
 
 
@@ -80,14 +80,14 @@ def test_units_are_converted_and_higher_may_be_better() -> None:
     rng = np.random.default_rng(4)
     high = Metric("time", "s", Better.HIGHER), Metric("time", "ms", Better.HIGHER)
     (row,) = compared(bookstore(rng, metric=high[0]), bookstore(rng, hit=1.1 * HIT, metric=high[1])).rows
-    assert row.clusters[0].change.verdict is Verdict.FASTER
+    assert row.clusters[0].change.verdict is ChangeVerdict.FASTER
     assert row.clusters[0].after.centre == pytest.approx(1.1 * HIT, rel=0.02)
 
 
 def test_one_run_a_side_says_nothing_of_its_noise() -> None:
     rng = np.random.default_rng(5)
     (row,) = compared(bookstore(rng, runs=1), bookstore(rng, hit=2.0 * HIT, runs=1)).rows
-    assert [part.change.verdict for part in row.clusters] == [Verdict.INCONCLUSIVE] * 2
+    assert [part.change.verdict for part in row.clusters] == [ChangeVerdict.INCONCLUSIVE] * 2
     assert [part.share_p_value for part in row.clusters] == [None, None]
     assert row.clusters[0].change.ratio == pytest.approx(2.0, rel=0.1)
 
@@ -113,8 +113,8 @@ def test_clusters_of_the_same_are_rarely_different(runs: int) -> None:
 def test_a_tenth_on_the_fast_path_is_found() -> None:
     rng = np.random.default_rng(8)
     rows = [compared(bookstore(rng), bookstore(rng, hit=1.1 * HIT)).rows[0] for _ in range(40)]
-    assert sum(row.clusters[0].change.verdict is Verdict.SLOWER for row in rows) >= 38
-    assert sum(row.change.verdict is Verdict.SLOWER for row in rows) <= 2
+    assert sum(row.clusters[0].change.verdict is ChangeVerdict.SLOWER for row in rows) >= 38
+    assert sum(row.change.verdict is ChangeVerdict.SLOWER for row in rows) <= 2
 
 
 def test_runs_with_a_slow_fast_path_throughout_do_not_hide_a_change_of_the_others() -> None:
@@ -126,7 +126,7 @@ def test_runs_with_a_slow_fast_path_throughout_do_not_hide_a_change_of_the_other
         return Sample("book", TIME, tuple(run for sample in samples for run in sample.runs))
 
     found = [compared(some_slow(HIT), some_slow(1.07 * HIT)).rows[0].clusters[0].change for _ in range(10)]
-    assert [change.verdict for change in found] == [Verdict.SLOWER] * 10
+    assert [change.verdict for change in found] == [ChangeVerdict.SLOWER] * 10
     assert all(low < 1.07 < high for low, high in (change.interval or (0.0, 0.0) for change in found))
 
 
@@ -150,7 +150,7 @@ def test_a_common_shift_is_one_of_every_cluster(factor: float) -> None:
     intervals = [part.change.interval for part in found if part.change.interval is not None]
     assert len(intervals) == len(found) >= 80
     assert sum(not low <= factor <= high for low, high in intervals) <= 5
-    wrong = Verdict.FASTER if factor > 1.0 else Verdict.SLOWER
+    wrong = ChangeVerdict.FASTER if factor > 1.0 else ChangeVerdict.SLOWER
     assert all(part.change.verdict is not wrong and not part.share_moved for part in found)
 
 

@@ -10,10 +10,10 @@ import pytest
 from hati.core import Metric, Observations, Sample, SampledRun, replace
 from hati.studies.comparison import (
     MEAN,
+    ChangeVerdict,
     Comparisons,
-    Pair,
     Question,
-    Verdict,
+    SamplePair,
     compare,
     gathered,
     with_estimates_within_process,
@@ -31,7 +31,7 @@ def sample(name: str, *runs: Sequence[float] | np.ndarray, **other: object) -> S
     return Sample(name, TIME, taken, **other)  # type: ignore[arg-type]  # fields of several types
 
 
-def estimated(*found: Pair, question: Question = QUESTION, history: Sequence[Sample] = ()) -> Comparisons:
+def estimated(*found: SamplePair, question: Question = QUESTION, history: Sequence[Sample] = ()) -> Comparisons:
     return with_estimates_within_process(compare(found, question, (), history), found, question)
 
 
@@ -40,9 +40,9 @@ def noisy(seed: int, level: float, size: int = 10, spread: float = 0.01) -> np.n
 
 
 def test_an_estimate_has_an_interval_and_no_verdict() -> None:
-    (row,) = estimated(Pair(sample("b", noisy(1, 1.0)), sample("b", noisy(2, 1.2)))).rows
+    (row,) = estimated(SamplePair(sample("b", noisy(1, 1.0)), sample("b", noisy(2, 1.2)))).rows
     assert row.within_process is not None
-    assert (row.change.verdict, row.change.interval, row.change.q_value) == (Verdict.INCONCLUSIVE, None, None)
+    assert (row.change.verdict, row.change.interval, row.change.q_value) == (ChangeVerdict.INCONCLUSIVE, None, None)
     assert row.change.ratio == row.within_process.change.ratio
     low, high = row.within_process.change.interval or (0.0, 0.0)
     assert 1.15 < low < (row.change.ratio or 0.0) < high < 1.25
@@ -52,9 +52,9 @@ def test_an_estimate_has_an_interval_and_no_verdict() -> None:
 
 
 def test_a_verdict_is_taken_over_when_asked_for() -> None:
-    told = with_verdicts_within_process(estimated(Pair(sample("b", noisy(1, 1.0)), sample("b", noisy(2, 1.2)))))
+    told = with_verdicts_within_process(estimated(SamplePair(sample("b", noisy(1, 1.0)), sample("b", noisy(2, 1.2)))))
     (row,) = told.rows
-    assert row.change.verdict is Verdict.SLOWER
+    assert row.change.verdict is ChangeVerdict.SLOWER
     assert row.change.runs_needed is None
     assert (row.before.runs, row.has_verdict) == (1, True)
 
@@ -69,47 +69,47 @@ def test_a_verdict_is_taken_over_when_asked_for() -> None:
     ids=["runs", "one value", "values"],
 )
 def test_other_pairs_have_no_estimate(before: Sequence[np.ndarray], after: Sequence[np.ndarray]) -> None:
-    found = Pair(sample("b", *before), sample("b", *after))
+    found = SamplePair(sample("b", *before), sample("b", *after))
     assert estimated(found) == compare([found], QUESTION)
 
 
 def test_pooled_processes_are_not_one() -> None:
-    pair = Pair(sample("b", noisy(1, 1.0)), sample("b", noisy(2, 1.2)))
+    pair = SamplePair(sample("b", noisy(1, 1.0)), sample("b", noisy(2, 1.2)))
     pooled = tuple(replace(run, pooled=True) for run in pair.before.runs)
     (row,) = estimated(replace(pair, before=replace(pair.before, runs=pooled))).rows
     assert row.within_process is None
 
 
 def test_a_history_decides_instead() -> None:
-    pair = Pair(sample("b", noisy(1, 1.0)), sample("b", noisy(2, 1.2)))
+    pair = SamplePair(sample("b", noisy(1, 1.0)), sample("b", noisy(2, 1.2)))
     earlier = sample("b", *(noisy(seed, 1.0) for seed in range(10, 16)))
     (row,) = estimated(pair, history=[earlier]).rows
-    assert (row.within_process, row.change.verdict) == (None, Verdict.SLOWER)
+    assert (row.within_process, row.change.verdict) == (None, ChangeVerdict.SLOWER)
 
 
 def test_several_processes_neither_give_to_nor_take_from_others() -> None:
     """The noise within processes is not that between runs: pairs of runs are decided as without the others."""
     runs = [
-        Pair(
+        SamplePair(
             sample(f"r{n}", *(noisy(100 * n + seed, 1.0) for seed in range(4))),
             sample(f"r{n}", *(noisy(100 * n + 50 + seed, 1.1) for seed in range(4))),
         )
         for n in range(3)
     ]
-    alone = [Pair(sample(f"a{n}", noisy(n, 1.0)), sample(f"a{n}", noisy(n + 40, 1.2))) for n in range(3)]
+    alone = [SamplePair(sample(f"a{n}", noisy(n, 1.0)), sample(f"a{n}", noisy(n + 40, 1.2))) for n in range(3)]
     assert estimated(*runs, *alone).rows[:3] == compare(runs, QUESTION).rows
     assert estimated(*runs, *alone).rows[3:] == estimated(*alone).rows
 
 
 def test_many_observations_are_gathered_in_batches() -> None:
-    found = Pair(sample("b", noisy(1, 1.0, 1234)), sample("b", noisy(2, 1.0, 25)))
+    found = SamplePair(sample("b", noisy(1, 1.0, 1234)), sample("b", noisy(2, 1.0, 25)))
     (row,) = estimated(found, question=replace(QUESTION, statistic=MEAN)).rows
     assert row.within_process is not None
     assert (row.within_process.observations, row.within_process.batches) == ((1234, 25), (10, 12))
 
 
 def test_the_geometric_mean_is_that_of_the_ratios_shown() -> None:
-    pairs = [Pair(sample(f"b{n}", noisy(n, 1.0)), sample(f"b{n}", noisy(n + 9, 1.1))) for n in range(4)]
+    pairs = [SamplePair(sample(f"b{n}", noisy(n, 1.0)), sample(f"b{n}", noisy(n + 9, 1.1))) for n in range(4)]
     told = estimated(*pairs)
     ratios = [row.change.ratio or 0.0 for row in told.rows]
     assert told.mean_ratios["time"] == pytest.approx(float(np.exp(np.mean(np.log(ratios)))))
@@ -128,7 +128,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(size: int, correlation: f
 
     covered = 0
     for _ in range(40):
-        pairs = [Pair(sample(f"b{n}", run()), sample(f"b{n}", run())) for n in range(12)]
+        pairs = [SamplePair(sample(f"b{n}", run()), sample(f"b{n}", run())) for n in range(12)]
         for row in estimated(*pairs).rows:
             assert row.within_process is not None
             low, high = row.within_process.change.interval or (2.0, 0.0)

@@ -26,7 +26,7 @@ from hati.core import (
 )
 from hati.studies.comparison import Question
 from hati.studies.effect_drift import EffectDrift, EffectDriftStudy, effect_drift_id
-from hati.studies.effect_drift.estimating import MainEffects, drifts, fieller
+from hati.studies.effect_drift.estimating import MainEffectsModel, drifts, fieller
 from hati.testing import FakeEngine, MemoryStore
 
 TIME = Metric("time", "s")
@@ -97,7 +97,7 @@ def test_p_values_are_those_of_a_linear_model() -> None:
     """Beside an F test by nested sums of squares of the cells' means."""
     rng = np.random.default_rng(5)
     changes = rng.normal(0.0, 1.0, (4, len(CELLS))) + np.array([0.5 * cell["a"] for cell in CELLS])
-    model = MainEffects.of(CELLS)
+    model = MainEffectsModel.of(CELLS)
     means = changes.mean(axis=0)
     rest = changes - changes.mean(axis=1, keepdims=True) - means + means.mean()
     df = 3 * (len(CELLS) - 1)

@@ -24,7 +24,16 @@ from hati.core import (
     Task,
     replace,
 )
-from hati.studies.comparison import AUTO, MEDIAN, Basis, Change, Question, StatisticChoice, StatisticChoices, Verdict
+from hati.studies.comparison import (
+    AUTO,
+    MEDIAN,
+    Change,
+    ChangeVerdict,
+    ChoiceBasis,
+    Question,
+    StatisticChoice,
+    StatisticChoices,
+)
 from hati.studies.gate import Cell, Gate, GateConclusion, WarmUpCut, gate_id, runs_to_decide
 from hati.studies.gate.rounds import Stage
 from hati.testing import FakeEngine, MemoryStore
@@ -63,8 +72,8 @@ def test_what_is_known_to_be_warm_up_does_not_count() -> None:
 
     whole = gate(ONE, 48)
     cut = replace(whole, warm_ups=(WarmUpCut("main", "time", 20, "as is known"),))
-    assert concluded(whole).verdict is Verdict.INCONCLUSIVE
-    assert concluded(cut).verdict is Verdict.SLOWER
+    assert concluded(whole).verdict is ChangeVerdict.INCONCLUSIVE
+    assert concluded(cut).verdict is ChangeVerdict.SLOWER
     assert concluded(cut).ratio == pytest.approx(1.1, abs=0.02)
     others = replace(whole, warm_ups=(WarmUpCut("main", "size", 20, "as is known"),))
     assert concluded(others) == concluded(whole)
@@ -90,7 +99,7 @@ def made(study: Gate, values: Measured) -> tuple[GateConclusion, Evidence]:
 
 def test_a_slowdown_is_told_confirmed_and_sized() -> None:
     found, evidence = made(gate(ONE, 96), measured(lambda _: 1.1))
-    assert found.verdict is Verdict.SLOWER
+    assert found.verdict is ChangeVerdict.SLOWER
     [row] = found.rows
     assert row.change.ratio == pytest.approx(1.1, abs=0.02)
     assert row.change.interval is not None
@@ -103,7 +112,7 @@ def test_a_slowdown_is_told_confirmed_and_sized() -> None:
 
 def test_what_is_the_same_ends_early() -> None:
     found, evidence = made(gate(ONE, 96), measured(lambda _: 1.0))
-    assert found.verdict is Verdict.SAME
+    assert found.verdict is ChangeVerdict.SAME
     assert found.confirmed == 0
     assert len(evidence.runs) <= 48
 
@@ -114,7 +123,7 @@ def test_a_clear_change_within_the_margin_is_the_same(ratio: float, deviation: f
     for seed in range(10):
         found, evidence = made(gate(ONE, 96, seed=seed), measured(lambda _: ratio, deviation, seed))
         [row] = found.rows
-        assert row.change.verdict is Verdict.SAME
+        assert row.change.verdict is ChangeVerdict.SAME
         assert row.change.interval is not None
         assert row.change.interval[0] == pytest.approx(ratio, abs=0.02)
         assert len(evidence.runs) <= 48
@@ -122,7 +131,7 @@ def test_a_clear_change_within_the_margin_is_the_same(ratio: float, deviation: f
 
 def test_what_is_faster_is_no_failure() -> None:
     found, _ = made(gate(ONE, 96), measured(lambda _: 0.8))
-    assert found.verdict is Verdict.FASTER
+    assert found.verdict is ChangeVerdict.FASTER
 
 
 def test_a_change_in_one_stratum_is_found_and_named() -> None:
@@ -130,7 +139,7 @@ def test_a_change_in_one_stratum_is_found_and_named() -> None:
         return 1.3 if configuration["a"] and configuration["b"] and configuration["c"] else 1.0
 
     found, _ = made(gate(EIGHT, 1600), measured(change))
-    assert found.verdict is Verdict.SLOWER
+    assert found.verdict is ChangeVerdict.SLOWER
     told = [each for each in found.strata if each.comparison.change.told]
     assert [dict(each.stratum) for each in told] == [{"a": True, "b": True, "c": True}]
 
@@ -139,7 +148,7 @@ def test_a_change_in_one_stratum_is_found_and_named() -> None:
 def test_the_setting_that_carries_a_change_is_named(option: str) -> None:
     """Whether strata are made of the option, or not."""
     found, _ = made(gate(EIGHT, 1600), measured(lambda configuration: 1.3 if configuration[option] else 1.0))
-    assert found.verdict is Verdict.SLOWER
+    assert found.verdict is ChangeVerdict.SLOWER
     assert {carrier.option for carrier in found.carriers} == {option}
     ratios = {carrier.setting: carrier.ratio for carrier in found.carriers}
     assert ratios[True] == pytest.approx(1.3, abs=0.04)
@@ -148,7 +157,7 @@ def test_the_setting_that_carries_a_change_is_named(option: str) -> None:
 
 def test_a_change_of_everything_is_carried_by_no_option() -> None:
     found, _ = made(gate(EIGHT, 1600), measured(lambda _: 1.15))
-    assert found.verdict is Verdict.SLOWER
+    assert found.verdict is ChangeVerdict.SLOWER
     assert not found.carriers
 
 
@@ -218,7 +227,7 @@ def stalled(ratio: float = 1.0, tail: bool = False, seed: int = 1) -> Measured:
 
 
 def chosen(study: Gate) -> Gate:
-    choice = StatisticChoice(MEDIAN, Basis.HISTORY, 2, 0.1)
+    choice = StatisticChoice(MEDIAN, ChoiceBasis.HISTORY, 2, 0.1)
     return replace(study, choices=StatisticChoices((("main", "time", choice),)))
 
 
@@ -227,7 +236,7 @@ def test_a_chosen_statistic_finds_what_means_hide() -> None:
     assert gate_id(ONE, OLD, NEW, automatic, 1, "m") == gate_id(ONE, OLD, NEW, Question(), 1, "m")
     means, _ = made(gate(ONE, 64), stalled(1.1))
     found, _ = made(chosen(gate(ONE, 64, automatic)), stalled(1.1))
-    assert (means.verdict, found.verdict) == (Verdict.INCONCLUSIVE, Verdict.SLOWER)
+    assert (means.verdict, found.verdict) == (ChangeVerdict.INCONCLUSIVE, ChangeVerdict.SLOWER)
     [row] = found.rows
     assert row.choice is not None
     assert row.choice.statistic == MEDIAN
@@ -236,12 +245,12 @@ def test_a_chosen_statistic_finds_what_means_hide() -> None:
 
 def test_a_change_of_the_tail_alone_is_found_where_runs_count_by_their_median() -> None:
     found, _ = made(chosen(gate(ONE, 96, Question(statistic=AUTO))), stalled(tail=True))
-    assert found.verdict is Verdict.SLOWER
+    assert found.verdict is ChangeVerdict.SLOWER
     [row] = found.rows
     assert row.change.of_tail
     assert row.change.ratio == pytest.approx(1.1, abs=0.01)
     by_median, _ = made(gate(ONE, 96, Question(statistic=MEDIAN)), stalled(tail=True))
-    assert by_median.verdict is Verdict.SAME
+    assert by_median.verdict is ChangeVerdict.SAME
 
 
 def test_a_suspicion_without_fresh_rounds_has_no_p_value() -> None:
@@ -250,11 +259,11 @@ def test_a_suspicion_without_fresh_rounds_has_no_p_value() -> None:
     sides = {Stage.EXPLORING.side(0), Stage.EXPLORING.side(1)}
     exploring = Evidence(tuple(run for run in evidence.runs if run.task.stage in sides))
     early = study.conclude(exploring).rows[0].change
-    assert (early.verdict, early.p_value, early.q_value) == (Verdict.INCONCLUSIVE, None, None)
+    assert (early.verdict, early.p_value, early.q_value) == (ChangeVerdict.INCONCLUSIVE, None, None)
     assert (study.conclude(exploring).suspected, study.conclude(exploring).unconfirmed) == (("time of main",), ())
     assert (found.suspected, found.unconfirmed) == ((), ())
     late = found.rows[0].change
-    assert late.verdict is Verdict.SLOWER
+    assert late.verdict is ChangeVerdict.SLOWER
     assert late.q_value is not None
     assert late.q_value <= found.question.alpha
 
@@ -268,5 +277,5 @@ def test_a_change_among_more_questions_takes_more_runs_to_decide() -> None:
     def slower(task: Task) -> dict[str, list[float]]:
         return {metric.name: [2.0 if task.revision == "new" else 1.0] for metric in several.metrics}
 
-    assert made(gate(cells, needed), slower)[0].verdict is Verdict.SLOWER
-    assert made(gate(cells, runs_to_decide(asked, 1)), slower)[0].verdict is Verdict.INCONCLUSIVE
+    assert made(gate(cells, needed), slower)[0].verdict is ChangeVerdict.SLOWER
+    assert made(gate(cells, runs_to_decide(asked, 1)), slower)[0].verdict is ChangeVerdict.INCONCLUSIVE

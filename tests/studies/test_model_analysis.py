@@ -9,7 +9,7 @@ from hati.core import FloatArray
 from hati.design import Levels, Model
 from hati.space import Option
 from hati.stats import Index
-from hati.studies.screening import Noise, Scale
+from hati.studies.screening import EffectScale, Noise
 from hati.studies.screening.analysis.judging import ranking
 from hati.studies.screening.analysis.model import ModelAnalysis, analyse_model, analyse_model_variance
 from hati.studies.screening.analysis.runs import model_units
@@ -53,7 +53,7 @@ def test_a_few_runs_conclude_nothing(runs: int) -> None:
 def test_equal_values_show_nothing(value: float) -> None:
     found = analysed((2, 2, 3), spread((2, 2, 3), 24), np.full(24, value))
     assert important(found) == set()
-    assert found.readable.scale is Scale.RAW
+    assert found.readable.scale is EffectScale.RAW
     assert all(effect.p_value == 1.0 and effect.share == 0.0 for effect in found.effects)
 
 

@@ -8,8 +8,8 @@ import pytest
 from hati.core import Stopping, replace
 from hati.harness import RULES
 from hati.stats import proportion
-from hati.studies.comparison import MEAN, MEDIAN, Basis, StatisticChoice, StatisticChoices
-from hati.studies.paired.judging import Judged, JudgedWithMean, among, judge
+from hati.studies.comparison import MEAN, MEDIAN, ChoiceBasis, StatisticChoice, StatisticChoices
+from hati.studies.paired.judging import JudgedPairs, JudgedWithMean, among, judge
 
 ANYTIME = RULES[Stopping.ANYTIME]
 LIMIT = float(np.log(1.05))
@@ -18,7 +18,7 @@ LIMIT = float(np.log(1.05))
 def test_where_the_mean_is_the_statistic_it_has_all_of_alpha() -> None:
     values = np.random.default_rng(1).normal(0.1, 0.01, 20)
     for means in (None, values, values * (1.0 + 1e-15)):
-        assert isinstance(judge(values, means, ANYTIME, 0.01, LIMIT), Judged)
+        assert isinstance(judge(values, means, ANYTIME, 0.01, LIMIT), JudgedPairs)
 
 
 def test_the_statistic_the_tail_and_equality_of_both() -> None:
@@ -89,9 +89,9 @@ def test_looks_at_both_err_in_alpha() -> None:
 
 
 def test_choices_are_kept() -> None:
-    chosen = StatisticChoice(MEDIAN, Basis.HISTORY, 3, 0.25)
+    chosen = StatisticChoice(MEDIAN, ChoiceBasis.HISTORY, 3, 0.25)
     choices = StatisticChoices((("b", "time", chosen), ("b", "memory", replace(chosen, statistic=MEAN))))
     read = StatisticChoices.from_json(choices.to_json())
     assert read == choices
     assert read.of("b", "time") == chosen
-    assert read.of("c", "time") == StatisticChoice(MEAN, Basis.ASKED)
+    assert read.of("c", "time") == StatisticChoice(MEAN, ChoiceBasis.ASKED)

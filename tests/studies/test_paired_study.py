@@ -33,7 +33,7 @@ from hati.core import (
     replace,
 )
 from hati.harness import RULES
-from hati.studies.comparison import Question, Verdict
+from hati.studies.comparison import ChangeVerdict, Question
 from hati.studies.paired import Contest, PairedComparison, PairedConclusion, Variant, paired_id, shared_metrics
 from hati.testing import FakeEngine, MemoryStore
 
@@ -69,9 +69,10 @@ def concluded(study: PairedComparison, engine: FakeEngine) -> PairedConclusion:
 
 
 @pytest.mark.parametrize(
-    ("ratio", "verdict"), [(1.1, Verdict.SLOWER), (0.9, Verdict.FASTER), (1.0, Verdict.SAME), (1.02, Verdict.SAME)]
+    ("ratio", "verdict"),
+    [(1.1, ChangeVerdict.SLOWER), (0.9, ChangeVerdict.FASTER), (1.0, ChangeVerdict.SAME), (1.02, ChangeVerdict.SAME)],
 )
-def test_it_ends_when_it_is_decided_whatever_drifts(ratio: float, verdict: Verdict) -> None:
+def test_it_ends_when_it_is_decided_whatever_drifts(ratio: float, verdict: ChangeVerdict) -> None:
     engine = FakeEngine(values(ratio, 0.005))
     found = concluded(comparison(Budget(runs=100)), engine)
     (row,), (weighed,) = found.comparisons.rows, found.weighed
@@ -86,13 +87,13 @@ def test_it_ends_when_it_is_decided_whatever_drifts(ratio: float, verdict: Verdi
 def test_what_should_be_high_is_slower_where_it_is_lower() -> None:
     rate = (Metric("time", "s", Better.HIGHER),)
     found = concluded(comparison(Budget(runs=40), metrics=rate), FakeEngine(values(0.9)))
-    assert found.comparisons.rows[0].change.verdict is Verdict.SLOWER
+    assert found.comparisons.rows[0].change.verdict is ChangeVerdict.SLOWER
 
 
 def test_pairs_are_whole_and_in_random_order() -> None:
     engine = FakeEngine(values(1.0, 0.5))
     found = concluded(comparison(Budget(runs=61)), engine)
-    assert found.comparisons.rows[0].change.verdict is Verdict.INCONCLUSIVE
+    assert found.comparisons.rows[0].change.verdict is ChangeVerdict.INCONCLUSIVE
     assert found.comparisons.rows[0].change.runs_needed is None or found.comparisons.rows[0].change.runs_needed > 30
     assert [task.repetition for task in engine.tasks] == [pair for pair in range(30) for _ in range(2)]
     firsts = [task.stage for task in engine.tasks[::2]]
@@ -181,7 +182,7 @@ def test_runs_that_never_differ_are_the_same() -> None:
     found = concluded(comparison(Budget(runs=100)), FakeEngine(lambda task: {"time": [1.0]}))
     (row,) = found.comparisons.rows
     assert (row.change.verdict, row.change.ratio, row.change.interval, row.change.p_value) == (
-        Verdict.SAME,
+        ChangeVerdict.SAME,
         1.0,
         (1.0, 1.0),
         None,
@@ -194,10 +195,10 @@ def test_values_at_zero_and_below_are_compared_as_fractions() -> None:
         return {"time": [(-20.0 if task.stage == "before" else -10.0) + 0.5 * noise]}
 
     (row,) = concluded(comparison(Budget(runs=100)), FakeEngine(measured)).comparisons.rows
-    assert (row.change.verdict, row.change.ratio) == (Verdict.SLOWER, pytest.approx(1.5, abs=0.1))
+    assert (row.change.verdict, row.change.ratio) == (ChangeVerdict.SLOWER, pytest.approx(1.5, abs=0.1))
     (zero,) = concluded(comparison(Budget(runs=16)), FakeEngine(lambda task: {"time": [0.0]})).comparisons.rows
     assert (zero.change.ratio, zero.change.interval) == (None, None)
-    assert zero.change.verdict is Verdict.SAME
+    assert zero.change.verdict is ChangeVerdict.SAME
 
 
 @pytest.mark.parametrize("stopping", Stopping)
@@ -206,7 +207,7 @@ def test_no_margin_is_a_share_of_zero(stopping: Stopping) -> None:
         return {"time": [0.0 if task.stage == "before" else 0.01 + 1e-4 * task.repetition]}
 
     (row,) = concluded(comparison(Budget(runs=20), stopping), FakeEngine(measured)).comparisons.rows
-    assert (row.change.verdict, row.change.ratio, row.change.detectable) == (Verdict.SLOWER, None, None)
+    assert (row.change.verdict, row.change.ratio, row.change.detectable) == (ChangeVerdict.SLOWER, None, None)
 
 
 def test_what_turned_into_its_opposite_is_not_decided() -> None:
@@ -223,7 +224,7 @@ def test_what_turned_into_its_opposite_is_not_decided() -> None:
     assert time.change.ratio < 1.0
     assert time.change.p_value is not None
     assert time.change.p_value < 1e-4
-    assert time.change.verdict is Verdict.INCONCLUSIVE
+    assert time.change.verdict is ChangeVerdict.INCONCLUSIVE
 
 
 def test_the_level_is_that_of_all_metrics() -> None:
@@ -240,14 +241,14 @@ def test_the_level_is_that_of_all_metrics() -> None:
     time, memory = found.comparisons.rows
     assert time.change.p_value is not None
     assert time.change.q_value == pytest.approx(2.0 * time.change.p_value)
-    assert memory.change.verdict is Verdict.INCONCLUSIVE
+    assert memory.change.verdict is ChangeVerdict.INCONCLUSIVE
     assert not found.decided
 
 
 def test_one_pair_says_nothing_and_no_pair_is_an_error() -> None:
     study = comparison(Budget(seconds=1.0))
     (row,) = campaign(study, FakeEngine(values(2.0), seconds=0.6), MemoryStore(), study.budget).comparisons.rows
-    assert row.change.verdict is Verdict.INCONCLUSIVE
+    assert row.change.verdict is ChangeVerdict.INCONCLUSIVE
     assert (row.change.interval, row.change.p_value, row.change.detectable, row.change.runs_needed) == (
         None,
         None,

@@ -20,12 +20,12 @@ from hati.design import configurations, word_length_pattern
 from hati.design.suites.suite import screening_suite
 from hati.space import Option, Space
 from hati.studies.recalibration import (
-    Change,
-    Condition,
+    EffectStatus,
+    MainEffectPrediction,
     Policy,
-    Prediction,
     Prior,
     Recalibration,
+    RecalibrationCondition,
     ResidualShift,
     Since,
     bygone_space,
@@ -34,7 +34,7 @@ from hati.studies.recalibration import (
     residual_shift,
     values_of,
 )
-from hati.studies.screening import Scale, ScreeningConclusion, assigned, choose, study_id
+from hati.studies.screening import EffectScale, ScreeningConclusion, assigned, choose, study_id
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TRUE = {"a": 0.3, "b": -0.2, "ab": 0.1}
@@ -45,10 +45,10 @@ def since(**known: object) -> Since:
 
 
 def shift(p_value: float) -> ResidualShift:
-    return ResidualShift(LATENCY, Scale.LOG, 0.1, 0.02, p_value, 8)
+    return ResidualShift(LATENCY, EffectScale.LOG, 0.1, 0.02, p_value, 8)
 
 
-def conditions(found: Recalibration) -> list[Condition]:
+def conditions(found: Recalibration) -> list[RecalibrationCondition]:
     return [reason.condition for reason in found.reasons]
 
 
@@ -56,22 +56,22 @@ def conditions(found: Recalibration) -> list[Condition]:
     ("policy", "known", "expected"),
     [
         (Policy(checks=5), since(checks=4), []),
-        (Policy(checks=5), since(checks=5), [Condition.CHECKS]),
-        (Policy(days=10.0), since(), [Condition.DAYS]),
+        (Policy(checks=5), since(checks=5), [RecalibrationCondition.CHECKS]),
+        (Policy(days=10.0), since(), [RecalibrationCondition.DAYS]),
         (Policy(days=10.5), since(), []),
-        (Policy(options=True), since(added=("x",)), [Condition.OPTIONS]),
-        (Policy(options=True), since(removed=("x",)), [Condition.OPTIONS]),
-        (Policy(options=True), since(altered=True), [Condition.OPTIONS]),
+        (Policy(options=True), since(added=("x",)), [RecalibrationCondition.OPTIONS]),
+        (Policy(options=True), since(removed=("x",)), [RecalibrationCondition.OPTIONS]),
+        (Policy(options=True), since(altered=True), [RecalibrationCondition.OPTIONS]),
         (Policy(options=True), since(), []),
         (Policy(days=99.0), since(added=("x",)), []),
-        (Policy(residuals=0.01), since(shifts=(shift(0.01),)), [Condition.RESIDUALS]),
+        (Policy(residuals=0.01), since(shifts=(shift(0.01),)), [RecalibrationCondition.RESIDUALS]),
         (Policy(residuals=0.01), since(shifts=(shift(0.006), shift(0.9))), []),
         (Policy(days=99.0), since(shifts=(shift(1e-9),)), []),
-        (Policy(checks=1, days=1.0), since(checks=3), [Condition.CHECKS, Condition.DAYS]),
-        (Policy(days=99.0), Since("orders"), [Condition.UNSCREENED]),
+        (Policy(checks=1, days=1.0), since(checks=3), [RecalibrationCondition.CHECKS, RecalibrationCondition.DAYS]),
+        (Policy(days=99.0), Since("orders"), [RecalibrationCondition.UNSCREENED]),
     ],
 )
-def test_what_is_due(policy: Policy, known: Since, expected: list[Condition]) -> None:
+def test_what_is_due(policy: Policy, known: Since, expected: list[RecalibrationCondition]) -> None:
     found = due(policy, [known], NOW)
     assert conditions(found) == expected
     assert found.due == bool(expected)
@@ -133,7 +133,7 @@ def measured(effects: Mapping[str, float], rounds: int = 4, level: float = 0.0, 
 
 
 def test_what_a_screening_predicts_is_what_its_main_effects_say() -> None:
-    model = Prediction.of(screened(), Scale.LOG)
+    model = MainEffectPrediction.of(screened(), EffectScale.LOG)
     assert model is not None
     assert set(model.settings) == set("abcde")
     main = {name: size for name, size in TRUE.items() if len(name) == 1}
@@ -157,7 +157,7 @@ def test_it_is_the_test_of_chow() -> None:
     """Against two regressions of statsmodels: with and without the new values, which have a level of their own."""
     effects, now = screened(runs=16), measured({**TRUE, "d": 0.03}, rounds=1, deviation=0.02)
     found = residual_shift(effects, cells(), now, tolerance=0.0)
-    model = Prediction.of(effects, Scale.LOG)
+    model = MainEffectPrediction.of(effects, EffectScale.LOG)
     assert found is not None
     assert model is not None
     own = list(dict.fromkeys(point.configuration for point in effects.points))
@@ -240,9 +240,9 @@ def test_what_changed_is_told_with_both_sizes() -> None:
     after = replace(screened({"a": 0.6, "c": 0.2}), study="screening-2")
     found = effect_changes(Prior("screening-1", tuple("abcde"), before), after)
     by_name = {effect.options: effect for effect in found.effects}
-    assert [effect.options for effect in found.of(Change.BECAME)] == [("c",)]
-    assert [effect.options for effect in found.of(Change.CEASED)] == [("b",)]
-    assert [effect.options for effect in found.of(Change.STAYED)] == [("a",)]
+    assert [effect.options for effect in found.of(EffectStatus.BECAME)] == [("c",)]
+    assert [effect.options for effect in found.of(EffectStatus.CEASED)] == [("b",)]
+    assert [effect.options for effect in found.of(EffectStatus.STAYED)] == [("a",)]
     assert by_name["a",].moved
     assert by_name["a",].before == pytest.approx(math.expm1(0.3), rel=0.05)
     assert by_name["a",].after == pytest.approx(math.expm1(0.6), rel=0.05)

@@ -32,15 +32,15 @@ from hati.studies.comparison import (
     MEAN,
     MEDIAN,
     Automatic,
-    Basis,
+    ChoiceBasis,
     Statistic,
     StatisticChoice,
     StatisticChoices,
 )
 from hati.studies.gate import Cell
 from hati.studies.regression import histories
-from hati.studies.replay import Order, Replay, Replayed, affected_strata, replay_id
-from hati.studies.replay.order import Known, refined, typical_noise
+from hati.studies.replay import Replay, Replayed, ReplayOrder, affected_strata, replay_id
+from hati.studies.replay.order import KnownLevels, refined, typical_noise
 from hati.testing import FakeEngine, MemoryStore
 
 TIME = Metric("time", "s")
@@ -50,7 +50,7 @@ CELLS = tuple(Cell(MAIN, Configuration({"a": a}), Assignment({"a": a})) for a in
 Level = Callable[[int, Configuration], float | str]
 
 
-def replay(order: Order = Order.INTERLEAVED, cells: Sequence[Cell] = CELLS, repetitions: int = 3) -> Replay:
+def replay(order: ReplayOrder = ReplayOrder.INTERLEAVED, cells: Sequence[Cell] = CELLS, repetitions: int = 3) -> Replay:
     return Replay(replay_id(cells, LINE, repetitions, order, 1, "m"), LINE, tuple(cells), repetitions, order)
 
 
@@ -108,8 +108,8 @@ def test_a_replay_of_which_nothing_works_says_why() -> None:
         made(replay(), lambda place, own: "away")
 
 
-@pytest.mark.parametrize("order", Order)
-def test_a_replay_goes_on_where_it_was_broken_off(order: Order) -> None:
+@pytest.mark.parametrize("order", ReplayOrder)
+def test_a_replay_goes_on_where_it_was_broken_off(order: ReplayOrder) -> None:
     store = MemoryStore()
     study = replay(order)
     with pytest.raises(MeasurementError):
@@ -120,7 +120,7 @@ def test_a_replay_goes_on_where_it_was_broken_off(order: Order) -> None:
 
 def test_the_newest_come_first() -> None:
     engine = FakeEngine(lambda task: {"time": [1.0]})
-    campaign(replay(Order.NEWEST), engine, MemoryStore(), Budget())
+    campaign(replay(ReplayOrder.NEWEST), engine, MemoryStore(), Budget())
     assert list(dict.fromkeys(task.revision for task in engine.tasks)) == [one.id for one in reversed(LINE)]
 
 
@@ -128,7 +128,7 @@ def test_refining_measures_around_the_change_first() -> None:
     engine = FakeEngine(
         lambda task: {"time": [(1.2 if place(task) >= 13 else 1.0) * (1.0 + 0.001 * (task.repetition - 1))]}
     )
-    campaign(replay(Order.REFINING), engine, MemoryStore(), Budget())
+    campaign(replay(ReplayOrder.REFINING), engine, MemoryStore(), Budget())
     first = list(dict.fromkeys(place(task) for task in engine.tasks))
     assert first[:2] == [19, 0]
     assert {12, 13} <= set(first[:7])
@@ -146,7 +146,7 @@ def test_refining_measures_around_a_change_in_any_stratum_and_metric() -> None:
         return {"time": [1.0 + noise], "other": [(1.2 if changed else 1.0) * (1.0 + 30.0 * noise)]}
 
     engine = FakeEngine(value)
-    campaign(replay(Order.REFINING, cells), engine, MemoryStore(), Budget())
+    campaign(replay(ReplayOrder.REFINING, cells), engine, MemoryStore(), Budget())
     first = list(dict.fromkeys(place(task) for task in engine.tasks))
     assert {12, 13} <= set(first[:7])
 
@@ -157,14 +157,14 @@ def test_refining_is_not_drawn_to_what_does_not_work() -> None:
         return "away" if place(task) == 9 else {"time": [level * (1.0 + 0.001 * (task.repetition - 1))]}
 
     engine = FakeEngine(value)
-    campaign(replay(Order.REFINING), engine, MemoryStore(), Budget())
+    campaign(replay(ReplayOrder.REFINING), engine, MemoryStore(), Budget())
     assert {16, 17} <= set(list(dict.fromkeys(map(place, engine.tasks)))[:7])
 
 
 @given(st.integers(2, 60), st.lists(st.floats(-1.0, 1.0), min_size=60, max_size=60), st.floats(0.0, 0.5))
 def test_refining_measures_every_revision_once(number: int, levels: list[float], noise: float) -> None:
     known: dict[int, float] = {}
-    while (following := refined(number, [Known(known, noise)])) is not None:
+    while (following := refined(number, [KnownLevels(known, noise)])) is not None:
         assert following not in known
         assert 0 <= following < number
         known[following] = levels[following]
@@ -177,9 +177,10 @@ def test_the_typical_noise_is_of_a_difference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("order", "dependence"), [(Order.INTERLEAVED, Dependence.INDEPENDENT), (Order.NEWEST, Dependence.ESTIMATED)]
+    ("order", "dependence"),
+    [(ReplayOrder.INTERLEAVED, Dependence.INDEPENDENT), (ReplayOrder.NEWEST, Dependence.ESTIMATED)],
 )
-def test_only_a_random_order_tells_that_noise_is_independent(order: Order, dependence: Dependence) -> None:
+def test_only_a_random_order_tells_that_noise_is_independent(order: ReplayOrder, dependence: Dependence) -> None:
     assert all(series.dependence is dependence for series in made(replay(order), flat).series)
 
 
@@ -196,16 +197,16 @@ def test_steps_beside_a_drift_are_seen_where_the_noise_is_known_to_be_independen
 
 def test_what_makes_no_replay_is_refused() -> None:
     with pytest.raises(InputError, match="8 revisions or more of a single run each"):
-        Replay(replay().id, LINE[:5], CELLS, 1, Order.NEWEST)
+        Replay(replay().id, LINE[:5], CELLS, 1, ReplayOrder.NEWEST)
     with pytest.raises(InputError, match="2 revisions or more of several runs each"):
-        Replay(replay().id, LINE[:1], CELLS, 3, Order.NEWEST)
+        Replay(replay().id, LINE[:1], CELLS, 3, ReplayOrder.NEWEST)
     with pytest.raises(InputError, match="a run"):
-        Replay(replay().id, LINE, CELLS, 0, Order.NEWEST)
+        Replay(replay().id, LINE, CELLS, 0, ReplayOrder.NEWEST)
 
 
 def test_two_revisions_of_several_runs_are_compared() -> None:
     line = LINE[:2]
-    study = Replay(replay_id(CELLS, line, 4, Order.INTERLEAVED, 1, "m"), line, CELLS, 4, Order.INTERLEAVED)
+    study = Replay(replay_id(CELLS, line, 4, ReplayOrder.INTERLEAVED, 1, "m"), line, CELLS, 4, ReplayOrder.INTERLEAVED)
     found = made(study, lambda place, own: 1.2 if place == 1 and own["a"] else 1.0)
     concluded = {str(one.stratum): [change.position for change in one.change_points] for one in histories(found.series)}
     assert concluded == {"": ["r01"], str(CELLS[0].stratum): [], str(CELLS[1].stratum): ["r01"]}
@@ -217,7 +218,9 @@ def test_the_strata_that_changed_are_named_by_their_options() -> None:
         for setting in ({"a": a, "b": b} for a in (False, True) for b in (False, True))
     ]
     line = LINE[:10]
-    study = Replay(replay_id(cells, line, 3, Order.INTERLEAVED, 1, "m"), line, tuple(cells), 3, Order.INTERLEAVED)
+    study = Replay(
+        replay_id(cells, line, 3, ReplayOrder.INTERLEAVED, 1, "m"), line, tuple(cells), 3, ReplayOrder.INTERLEAVED
+    )
     found = made(study, lambda place, own: (1.5 if place == 5 else 1.0) * (1.3 if place == 9 and own["b"] else 1.0))
     affected = {one.position: one for one in affected_strata(histories(found.series))}
     assert {"r05", "r06", "r09"} <= set(affected)
@@ -235,7 +238,9 @@ def test_strata_are_those_of_a_benchmark() -> None:
         for a in (False, True)
     ]
     line = LINE[:10]
-    study = Replay(replay_id(cells, line, 3, Order.INTERLEAVED, 1, "m"), line, tuple(cells), 3, Order.INTERLEAVED)
+    study = Replay(
+        replay_id(cells, line, 3, ReplayOrder.INTERLEAVED, 1, "m"), line, tuple(cells), 3, ReplayOrder.INTERLEAVED
+    )
 
     def value(task: Task) -> Mapping[str, Sequence[float]]:
         changed = place(task) >= 5 and task.configuration["a"] == (task.benchmark == "main")
@@ -254,7 +259,9 @@ def test_the_error_of_cells_that_vary_unequally_has_few_degrees_of_freedom() -> 
     """Of eight cells one varies ten times as much as the others: its four degrees of freedom count."""
     cells = [Cell(MAIN, Configuration({"a": number}), Assignment()) for number in range(8)]
     line = LINE[:2]
-    study = Replay(replay_id(cells, line, 3, Order.INTERLEAVED, 1, "m"), line, tuple(cells), 3, Order.INTERLEAVED)
+    study = Replay(
+        replay_id(cells, line, 3, ReplayOrder.INTERLEAVED, 1, "m"), line, tuple(cells), 3, ReplayOrder.INTERLEAVED
+    )
 
     def value(task: Task) -> Mapping[str, Sequence[float]]:
         noise = np.random.default_rng(int(task.id[:12], 16)).normal(0.0, 0.01)
@@ -285,11 +292,11 @@ def observed(tail: Callable[[int], float], choices: StatisticChoices, statistic:
     """Runs of 40 observations with heavy outliers, and of a twentieth of them a tail, by place."""
     line = LINE[:10]
     study = Replay(
-        replay_id(CELLS[:1], line, 4, Order.INTERLEAVED, 1, "m"),
+        replay_id(CELLS[:1], line, 4, ReplayOrder.INTERLEAVED, 1, "m"),
         line,
         CELLS[:1],
         4,
-        Order.INTERLEAVED,
+        ReplayOrder.INTERLEAVED,
         statistic,
         choices,
     )
@@ -303,7 +310,7 @@ def observed(tail: Callable[[int], float], choices: StatisticChoices, statistic:
     return campaign(study, FakeEngine(value), MemoryStore(), Budget())
 
 
-CHOSEN = StatisticChoices((("main", "time", StatisticChoice(MEDIAN, Basis.HISTORY, 3, 0.2)),))
+CHOSEN = StatisticChoices((("main", "time", StatisticChoice(MEDIAN, ChoiceBasis.HISTORY, 3, 0.2)),))
 
 
 def test_the_statistic_that_was_chosen_stands_for_a_run() -> None:
@@ -314,7 +321,7 @@ def test_the_statistic_that_was_chosen_stands_for_a_run() -> None:
     asked = observed(lambda place: 3.0, CHOSEN, MEAN).series[0]
     assert asked.tails is None
     assert asked.choice is not None
-    assert asked.choice.basis is Basis.ASKED
+    assert asked.choice.basis is ChoiceBasis.ASKED
     assert asked.values == pytest.approx(np.full(10, 110.0), rel=0.02)
 
 
@@ -328,12 +335,14 @@ def test_a_change_of_the_tail_alone_is_found() -> None:
 
 def test_runs_of_one_value_have_no_tail() -> None:
     line = LINE[:4]
-    study = Replay(replay_id(CELLS, line, 3, Order.NEWEST, 1, "m"), line, CELLS, 3, Order.NEWEST, AUTO, CHOSEN)
+    study = Replay(
+        replay_id(CELLS, line, 3, ReplayOrder.NEWEST, 1, "m"), line, CELLS, 3, ReplayOrder.NEWEST, AUTO, CHOSEN
+    )
     assert all(series.tails is None for series in made(study, flat).series)
 
 
 def test_what_sessions_vary_by_is_no_change_where_revisions_follow_each_other() -> None:
     """Newest first, each revision is a session of its own; interleaved they share all sessions."""
     sessions = np.random.default_rng(6).normal(0.0, 0.03, 20)
-    found = made(replay(Order.NEWEST), lambda place, own: float(np.exp(sessions[place])))
+    found = made(replay(ReplayOrder.NEWEST), lambda place, own: float(np.exp(sessions[place])))
     assert not any(one.change_points for one in histories(found.series))

@@ -13,7 +13,7 @@ from hati.design import Levels
 from hati.space import Option, Space
 from hati.studies.screening.analysis.runs import Readable, Units
 from hati.studies.screening.analysis.screening_model import ShownEffects
-from hati.studies.screening.conclusion import Effect, Scale
+from hati.studies.screening.conclusion import Effect, EffectScale
 from hati.studies.screening.conclusions.conditional import conditional_effects, effects_at
 
 STUDIES = 400
@@ -22,7 +22,7 @@ STUDIES = 400
 def shown(place: Space, levels: Levels, values: FloatArray, effects: Sequence[Effect] = ()) -> ShownEffects:
     zeros = np.zeros(len(levels), dtype=np.intp)
     units = Units(levels, zeros, np.arange(len(levels)), zeros)
-    return ShownEffects(place, units, Readable(values, Scale.RAW, 1.0), 0.01, tuple(effects), place.names)
+    return ShownEffects(place, units, Readable(values, EffectScale.RAW, 1.0), 0.01, tuple(effects), place.names)
 
 
 def important(options: tuple[str, ...], contrast: float) -> Effect:

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from hati.studies.screening import FlipVerdict, Scale
-from hati.studies.screening.analysis.model import Contrast
+from hati.studies.screening import EffectScale, FlipVerdict
+from hati.studies.screening.analysis.model import EffectContrast
 from hati.studies.screening.analysis.runs import Readable
 from hati.studies.screening.conclusion import FlipEvidence
 from hati.studies.screening.follow_up.claims import Claim, judge_flips
@@ -27,8 +27,8 @@ def around(middle: float, number: int, spread: float = 0.004) -> list[float]:
 
 
 def judged(changes: list[float], p_value: float, expected: float = CLAIMED) -> FlipEvidence:
-    claim = Claim("a", (False, True), Contrast(CLAIMED, 0.02, 0.04), p_value)
-    readable = Readable(np.ones(4), Scale.LOG, 1.0)
+    claim = Claim("a", (False, True), EffectContrast(CLAIMED, 0.02, 0.04), p_value)
+    readable = Readable(np.ones(4), EffectScale.LOG, 1.0)
     found = judge_flips(claim, flips(changes), readable, np.full(len(changes), expected), 0.01, RELEVANT)
     assert found is not None
     return found

@@ -16,11 +16,11 @@ from hati.report import answer, follow_up_table, noise_summary, screening_json
 from hati.space import Option, Space, parse_formula
 from hati.studies.screening import (
     Choice,
+    EffectScale,
     FlipVerdict,
     Isolation,
     ModelChoice,
     ModelScreening,
-    Scale,
     ScreeningConclusion,
     choose_followed,
     flipped,
@@ -179,7 +179,7 @@ def test_what_both_runs_of_a_flip_share_changes_no_effect_at_a_setting() -> None
         for factor in [shared.get((run.task.stage, run.task.repetition), 1.0)]
     )
     plain, moved = made.conclude(Evidence(runs)), made.conclude(Evidence(shifted))
-    assert (plain.scale, moved.scale) == (Scale.LOG, Scale.LOG)
+    assert (plain.scale, moved.scale) == (EffectScale.LOG, EffectScale.LOG)
     assert [(each.option, dict(each.at)) for each in plain.conditional_effects[:2]] == [
         ("a", {"b": False}),
         ("a", {"b": True}),

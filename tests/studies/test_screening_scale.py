@@ -12,7 +12,7 @@ from hati.design import Levels, Model
 from hati.stats import Index
 from hati.studies.screening.analysis.model import model_terms
 from hati.studies.screening.analysis.runs import choose_scale, choose_scale_of_model, model_units
-from hati.studies.screening.conclusion import Scale
+from hati.studies.screening.conclusion import EffectScale
 
 SIZES = (2,) * 10
 RUNS = 96
@@ -36,7 +36,7 @@ def total(levels: Levels, rng: np.random.Generator) -> FloatArray:
     return np.asarray(mean + 0.1 * rng.standard_normal(RUNS))
 
 
-def chosen(values: FloatArray, levels: Levels, blocks: Index = ONE_BLOCK) -> tuple[Scale, str]:
+def chosen(values: FloatArray, levels: Levels, blocks: Index = ONE_BLOCK) -> tuple[EffectScale, str]:
     model = Model.of_order(SIZES, 2)
     units = model_units(model, levels, blocks)
     return choose_scale_of_model(values, model_terms(model, units.levels, units.blocks), units)
@@ -44,7 +44,7 @@ def chosen(values: FloatArray, levels: Levels, blocks: Index = ONE_BLOCK) -> tup
 
 @pytest.mark.parametrize("seed", range(5))
 def test_what_few_combinations_do_does_not_decide_the_scale(seed: int) -> None:
-    for program, scale in ((product, Scale.LOG), (total, Scale.RAW)):
+    for program, scale in ((product, EffectScale.LOG), (total, EffectScale.RAW)):
         levels, rng = drawn(seed)
         assert chosen(program(levels, rng), levels)[0] is scale
 
@@ -60,8 +60,8 @@ def test_without_interactions_main_effects_decide() -> None:
 @pytest.mark.parametrize("value", [0.0, 3.0])
 def test_equal_values_and_values_below_zero_have_a_scale(value: float) -> None:
     levels, _ = drawn(1)
-    assert chosen(np.full(RUNS, value), levels)[0] is Scale.RAW
-    assert chosen(levels[:, 0] - 0.5, levels)[0] is Scale.RAW
+    assert chosen(np.full(RUNS, value), levels)[0] is EffectScale.RAW
+    assert chosen(levels[:, 0] - 0.5, levels)[0] is EffectScale.RAW
 
 
 def test_repetitions_show_no_more_interactions_than_configurations() -> None:
@@ -74,4 +74,4 @@ def test_repetitions_show_no_more_interactions_than_configurations() -> None:
         log = signs[:, :4] @ np.array([0.5, 0.4, 0.3, 0.2]) + np.column_stack(pairs) @ rng.normal(0.0, 0.06, 28)
         values = np.tile(np.exp(log), 3) + 0.03 * rng.standard_normal(3 * RUNS)
         decided.append(chosen(np.maximum(values, 0.01), np.tile(levels, (3, 1)), np.repeat([0, 1, 2], RUNS))[0])
-    assert decided.count(Scale.LOG) >= 5
+    assert decided.count(EffectScale.LOG) >= 5

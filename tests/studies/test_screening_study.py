@@ -14,7 +14,7 @@ from simulated_subject import BENCHMARK, concluded, measure, multiplying, screen
 
 from hati.core import Evidence, InputError, MeasurementError, Observations, Task, replace
 from hati.space import Option, Space, parse_formula
-from hati.studies.screening import Noise, Scale, Screening, ScreeningConclusion, choose, study_id
+from hati.studies.screening import EffectScale, Noise, Screening, ScreeningConclusion, choose, study_id
 
 
 def by_name(conclusion: ScreeningConclusion) -> dict[str, float]:
@@ -55,7 +55,7 @@ def test_the_important_options_are_found() -> None:
     assert (found.important, found.important_or_aliased) == ((), ("c", "b", "g"))
     assert found.ranking[:3] == ("c", "b", "g")
     assert sorted(found.ranking) == sorted("abcdefghijklmn")
-    assert (found.scale, found.judged_by) == (Scale.LOG, Noise.PURE_ERROR)
+    assert (found.scale, found.judged_by) == (EffectScale.LOG, Noise.PURE_ERROR)
     assert (found.done, found.failed, found.configurations) == (96, 0, 2**14)
     assert by_name(found)["c"] == pytest.approx(0.5, abs=0.01)
     (interaction,) = [e for e in found.effects if e.shown and len(e.options) == 2]
@@ -72,7 +72,7 @@ def test_estimates_are_differences_of_arithmetic_means_in_the_unit() -> None:
     timed = measure(study, multiplying({"a": 0.7, "b": 0.2}, noise=0.1))
     evidence = Evidence(tuple(replace(run, seconds=0.0) for run in timed.runs))  # looked up: no trend over their order
     found = study.conclude(evidence)
-    assert found.scale is Scale.LOG
+    assert found.scale is EffectScale.LOG
     for effect in found.effects:
         column = [math.prod(signs(run.task)[name] for name in effect.options) for run in evidence.runs]
         values = [run.observations[0].mean for run in evidence.runs]
@@ -212,7 +212,7 @@ def test_any_number_of_runs_gives_a_conclusion(runs: int, budget: int) -> None:
 def test_constant_values_show_nothing(budget: int, value: float) -> None:
     found = concluded(screening(4, budget), lambda task: value)
     assert found.important == ()
-    assert found.scale is Scale.RAW
+    assert found.scale is EffectScale.RAW
     assert found.scale_reason == "all values are equal"
     assert all(effect.share == effect.estimate == effect.relative == 0.0 for effect in found.effects)
 
@@ -228,7 +228,7 @@ def test_values_without_noise_show_every_effect_of_some_size(budget: int) -> Non
 
 def test_values_below_zero_are_judged_as_they_are() -> None:
     found = concluded(screening(4, 48), lambda task: math.log(multiplying({"a": 0.5})(task) / 0.002))
-    assert found.scale is Scale.RAW
+    assert found.scale is EffectScale.RAW
     assert "zero" in found.scale_reason
     assert found.important == ("a",)
     assert any("below and above zero" in warning for warning in found.warnings)
@@ -259,7 +259,7 @@ def test_effects_that_add_are_judged_as_they_are() -> None:
         return 10.0 + 3.0 * signs(task)["a"] + 3.0 * signs(task)["b"] + 2.0 * signs(task)["c"] + 0.1 * jitter
 
     found = concluded(screening(4, 48), value)
-    assert found.scale is Scale.RAW
+    assert found.scale is EffectScale.RAW
     assert "power 1" in found.scale_reason
     effects = {effect.options: effect for effect in found.effects}
     assert effects["a",].relative == pytest.approx(0.6, abs=0.02)

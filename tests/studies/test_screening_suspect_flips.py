@@ -22,7 +22,7 @@ from hati.studies.screening import (
     is_flip,
     read_choice,
 )
-from hati.studies.screening.analysis.model import Contrast
+from hati.studies.screening.analysis.model import EffectContrast
 from hati.studies.screening.follow_up.claims import Claim
 from hati.studies.screening.follow_up.follow_up import FollowUp
 from hati.testing import FakeEngine, MemoryStore
@@ -141,7 +141,7 @@ def test_suspect_flips_are_looked_for_among_the_first_also_once_others_are_made(
     evidence = run(study(), lambda task: 0.0)
     followed = FollowUp(study().id, BENCHMARK, LATENCY, "1", space(8), 10, held_back=2)
     first = [each.task.id for each in evidence.runs if is_flip(each.task)][:8]
-    claim = Claim("a", (False, True), Contrast(0.3, 0.01, 0.02), 0.01)
+    claim = Claim("a", (False, True), EffectContrast(0.3, 0.01, 0.02), 0.01)
     for made in (Evidence(evidence.runs[:-2]), Evidence(evidence.runs[:-1]), evidence):
         assert followed.looked_at(made, lambda _: (claim,)) == frozenset(first)
 

@@ -17,10 +17,10 @@ from hati.space import Option, Space, count, enumerate_configurations, parse_for
 from hati.studies.validation import (
     Augmenting,
     Mode,
-    Outcome,
     Result,
     Screened,
     ValidationConclusion,
+    ValidationOutcome,
     ValueScale,
     screened_runs,
 )
@@ -40,9 +40,9 @@ def concluded(study: Augmenting, effects: dict[str, float]) -> ValidationConclus
 def test_important_effects_are_told_from_their_aliases() -> None:
     study = augmenting(screened(EFFECTS, (*MAINS, ("a", "b"))), Mode.DEALIAS, order=2, budget=16)
     before = study.conclude(Evidence())
-    assert before.outcome is Outcome.UNDECIDED
+    assert before.outcome is ValidationOutcome.UNDECIDED
     found = concluded(study, EFFECTS)
-    assert (found.outcome, found.done) == (Outcome.DECIDED, 16)
+    assert (found.outcome, found.done) == (ValidationOutcome.DECIDED, 16)
     assert {e.options for e in found.effects if e.important} == {*MAINS, ("a", "b")}
     assert {a.result for a in found.assumptions} == {Result.CONFIRMED, Result.NOT_REFUTED, Result.ASSUMED}
 
@@ -135,7 +135,7 @@ def test_an_important_effect_that_is_not_estimated_leaves_it_undecided_and_is_na
     study = augmenting(screened(EFFECTS, (*MAINS, ("a", "b"))), Mode.CHECK, order=4, budget=4)
     assert (study.terms.order, len(study.tasks)) == (1, 0)
     found = study.conclude(Evidence())
-    assert found.outcome is Outcome.UNDECIDED
+    assert found.outcome is ValidationOutcome.UNDECIDED
     assert found.in_doubt == (("a", "b"),)
     assert [a.effect for a in found.unsized] == [("a", "b")]
     assert "estimated, by the screening's own runs" in found.warnings[0]
@@ -181,7 +181,7 @@ def test_an_important_effect_that_the_screening_estimates_and_leaves_undecided_g
 def test_what_needs_no_run_gets_none() -> None:
     study = augmenting(screened(EFFECTS, MAINS), Mode.DEALIAS, order=2, budget=16)
     assert not study.plan(Evidence())
-    assert study.conclude(Evidence()).outcome is Outcome.DECIDED
+    assert study.conclude(Evidence()).outcome is ValidationOutcome.DECIDED
 
 
 def test_what_cannot_be_done_is_an_error() -> None:
@@ -230,7 +230,7 @@ def test_what_a_space_cannot_tell_apart_is_named_and_the_others_are_checked() ->
         return {"latency": [math.exp(nested_value(task.configuration) + noise)]}
 
     found = campaign(study, FakeEngine(value), MemoryStore(), Budget(runs=24))
-    assert found.outcome is Outcome.DECIDED
+    assert found.outcome is ValidationOutcome.DECIDED
     assert {e.options for e in found.effects if e.important} == {("a",), ("algo",), ("b",)}
     assert any("a:algo" in text for text in found.warnings)
     results = {a.statement.split(" is ")[0].removeprefix("the effect of "): a.result for a in found.assumptions}

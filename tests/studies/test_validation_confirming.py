@@ -28,11 +28,11 @@ from hati.studies.screening.analysis.model import analyse_model
 from hati.studies.validation import (
     Confirming,
     Mode,
-    Outcome,
     Result,
     Screened,
     ScreenedSize,
     ValidationConclusion,
+    ValidationOutcome,
     ValueScale,
     screened_runs,
 )
@@ -177,7 +177,7 @@ def test_the_plan_is_a_function_of_the_evidence() -> None:
 
 def test_before_a_run_nothing_is_said_of_predictions() -> None:
     found = confirming("nested", screened("nested", 40, 0.0, np.random.default_rng(1))).conclude(Evidence())
-    assert (found.mode, found.outcome) == (Mode.CONFIRM, Outcome.UNDECIDED)
+    assert (found.mode, found.outcome) == (Mode.CONFIRM, ValidationOutcome.UNDECIDED)
     assert found.prediction is not None
     assert found.prediction.p_value is None
     assert found.assumptions[0].result is Result.UNDECIDED
@@ -263,7 +263,7 @@ def test_where_everything_was_measured_nothing_is_planned() -> None:
     )  # fmt: skip
     study = Confirming(StudyId.of("validation", {}, 1, "fake"), "s", BENCHMARK, LATENCY, "1", place, start)
     assert not study.plan(Evidence())
-    assert study.conclude(Evidence()).outcome is Outcome.UNDECIDED
+    assert study.conclude(Evidence()).outcome is ValidationOutcome.UNDECIDED
 
 
 def grid_screening(place: Space, chosen: tuple[Configuration, ...], told: tuple[tuple[str, ...], ...]) -> Screened:

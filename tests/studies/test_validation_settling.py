@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from hati.stats import holm
-from hati.studies.screening.analysis.model import Contrast
+from hati.studies.screening.analysis.model import EffectContrast
 from hati.studies.validation.new_runs import OpenEffect, runs_to_decide
 
 STUDIES = 4_000
@@ -63,4 +63,4 @@ def test_several_effects_are_decided_together_in_80_percent() -> None:
 def test_what_no_runs_decide_and_what_has_no_error_is_left_open() -> None:
     assert runs_to_decide([OpenEffect(0.05, DEVIATION**2, 0.05, 0.05)], 1) is None
     assert runs_to_decide([], 1) is None
-    assert OpenEffect.of(Contrast(0.1, None, None), 40, 0.01, 0.05) is None
+    assert OpenEffect.of(EffectContrast(0.1, None, None), 40, 0.01, 0.05) is None

@@ -16,11 +16,11 @@ from hati.design.optimal.augmentation import confounded
 from hati.report import validation_answer
 from hati.space import Option, Space, parse_formula
 from hati.studies.validation import (
-    Outcome,
     Result,
     Screened,
     Validation,
     ValidationConclusion,
+    ValidationOutcome,
     ValueScale,
     screened_runs,
 )
@@ -85,7 +85,7 @@ MAINS = (("a",), ("b",), ("c",))
 def test_the_interaction_is_told_from_its_aliases_in_spite_of_a_shift() -> None:
     study = validation(screened(EFFECTS, (*MAINS, ("a", "b"))))
     before = study.conclude(Evidence())
-    assert before.outcome is Outcome.UNDECIDED
+    assert before.outcome is ValidationOutcome.UNDECIDED
     assert len(before.models) > 1
     assert before.runs_needed is None
     assert validation_answer(before).endswith(
@@ -93,7 +93,7 @@ def test_the_interaction_is_told_from_its_aliases_in_spite_of_a_shift() -> None:
         "because each follow-up is chosen for the models that the runs before it leave"
     )
     found = concluded(study, EFFECTS)
-    assert found.outcome is Outcome.DECIDED
+    assert found.outcome is ValidationOutcome.DECIDED
     assert "would decide" not in validation_answer(found)
     assert {effect.options for effect in found.effects} == {*MAINS, ("a", "b")}
     assert found.done <= 16
@@ -108,7 +108,7 @@ def test_a_screening_that_named_the_wrong_alias_is_refuted() -> None:
     named = alias_of(("b", "c"))
     study = validation(screened(effects, (*MAINS, named)))
     found = concluded(study, effects)
-    assert found.outcome is Outcome.DECIDED
+    assert found.outcome is ValidationOutcome.DECIDED
     refuted = {a.statement: a.detail for a in found.assumptions if a.result is Result.REFUTED}
     assert any(":".join(named) in statement and "b:c" in detail for statement, detail in refuted.items())
     assert next(e for e in found.effects if e.options == ("b", "c")).screened is False
@@ -129,7 +129,7 @@ def test_a_decision_leaves_no_important_effect_in_doubt() -> None:
     assert "d in doubt" in study.described
     found = concluded(study, effects)
     assert len(found.models) == 1
-    assert (found.outcome, found.in_doubt) == (Outcome.UNDECIDED, (("d",),))
+    assert (found.outcome, found.in_doubt) == (ValidationOutcome.UNDECIDED, (("d",),))
     assert "d, important in the screening, neither in it nor refuted" in validation_answer(found)
 
 
@@ -164,7 +164,7 @@ def test_models_that_differ_in_an_effect_in_doubt_only_are_settled_by_the_new_ru
     effects = {"a": 3.0, "b": 2.0, "c": -3.0, "d": 0.03}
     found = concluded(validation(screened(effects, (*MAINS, ("d",))), budget=32), effects)
     of_d = next(a for a in found.assumptions if a.effect == ("d",))
-    assert (found.outcome, of_d.result, found.in_doubt) == (Outcome.DECIDED, Result.CONFIRMED, ())
+    assert (found.outcome, of_d.result, found.in_doubt) == (ValidationOutcome.DECIDED, Result.CONFIRMED, ())
     assert [set(model.effects) for model in found.models] == [{*MAINS, ("d",)}]
     assert "by 32 new runs, p = " in of_d.detail
     assert "; new runs decide about d;" in found.assumptions[0].detail
@@ -184,7 +184,7 @@ def test_of_a_constant_metric_no_smallest_effect_is_spoken_of() -> None:
     assert "leave one model" in study.described
     assert "no run is needed" in study.described
     found = study.conclude(Evidence())
-    assert (found.outcome, found.models[0].effects) == (Outcome.UNDECIDED, ())
+    assert (found.outcome, found.models[0].effects) == (ValidationOutcome.UNDECIDED, ())
     assert validation_answer(found).endswith(
         "of no effect, but small effects could have been missed; how many runs would decide is not known, "
         "because any number of runs can miss effects that are small enough"
@@ -202,7 +202,7 @@ def test_without_a_rival_nothing_is_measured() -> None:
     study = validation(screened(mains, MAINS))
     assert not study.plan(Evidence())
     found = study.conclude(Evidence())
-    assert (found.outcome, found.done) == (Outcome.DECIDED, 0)
+    assert (found.outcome, found.done) == (ValidationOutcome.DECIDED, 0)
 
 
 def test_a_budget_that_is_too_small_ends_undecided() -> None:
@@ -210,7 +210,7 @@ def test_a_budget_that_is_too_small_ends_undecided() -> None:
     study = validation(screened(effects, (*MAINS, ("a", "b"))), budget=2)
     found = concluded(study, effects)
     assert found.done <= 2
-    assert found.outcome is Outcome.UNDECIDED
+    assert found.outcome is ValidationOutcome.UNDECIDED
     assert any(a.result is Result.UNDECIDED for a in found.assumptions)
 
 
@@ -231,7 +231,7 @@ def test_failed_runs_end_a_hopeless_validation_and_are_told() -> None:
     assert found.done == 0
     assert found.failed == len(study.plan(Evidence())) <= 5
     assert found.failures == (f"no such file ({found.failed} runs)",)
-    assert found.outcome is Outcome.UNDECIDED
+    assert found.outcome is ValidationOutcome.UNDECIDED
 
 
 def test_what_a_table_has_once_is_not_asked_for_again() -> None:

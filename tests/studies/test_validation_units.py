@@ -7,7 +7,7 @@ import pytest
 
 from hati.design import Model
 from hati.stats import ModelTerms, Term
-from hati.studies.screening.analysis.model import Contrast, ModelFit
+from hati.studies.screening.analysis.model import EffectContrast, ModelFit
 from hati.studies.validation.confirmed_effects import NewRunsTest, agree, new_runs_tests
 from hati.studies.validation.screened import Runs, ScreenedSize
 
@@ -52,14 +52,16 @@ def test_new_runs_have_to_show_an_effect_themselves(effect: float, least: float,
 @pytest.mark.parametrize(
     ("told", "now", "same"),
     [
-        (ScreenedSize(1.0, 0.2), Contrast(0.85, 0.01, 0.02), True),
-        (ScreenedSize(1.0, 0.1), Contrast(0.85, 0.01, 0.02), False),
-        (ScreenedSize(1.0, 0.001), Contrast(0.995, 0.01, 0.02), True),  # less apart than what matters
-        (ScreenedSize(1.0, 3.0), Contrast(-0.5, 0.01, 0.02), False),
-        (ScreenedSize(5.218, None), Contrast(0.0825, 0.01, 0.02), False),
-        (ScreenedSize(0.15, None), Contrast(0.0825, None, None), True),
-        (ScreenedSize(0.3, None), Contrast(0.1, 0.1, 0.25), True),
+        (ScreenedSize(1.0, 0.2), EffectContrast(0.85, 0.01, 0.02), True),
+        (ScreenedSize(1.0, 0.1), EffectContrast(0.85, 0.01, 0.02), False),
+        (ScreenedSize(1.0, 0.001), EffectContrast(0.995, 0.01, 0.02), True),  # less apart than what matters
+        (ScreenedSize(1.0, 3.0), EffectContrast(-0.5, 0.01, 0.02), False),
+        (ScreenedSize(5.218, None), EffectContrast(0.0825, 0.01, 0.02), False),
+        (ScreenedSize(0.15, None), EffectContrast(0.0825, None, None), True),
+        (ScreenedSize(0.3, None), EffectContrast(0.1, 0.1, 0.25), True),
     ],
 )
-def test_sizes_agree_within_what_the_screening_told_of_them(told: ScreenedSize, now: Contrast, same: bool) -> None:
+def test_sizes_agree_within_what_the_screening_told_of_them(
+    told: ScreenedSize, now: EffectContrast, same: bool
+) -> None:
     assert agree(told, now, relevant=0.01) is same

@@ -17,7 +17,7 @@ from hati.subject.files.folders import make_own, tree_root
 from hati.subject.revisions import GitHistory, Trees
 from hati.subject.revisions.directory import Folder
 from hati.subject.revisions.package import PACKAGES, Package
-from hati.subject.revisions.trees import Origin
+from hati.subject.revisions.trees import TreeOrigin
 from hati.subject.running.run_failure import RunFailure
 
 Git = Callable[..., str]
@@ -421,7 +421,7 @@ class Nothing:
 
 
 def test_trees_have_paths_of_one_length(tmp_path: Path) -> None:
-    trees = Trees(tmp_path, {name: Origin(Nothing(), PurePath()) for name in ("x", "a longer name")})
+    trees = Trees(tmp_path, {name: TreeOrigin(Nothing(), PurePath()) for name in ("x", "a longer name")})
     assert len({len(str(trees.tree(name).folder)) for name in ("x", "a longer name")}) == 1
 
 

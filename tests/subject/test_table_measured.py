@@ -17,7 +17,7 @@ from tables import CACHE, FEATURES, GOOD, table, written
 from hati.core import Configuration, InputError, Metric, Workload, setting_text
 from hati.space import Option, Space, enumerate_configurations, parse_formula
 from hati.subject.table import (
-    Column,
+    MetricColumn,
     Sheet,
     assembled,
     infer_space,
@@ -32,7 +32,7 @@ from hati.testing.spaces import spaces
 
 LRU = Configuration({"policy": "lru", "size": 64, "shards": 1, "fast": False})
 NONE = Configuration({"policy": "none", "shards": 1, "fast": False})
-LATENCY = Column(Metric("latency", "s"), "latency")
+LATENCY = MetricColumn(Metric("latency", "s"), "latency")
 
 
 def sheet(text: str) -> Sheet:
@@ -56,7 +56,7 @@ def test_a_table_written_from_configurations_is_read_back(space: Space, random: 
     for number, configuration in enumerate(configurations):
         cells = [setting_text(configuration[name]) if name in configuration else "" for name in space.names]
         writer.writerow([*cells, f"{number / 7!r}"])
-    read = assembled(sheet(stream.getvalue()), space, (Column(Metric("m", "s"), "the metric"),), None)
+    read = assembled(sheet(stream.getvalue()), space, (MetricColumn(Metric("m", "s"), "the metric"),), None)
     assert list(read.configurations) == configurations
     assert read.means("m").tolist() == [number / 7 for number in range(len(configurations))]
     assert [read.run(c, 0, "t") for c in configurations] == [{"m": n / 7} for n in range(len(configurations))]
@@ -101,7 +101,7 @@ def test_a_value_that_is_missing_is_a_failed_run() -> None:
 def test_several_metrics_are_of_one_run() -> None:
     text = GOOD.replace("latency", "latency,memory").replace("1.5", "1.5@1.6,10").replace("25\n", "25,\n")
     text = text.replace("75\n", "75,8\n").replace("3\n", "3,9\n")
-    read = assembled(sheet(text), CACHE, (LATENCY, Column(Metric("memory", "B"), "memory")), None)
+    read = assembled(sheet(text), CACHE, (LATENCY, MetricColumn(Metric("memory", "B"), "memory")), None)
     assert read.run(LRU, 0, "t") == {"latency": 1.5, "memory": 10.0}
     assert read.run(LRU, 1, "t") == {"latency": 1.6}
     assert read.run(NONE, 0, "t") == {"latency": 3.0, "memory": 9.0}
@@ -248,23 +248,27 @@ def test_an_option_below_an_inactive_one_is_inactive() -> None:
             Option("a", (False, True), default=False),
         )
     )
-    read = assembled(sheet("a,b,c,m\n0,q,y,1\n1,p,y,2\n1,q,y,3\n"), space, (Column(Metric("m", "s"), "m"),), None)
+    read = assembled(sheet("a,b,c,m\n0,q,y,1\n1,p,y,2\n1,q,y,3\n"), space, (MetricColumn(Metric("m", "s"), "m"),), None)
     assert [str(c) for c in read.configurations] == ["a=false", "a=true b=p", "a=true b=q c=y"]
 
 
 class TestMetric:
-    def column(self, text: str, name: str | None = None, **given: str) -> Column:
+    def column(self, text: str, name: str | None = None, **given: str) -> MetricColumn:
         return metric_column(sheet(text), name, {"a"}, {"latency": Metric("latency", "ms")}, **given)  # type: ignore[arg-type]  # keywords of several types
 
     def test_the_only_one_is_taken(self) -> None:
         text = "a,always,flag,note,throughput,run\n1,7,0,x,5.5,1\n2,7,1,y,6.5,2\n"
-        assert self.column(text) == Column(Metric("throughput", "1"), "throughput")
+        assert self.column(text) == MetricColumn(Metric("throughput", "1"), "throughput")
 
     def test_its_unit_is_given_or_written_or_known(self) -> None:
         assert self.column("a,latency\n1,2.5\n", "latency").metric.unit == "ms"
-        assert self.column("a,latency (us)\n1,2.5\n", "latency") == Column(Metric("latency", "us"), "latency (us)")
+        assert self.column("a,latency (us)\n1,2.5\n", "latency") == MetricColumn(
+            Metric("latency", "us"), "latency (us)"
+        )
         assert self.column("a,latency (us)\n1,2.5\n", "latency (us)", unit="s").metric == Metric("latency", "s")
-        assert self.column("a,metric latency\n1,2.5\n", "latency") == Column(Metric("latency", "ms"), "metric latency")
+        assert self.column("a,metric latency\n1,2.5\n", "latency") == MetricColumn(
+            Metric("latency", "ms"), "metric latency"
+        )
 
     def test_errors_name_what_there_is(self) -> None:
         for text, name, message in [

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tables import FEATURES, GOOD, table, written
 
 from hati.core import Configuration, InputError, NotInstalledError
-from hati.subject.table import Condition, is_table, read_sheet, selected
+from hati.subject.table import RowCondition, is_table, read_sheet, selected
 from hati.subject.table.sheet import parse_delimited
 
 EXPECTED = {
@@ -130,7 +130,7 @@ def test_places_of_cells_after_quoted_commas_and_line_breaks() -> None:
 
 def test_rows_are_selected_by_their_cells(tmp_path: Path) -> None:
     sheet = read_sheet(written(tmp_path, GOOD))
-    chosen = selected(sheet, [Condition.parse("policy = lru"), Condition.parse("shards=4.0")])
+    chosen = selected(sheet, [RowCondition.parse("policy = lru"), RowCondition.parse("shards=4.0")])
     assert chosen.texts("latency") == ["1.25"]
     assert chosen.numbers.tolist() == [1]
     for text, message in [
@@ -138,14 +138,14 @@ def test_rows_are_selected_by_their_cells(tmp_path: Path) -> None:
         ("=1", "'=1' selects no rows; write a column and its value, as in revision=2.1.0"),
     ]:
         with pytest.raises(InputError) as caught:
-            Condition.parse(text)
+            RowCondition.parse(text)
         assert str(caught.value) == message
     for text, message in [
         ("polici=lru", "1:1: there is no column 'polici' for --where polici=lru; did you mean 'policy'?"),
         ("policy=mru", "1:1: no row has policy=mru; its values are: lru, lfu, none"),
     ]:
         with pytest.raises(InputError) as caught:
-            selected(sheet, [Condition.parse(text)])
+            selected(sheet, [RowCondition.parse(text)])
         assert str(caught.value).splitlines()[0] == f"{sheet.file}:{message}"
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from hati.core import Configuration, InputError, Outcome, Plan, Run, Task
 from hati.engine import LocalEngine
-from hati.studies.assertion import Point, Standard
+from hati.studies.assertion import MeasuredMethod, Standard
 from hati.subject import machine
 from hati.wiring import formulas_of, prepare_assertion, workplace_around
 from hati.wiring.assuring import PreparedAssertion
@@ -59,12 +59,12 @@ def prepared(root: Path, *formulas: str) -> PreparedAssertion:
     return prepare_assertion(workplace_around(root, None), asked, Standard(), "1000", fresh=False)
 
 
-def points(root: Path, *revisions: str) -> list[Point]:
+def points(root: Path, *revisions: str) -> list[MeasuredMethod]:
     formulas = [f"tool:get{revision}(1) <= 1 s" for revision in revisions]
     return list(prepared(root, *formulas).study.points.values())
 
 
-def own(point: Point) -> bool:
+def own(point: MeasuredMethod) -> bool:
     return bool(point.benchmark.build)
 
 

@@ -22,7 +22,7 @@ from hati.core import InputError
 
 if TYPE_CHECKING:
     from hati.core import Evidence
-    from hati.logic.interpret import Verdict
+    from hati.logic.interpret import FormulaVerdict
     from hati.studies.assertion import Assertion, Assured, Portability, Requirement, Standard
     from hati.wiring import NamedFile
 
@@ -304,10 +304,10 @@ def _named_files(texts: list[str]) -> list[NamedFile]:
     return [NamedFile.parse(part) for text in texts for part in split_samples(text)]
 
 
-def _parse_failing(text: str) -> frozenset[Verdict]:
-    from hati.logic.interpret import Verdict
+def _parse_failing(text: str) -> frozenset[FormulaVerdict]:
+    from hati.logic.interpret import FormulaVerdict
 
-    able = {verdict.value.lower(): verdict for verdict in Verdict if verdict is not Verdict.HOLDS}
+    able = {verdict.value.lower(): verdict for verdict in FormulaVerdict if verdict is not FormulaVerdict.HOLDS}
     words = [word.strip() for word in text.split(",") if word.strip() and word.strip() != "none"]
     for word in words:
         if word not in able:
@@ -317,14 +317,14 @@ def _parse_failing(text: str) -> frozenset[Verdict]:
     return frozenset(able[word] for word in words)
 
 
-def _status(assured: Assured, failing: frozenset[Verdict]) -> int:
+def _status(assured: Assured, failing: frozenset[FormulaVerdict]) -> int:
     """What could not be measured, or judged, fails as soon as anything does: a requirement is never silently dead."""
     from hati.cli.program import NOT_MEASURED
-    from hati.logic.interpret import Verdict
+    from hati.logic.interpret import FormulaVerdict
     from hati.studies.assertion import hindrances
 
     found = {each.verdict for each in assured.answers} & failing
-    if Verdict.VIOLATED in found:
+    if FormulaVerdict.VIOLATED in found:
         return WORSE
     if failing and any(hindrances(each, assured.book) for each in assured.answers):
         return NOT_MEASURED

@@ -140,11 +140,11 @@ def check(
 def _status(ruling: Ruling, errors: Sequence[str] = ()) -> int:
     """That of what was measured; a report that cannot be written counts where it is 0."""
     from hati.cli.program import BAD_INPUT, NOT_MEASURED
-    from hati.studies.comparison import Verdict
+    from hati.studies.comparison import ChangeVerdict
 
     if ruling.broken:
         return NOT_MEASURED
-    if ruling.stopping - {Verdict.INCONCLUSIVE}:
+    if ruling.stopping - {ChangeVerdict.INCONCLUSIVE}:
         return WORSE
     if ruling.stopping:
         return UNDECIDED

@@ -17,7 +17,7 @@ from hati.cli.sides import FileSides, Words
 from hati.core import InputError, Stopping
 
 if TYPE_CHECKING:
-    from hati.studies.comparison import Comparisons, Verdict
+    from hati.studies.comparison import ChangeVerdict, Comparisons
 
 WORSE = 1
 UNDECIDED = 3
@@ -178,15 +178,15 @@ def compare(
     return _status(found, failing)
 
 
-def parse_verdicts(text: str) -> frozenset[Verdict]:
+def parse_verdicts(text: str) -> frozenset[ChangeVerdict]:
     """The verdicts that end with a status above 0.
 
     Raises:
         InputError: for what is no verdict that can.
     """
-    from hati.studies.comparison import Verdict
+    from hati.studies.comparison import ChangeVerdict
 
-    able = {verdict.value: verdict for verdict in Verdict if verdict is not Verdict.SAME}
+    able = {verdict.value: verdict for verdict in ChangeVerdict if verdict is not ChangeVerdict.SAME}
     words = [word.strip() for word in text.split(",") if word.strip() and word.strip() != "none"]
     for word in words:
         if word not in able:
@@ -196,9 +196,9 @@ def parse_verdicts(text: str) -> frozenset[Verdict]:
     return frozenset(able[word] for word in words)
 
 
-def _status(found: Comparisons, failing: frozenset[Verdict]) -> int:
-    from hati.studies.comparison import Verdict
+def _status(found: Comparisons, failing: frozenset[ChangeVerdict]) -> int:
+    from hati.studies.comparison import ChangeVerdict
 
-    if any(failing & row.verdicts - {Verdict.INCONCLUSIVE} for row in found.rows):
+    if any(failing & row.verdicts - {ChangeVerdict.INCONCLUSIVE} for row in found.rows):
         return WORSE
-    return UNDECIDED if Verdict.INCONCLUSIVE in failing and found.count(Verdict.INCONCLUSIVE) else 0
+    return UNDECIDED if ChangeVerdict.INCONCLUSIVE in failing and found.count(ChangeVerdict.INCONCLUSIVE) else 0

@@ -20,7 +20,7 @@ from hati.core.wording import listed, suggestion
 if TYPE_CHECKING:
     from hati.core import Sample
     from hati.studies.comparison import Comparisons, Question, SteadyPair, Unmatched
-    from hati.subject.samples import Imported
+    from hati.subject.samples import ImportedSamples
 
 _NAMED = 5
 
@@ -123,7 +123,7 @@ def _history_files(words: Sequence[str], sides: FileSides) -> tuple[Path, ...]:
     return tuple(path for path in files_of(words) if path.resolve() not in compared)
 
 
-def _chosen(files: Sequence[Imported], sides: FileSides, options: FileOptions) -> list[tuple[Sample, ...]]:
+def _chosen(files: Sequence[ImportedSamples], sides: FileSides, options: FileOptions) -> list[tuple[Sample, ...]]:
     """The samples of each side that are asked for."""
     found = [of_metric(file.samples, options.metric, name) for file, name in zip(files, sides.names, strict=True)]
     if not options.benchmarks:
@@ -142,7 +142,7 @@ def _is_named(benchmark: str, text: str) -> bool:
     return text == benchmark or fnmatchcase(benchmark, text)
 
 
-def _warnings(files: Sequence[Imported], sides: FileSides) -> Iterator[str]:
+def _warnings(files: Sequence[ImportedSamples], sides: FileSides) -> Iterator[str]:
     """What a reader of the files should know, each once; what is said of single processes is in the result."""
     if sides.same:
         yield "both sides are the same files: a difference between them is not possible"

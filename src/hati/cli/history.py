@@ -30,7 +30,7 @@ from hati.core.wording import suggestion
 
 if TYPE_CHECKING:
     from hati.studies.regression import Series
-    from hati.studies.replay import Order
+    from hati.studies.replay import ReplayOrder
 
 
 class ReplayOptions(Struct, frozen=True):
@@ -138,15 +138,15 @@ def replay_now(
     write_document(document, lambda: replay_json(found, concluded), chosen, output)
 
 
-def _order(text: str | None) -> Order:
-    from hati.studies.replay import Order
+def _order(text: str | None) -> ReplayOrder:
+    from hati.studies.replay import ReplayOrder
 
     if text is None:
-        return Order.INTERLEAVED
-    known = [order.value for order in Order]
+        return ReplayOrder.INTERLEAVED
+    known = [order.value for order in ReplayOrder]
     if text not in known:
         raise InputError(f"there is no order {text!r}", fix=suggestion(text, known))
-    return Order(text)
+    return ReplayOrder(text)
 
 
 _File = Annotated[
@@ -258,9 +258,9 @@ def _read(
     path: Path, metric: str | None, unit: UnitName, better: BetterOption, where: Where, statistic: str
 ) -> tuple[Series, ...]:
     from hati.studies.comparison import parse_statistic
-    from hati.subject.table import Condition, read_series, read_sheet, selected
+    from hati.subject.table import RowCondition, read_series, read_sheet, selected
 
-    sheet = selected(read_sheet(path), [Condition.parse(text) for text in where or ()])
+    sheet = selected(read_sheet(path), [RowCondition.parse(text) for text in where or ()])
     return read_series(sheet, metric, unit=unit, better=better, statistic=parse_statistic(statistic))
 
 

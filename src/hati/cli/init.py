@@ -74,18 +74,18 @@ def _write_schema(path: Path, output: str | None, *, force: bool) -> None:
 
 def _write_pipeline(path: Path, service: str, output: str | None, *, force: bool) -> None:
     from hati.cli.check import check_name
-    from hati.project import CheckedProject, Service, installed_hati, write_pipeline
+    from hati.project import CheckedProject, PipelineService, installed_hati, write_pipeline
     from hati.render import comment_mark
     from hati.subject import Revisions
 
-    known = [one.value for one in Service]
+    known = [one.value for one in PipelineService]
     if service not in known:
         raise InputError(f"there is no pipeline for {service!r}", fix=suggestion(service, known))
     revisions = Revisions(path)
     branch = "main" if revisions.history is None else revisions.history.main_branch()
     mark = comment_mark(check_name(revisions.within))
     installed = installed_hati()
-    files = write_pipeline(Service(service), CheckedProject(revisions.within, branch, mark, installed))
+    files = write_pipeline(PipelineService(service), CheckedProject(revisions.within, branch, mark, installed))
     if output == STDOUT:
         write("---\n".join(file.text for file in files), output)
     else:

@@ -35,7 +35,7 @@ from hati.cli.table import (
 from hati.core import InputError
 
 if TYPE_CHECKING:
-    from hati.report import Document, Known, Plain
+    from hati.report import Document, Knowledge, Plain
     from hati.studies.recalibration import EffectChanges
     from hati.studies.recommendation import KeepRule, RecommendationConclusion
     from hati.studies.screening import ScreeningConclusion
@@ -231,7 +231,7 @@ def write_screening(
     output: str,
     advice: RecommendationConclusion | None = None,
     changes: EffectChanges | None = None,
-    known: Known | None = None,
+    known: Knowledge | None = None,
 ) -> Document:
     """Write a screening with what a recalibration changed, what is recommended and what is known; as JSON its
     validation too.

@@ -23,7 +23,7 @@ from hati.design.optimal.augmentation import Augmentation, augment, entangled, r
 from hati.design.optimal.candidates import Candidates, Reach, candidates, from_levels
 from hati.design.optimal.coding import INACTIVE, Levels, Model, levels, setting_contrasts
 from hati.design.optimal.discrimination import (
-    FollowUp,
+    DiscriminatingRuns,
     Predictions,
     Rival,
     discriminating_runs,
@@ -43,7 +43,7 @@ from hati.design.orthogonal.level_design import (
     strength,
 )
 from hati.design.two_level.aliasing import (
-    Alias,
+    AliasedEffect,
     PartialAlias,
     alias_sets,
     aliases,
@@ -78,7 +78,7 @@ from hati.design.two_level.words import (
 
 __all__ = [
     "INACTIVE",
-    "Alias",
+    "AliasedEffect",
     "Augmentation",
     "Blocks",
     "Candidates",
@@ -86,9 +86,9 @@ __all__ = [
     "Criterion",
     "Design",
     "DesignProperties",
+    "DiscriminatingRuns",
     "Estimability",
     "Fit",
-    "FollowUp",
     "LevelDesign",
     "LevelProperties",
     "Levels",

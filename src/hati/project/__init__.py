@@ -6,7 +6,14 @@ and templates, each error with file, line, column and the fix.
 """
 
 from hati.project.files import read_feature_model
-from hati.project.pipelines import CheckedProject, InstalledHati, PipelineFile, Service, installed_hati, write_pipeline
+from hati.project.pipelines import (
+    CheckedProject,
+    InstalledHati,
+    PipelineFile,
+    PipelineService,
+    installed_hati,
+    write_pipeline,
+)
 from hati.project.project import FILE, Project, parse_project, read_project
 from hati.project.python import Past, PythonTable
 from hati.project.schema import SCHEMA_FILE, json_schema
@@ -19,9 +26,9 @@ __all__ = [
     "InstalledHati",
     "Past",
     "PipelineFile",
+    "PipelineService",
     "Project",
     "PythonTable",
-    "Service",
     "installed_hati",
     "json_schema",
     "parse_project",

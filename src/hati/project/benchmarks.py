@@ -24,7 +24,7 @@ from hati.core import (
 )
 from hati.core.placeholders import names
 from hati.project.commands import check_template, read_command, read_commands, read_files
-from hati.project.document import Table, Value
+from hati.project.document import TomlTable, Value
 from hati.project.metrics import duration, metric_places, read_metrics
 from hati.project.schema import keys_of
 from hati.project.spaces import RESERVED, VARIABLE
@@ -41,10 +41,10 @@ class Surroundings(Struct, frozen=True):
     root: Path
     space: Space
     bindings: tuple[Binding, ...]
-    options: Mapping[str, Table]
+    options: Mapping[str, TomlTable]
 
 
-def read_benchmarks(tables: Sequence[Table], surroundings: Surroundings) -> tuple[Benchmark, ...]:
+def read_benchmarks(tables: Sequence[TomlTable], surroundings: Surroundings) -> tuple[Benchmark, ...]:
     """The benchmarks of a project file.
 
     Raises:
@@ -59,7 +59,7 @@ def read_benchmarks(tables: Sequence[Table], surroundings: Surroundings) -> tupl
     return tuple(benchmarks.values())
 
 
-def _benchmark(table: Table, name: str, around: Surroundings) -> Benchmark:
+def _benchmark(table: TomlTable, name: str, around: Surroundings) -> Benchmark:
     table.only(*keys_of("benchmark"))
     workload = _workload(table, around.space)
     known = [*around.space.names, *_RUN, *workload]
@@ -97,7 +97,7 @@ def _benchmark(table: Table, name: str, around: Surroundings) -> Benchmark:
     )
 
 
-def _reset(table: Table, workload: Workload) -> Reset | None:
+def _reset(table: TomlTable, workload: Workload) -> Reset | None:
     """Commands before each run, or in a table with what they come before; they cannot name options."""
     value, of_run = table.get("reset"), ["repetition", "revision", *workload]
     if value is None:
@@ -115,7 +115,7 @@ def _reset(table: Table, workload: Workload) -> Reset | None:
     return Reset(read_commands(reset, "command", of_run if each is ResetBefore.RUN else ["repetition"]), each)
 
 
-def _env(table: Table, known: Collection[str]) -> tuple[tuple[str, str], ...]:
+def _env(table: TomlTable, known: Collection[str]) -> tuple[tuple[str, str], ...]:
     """Variables of the environment; their values may name the run's placeholders, and ``{env:NAME}`` of Hati's own."""
     value = table.get("env")
     found: list[tuple[str, str]] = []
@@ -133,7 +133,7 @@ def _env(table: Table, known: Collection[str]) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def _output(table: Table, reader: Reader, known: Collection[str]) -> str | None:
+def _output(table: TomlTable, reader: Reader, known: Collection[str]) -> str | None:
     """The file that is read; in the run's own folder, so that no earlier run's is read."""
     value = table.get("output")
     if value is None:
@@ -146,7 +146,7 @@ def _output(table: Table, reader: Reader, known: Collection[str]) -> str | None:
     return value.line()
 
 
-def _build(table: Table, around: Surroundings, workload: Workload) -> Commands:
+def _build(table: TomlTable, around: Surroundings, workload: Workload) -> Commands:
     """The commands of the build; they know the options that need a build and the workload, and no run."""
     value = table.get("build")
     built = [binding.option for binding in around.bindings if binding.build]
@@ -172,7 +172,7 @@ def _texts(value: Value | None) -> Iterator[Value]:
         yield value
 
 
-def _check_arguments(table: Table, around: Surroundings, known: Collection[str], workload: Workload) -> None:
+def _check_arguments(table: TomlTable, around: Surroundings, known: Collection[str], workload: Workload) -> None:
     """Arguments and commands of options may name what this benchmark's commands may, and ``{}`` for the setting."""
     built = [binding.option for binding in around.bindings if binding.build]
     for binding in around.bindings:
@@ -184,7 +184,7 @@ def _check_arguments(table: Table, around: Surroundings, known: Collection[str],
             check_template(text, ["", *known])
 
 
-def _workload(table: Table, space: Space) -> Workload:
+def _workload(table: TomlTable, space: Space) -> Workload:
     value = table.get("workload")
     if value is None:
         return Workload()
@@ -204,7 +204,7 @@ def _workload(table: Table, space: Space) -> Workload:
         raise value.error(error.message) from None
 
 
-def _server(table: Table, known: Collection[str], *, may_name_port: bool) -> Server | None:
+def _server(table: TomlTable, known: Collection[str], *, may_name_port: bool) -> Server | None:
     value = table.get("server")
     if value is None:
         return None
@@ -225,7 +225,7 @@ def _server(table: Table, known: Collection[str], *, may_name_port: bool) -> Ser
     return Server(command, ready, _cpus(server), read_commands(server, "reload", known), log.line() if log else None)
 
 
-def _check_reload(table: Table, around: Surroundings, server: Server | None) -> None:
+def _check_reload(table: TomlTable, around: Surroundings, server: Server | None) -> None:
     """An option without commands of its own is reloaded by those of the server."""
     alone = next((binding.option for binding in around.bindings if binding.reload == ()), None)
     if server is not None and alone is not None and not server.reload:
@@ -237,7 +237,7 @@ def _check_reload(table: Table, around: Surroundings, server: Server | None) -> 
         )
 
 
-def _ready(server: Table, *, names_port: bool) -> Ready:
+def _ready(server: TomlTable, *, names_port: bool) -> Ready:
     value = server.get("ready")
     if value is None and names_port:
         return Ready(port=True)
@@ -270,7 +270,7 @@ def _warmup(value: Value | None) -> Warmup:
     return value.natural()
 
 
-def _cpus(table: Table) -> tuple[int, ...]:
+def _cpus(table: TomlTable) -> tuple[int, ...]:
     value = table.get("cpus")
     if value is None:
         return ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hati.core import Budget, Configuration, InputError, Place, setting_text
 from hati.core.values import type_names
-from hati.project.document import Table, Value
+from hati.project.document import TomlTable, Value
 from hati.project.metrics import number, positive, share
 from hati.project.schema import keys_of
 from hati.space import Space
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hati.studies.recalibration import Policy
 
 
-def read_policy(check: Table) -> Policy | None:
+def read_policy(check: TomlTable) -> Policy | None:
     """Read ``recalibrate`` of ``[check]``; None where there is none.
 
     Raises:
@@ -69,7 +69,7 @@ class Check:
     reference_place: Place | None = field(default=None, compare=False)
 
 
-def read_check(document: Table, space: Space) -> Check:
+def read_check(document: TomlTable, space: Space) -> Check:
     """Read ``[check]``; without one all is as it is where nothing is said.
 
     Raises:

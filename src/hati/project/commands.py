@@ -8,14 +8,14 @@ from pathlib import Path, PurePosixPath
 from hati.core import Command, Commands, ConfigurationFile, InputError, Place
 from hati.core.placeholders import Placeholder, PlaceholderError, names, unknown
 from hati.core.wording import suggestion
-from hati.project.document import Source, Table, Value
+from hati.project.document import TomlSource, TomlTable, Value
 from hati.project.files import read_text
 from hati.project.schema import keys_of
 
 _EXAMPLE = 'command = ["./program", "--flag", "{option}"]'
 
 
-def read_command(table: Table, key: str, known: Collection[str]) -> Command | None:
+def read_command(table: TomlTable, key: str, known: Collection[str]) -> Command | None:
     """The argument list of a key, or None where there is none; ``known`` are the placeholders that may be there.
 
     Raises:
@@ -25,7 +25,7 @@ def read_command(table: Table, key: str, known: Collection[str]) -> Command | No
     return None if value is None else _command(value, key, known)
 
 
-def read_commands(table: Table, key: str, known: Collection[str] | None) -> Commands:
+def read_commands(table: TomlTable, key: str, known: Collection[str] | None) -> Commands:
     """The commands of a key, an argument list or an array of them; none where there is no such key.
 
     Raises:
@@ -79,7 +79,7 @@ def _listed(command: str) -> str:
 
 
 def read_files(
-    benchmark: Table, root: Path, known: Collection[str], options: Collection[str]
+    benchmark: TomlTable, root: Path, known: Collection[str], options: Collection[str]
 ) -> tuple[ConfigurationFile, ...]:
     """The files of a benchmark; ``known`` are the placeholders of their paths, ``options`` the options' names.
 
@@ -120,7 +120,7 @@ def _file(path: str, value: Value, root: Path, options: Collection[str]) -> Conf
         raise value.error(
             f"template {source}: {error.message}", fix="templates are read from the folder of hati.toml"
         ) from None
-    _check_syntax(Source(str(source), template), options)
+    _check_syntax(TomlSource(str(source), template), options)
     inside = PurePosixPath(value.line())
     own = "" if inside.is_absolute() or ".." in inside.parts else str(inside)
     return ConfigurationFile(path, template, str(source), own)
@@ -132,7 +132,7 @@ def _repository(root: Path) -> Path:
     return next((place for place in (own, *own.parents) if (place / ".git").exists() or (place / ".svn").exists()), own)
 
 
-def _check_syntax(source: Source, options: Collection[str]) -> None:
+def _check_syntax(source: TomlSource, options: Collection[str]) -> None:
     from jinja2 import Environment, TemplateSyntaxError, meta  # slow to load, and most projects have no templates
 
     # What is made here is never shown: only its syntax and its names are looked at.

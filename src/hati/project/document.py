@@ -15,7 +15,7 @@ from hati.core import InputError, Place
 from hati.core.wording import suggestion
 
 
-class Source(Struct, frozen=True, dict=True):
+class TomlSource(Struct, frozen=True, dict=True):
     r"""The text of a file, its lines ended by ``\n``."""
 
     file: str
@@ -119,14 +119,14 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _SCALAR = re.compile(r"[^,\]}#\n]*")
 
 
-class Spot(Struct, frozen=True):
+class TomlSpot(Struct, frozen=True):
     """The offsets, from 0, of a key and of its value; equal for elements of arrays and for headers."""
 
     key: int
     value: int
 
 
-def locate(text: str) -> dict[Path, Spot]:
+def locate(text: str) -> dict[Path, TomlSpot]:
     r"""The spots of all keys, tables and elements of a document that ``tomllib`` has accepted.
 
     Lines are ended by ``\n``. Where several places make one table, the first counts. What follows
@@ -148,7 +148,7 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
-        self.spots: dict[Path, Spot] = {(): Spot(0, 0)}
+        self.spots: dict[Path, TomlSpot] = {(): TomlSpot(0, 0)}
         self._lengths: dict[Path, int] = {}
 
     def document(self) -> None:
@@ -180,13 +180,13 @@ class _Scanner:
         path: Path = ()
         for position, key in enumerate(keys):
             path = (*path, key)
-            self._note(path, Spot(start, start))
+            self._note(path, TomlSpot(start, start))
             last = position == len(keys) - 1
             if brackets == "[[" and last:
                 self._lengths[path] = self._lengths.get(path, 0) + 1
             if path in self._lengths:
                 path = (*path, self._lengths[path] - 1)
-                self._note(path, Spot(start, start))
+                self._note(path, TomlSpot(start, start))
         return path
 
     def _pair(self, table: Path) -> None:
@@ -199,7 +199,7 @@ class _Scanner:
         path = table
         for key, offset in keys:
             path = (*path, key)
-            self._note(path, Spot(offset, value))
+            self._note(path, TomlSpot(offset, value))
         self._value(path)
 
     def _keys(self) -> list[tuple[str, int]]:
@@ -234,7 +234,7 @@ class _Scanner:
         self._at += 1
         index = 0
         while not self._closed("]"):
-            self._note((*path, index), Spot(self._at, self._at))
+            self._note((*path, index), TomlSpot(self._at, self._at))
             self._value((*path, index))
             index += 1
 
@@ -254,7 +254,7 @@ class _Scanner:
             return True
         return False
 
-    def _note(self, path: Path, spot: Spot) -> None:
+    def _note(self, path: Path, spot: TomlSpot) -> None:
         self.spots.setdefault(path, spot)
 
 
@@ -273,7 +273,7 @@ _PLAIN = {
 class Value(Struct, frozen=True):
     """A value of a document: what ``tomllib`` made of it, and its path."""
 
-    document: Document
+    document: TomlDocument
     path: Path
     data: object
 
@@ -321,13 +321,13 @@ class Value(Struct, frozen=True):
             raise self._unexpected("an array [...]")
         return [Value(self.document, (*self.path, index), item) for index, item in enumerate(self.data)]
 
-    def table(self) -> Table:
+    def table(self) -> TomlTable:
         """The value as a table."""
         if not isinstance(self.data, dict):
             raise self._unexpected("a table")
-        return Table(self.document, self.path, self.data)
+        return TomlTable(self.document, self.path, self.data)
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[TomlTable]:
         """The value as an array of tables."""
         if not isinstance(self.data, list):
             raise self._unexpected(f"an array of tables, written as [[{'.'.join(map(str, self.path))}]]")
@@ -337,10 +337,10 @@ class Value(Struct, frozen=True):
         return self.error(f"{self.name}: expected {wanted}, found {_described(self.data)}")
 
 
-class Table(Struct, frozen=True):
+class TomlTable(Struct, frozen=True):
     """A table of a document."""
 
-    document: Document
+    document: TomlDocument
     path: Path
     data: Mapping[str, object]
 
@@ -373,11 +373,11 @@ class Table(Struct, frozen=True):
                 raise self.error(f"unknown key {key!r}", key=key, fix=suggestion(key, known))
 
 
-class Document(Struct, frozen=True):
+class TomlDocument(Struct, frozen=True):
     """A TOML text with the places of its keys and values."""
 
-    source: Source
-    spots: Mapping[Path, Spot]
+    source: TomlSource
+    spots: Mapping[Path, TomlSpot]
 
     def key_place(self, path: Path) -> Place:
         """Where a key or a table's header stands."""
@@ -390,20 +390,20 @@ class Document(Struct, frozen=True):
             return self.source.place(start)
         return self.source.place(character_offset(self.source.text, start, within))
 
-    def _spot(self, path: Path) -> Spot:
+    def _spot(self, path: Path) -> TomlSpot:
         """The spot of a path, or of the nearest above it that was located."""
         while path not in self.spots:
             path = path[:-1]
         return self.spots[path]
 
 
-def parse_document(text: str, file: str) -> Table:
+def parse_document(text: str, file: str) -> TomlTable:
     """The root table of a TOML text.
 
     Raises:
         InputError: for text that is no TOML, with its place.
     """
-    source = Source(file, text.replace("\r\n", "\n"))
+    source = TomlSource(file, text.replace("\r\n", "\n"))
     try:
         data = tomllib.loads(source.text)
         spots = locate(source.text)
@@ -413,10 +413,10 @@ def parse_document(text: str, file: str) -> Table:
         raise _syntax_error(str(error), source) from None
     except ValueError as error:  # an integer of more digits than Python reads
         raise InputError(f"this is not valid TOML: {error}", place=Place(file)) from None
-    return Table(Document(source, spots), (), data)
+    return TomlTable(TomlDocument(source, spots), (), data)
 
 
-def _syntax_error(message: str, source: Source) -> InputError:
+def _syntax_error(message: str, source: TomlSource) -> InputError:
     match = _WHERE.search(message)
     problem = message[: match.start()] if match else message
     problem = next((ours for theirs, ours in _PLAIN.items() if problem.startswith(theirs)), problem)

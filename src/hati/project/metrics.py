@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from hati.core import TOOLS, Better, InputError, Metric, Place, Reader, ReaderKind, conversion, parse_duration
 from hati.core.wording import suggestion
-from hati.project.document import Table, Value
+from hati.project.document import TomlTable, Value
 from hati.project.schema import keys_of
 
 _Number = TypeVar("_Number", int, float)
@@ -74,7 +74,7 @@ _FOR = {"path": (ReaderKind.JSON,), "pattern": (ReaderKind.REGEX, *TOOLS), "fiel
 _EXAMPLES = {"path": 'path = "results[*].latency"', "pattern": "pattern = 'latency: ([0-9.]+) s'"}
 
 
-def read_metrics(benchmark: Table) -> tuple[Reader, tuple[Metric, ...]]:
+def read_metrics(benchmark: TomlTable) -> tuple[Reader, tuple[Metric, ...]]:
     """The reader and the metrics of a benchmark.
 
     Raises:
@@ -104,7 +104,7 @@ def read_metrics(benchmark: Table) -> tuple[Reader, tuple[Metric, ...]]:
     return Reader(kind, tuple(patterns), tuple(fields)), tuple(metrics.values())
 
 
-def metric_places(benchmark: Table, reader: Reader) -> tuple[tuple[str, Place], ...]:
+def metric_places(benchmark: TomlTable, reader: Reader) -> tuple[tuple[str, Place], ...]:
     """Where it is written what the reader finds each metric by."""
     listed = benchmark.get("metric")
     key = _WHERE.get(reader.kind, "name")
@@ -114,7 +114,7 @@ def metric_places(benchmark: Table, reader: Reader) -> tuple[tuple[str, Place], 
     )
 
 
-def _kind(benchmark: Table) -> ReaderKind:
+def _kind(benchmark: TomlTable) -> ReaderKind:
     value = benchmark.get("reader")
     if value is None:
         return ReaderKind.HATI
@@ -124,7 +124,7 @@ def _kind(benchmark: Table) -> ReaderKind:
     return ReaderKind(value.text())
 
 
-def _metric(table: Table, kind: ReaderKind) -> Metric:
+def _metric(table: TomlTable, kind: ReaderKind) -> Metric:
     table.only(*keys_of("metric"))
     for key, readers in _FOR.items():
         if kind not in readers and key in table:
@@ -137,7 +137,7 @@ def _metric(table: Table, kind: ReaderKind) -> Metric:
     return Metric(name.line(), unit, _better(table))
 
 
-def _process_unit(table: Table, name: Value) -> str:
+def _process_unit(table: TomlTable, name: Value) -> str:
     if name.text() not in _PROCESS:
         raise name.error(f"reader 'process' has no metric {name.text()!r}", fix=suggestion(name.text(), _PROCESS))
     known, unit = _PROCESS[name.text()], table.get("unit")
@@ -150,7 +150,7 @@ def _process_unit(table: Table, name: Value) -> str:
     return unit.text()
 
 
-def _better(table: Table) -> Better:
+def _better(table: TomlTable) -> Better:
     value = table.get("better")
     if value is None:
         return Better.LOWER
@@ -160,7 +160,7 @@ def _better(table: Table) -> Better:
     return Better(value.text())
 
 
-def _pattern(table: Table, key: str) -> str:
+def _pattern(table: TomlTable, key: str) -> str:
     value = table.need(key, _EXAMPLES[key])
     text = value.line()
     if key == "path":

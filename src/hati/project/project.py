@@ -11,7 +11,7 @@ from hati.core import Benchmark, InputError, Place, Setting
 from hati.core.wording import suggestion
 from hati.project.benchmarks import Surroundings, read_benchmarks
 from hati.project.check import Check, read_check
-from hati.project.document import Table, Value, parse_document
+from hati.project.document import TomlTable, Value, parse_document
 from hati.project.files import read_text
 from hati.project.python import PythonTable, read_python
 from hati.project.schema import keys_of
@@ -102,7 +102,7 @@ def parse_project(text: str, file: Path) -> Project:
     )
 
 
-def _subject(document: Table) -> Table | None:
+def _subject(document: TomlTable) -> TomlTable | None:
     value = document.get("subject")
     if value is None:
         return None
@@ -111,17 +111,17 @@ def _subject(document: Table) -> Table | None:
     return table
 
 
-def _name(subject: Table | None) -> str:
+def _name(subject: TomlTable | None) -> str:
     name = subject.get("name") if subject else None
     return name.line() if name else ""
 
 
-def _secrets(subject: Table | None) -> tuple[str, ...]:
+def _secrets(subject: TomlTable | None) -> tuple[str, ...]:
     listed = subject.get("secrets") if subject else None
     return tuple(name.line() for name in listed.items()) if listed else ()
 
 
-def _sources(subject: Table | None) -> tuple[str, ...]:
+def _sources(subject: TomlTable | None) -> tuple[str, ...]:
     listed = subject.get("sources") if subject else None
     return tuple(_source(pattern) for pattern in listed.items()) if listed else ()
 

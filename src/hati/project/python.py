@@ -8,7 +8,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from hati.core import Place
-from hati.project.document import Table, Value
+from hati.project.document import TomlTable, Value
 from hati.project.metrics import duration, number, positive, share
 from hati.project.schema import keys_of
 
@@ -57,7 +57,7 @@ class PythonTable:
     place: Place | None = field(default=None, compare=False)
 
 
-def read_python(document: Table) -> PythonTable:
+def read_python(document: TomlTable) -> PythonTable:
     """Read ``[python]``; without one all is as it is where nothing is said.
 
     Raises:

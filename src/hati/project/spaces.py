@@ -10,14 +10,14 @@ from hati.core import Binding, Commands, InputError, Setting, setting_text
 from hati.core.placeholders import PlaceholderError, names
 from hati.core.wording import suggestion
 from hati.project.commands import read_commands
-from hati.project.document import Table, Value
+from hati.project.document import TomlTable, Value
 from hati.project.schema import keys_of
 from hati.space import (
-    Formula,
-    FormulaError,
-    Kind,
+    Constraint,
+    ConstraintError,
     Option,
     OptionError,
+    OptionKind,
     Space,
     SpaceError,
     check_formula,
@@ -32,7 +32,7 @@ VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _EXAMPLE = "settings = [false, true]"
 
 
-def read_space(root: Table) -> Space:
+def read_space(root: TomlTable) -> Space:
     """The options and constraints of a project file.
 
     Raises:
@@ -51,7 +51,7 @@ def read_space(root: Table) -> Space:
         raise tables[error.option].error(error.message, key="active_if", fix=error.fix) from None
 
 
-def read_bindings(root: Table) -> tuple[Binding, ...]:
+def read_bindings(root: TomlTable) -> tuple[Binding, ...]:
     """How settings reach the commands, for each option that says so.
 
     Raises:
@@ -68,7 +68,7 @@ def read_bindings(root: Table) -> tuple[Binding, ...]:
     return tuple(bindings)
 
 
-def read_recommendable(root: Table, space: Space) -> dict[str, tuple[Setting, ...]]:
+def read_recommendable(root: TomlTable, space: Space) -> dict[str, tuple[Setting, ...]]:
     """The settings that may be recommended, for the options that restrict them: none where ``recommend = false``.
 
     Raises:
@@ -96,14 +96,14 @@ def _recommendable(value: Value, option: Option) -> tuple[Setting, ...]:
     return tuple(_setting(item) for item in value.items())
 
 
-def option_tables(root: Table) -> dict[str, Table]:
+def option_tables(root: TomlTable) -> dict[str, TomlTable]:
     """The tables of the options by their names."""
     options = root.get("options")
     tables = options.table() if options else None
     return {name: tables.need(name, "").table() for name in tables} if tables else {}
 
 
-def _option(name: str, table: Table) -> Option:
+def _option(name: str, table: TomlTable) -> Option:
     table.only(*keys_of("option"))
     if name in RESERVED or name.startswith("file:"):
         raise table.error(f"{{{name}}} is a placeholder of its own", fix=f"call the option {name}_option, for instance")
@@ -134,7 +134,7 @@ def _setting(value: Value) -> Setting:
     return value.data
 
 
-def _constraint_values(root: Table) -> list[Value]:
+def _constraint_values(root: TomlTable) -> list[Value]:
     space = root.get("space")
     if space is None:
         return []
@@ -144,31 +144,31 @@ def _constraint_values(root: Table) -> list[Value]:
     return constraints.items() if constraints else []
 
 
-def _constraint(value: Value, options: Mapping[str, Option]) -> Formula:
+def _constraint(value: Value, options: Mapping[str, Option]) -> Constraint:
     formula = _formula(value)
     _check(formula, value, options)
     return formula
 
 
-def _formula(value: Value) -> Formula:
+def _formula(value: Value) -> Constraint:
     try:
         return parse_formula(value.line())
-    except FormulaError as error:
+    except ConstraintError as error:
         raise _located(value, error) from None
 
 
-def _check(formula: Formula, value: Value, options: Mapping[str, Option]) -> None:
+def _check(formula: Constraint, value: Value, options: Mapping[str, Option]) -> None:
     try:
         check_formula(formula, options)
-    except FormulaError as error:
+    except ConstraintError as error:
         raise _located(value, error) from None
 
 
-def _located(value: Value, error: FormulaError) -> InputError:
+def _located(value: Value, error: ConstraintError) -> InputError:
     return value.error(error.message, within=error.offset, fix=error.fix)
 
 
-def _binding(name: str, table: Table) -> Binding:
+def _binding(name: str, table: TomlTable) -> Binding:
     argument, env, build = table.get("argument"), table.get("env"), table.get("build")
     if env and not VARIABLE.fullmatch(env.text()):
         raise env.error(f"{env.text()!r} cannot name an environment variable", fix="use letters, digits and _")
@@ -182,7 +182,7 @@ def _binding(name: str, table: Table) -> Binding:
     )
 
 
-def _reload(table: Table) -> Commands | None:
+def _reload(table: TomlTable) -> Commands | None:
     """How a running server takes a new setting over: by these commands, by its own (none here), or not at all."""
     value = table.get("reload")
     if value is None or value.data is False:
@@ -206,6 +206,6 @@ def _argument(value: Value, option: Option) -> str:
         raise value.error(error.message, within=error.offset, fix=error.fix) from None
     except ValueError as error:
         raise value.error(f"the argument cannot be split: {str(error).lower()}", fix="close the quotation") from None
-    if option.kind is not Kind.BOOLEAN and all(placeholder.name for placeholder in placeholders):
+    if option.kind is not OptionKind.BOOLEAN and all(placeholder.name for placeholder in placeholders):
         raise value.error("the argument has no {} for the setting", fix=f'as in "--{option.name}={{}}"')
     return argument

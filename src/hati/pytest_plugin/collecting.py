@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from hati.core import HatiError
-from hati.logic.interpret import Verdict
-from hati.pytest_plugin.measuring import Judgement, Measurements
+from hati.logic.interpret import FormulaVerdict
+from hati.pytest_plugin.measuring import FormulaReport, Measurements
 from hati.python import has_statements
 from hati.studies.assertion import Requirement
 from hati.wiring import (
@@ -123,9 +123,9 @@ class FormulaItem(pytest.Item):
         """
         judgement = self.measurements.of(self.nodeid)
         self.user_properties.extend(judgement.properties)
-        if judgement.verdict is Verdict.INCONCLUSIVE:
+        if judgement.verdict is FormulaVerdict.INCONCLUSIVE:
             self._leave_open(judgement, self.config.getoption("hati_inconclusive"))
-        elif judgement.verdict is Verdict.VIOLATED:
+        elif judgement.verdict is FormulaVerdict.VIOLATED:
             raise NotShownError(judgement.report)
         else:
             self.add_report_section("call", "hati", judgement.report)
@@ -141,7 +141,7 @@ class FormulaItem(pytest.Item):
         line = self.stated[1].place.line
         return self.path, None if line is None else line - 1, self.name
 
-    def _leave_open(self, judgement: Judgement, becomes: str) -> None:
+    def _leave_open(self, judgement: FormulaReport, becomes: str) -> None:
         if becomes == "fail":
             raise NotShownError(judgement.report)
         self.add_report_section("call", "hati", judgement.report)

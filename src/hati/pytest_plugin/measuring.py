@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hati.core import HatiError, InputError, MeasurementError
 from hati.core.wording import counted
-from hati.logic.interpret import Verdict
+from hati.logic.interpret import FormulaVerdict
 from hati.pytest_plugin.progress import Display, MeasuringProgress
 from hati.report import assertion_answer, assertion_evidence, duration, excess_text
 from hati.studies.assertion import Answer, Assured, Book, Requirement, Standard, hindrances, unmeasured
@@ -30,10 +30,10 @@ Stated = tuple[Path, Requirement]
 """The project's folder, and a formula about it."""
 
 
-class Judgement(Struct, frozen=True):
+class FormulaReport(Struct, frozen=True):
     """What is told of a formula: in full, in a line, and as properties of its test; its runs took ``seconds``."""
 
-    verdict: Verdict
+    verdict: FormulaVerdict
     report: str
     summary: str
     properties: tuple[tuple[str, object], ...]
@@ -50,12 +50,12 @@ class Measurements:
     def __init__(self, config: pytest.Config, selected: Mapping[str, Stated]) -> None:
         self._config = config
         self._selected = dict(selected)
-        self._judged: dict[str, Judgement | HatiError] = {}
+        self._judged: dict[str, FormulaReport | HatiError] = {}
         self._costs: list[str] = []
         self._elapsed: dict[str, float] = {}
         self._booked: dict[str, float] = {}
 
-    def of(self, test: str) -> Judgement:
+    def of(self, test: str) -> FormulaReport:
         """What is told of a test's formula.
 
         Raises:
@@ -76,9 +76,9 @@ class Measurements:
         """What a test took: of the time of its project's campaign, in which one of them waits, its own part."""
         return elapsed - self._elapsed.get(test, 0.0) + self._booked.get(test, 0.0)
 
-    def book(self, waiting: str, elapsed: float, judged: Mapping[str, Judgement | HatiError]) -> None:
+    def book(self, waiting: str, elapsed: float, judged: Mapping[str, FormulaReport | HatiError]) -> None:
         """Share the time of a campaign out by the runs of each formula; without any the one that waited keeps it."""
-        seconds = {test: each.seconds for test, each in judged.items() if isinstance(each, Judgement)}
+        seconds = {test: each.seconds for test, each in judged.items() if isinstance(each, FormulaReport)}
         whole = sum(seconds.values())
         if whole > 0.0:
             self._elapsed[waiting] = elapsed
@@ -137,7 +137,7 @@ class Measurements:
         option = self._config.getoption
         return prepare_assertion(place, requirements, Standard(), option("hati_budget"), fresh=option("hati_fresh"))
 
-    def _made(self, prepared: PreparedAssertion) -> Iterator[Judgement | HatiError]:
+    def _made(self, prepared: PreparedAssertion) -> Iterator[FormulaReport | HatiError]:
         before = "measured before (--hati-fresh measures again): " if prepared.known else ""
         display, requirements = Display(self._config), prepared.study.requirements
         if not prepared.finished:
@@ -155,7 +155,7 @@ class Measurements:
         return (_judgement(each, book, cost.booked) for each, cost in zip(found.answers, found.costs, strict=True))
 
 
-def _judgement(each: Answer, book: Book, seconds: float) -> Judgement | HatiError:
+def _judgement(each: Answer, book: Book, seconds: float) -> FormulaReport | HatiError:
     """What could not be measured, or judged, is no verdict of which it may be said what becomes of it."""
     if why := hindrances(each, book):
         return MeasurementError("; ".join(why), place=each.requirement.place)
@@ -163,7 +163,7 @@ def _judgement(each: Answer, book: Book, seconds: float) -> Judgement | HatiErro
     for atom in each.atoms:
         found.append((f"hati_runs {atom.text}", " + ".join(str(size) for size in atom.evidence.runs if size) or "0"))
         found.append((f"hati_estimate {atom.text}", excess_text(atom, book)))
-    return Judgement(each.verdict, assertion_evidence(each, book), assertion_answer((each,)), tuple(found), seconds)
+    return FormulaReport(each.verdict, assertion_evidence(each, book), assertion_answer((each,)), tuple(found), seconds)
 
 
 def _unmeasured(requirement: Requirement, book: Book) -> HatiError | None:

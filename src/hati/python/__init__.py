@@ -27,22 +27,21 @@ if TYPE_CHECKING:
         statements,
         workload,
     )
-    from hati.python.injected.performance import SELF, Formula, Performance, exists, for_all
+    from hati.python.injected.performance import SELF, Performance, StatedFormula, exists, for_all
     from hati.python.injection import recorder
     from hati.python.interpreter import Environment, Interpreter, Network
     from hati.python.method import PythonGenerator, PythonMethod
     from hati.python.needs import declared, see_installed
-    from hati.python.recording import Calls, Collector, Recording
+    from hati.python.recording import CallKind, Collector, Recording
     from hati.python.resolving import names_of, unresolved
     from hati.python.sources import WorkingTree
     from hati.python.stating import StatedFunction, has_statements, read_statements
 
 __all__ = [
     "SELF",
-    "Calls",
+    "CallKind",
     "Collector",
     "Environment",
-    "Formula",
     "GeneratorError",
     "Interpreter",
     "Network",
@@ -51,6 +50,7 @@ __all__ = [
     "PythonGenerator",
     "PythonMethod",
     "Recording",
+    "StatedFormula",
     "StatedFunction",
     "Statement",
     "WorkingTree",
@@ -86,12 +86,12 @@ _MODULES = {
         *("Statement", "freshness", "instance", "kind", "measured"),
         *("reference", "resolve", "spl", "stated", "statements", "workload"),
     ),
-    "injected.performance": ("SELF", "Formula", "Performance", "exists", "for_all"),
+    "injected.performance": ("SELF", "StatedFormula", "Performance", "exists", "for_all"),
     "injection": ("recorder",),
     "interpreter": ("Environment", "Interpreter", "Network"),
     "method": ("PythonGenerator", "PythonMethod"),
     "resolving": ("names_of", "unresolved"),
-    "recording": ("Calls", "Collector", "Recording"),
+    "recording": ("CallKind", "Collector", "Recording"),
     "sources": ("WorkingTree",),
     "stating": ("StatedFunction", "has_statements", "read_statements"),
 }

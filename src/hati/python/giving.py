@@ -11,7 +11,7 @@ from hati.core import InputError, Setting
 from hati.python.injected.parameters import RNG, Parameters
 from hati.python.injected.trouble import Trouble
 from hati.python.method import PythonGenerator, PythonMethod
-from hati.python.sources import Taken, WorkingTree
+from hati.python.sources import TakenArguments, WorkingTree
 
 GivenParameters = Mapping[str, Setting] | Sequence[Setting]
 """Parameters by their names, or by their places."""
@@ -43,7 +43,7 @@ class Taker(Struct, frozen=True):
         """What Hati gives by its name: nothing where a function is called as it is."""
         return _KNOWN if self.kind or self.skipped else {}
 
-    def taken(self, tree: WorkingTree) -> Taken | None:
+    def taken(self, tree: WorkingTree) -> TakenArguments | None:
         """What it takes of parameters and arguments; None where that is not known.
 
         Raises:

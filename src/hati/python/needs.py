@@ -23,7 +23,7 @@ from hati.python.installing import (
     part,
 )
 from hati.python.local_content import normal, walked
-from hati.python.requirements import Kind, Named, contents, named, tabled, texts
+from hati.python.requirements import Named, PathKind, contents, named, tabled, texts
 
 Shape = tuple[str, type, type | None]
 """A part by its keys, with a dot between, what it is, and what is in it where that is one kind."""
@@ -151,7 +151,7 @@ def _said(tree: Path, of: str) -> Iterator[tuple[str, object]]:
         yield name, _text(tree / name)
         files |= {tree / path for path in _READ.findall(_text(tree / name)) if not _ABOUT.match(Path(path).name)}
     yield from ((name, _text(tree / name)) for name in OTHERS if (tree / name).is_file())
-    further = (Named(str(file), Kind.REQUIREMENTS) for file in sorted(files))
+    further = (Named(str(file), PathKind.REQUIREMENTS) for file in sorted(files))
     yield from contents(tree, further).items()
 
 

@@ -25,7 +25,7 @@ class Collector(StrEnum):
     BETWEEN = "between"
 
 
-class Calls(StrEnum):
+class CallKind(StrEnum):
     """What an observation is of.
 
     ``BATCHED``: of as many calls as the clocks need, each with an equal share; their mean is that of the calls, and no
@@ -56,7 +56,7 @@ class Recording(Struct, frozen=True):
     collector: Collector = Collector.ON
     metrics: tuple[str, ...] = tuple(UNITS)
     seed: int = 0
-    calls: Calls = Calls.BATCHED
+    calls: CallKind = CallKind.BATCHED
     memory: int = MOST
 
     def __post_init__(self) -> None:
@@ -75,7 +75,7 @@ class Recording(Struct, frozen=True):
     @property
     def read(self) -> tuple[Metric, ...]:
         """The metrics as a benchmark has them."""
-        told = (Metric(SINGLE_CALLS, "1"),) if self.calls is Calls.SINGLE else ()
+        told = (Metric(SINGLE_CALLS, "1"),) if self.calls is CallKind.SINGLE else ()
         return (*(Metric(name, UNITS[name]) for name in self.metrics), *told)
 
     @property

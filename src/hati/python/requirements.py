@@ -31,7 +31,7 @@ _REPOSITORY = "git+file:"
 _FRAGMENT = re.compile(r"#\w+=.*")
 
 
-class Kind(StrEnum):
+class PathKind(StrEnum):
     """What a path leads to."""
 
     REQUIREMENTS = "further requirements or constraints"
@@ -43,7 +43,7 @@ class Named(Struct, frozen=True):
     """A path from where it is named, and what it leads to; of a repository what is asked for, by any name."""
 
     path: str
-    kind: Kind = Kind.CONTENT
+    kind: PathKind = PathKind.CONTENT
     revision: str = "HEAD"
 
 
@@ -73,7 +73,7 @@ def _of_option(option: str, path: str) -> Iterator[Named]:
     """Nothing of an option that names no place; long ones can be cut short, as pip has it."""
     for name in _LONG:
         if name.startswith(_SHORT.get(option, option)):
-            yield Named(plain(path), Kind.REQUIREMENTS) if name in _FURTHER else _installed(path)
+            yield Named(plain(path), PathKind.REQUIREMENTS) if name in _FURTHER else _installed(path)
 
 
 def _installed(path: str) -> Named:
@@ -81,7 +81,7 @@ def _installed(path: str) -> Named:
         return Named(plain(path))
     url = path.removeprefix("git+").partition("#")[0]
     place, at, revision = url.rpartition("@")
-    return Named(plain(place), Kind.REPOSITORY, revision) if at else Named(plain(url), Kind.REPOSITORY)
+    return Named(plain(place), PathKind.REPOSITORY, revision) if at else Named(plain(url), PathKind.REPOSITORY)
 
 
 def _is_path(text: str) -> bool:
@@ -111,11 +111,11 @@ def contents(tree: Path, told: Iterable[Named]) -> dict[str, str]:
         base, each = left.pop()
         place = normal(base / each.path)
         match each.kind:
-            case Kind.CONTENT:
+            case PathKind.CONTENT:
                 found |= content(tree, place)
-            case Kind.REPOSITORY:
+            case PathKind.REPOSITORY:
                 found |= commits(tree, place, each.revision)
-            case Kind.REQUIREMENTS if place not in read and is_file(place):
+            case PathKind.REQUIREMENTS if place not in read and is_file(place):
                 text = place.read_text(errors="replace")
                 read.add(place)
                 found[os.path.relpath(place, tree)] = digest(text)
@@ -125,7 +125,7 @@ def contents(tree: Path, told: Iterable[Named]) -> dict[str, str]:
 
 def _starts(tree: Path, file: Path, each: Named) -> set[Path]:
     """From where pip reads a path: of further files the file's folder, of what is installed its own, or either."""
-    return {file.parent} if each.kind is Kind.REQUIREMENTS else {file.parent, tree}
+    return {file.parent} if each.kind is PathKind.REQUIREMENTS else {file.parent, tree}
 
 
 def mentioned(words: Iterable[str]) -> list[str]:
@@ -164,9 +164,9 @@ def _told(word: str) -> Iterator[Named]:
 def _as_it_is(each: Named) -> Named:
     """As a file of requirements, where it is no archive: the option before it may be another word."""
     path = Path(each.path)
-    if each.kind is Kind.REPOSITORY or path.name.endswith(ARCHIVES) or not is_file(path):
+    if each.kind is PathKind.REPOSITORY or path.name.endswith(ARCHIVES) or not is_file(path):
         return each
-    return Named(each.path, Kind.REQUIREMENTS)
+    return Named(each.path, PathKind.REQUIREMENTS)
 
 
 _PLACES = {"path", "editable", "directory", "virtual", "url", "find-links", "index-url", "extra-index-url"}
@@ -182,7 +182,7 @@ def tabled(value: object) -> Iterator[Named]:
         repository = _repository(value)
         if repository:
             yield from _places(
-                repository.partition("#")[0].partition("?")[0], Kind.REPOSITORY, _asked(value, repository)
+                repository.partition("#")[0].partition("?")[0], PathKind.REPOSITORY, _asked(value, repository)
             )
         for key, each in value.items():
             if key in _PLACES and not repository:
@@ -199,7 +199,7 @@ def texts(value: object) -> Iterator[str]:
             yield from texts(each)
 
 
-def _places(value: object, kind: Kind = Kind.CONTENT, revision: str = "HEAD") -> Iterator[Named]:
+def _places(value: object, kind: PathKind = PathKind.CONTENT, revision: str = "HEAD") -> Iterator[Named]:
     """None of addresses of elsewhere."""
     for text in value if isinstance(value, list) else [value]:
         if isinstance(text, str) and "://" not in (path := plain(text)):

@@ -26,7 +26,7 @@ _LEAVING = {"workload", "instance", _MEASURED, "spl", "staticmethod", _CLASS}
 _COMPILED = {".so", ".pyd"}
 
 
-class Taken(NamedTuple):
+class TakenArguments(NamedTuple):
     """What a function takes as it is written, and whether no decorator may have changed that."""
 
     signature: Signature
@@ -59,7 +59,7 @@ class WorkingTree(Struct, frozen=True):
         """A file's path with the start of the SHA-256 of its content."""
         return f"{file.as_posix()}={hashlib.sha256((self.root / file).read_bytes()).hexdigest()[:_DIGITS]}"
 
-    def taken(self, method: PythonMethod) -> Taken | None:
+    def taken(self, method: PythonMethod) -> TakenArguments | None:
         """What a function takes; None where it, or its module, is from elsewhere.
 
         Raises:
@@ -70,7 +70,7 @@ class WorkingTree(Struct, frozen=True):
             return None
         decorators = {_name(each) for each in defined.decorator_list}
         takes = _signature(defined.args).without(1 if _CLASS in decorators else 0)
-        return Taken(takes, exact=decorators <= _LEAVING)
+        return TakenArguments(takes, exact=decorators <= _LEAVING)
 
     def measures(self, method: PythonMethod) -> bool:
         """Whether a function measures by itself, as far as the working tree tells."""

@@ -15,11 +15,11 @@ from hati.report import (
     EffectFigure,
     Interaction,
     Interactions,
-    MainEffects,
+    MainEffectsFigure,
     RunOrder,
     change,
 )
-from hati.studies.screening import Scale
+from hati.studies.screening import EffectScale
 
 _NAMED = 12
 _LINE = 16
@@ -127,13 +127,13 @@ def _names(figure: EffectFigure) -> list[dict[str, Any]]:
 
 
 def _size_title(figure: EffectFigure) -> str:
-    if figure.scale is Scale.LOG:
+    if figure.scale is EffectScale.LOG:
         return "size of the effect (factor between the two settings)"
     return titled("size of the effect", figure.unit)
 
 
 def _size_axis(figure: EffectFigure) -> dict[str, Any]:
-    if figure.scale is not Scale.LOG:
+    if figure.scale is not EffectScale.LOG:
         return {}
     largest = max((point.size for point in figure.points), default=0.0)
     return {"axis": factor_axis(max(largest, figure.threshold or 0.0))}
@@ -152,7 +152,7 @@ def _shape() -> alt.Shape:
 
 
 def _tooltip(figure: EffectFigure) -> list[alt.Tooltip]:
-    size = [] if figure.scale is Scale.LOG else [alt.Tooltip("size:Q", title=_size_title(figure), format=".4~g")]
+    size = [] if figure.scale is EffectScale.LOG else [alt.Tooltip("size:Q", title=_size_title(figure), format=".4~g")]
     return [
         alt.Tooltip("label:N", title="effect of"),
         alt.Tooltip("change:N", title="change"),
@@ -168,7 +168,7 @@ _SHAPES = ["circle", "square", "diamond"]
 _COLOURS = [palette.FIRST, palette.SECOND, palette.NOT_SHOWN]
 
 
-def main_effects_chart(figure: MainEffects) -> Chart:
+def main_effects_chart(figure: MainEffectsFigure) -> Chart:
     """Each option's means on a line of its own, with their intervals."""
     names = labels([option.option for option in figure.options])
     title = titled(f"mean {figure.metric}", figure.unit)
@@ -249,7 +249,7 @@ def run_order_chart(figure: RunOrder) -> Chart:
         ]
     )
     values = [run.value for run in figure.runs]
-    if figure.scale is Scale.LOG and min(values) > 0:
+    if figure.scale is EffectScale.LOG and min(values) > 0:
         scale = alt.Scale(type="log", nice=False, domain=[min(values) * 0.9, max(values) * 1.1])
     else:
         scale = alt.Scale(zero=False, padding=12)
@@ -291,7 +291,7 @@ def run_order_chart(figure: RunOrder) -> Chart:
     )
 
 
-def _settings(figure: MainEffects, names: list[str]) -> list[dict[str, Any]]:
+def _settings(figure: MainEffectsFigure, names: list[str]) -> list[dict[str, Any]]:
     points = []
     for name, option in zip(names, figure.options, strict=True):
         lowest, highest = (extreme(option.settings, key=lambda at: at.mean) for extreme in (min, max))
@@ -313,7 +313,7 @@ def _settings(figure: MainEffects, names: list[str]) -> list[dict[str, Any]]:
     return points
 
 
-def _domain(figure: MainEffects) -> list[float]:
+def _domain(figure: MainEffectsFigure) -> list[float]:
     """The axis that has room for the settings' names beside the points; not below zero for values that are not."""
     settings = [at for option in figure.options for at in option.settings]
     ends = [end for at in settings for end in (at.mean, *(at.interval or ()))]

@@ -73,7 +73,7 @@ from .history_document import HistoryFigure as HistoryFigure
 from .history_document import histories_document as histories_document
 from .history_document import history_figure as history_figure
 from .history_document import history_figures as history_figures
-from .known import Known as Known
+from .known import Knowledge as Knowledge
 from .known import coverage_json as coverage_json
 from .known import coverage_lines as coverage_lines
 from .known import coverage_notes as coverage_notes
@@ -137,7 +137,7 @@ from .screening_figures import EffectPoint as EffectPoint
 from .screening_figures import Interaction as Interaction
 from .screening_figures import Interactions as Interactions
 from .screening_figures import MainEffect as MainEffect
-from .screening_figures import MainEffects as MainEffects
+from .screening_figures import MainEffectsFigure as MainEffectsFigure
 from .screening_figures import RunOrder as RunOrder
 from .screening_figures import RunPoint as RunPoint
 from .screening_figures import SettingMean as SettingMean

@@ -11,8 +11,17 @@ from msgspec import Struct
 
 from hati.core import FloatArray
 from hati.core.wording import counted
-from hati.logic.interpret import Combined, Evidence, Interpretation, Judged, Scale, Sign, Verdict, printed_level
-from hati.logic.syntax import Comparator, Limit, Relation
+from hati.logic.interpret import (
+    Combined,
+    EstimateScale,
+    FormulaVerdict,
+    Interpretation,
+    Judged,
+    RelationEvidence,
+    Sign,
+    printed_level,
+)
+from hati.logic.syntax import Comparator, LimitSide, Relation
 from hati.report.assertion_costs import cost_json, cost_text, sharing
 from hati.report.changes import WITH_POWER, p_text
 from hati.report.document import Case
@@ -61,7 +70,7 @@ def _atom(atom: Atom) -> Plain:
         "text": atom.text,
         "verdict": found.verdict.value,
         "scale": found.scale.value,
-        "unit": None if found.scale is Scale.RATIO else atom.unit,
+        "unit": None if found.scale is EstimateScale.RATIO else atom.unit,
         "estimate": found.estimate if math.isfinite(found.estimate) else None,
         "interval": None if found.interval is None else list(found.interval),
         "detectable": found.detectable,
@@ -92,8 +101,12 @@ def assertion_table(found: Assured, standard: Standard) -> Table:
 
 def assertion_answer(answers: Sequence[Answer]) -> str:
     """In a line: how many hold, are violated, or are neither."""
-    counts = {verdict: sum(each.verdict is verdict for each in answers) for verdict in Verdict}
-    told = {Verdict.HOLDS: "hold", Verdict.VIOLATED: "violated", Verdict.INCONCLUSIVE: "inconclusive"}
+    counts = {verdict: sum(each.verdict is verdict for each in answers) for verdict in FormulaVerdict}
+    told = {
+        FormulaVerdict.HOLDS: "hold",
+        FormulaVerdict.VIOLATED: "violated",
+        FormulaVerdict.INCONCLUSIVE: "inconclusive",
+    }
     if len(answers) == 1:
         return f"{answers[0].verdict}: {named_formula(answers[0])}"
     return f"{len(answers)} formulas: " + ", ".join(f"{count} {told[v]}" for v, count in counts.items() if count)
@@ -126,7 +139,7 @@ def _cells(atom: Atom) -> tuple[Cell, ...]:
     found = atom.evidence
     needed = found.runs_needed
     runs = " + ".join(str(size) for size in found.runs if size) or "0"
-    more = f" of {needed:,} each" if needed is not None and found.verdict is Verdict.INCONCLUSIVE else ""
+    more = f" of {needed:,} each" if needed is not None and found.verdict is FormulaVerdict.INCONCLUSIVE else ""
     return (
         Shown(estimate_text(atom), found.estimate if math.isfinite(found.estimate) else None),
         interval_text(atom),
@@ -139,16 +152,16 @@ def estimate_text(atom: Atom) -> str:
     found = atom.evidence
     if not math.isfinite(found.estimate):
         return "unknown"
-    return change(found.estimate - 1.0) if found.scale is Scale.RATIO else quantity(found.estimate, atom.unit)
+    return change(found.estimate - 1.0) if found.scale is EstimateScale.RATIO else quantity(found.estimate, atom.unit)
 
 
 def excess_text(atom: Atom, book: Book) -> str:
     """By how much the left side is larger: in percent of two measured sides that are above zero, else in their unit."""
     found = atom.evidence
-    if found.scale is not Scale.MEAN or not math.isfinite(found.estimate):
+    if found.scale is not EstimateScale.MEAN or not math.isfinite(found.estimate):
         return estimate_text(atom)
     sides = run_means(atom.resolved, book)
-    turned = isinstance(atom.resolved.left, Limit)
+    turned = isinstance(atom.resolved.left, LimitSide)
     excess = found.estimate - float(sides[0 if turned else 1][0])
     return quantity(-excess if turned else excess, atom.unit)
 
@@ -159,7 +172,7 @@ def interval_text(atom: Atom) -> str:
     if found.interval is None:
         return "unknown" if found.remark else "unbounded"
     low, high = found.interval
-    if found.scale is Scale.RATIO:
+    if found.scale is EstimateScale.RATIO:
         return f"{change_number(max(low, 0.0) - 1.0)} to {change(high - 1.0)}"
     return f"{quantity(low, atom.unit)} to {quantity(high, atom.unit)}"
 
@@ -197,9 +210,9 @@ def _undecided(answers: Sequence[Answer]) -> Iterator[str]:
 
 def _unconfirmed(judged: Judged) -> bool:
     """Whether parts decide a formula by themselves, and not among all."""
-    if not isinstance(judged, Combined) or judged.verdict is not Verdict.INCONCLUSIVE:
+    if not isinstance(judged, Combined) or judged.verdict is not FormulaVerdict.INCONCLUSIVE:
         return False
-    return judged.parts[judged.deciding[0]].verdict is not Verdict.INCONCLUSIVE
+    return judged.parts[judged.deciding[0]].verdict is not FormulaVerdict.INCONCLUSIVE
 
 
 def _rules(atoms: Sequence[Atom], standard: Standard) -> Iterator[str]:
@@ -212,12 +225,12 @@ def _rules(atoms: Sequence[Atom], standard: Standard) -> Iterator[str]:
         yield f"HOLDS and VIOLATED are each wrong in at most {percent(standard.alpha)} of cases{assumed}."
         if standard.margin and any(_has_room(atom.relation) for atom in atoms):
             yield f"Relations that are not strict have {percent(standard.margin)} of room."
-    if any(atom.evidence.scale is Scale.RATIO and math.isfinite(atom.evidence.estimate) for atom in atoms):
+    if any(atom.evidence.scale is EstimateScale.RATIO and math.isfinite(atom.evidence.estimate) for atom in atoms):
         yield "An estimate in % is how much larger the left side is than the right one."
 
 
 def _limited(atoms: Sequence[Atom]) -> bool:
-    return any(atom.evidence.scale is Scale.MEAN for atom in atoms)
+    return any(atom.evidence.scale is EstimateScale.MEAN for atom in atoms)
 
 
 def _has_room(relation: Relation) -> bool:
@@ -232,7 +245,7 @@ def _has_room(relation: Relation) -> bool:
 def undecided_text(atom: Atom) -> str:
     """Why there is no verdict, and what would give one; empty where there is one."""
     found = atom.evidence
-    if found.verdict is not Verdict.INCONCLUSIVE:
+    if found.verdict is not FormulaVerdict.INCONCLUSIVE:
         return ""
     if atom.same or atom.resolved.left == atom.resolved.right:
         return "both sides are the same, and no number of runs can distinguish them."
@@ -244,15 +257,15 @@ def undecided_text(atom: Atom) -> str:
     elif found.runs_needed is None:
         told.append("no number of runs would decide it as it is")
     else:
-        whose = "" if found.scale is Scale.MEAN else " of each side"
+        whose = "" if found.scale is EstimateScale.MEAN else " of each side"
         told.append(f"{counted(found.runs_needed, 'run')}{whose} would decide {WITH_POWER}")
     text = "; ".join(told)
     return text if text.endswith("?") else f"{text}."
 
 
-def _detectable(atom: Atom, found: Evidence) -> str:
+def _detectable(atom: Atom, found: RelationEvidence) -> str:
     assert found.detectable is not None
-    return percent(found.detectable) if found.scale is Scale.RATIO else quantity(found.detectable, atom.unit)
+    return percent(found.detectable) if found.scale is EstimateScale.RATIO else quantity(found.detectable, atom.unit)
 
 
 def assertion_cases(found: Assured) -> list[Case]:
@@ -261,11 +274,11 @@ def assertion_cases(found: Assured) -> list[Case]:
 
 
 def _case(each: Answer, hindered: str, cost: Cost | None) -> Case:
-    open_ = each.verdict is Verdict.INCONCLUSIVE and not hindered
+    open_ = each.verdict is FormulaVerdict.INCONCLUSIVE and not hindered
     return Case(
         f"{_SUITE} {each.requirement.place.file}",
         named_formula(each),
-        failure=_why(each) if each.verdict is Verdict.VIOLATED else None,
+        failure=_why(each) if each.verdict is FormulaVerdict.VIOLATED else None,
         skipped=_why(each) if open_ else None,
         error=hindered or None,
         seconds=None if cost is None else cost.booked,
@@ -277,7 +290,7 @@ def _why(each: Answer) -> str:
     told = [
         f"{atom.text} {atom.verdict}: {estimate_text(atom)} ({interval_text(atom)}), p = {p_text(atom.p_violated)}"
         for atom in each.atoms
-        if atom.verdict is not Verdict.HOLDS
+        if atom.verdict is not FormulaVerdict.HOLDS
     ]
     return "; ".join(told) or f"{each.verdict}: {named_formula(each)}"
 

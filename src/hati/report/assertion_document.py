@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hati.core import FloatArray
-from hati.logic.interpret import Limit, Measured, Verdict
+from hati.logic.interpret import FormulaVerdict, Limit, MeasuredSample
 from hati.report.assertion import assertion_answer, assertion_cases, assertion_table, explained, named_formula
 from hati.report.document import Aside, Chart, ChartKind, Document, Fact, Facts, Part, Prose, Section
 from hati.report.quantities import duration, percent, quantity, tidy
@@ -55,7 +55,7 @@ def relation_figure(atom: Atom, book: Book) -> RelationFigure | None:
         return None
     named = ((str(atom.relation.left), atom.resolved.left), (str(atom.relation.right), atom.resolved.right))
     taken = [(name, side_of(side, book)) for name, side in named]
-    measured = [(name, side) for name, side in taken if isinstance(side, Measured)]
+    measured = [(name, side) for name, side in taken if isinstance(side, MeasuredSample)]
     limits = [side.value for _, side in taken if isinstance(side, Limit)]
     low, high = _range([side for _, side in measured])
     near = [limit for limit in limits if low - _FAR * (high - low) <= limit <= high + _FAR * (high - low)]
@@ -76,7 +76,7 @@ def relation_figure(atom: Atom, book: Book) -> RelationFigure | None:
     )
 
 
-def _range(sides: Sequence[Measured]) -> tuple[float, float]:
+def _range(sides: Sequence[MeasuredSample]) -> tuple[float, float]:
     """That of all but the tails, and of all run means; never empty."""
     ends = [float(np.quantile(np.concatenate(side.runs), share)) for side in sides for share in (_TAIL, 1.0 - _TAIL)]
     means = [float(mean) for side in sides for mean in side.means]
@@ -87,7 +87,7 @@ def _range(sides: Sequence[Measured]) -> tuple[float, float]:
     return low - half, high + half
 
 
-def _side(name: str, side: Measured, edges: FloatArray, factor: float) -> SideFigure:
+def _side(name: str, side: MeasuredSample, edges: FloatArray, factor: float) -> SideFigure:
     shares = sum((_shares(run, edges) for run in side.runs), np.zeros(len(edges) - 1)) / len(side.runs)
     return SideFigure(name, tuple(shares.tolist()), tuple((side.means * factor).tolist()))
 
@@ -100,7 +100,7 @@ def _shares(run: FloatArray, edges: FloatArray) -> FloatArray:
 MOST_FIGURES = 24
 """Of relations in one report; what is not shown to hold comes first."""
 
-_FIRST = (Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HOLDS)
+_FIRST = (FormulaVerdict.VIOLATED, FormulaVerdict.INCONCLUSIVE, FormulaVerdict.HOLDS)
 
 
 def assertion_document(found: Assured, standard: Standard) -> Document:
@@ -200,7 +200,7 @@ def _rows(atom: Atom, book: Book) -> Iterator[tuple[Cell, ...]]:
     named = ((atom.relation.left, atom.resolved.left), (atom.relation.right, atom.resolved.right))
     for written, side in named:
         taken = side_of(side, book)
-        if isinstance(taken, Measured):
+        if isinstance(taken, MeasuredSample):
             means = taken.means
             values = (float(value) for value in (means.mean(), means.min(), means.max()))
             sizes = (len(means), sum(run.size for run in taken.runs))
@@ -212,7 +212,7 @@ def _rows(atom: Atom, book: Book) -> Iterator[tuple[Cell, ...]]:
             )
 
 
-def _spread(side: Measured) -> Cell:
+def _spread(side: MeasuredSample) -> Cell:
     """The standard deviation of run means as a share of their mean; None of one run, and of a mean of zero."""
     mean = float(side.means.mean())
     if len(side.means) < 2 or mean == 0.0:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hati.report.quantities import change, change_number
 from hati.report.table import Plain, Shown
-from hati.studies.comparison import Change, Comparison, Verdict
+from hati.studies.comparison import Change, ChangeVerdict, Comparison
 
 _TINY_P = 1e-4
 _NOTHING = "~"
@@ -37,7 +37,7 @@ def change_text(found: Change) -> Shown:
 
 def needed_notes(rows: Sequence[Comparison], runs: str) -> list[str]:
     """What the numbers of runs that would decide mean, where there are some."""
-    undecided = [row.change for row in rows if row.change.verdict is Verdict.INCONCLUSIVE]
+    undecided = [row.change for row in rows if row.change.verdict is ChangeVerdict.INCONCLUSIVE]
     if all(found.runs_needed is None for found in undecided):
         return []
     return [f"The second number of {runs} would decide {WITH_POWER}."]

@@ -19,13 +19,13 @@ from hati.report.within_process import (
 from hati.stats import TwoSampleTest
 from hati.studies.comparison import (
     Change,
+    ChangeVerdict,
     ClusterChange,
     ClusterSide,
     Comparison,
     Comparisons,
     IntervalMethod,
     Side,
-    Verdict,
 )
 
 
@@ -248,7 +248,7 @@ def _verdict(row: Comparison) -> Cell:
 
 def _phase(row: Comparison) -> str:
     """Why a verdict may be that of warm-up; empty where nothing says so."""
-    if row.change.verdict is Verdict.INCONCLUSIVE:
+    if row.change.verdict is ChangeVerdict.INCONCLUSIVE:
         return ""
     return _UNSTEADY if row.unsteady else _ONE_SIDED if row.one_sided else ""
 
@@ -268,7 +268,7 @@ def _sentence(found: Change) -> str:
         return f"{found.verdict.value}: the ratio is unknown (adjusted p {p_text(found.q_value)})"
     low, high = (change(end - 1.0) for end in found.interval)
     told = f"{found.verdict.value}: {change(found.ratio - 1.0)} ({low} to {high}, adjusted p {p_text(found.q_value)})"
-    if found.verdict is not Verdict.INCONCLUSIVE:
+    if found.verdict is not ChangeVerdict.INCONCLUSIVE:
         return told
     needed = "no number of runs" if found.runs_needed is None else f"{found.runs_needed:,} runs each"
     return f"{told}; {needed} would decide {WITH_POWER}"
@@ -300,7 +300,7 @@ def _spread(row: Comparison) -> Cell:
 def _runs(row: Comparison) -> Cell:
     """The runs of each sample, and where they do not decide, how many would."""
     known = str(row.before.runs) if row.before.runs == row.after.runs else f"{row.before.runs}+{row.after.runs}"
-    if row.change.verdict is not Verdict.INCONCLUSIVE or row.within_process is not None:
+    if row.change.verdict is not ChangeVerdict.INCONCLUSIVE or row.within_process is not None:
         return known
     needed = row.change.runs_needed
     return Shown(f"{known} of {'?' if needed is None else f'{needed:,}'}", needed)
@@ -387,7 +387,7 @@ def _cluster_notes(found: Comparisons) -> list[str]:
         f"shares: {changed or 'none'} with a change{' (rows beneath each)' if changed else ''}."
     ]
     parts = [part.change for row in several for part in row.clusters]
-    undecided = [each for each in parts if each.verdict is Verdict.INCONCLUSIVE]
+    undecided = [each for each in parts if each.verdict is ChangeVerdict.INCONCLUSIVE]
     seen = [each.detectable for each in undecided if each.detectable is not None]
     if seen:
         notes.append(

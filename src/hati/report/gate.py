@@ -15,7 +15,7 @@ from hati.report.known import coverage_json, coverage_notes, partial_coverage
 from hati.report.quantities import change, change_number, percent, quantity
 from hati.report.statistics import statistic_json, statistic_notes
 from hati.report.table import Align, Cell, Column, Plain, Shown, Table
-from hati.studies.comparison import Comparison, Side, Verdict
+from hati.studies.comparison import ChangeVerdict, Comparison, Side
 from hati.studies.findings import Ruling
 from hati.studies.gate import Broken, Carrier, GateConclusion, WarmUpCut
 
@@ -42,22 +42,25 @@ def gate_verdict(ruling: Ruling) -> str:
     """The verdict in a few words, for a title."""
     if ruling.broken:
         return "not measured"
-    if not ruling.known_slower or ruling.verdict is Verdict.SLOWER:
+    if not ruling.known_slower or ruling.verdict is ChangeVerdict.SLOWER:
         return ruling.verdict.value
-    return "slower, as known" if ruling.verdict is Verdict.SAME else f"{ruling.verdict.value}, and slower as known"
+    return (
+        "slower, as known" if ruling.verdict is ChangeVerdict.SAME else f"{ruling.verdict.value}, and slower as known"
+    )
 
 
 def _worst(ruling: Ruling) -> str:
     found = ruling.gate
-    if ruling.verdict is Verdict.SLOWER:
+    if ruling.verdict is ChangeVerdict.SLOWER:
         return f"slower: {_largest(found, ruling.slower)}"
-    if ruling.verdict is Verdict.INCONCLUSIVE:
-        left = [row for row in found.rows if row.change.verdict is Verdict.INCONCLUSIVE]
+    if ruling.verdict is ChangeVerdict.INCONCLUSIVE:
+        left = [row for row in found.rows if row.change.verdict is ChangeVerdict.INCONCLUSIVE]
         which = _named(left[0]) if len(left) == 1 else f"{len(left)} of {len(found.rows)} comparisons"
         looking = [row for row in _all_rows(found) if _named(row) in found.suspected]
         return f"not decided: {which}{f'; looks changed: {_largest(found, looking)}' if looking else ''}"
-    if ruling.verdict is Verdict.FASTER:
-        return f"faster: {_largest(found, [row for row in _all_rows(found) if row.change.verdict is Verdict.FASTER])}"
+    if ruling.verdict is ChangeVerdict.FASTER:
+        faster = [row for row in _all_rows(found) if row.change.verdict is ChangeVerdict.FASTER]
+        return f"faster: {_largest(found, faster)}"
     return "nothing else changed" if ruling.known_slower else f"the same, within {percent(found.question.margin)}"
 
 
@@ -218,7 +221,7 @@ def gate_tables(ruling: Ruling) -> list[Table]:
 
 def gate_table(ruling: Ruling) -> Table | None:
     """The rows that are not the same, as far as they are few; None where there are none."""
-    rows = [row for row in ruling.gate.rows if row.change.verdict is not Verdict.SAME]
+    rows = [row for row in ruling.gate.rows if row.change.verdict is not ChangeVerdict.SAME]
     shown = sorted(rows, key=lambda row: _RANKS.index(row.change.verdict))[:_MOST]
     if not shown:
         return None
@@ -229,7 +232,7 @@ def gate_table(ruling: Ruling) -> Table | None:
 
 
 _MOST = 20
-_RANKS = (Verdict.SLOWER, Verdict.INCONCLUSIVE, Verdict.FASTER)
+_RANKS = (ChangeVerdict.SLOWER, ChangeVerdict.INCONCLUSIVE, ChangeVerdict.FASTER)
 
 _COLUMNS = (
     Column("metric"),
@@ -315,7 +318,7 @@ def _notes(found: GateConclusion) -> list[str]:
         *statistic_notes(found.rows),
         *map(_warm_up, found.warm_ups),
     ]
-    undecided = [row for row in found.rows if row.change.verdict is Verdict.INCONCLUSIVE]
+    undecided = [row for row in found.rows if row.change.verdict is ChangeVerdict.INCONCLUSIVE]
     notes += [_undecided(row) for row in undecided[:_MOST]]
     if undecided and not found.confirmed:
         notes.append("The same command with a larger --budget goes on from these rounds.")

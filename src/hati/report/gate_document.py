@@ -10,7 +10,7 @@ from hati.report.document import Brief, Case, Document, Folded
 from hati.report.gate import gate_answer, gate_table, gate_tables
 from hati.report.recalibration import recalibration_sentence
 from hati.report.verdicts import booked
-from hati.studies.comparison import Comparison, Verdict
+from hati.studies.comparison import ChangeVerdict, Comparison
 from hati.studies.findings import Ruling
 from hati.studies.gate import Broken
 from hati.studies.recalibration import Recalibration
@@ -38,7 +38,7 @@ def _case(row: Comparison, ruling: Ruling) -> Case:
     told, known = comparison_sentence(row), ruling.known(row)
     if known is not None:
         return Case(row.benchmark, name, note=f"{told}; known as {known.id}{_by(known)}")
-    if row.change.verdict is Verdict.INCONCLUSIVE:
+    if row.change.verdict is ChangeVerdict.INCONCLUSIVE:
         return Case(row.benchmark, name, skipped=told)
     if row.change.verdict in ruling.failing:
         return Case(row.benchmark, name, failure=told)

@@ -10,7 +10,7 @@ from hati.report.quantities import change, change_number, general, quantity, tid
 from hati.report.statistics import choice_json
 from hati.report.table import Align, Cell, Column, Plain, Shown, Table
 from hati.studies.comparison import StatisticChoice
-from hati.studies.regression import Detectable, Direction, HistoryConclusion, LevelChange, Recurring, Trend
+from hati.studies.regression import DetectableStep, Direction, HistoryConclusion, LevelChange, Recurring, Trend
 
 _RIGHT = Align.RIGHT
 _TINY = 1e-4
@@ -154,7 +154,7 @@ def _trend_json(trend: Trend, unit: str) -> dict[str, Plain]:
     }
 
 
-def _detectable_json(found: Detectable | None, unit: str) -> dict[str, Plain]:
+def _detectable_json(found: DetectableStep | None, unit: str) -> dict[str, Plain]:
     return {
         "estimate": _finite(found.step) if found else None,
         "relative": _finite(found.relative) if found else None,
@@ -209,7 +209,7 @@ def _bound(bound: float, unit: str | None) -> str:
     return change(bound) if unit is None else quantity(bound, unit)
 
 
-def _detectable_text(found: Detectable | None, concluded: HistoryConclusion) -> str:
+def _detectable_text(found: DetectableStep | None, concluded: HistoryConclusion) -> str:
     if found is None:
         return "no step, however large, is found with 80 % power"
     size = quantity(found.step, concluded.metric.unit, 3)

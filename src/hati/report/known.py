@@ -17,7 +17,7 @@ from hati.studies.comparison import StatisticChoice
 T = TypeVar("T")
 
 
-class Known(Struct, frozen=True):
+class Knowledge(Struct, frozen=True):
     """What new studies of a benchmark and metric are planned from; None what is not known.
 
     ``cost`` is that of a run in seconds; ``statistic`` is what stands for a run in comparisons; ``warm_up`` is that of
@@ -31,7 +31,7 @@ class Known(Struct, frozen=True):
     warm_up: Entry[KnownWarmUp] | None = None
 
 
-def known_facts(known: Known) -> tuple[tuple[str, str], ...]:
+def known_facts(known: Knowledge) -> tuple[tuple[str, str], ...]:
     """What is known, each under a name, with its origin and age."""
     found = (
         ("important options", _fact(known.important, _options)),
@@ -43,7 +43,7 @@ def known_facts(known: Known) -> tuple[tuple[str, str], ...]:
     return tuple((name, text) for name, text in found if text)
 
 
-def known_json(known: Known) -> dict[str, Plain]:
+def known_json(known: Knowledge) -> dict[str, Plain]:
     """The same under the names that programs rely on; null what is not known."""
     return {
         "important_options": _json(known.important, lambda value: {"options": list(value.options)}),

@@ -10,7 +10,7 @@ from hati.report.quantities import change, change_number, duration, general, per
 from hati.report.statistics import statistic_notes, statistics_text
 from hati.report.table import Align, Cell, Column, Plain, Shown, Table
 from hati.report.verdicts import comparison_cases
-from hati.studies.comparison import Comparison, IntervalMethod, Verdict
+from hati.studies.comparison import ChangeVerdict, Comparison, IntervalMethod
 from hati.studies.paired import PairedConclusion, Variant, Weighed
 
 
@@ -73,7 +73,7 @@ def _row(row: Comparison, weighed: Weighed) -> tuple[Cell, ...]:
         low, high = found.interval
         interval = f"{change_number(low - 1.0)} to {change(high - 1.0)}"
     pairs: Cell = weighed.pairs
-    if found.verdict is Verdict.INCONCLUSIVE:
+    if found.verdict is ChangeVerdict.INCONCLUSIVE:
         needed = "?" if found.runs_needed is None else f"{found.runs_needed:,}"
         pairs = Shown(f"{weighed.pairs} of {needed}", found.runs_needed)
     return (

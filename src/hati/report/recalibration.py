@@ -9,15 +9,15 @@ from hati.report.quantities import change, change_number, general, percent, quan
 from hati.report.screening_words import effect_name
 from hati.report.table import Align, Cell, Column, Plain, Shown, Table
 from hati.studies.recalibration import (
-    Change,
-    Condition,
     EffectChange,
     EffectChanges,
+    EffectStatus,
     Reason,
     Recalibration,
+    RecalibrationCondition,
     ResidualShift,
 )
-from hati.studies.screening import Scale
+from hati.studies.screening import EffectScale
 
 AGAIN = "hati screen --recalibrate"
 
@@ -53,18 +53,18 @@ def _reason_json(reason: Reason) -> Plain:
 
 def _why(reason: Reason) -> str:
     since = reason.since
-    if reason.condition is Condition.OPTIONS:
+    if reason.condition is RecalibrationCondition.OPTIONS:
         parts = [
             f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} {what}"
             for names, what in ((since.added, "added"), (since.removed, "removed"))
             if names
         ]
         return f"{' and '.join(parts) or 'settings or constraints of options are others'} since {since.study}"
-    if reason.condition is Condition.UNSCREENED or reason.value is None or reason.limit is None:
+    if reason.condition is RecalibrationCondition.UNSCREENED or reason.value is None or reason.limit is None:
         return "they were never determined"
-    if reason.condition is Condition.CHECKS:
+    if reason.condition is RecalibrationCondition.CHECKS:
         return f"{reason.value:.0f} checks since {since.study}, and {reason.limit:.0f} are the limit"
-    if reason.condition is Condition.DAYS:
+    if reason.condition is RecalibrationCondition.DAYS:
         return f"{general(reason.value, 3)} days since {since.study}, and {general(reason.limit, 3)} are the limit"
     assert reason.shift is not None
     return _shifted(reason.shift, reason.value, str(since.study))
@@ -76,7 +76,7 @@ def _shifted(shift: ResidualShift, p_value: float, study: str) -> str:
 
 
 def _size(shift: ResidualShift, size: float) -> str:
-    return percent(math.expm1(size), 2) if shift.scale is Scale.LOG else quantity(size, shift.metric.unit, 2)
+    return percent(math.expm1(size), 2) if shift.scale is EffectScale.LOG else quantity(size, shift.metric.unit, 2)
 
 
 def changes_json(found: EffectChanges) -> dict[str, Plain]:
@@ -85,8 +85,8 @@ def changes_json(found: EffectChanges) -> dict[str, Plain]:
         "before": found.before,
         "after": found.after,
         "metric": found.metric,
-        "became_important": [list(effect.options) for effect in found.of(Change.BECAME)],
-        "no_longer_shown": [list(effect.options) for effect in found.of(Change.CEASED)],
+        "became_important": [list(effect.options) for effect in found.of(EffectStatus.BECAME)],
+        "no_longer_shown": [list(effect.options) for effect in found.of(EffectStatus.CEASED)],
         "added": list(found.added),
         "removed": list(found.removed),
         "effects": [_effect_json(effect) for effect in found.effects],
@@ -132,7 +132,7 @@ def changes_table(found: EffectChanges) -> Table:
 def _changes_notes(found: EffectChanges) -> list[str]:
     sentences = [
         f"{', '.join(effect_name(effect.options) for effect in found.of(kind))} {kind.value}"
-        for kind in (Change.BECAME, Change.CEASED)
+        for kind in (EffectStatus.BECAME, EffectStatus.CEASED)
         if found.of(kind)
     ]
     moved = [effect_name(effect.options) for effect in found.effects if effect.moved]

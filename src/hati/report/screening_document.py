@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hati.report.document import Aside, Chart, ChartKind, Document, Facts, Section
-from hati.report.known import Known, known_facts
+from hati.report.known import Knowledge, known_facts
 from hati.report.recalibration import changes_table
 from hati.report.recommendation import recommendation_part
 from hati.report.screening_figures import half_normal, interactions, main_effects, pareto, run_order
@@ -31,7 +31,7 @@ def screening_document(
     conclusion: ScreeningConclusion,
     advice: RecommendationConclusion | None = None,
     changes: EffectChanges | None = None,
-    known: Known | None = None,
+    known: Knowledge | None = None,
 ) -> Document:
     """What a screening found, complete or not."""
     dominating = dominating_sentence(conclusion)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hati.core import Configuration, Setting, setting_text
 from hati.report.quantities import tidy
 from hati.report.screening_words import effect_name, main_effect, option_summary
-from hati.studies.screening import Effect, Options, OptionSummary, Scale, ScreeningConclusion, SettingEstimate
+from hati.studies.screening import Effect, EffectScale, Options, OptionSummary, ScreeningConclusion, SettingEstimate
 
 
 class EffectPoint(NamedTuple):
@@ -33,7 +33,7 @@ class EffectFigure(NamedTuple):
     """
 
     metric: str
-    scale: Scale
+    scale: EffectScale
     unit: str
     points: tuple[EffectPoint, ...]
     threshold: float | None
@@ -52,7 +52,7 @@ def pareto(conclusion: ScreeningConclusion, most: int = 20) -> EffectFigure:
 
 
 def _figure(conclusion: ScreeningConclusion, effects: tuple[Effect, ...], threshold: float | None) -> EffectFigure:
-    if conclusion.scale is Scale.LOG:
+    if conclusion.scale is EffectScale.LOG:
         unit, factor = "", 1.0
     else:
         unit, factor = tidy(conclusion.metric.unit, [e.contrast for e in effects])
@@ -87,7 +87,7 @@ class MainEffect(NamedTuple):
     important: bool
 
 
-class MainEffects(NamedTuple):
+class MainEffectsFigure(NamedTuple):
     """The options as ranked, ``left_out`` were not estimated; means in ``unit``, the metric's own tidied."""
 
     metric: str
@@ -131,11 +131,11 @@ class RunOrder(NamedTuple):
 
     metric: str
     unit: str
-    scale: Scale
+    scale: EffectScale
     runs: tuple[RunPoint, ...]
 
 
-def main_effects(conclusion: ScreeningConclusion) -> MainEffects:
+def main_effects(conclusion: ScreeningConclusion) -> MainEffectsFigure:
     """Means at the settings of each option whose effect was estimated, as ranked.
 
     Of options with more than two settings they are those of the model; of the others
@@ -146,7 +146,7 @@ def main_effects(conclusion: ScreeningConclusion) -> MainEffects:
     means = _configuration_means(conclusion)
     effects = [effect for name in conclusion.ranking if (effect := main_effect(conclusion, name))]
     if not means or not effects:
-        return MainEffects(conclusion.metric.name, conclusion.metric.unit, math.nan, (), len(conclusion.ranking))
+        return MainEffectsFigure(conclusion.metric.name, conclusion.metric.unit, math.nan, (), len(conclusion.ranking))
     centre = fmean(means.values())
     unit, factor = tidy(conclusion.metric.unit, means.values())
     rows = []
@@ -157,7 +157,9 @@ def main_effects(conclusion: ScreeningConclusion) -> MainEffects:
             for setting, sign in ((option.first, -1), (option.second, +1))
         )
         rows.append(MainEffect(option.name, found, effect.shown))
-    return MainEffects(conclusion.metric.name, unit, centre * factor, tuple(rows), len(conclusion.ranking) - len(rows))
+    return MainEffectsFigure(
+        conclusion.metric.name, unit, centre * factor, tuple(rows), len(conclusion.ranking) - len(rows)
+    )
 
 
 def interactions(conclusion: ScreeningConclusion, most: int = 6) -> Interactions:

@@ -12,16 +12,16 @@ from hati.report.table import Plain
 from hati.studies.screening import (
     Dispersion,
     Effect,
+    EffectScale,
     LackOfFit,
     Losses,
     ModelSummary,
     OptionSummary,
-    Scale,
     ScreeningConclusion,
     SettingEstimate,
 )
 
-_BASES = {Scale.LOG: "first setting", Scale.RAW: "mean size"}
+_BASES = {EffectScale.LOG: "first setting", EffectScale.RAW: "mean size"}
 """What a relative effect is a fraction of: exp(effect) - 1 is of the mean at the first setting."""
 
 

@@ -6,11 +6,20 @@ from hati.core import Better, setting_text
 from hati.core.wording import counted, listed
 from hati.report.quantities import change, duration, percent, quantity
 from hati.report.screening_parts import refuted_sentence, suspects_sentence
-from hati.studies.screening import Effect, Losses, Noise, Options, OptionSummary, Scale, ScreeningConclusion, Verdict
+from hati.studies.screening import (
+    Effect,
+    EffectScale,
+    EffectVerdict,
+    Losses,
+    Noise,
+    Options,
+    OptionSummary,
+    ScreeningConclusion,
+)
 
-IMPORTANT = Verdict.IMPORTANT.value
-ALIASED = Verdict.ALIASED.value
-NOT_SHOWN = Verdict.NOT_SHOWN.value
+IMPORTANT = EffectVerdict.IMPORTANT.value
+ALIASED = EffectVerdict.ALIASED.value
+NOT_SHOWN = EffectVerdict.NOT_SHOWN.value
 DIFFERENCE_OF_MEANS = "difference of means"
 LEAST_SQUARES = "least squares"
 
@@ -163,7 +172,7 @@ def detection(conclusion: ScreeningConclusion) -> str:
         return "All values are equal: no effect was seen, and no noise that it would have had to stand out of."
     size = quantity(found.estimate, conclusion.metric.unit, 2)
     share = percent(found.relative, 2)
-    if conclusion.scale is Scale.LOG:
+    if conclusion.scale is EffectScale.LOG:
         share = f"+{share} or -{percent(found.relative / (1 + found.relative), 2)}"
     return f"An effect of {share} ({size}) or more would have been found with 80 % power; smaller ones may exist."
 
@@ -194,7 +203,7 @@ def judgement(conclusion: ScreeningConclusion) -> str:
 
 def scale_sentence(conclusion: ScreeningConclusion) -> str:
     """The deciding scale, with the reason for it."""
-    name = "logarithmic" if conclusion.scale is Scale.LOG else "raw"
+    name = "logarithmic" if conclusion.scale is EffectScale.LOG else "raw"
     reason = conclusion.scale_reason.strip().rstrip(".")
     return f"Decided on the {name} scale: {reason}." if reason else f"Decided on the {name} scale."
 

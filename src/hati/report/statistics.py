@@ -10,7 +10,7 @@ from hati.report.table import Plain
 from hati.studies.comparison import (
     MEAN,
     TAIL_PART,
-    Basis,
+    ChoiceBasis,
     Comparison,
     Comparisons,
     StatisticChoice,
@@ -31,7 +31,7 @@ def statistics_text(found: Comparisons) -> str:
 
 def statistic_notes(rows: Sequence[Comparison]) -> list[str]:
     """Why each statistic was chosen, where it was."""
-    groups: dict[tuple[str, Basis], list[StatisticChoice]] = defaultdict(list)
+    groups: dict[tuple[str, ChoiceBasis], list[StatisticChoice]] = defaultdict(list)
     for row in rows:
         if row.choice is not None and not _asked(row):
             groups[statistic_name(row), row.choice.basis].append(row.choice)
@@ -67,7 +67,7 @@ def statistic_json(row: Comparison, asked: str) -> dict[str, Plain]:
 
 
 def _asked(row: Comparison) -> bool:
-    return row.choice is None or row.choice.basis is Basis.ASKED
+    return row.choice is None or row.choice.basis is ChoiceBasis.ASKED
 
 
 def _note(name: str, choices: list[StatisticChoice], rows: int) -> str:

@@ -9,12 +9,12 @@ from hati.report.quantities import change_number, fixed
 from hati.report.table import Align, Column, Plain, Shown, Table
 from hati.studies.validation import (
     Mode,
-    Outcome,
     PredictionCheck,
     Result,
     RivalModel,
     ValidatedEffect,
     ValidationConclusion,
+    ValidationOutcome,
     of_share,
 )
 
@@ -40,7 +40,7 @@ def validation_facts(conclusion: ValidationConclusion) -> tuple[tuple[str, str],
 def validation_answer(conclusion: ValidationConclusion) -> str:
     """The answer in one sentence; if undecided, with the runs that would decide, or why their number is not known."""
     needed = conclusion.needed
-    if conclusion.outcome is Outcome.DECIDED:
+    if conclusion.outcome is ValidationOutcome.DECIDED:
         return _answer(conclusion)
     if needed.number is None:
         return f"{_answer(conclusion)}; how many runs would decide is not known, because {needed.unknown}"
@@ -53,7 +53,7 @@ def _answer(conclusion: ValidationConclusion) -> str:
     if conclusion.mode is not Mode.DISCRIMINATE:
         return _answer_of_terms(conclusion)
     best = effects_text(conclusion.models[0].effects)
-    if conclusion.outcome is Outcome.DECIDED:
+    if conclusion.outcome is ValidationOutcome.DECIDED:
         return f"decided: one model is left, of {best}"
     if len(conclusion.models) == 1:
         return f"undecided: one model is left, of {best}{_doubt(conclusion)}"

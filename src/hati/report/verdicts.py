@@ -14,7 +14,7 @@ from hati.report.comparison import (
     median_tests_table,
 )
 from hati.report.document import Case, Document
-from hati.studies.comparison import Comparison, Comparisons, Verdict
+from hati.studies.comparison import ChangeVerdict, Comparison, Comparisons
 
 
 def comparison_cases(found: Comparisons) -> Sequence[Case]:
@@ -23,8 +23,8 @@ def comparison_cases(found: Comparisons) -> Sequence[Case]:
         Case(
             row.benchmark,
             comparison_name(row),
-            comparison_sentence(row) if Verdict.SLOWER in row.verdicts else None,
-            comparison_sentence(row) if row.verdicts == {Verdict.INCONCLUSIVE} else None,
+            comparison_sentence(row) if ChangeVerdict.SLOWER in row.verdicts else None,
+            comparison_sentence(row) if row.verdicts == {ChangeVerdict.INCONCLUSIVE} else None,
             seconds=seconds,
         )
         for row, seconds in zip(found.rows, booked(found.rows), strict=True)
@@ -60,7 +60,7 @@ def comparisons_answer(found: Comparisons) -> str:
     """How many comparisons have which verdict, with the names of those that changed."""
     undecidable = sum(not row.has_verdict for row in found.rows)
     parts = (
-        *(_counted(verdict, found) for verdict in Verdict),
+        *(_counted(verdict, found) for verdict in ChangeVerdict),
         f"{undecidable} within one process" if undecidable else "",
         _clustered(found),
     )
@@ -73,7 +73,7 @@ def _clustered(found: Comparisons) -> str:
     return f"a cluster changed in {listed([row.benchmark for row in rows], _NAMED)}" if rows else ""
 
 
-def _counted(verdict: Verdict, found: Comparisons) -> str:
+def _counted(verdict: ChangeVerdict, found: Comparisons) -> str:
     rows = [row for row in found.rows if row.has_verdict and row.change.verdict is verdict]
     one = len({row.metric.name for row in found.rows}) == 1
     names = [benchmark_name(row) if one else comparison_name(row) for row in rows]
@@ -82,4 +82,4 @@ def _counted(verdict: Verdict, found: Comparisons) -> str:
 
 
 _NAMED = 3
-_CHANGED = (Verdict.SLOWER, Verdict.FASTER)
+_CHANGED = (ChangeVerdict.SLOWER, ChangeVerdict.FASTER)

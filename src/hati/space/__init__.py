@@ -12,7 +12,7 @@ Feature models of SPL Conqueror become spaces by ``parse_feature_model``.
 from hati.space.diagnosis import Diagnosis, check
 from hati.space.evaluation import check_formula
 from hati.space.feature_model import FeatureModel, parse_feature_model
-from hati.space.formula import Formula, FormulaError, Kind
+from hati.space.formula import Constraint, ConstraintError, OptionKind
 from hati.space.narrowing import narrowed
 from hati.space.option import Option, OptionError, read_setting
 from hati.space.parser import parse_formula
@@ -21,13 +21,13 @@ from hati.space.space import Space, SpaceError
 from hati.space.template import Template, parse_template
 
 __all__ = [
+    "Constraint",
+    "ConstraintError",
     "Diagnosis",
     "FeatureModel",
-    "Formula",
-    "FormulaError",
-    "Kind",
     "Option",
     "OptionError",
+    "OptionKind",
     "Space",
     "SpaceError",
     "Template",

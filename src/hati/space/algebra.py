@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 
 from hati.space.evaluation import compared, exact, value
 from hati.space.formula import (
-    And,
-    Comparison,
+    Conjunction,
+    Constraint,
+    Disjunction,
     Equivalent,
     Flag,
-    Formula,
-    Implies,
+    Implication,
     Membership,
-    Not,
-    Or,
-    Truth,
+    Negation,
+    TermComparison,
+    TruthValue,
 )
 from hati.space.option import Option
 
 T = TypeVar("T")
 
-_Atom = Truth | Flag | Comparison | Membership
+_Atom = TruthValue | Flag | TermComparison | Membership
 
 
 class Algebra(Protocol[T]):
@@ -48,25 +48,25 @@ class Algebra(Protocol[T]):
         ...
 
 
-def interpret(formula: Formula, options: Mapping[str, Option], algebra: Algebra[T]) -> T:
+def interpret(formula: Constraint, options: Mapping[str, Option], algebra: Algebra[T]) -> T:
     """A formula in an algebra. It must fit the options (:func:`hati.space.check_formula`)."""
 
     def either(parts: Sequence[T]) -> T:
         return algebra.negation(algebra.conjunction([algebra.negation(part) for part in parts]))
 
-    def read(part: Formula) -> T:
+    def read(part: Constraint) -> T:
         return interpret(part, options, algebra)
 
     match formula:
-        case Truth() | Flag() | Comparison() | Membership():
+        case TruthValue() | Flag() | TermComparison() | Membership():
             return _atom(formula, options, algebra)
-        case Not(part=part):
+        case Negation(part=part):
             return algebra.negation(read(part))
-        case And(formulas=parts):
+        case Conjunction(formulas=parts):
             return algebra.conjunction([read(part) for part in parts])
-        case Or(formulas=parts):
+        case Disjunction(formulas=parts):
             return either([read(part) for part in parts])
-        case Implies(condition=condition, consequence=consequence):
+        case Implication(condition=condition, consequence=consequence):
             return either([algebra.negation(read(condition)), read(consequence)])
         case Equivalent(left=left, right=right):
             return equivalence(read(left), read(right), algebra)
@@ -119,11 +119,11 @@ def _table(atom: _Atom, axes: Sequence[Option], options: Mapping[str, Option]) -
 
 def _truth(atom: _Atom, lookup: Any) -> Any:
     match atom:
-        case Truth(value=truth):
+        case TruthValue(value=truth):
             return truth
         case Flag(name=name):
             return lookup(name)
-        case Comparison(left=left, comparator=comparator, right=right):
+        case TermComparison(left=left, comparator=comparator, right=right):
             return compared[comparator](_boxed(value(left, lookup)), _boxed(value(right, lookup)))
         case Membership(term=term, literals=literals):
             found = _boxed(value(term, lookup))

@@ -11,7 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hati.space.evaluation import holds
-from hati.space.formula import And, Comparison, Equivalent, Flag, Formula, Implies, Membership, Not, Or, Truth
+from hati.space.formula import (
+    Conjunction,
+    Constraint,
+    Disjunction,
+    Equivalent,
+    Flag,
+    Implication,
+    Membership,
+    Negation,
+    TermComparison,
+    TruthValue,
+)
 from hati.space.option import Option
 from hati.space.space import Space
 
@@ -63,11 +74,11 @@ class ArraySpace:
 class ArrayFormula:
     """A formula of options, whose atoms are looked up in tables over the settings of the options that they mention."""
 
-    def __init__(self, formula: Formula, options: Sequence[Option]) -> None:
+    def __init__(self, formula: Constraint, options: Sequence[Option]) -> None:
         self._formula = formula
         self._columns = {option.name: column for column, option in enumerate(options)}
         self._settings = {option.name: option.settings for option in options}
-        self._tables: Mapping[Formula, Truths] = {
+        self._tables: Mapping[Constraint, Truths] = {
             atom: self._table(atom) for atom in _atoms(formula) if self._combinations(atom) <= _MOST_COMBINATIONS
         }
 
@@ -75,21 +86,21 @@ class ArrayFormula:
         """As `holds`, of each configuration."""
         return self._holds(self._formula, positions)
 
-    def _holds(self, formula: Formula, positions: Positions) -> Truths:
+    def _holds(self, formula: Constraint, positions: Positions) -> Truths:
         match formula:
-            case Not(part=part):
+            case Negation(part=part):
                 return ~self._holds(part, positions)
-            case And(formulas=parts):
+            case Conjunction(formulas=parts):
                 return np.asarray(np.logical_and.reduce([self._holds(part, positions) for part in parts]))
-            case Or(formulas=parts):
+            case Disjunction(formulas=parts):
                 return np.asarray(np.logical_or.reduce([self._holds(part, positions) for part in parts]))
-            case Implies(condition=condition, consequence=consequence):
+            case Implication(condition=condition, consequence=consequence):
                 return ~self._holds(condition, positions) | self._holds(consequence, positions)
             case Equivalent(left=left, right=right):
                 return np.asarray(self._holds(left, positions) == self._holds(right, positions))
         return self._looked_up(formula, positions)
 
-    def _looked_up(self, atom: Formula, positions: Positions) -> Truths:
+    def _looked_up(self, atom: Constraint, positions: Positions) -> Truths:
         involved = positions[:, [self._columns[name] for name in atom.options]]
         table = self._tables.get(atom)
         if table is not None:
@@ -98,21 +109,21 @@ class ArrayFormula:
         rows, place = np.unique(involved, axis=0, return_inverse=True)
         return np.array([self._of_one(atom, row) for row in rows], dtype=np.bool_)[place.ravel()]
 
-    def _table(self, atom: Formula) -> Truths:
+    def _table(self, atom: Constraint) -> Truths:
         sizes = [len(self._settings[name]) for name in atom.options]
         table = np.zeros([size + 1 for size in sizes], dtype=np.bool_)
         for places in product(*map(range, sizes)):
             table[places] = self._of_one(atom, places)
         return table
 
-    def _of_one(self, atom: Formula, places: Sequence[int] | Positions) -> bool:
+    def _of_one(self, atom: Constraint, places: Sequence[int] | Positions) -> bool:
         pairs = zip(atom.options, places, strict=True)
         return holds(atom, {name: self._settings[name][place] for name, place in pairs if place != INACTIVE})
 
-    def _combinations(self, atom: Formula) -> int:
+    def _combinations(self, atom: Constraint) -> int:
         return prod(len(self._settings[name]) for name in atom.options)
 
 
-def _atoms(formula: Formula) -> set[Formula]:
-    kinds = Truth | Flag | Comparison | Membership
+def _atoms(formula: Constraint) -> set[Constraint]:
+    kinds = TruthValue | Flag | TermComparison | Membership
     return {node for node in formula.nodes() if isinstance(node, kinds)}

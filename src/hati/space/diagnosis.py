@@ -7,7 +7,7 @@ from msgspec import Struct
 from hati.core import Setting
 from hati.space.diagram import TooEntangledError
 from hati.space.evaluation import holds
-from hati.space.formula import Formula
+from hati.space.formula import Constraint
 from hati.space.reasoning import contradiction, occurring
 from hati.space.solver import Solver, UndecidedError
 from hati.space.space import Space
@@ -24,11 +24,11 @@ class Diagnosis(Struct, frozen=True):
     ``forced`` and ``never_active`` are left empty.
     """
 
-    contradiction: tuple[Formula, ...] = ()
+    contradiction: tuple[Constraint, ...] = ()
     dead: tuple[tuple[str, Setting], ...] = ()
     forced: tuple[tuple[str, Setting], ...] = ()
     never_active: tuple[str, ...] = ()
-    violated: tuple[Formula, ...] = ()
+    violated: tuple[Constraint, ...] = ()
     undecided: str = ""
 
     @property
@@ -58,7 +58,7 @@ def check(space: Space) -> Diagnosis:
         return check_by_solver(space, violated)
 
 
-def check_by_solver(space: Space, violated: tuple[Formula, ...]) -> Diagnosis:
+def check_by_solver(space: Space, violated: tuple[Constraint, ...]) -> Diagnosis:
     """The same by a constraint solver, of a space whose default breaks the constraints ``violated``."""
     solver = Solver(space)
     everything = set(range(len(space.constraints)))
@@ -107,7 +107,7 @@ def _alive(space: Space, solver: Solver, everything: set[int]) -> set[tuple[str,
     return alive
 
 
-def _judged(space: Space, alive: set[tuple[str, int]], violated: tuple[Formula, ...]) -> Diagnosis:
+def _judged(space: Space, alive: set[tuple[str, int]], violated: tuple[Constraint, ...]) -> Diagnosis:
     dead: list[tuple[str, Setting]] = []
     forced: list[tuple[str, Setting]] = []
     never: list[str] = []

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from hati.core import InputError, Setting
 from hati.space.algebra import activity, equivalence, interpret
-from hati.space.formula import Formula
+from hati.space.formula import Constraint
 from hati.space.option import Option
 
 _ROUNDS = 30
@@ -84,7 +84,7 @@ class TooEntangledError(InputError):
     """Constraints tie too many options together too closely for a decision diagram."""
 
 
-class Node(Struct, frozen=True, dict=True):
+class DiagramNode(Struct, frozen=True, dict=True):
     """A decision: for every code of an option, what follows and how many configurations that holds.
 
     A code is the index of a setting, or the number of settings where the option is inactive.
@@ -106,7 +106,7 @@ class Diagram(Struct, frozen=True):
     """
 
     options: tuple[Option, ...]
-    levels: tuple[Mapping[int, Node], ...]
+    levels: tuple[Mapping[int, DiagramNode], ...]
     root: int
 
     @property
@@ -166,7 +166,7 @@ _FREE: tuple[int, dict[str, Setting]] = (0, {})
 """Below the last option: nothing is chosen, and nothing costs."""
 
 
-def build(options: Sequence[Option], constraints: Sequence[Formula]) -> Diagram:
+def build(options: Sequence[Option], constraints: Sequence[Constraint]) -> Diagram:
     """The diagram of options in that order under constraints that mention no others.
 
     Raises:
@@ -178,7 +178,7 @@ def build(options: Sequence[Option], constraints: Sequence[Formula]) -> Diagram:
     return Diagram(tuple(options), *algebra.levels(truth))
 
 
-def contradicting(options: Sequence[Option], constraints: Sequence[Formula]) -> tuple[int, ...]:
+def contradicting(options: Sequence[Option], constraints: Sequence[Constraint]) -> tuple[int, ...]:
     """Numbers of constraints that contradict each other, none of which can be spared; none where all can hold.
 
     Each pass finds the first constraint, in order, that the ones before it leave no room for. It belongs to the answer,
@@ -263,7 +263,7 @@ class _Decisions:
             [equivalence(activity(option, self), self.read(condition), self) for option, condition in nested]
         )
 
-    def read(self, formula: Formula) -> int:
+    def read(self, formula: Constraint) -> int:
         """A formula's diagram."""
         return interpret(formula, self._options, self)
 
@@ -290,7 +290,7 @@ class _Decisions:
             nodes = [self._bdd.ite(variable, one, zero) for zero, one in zip(nodes[::2], nodes[1::2], strict=True)]
         return nodes[0]
 
-    def levels(self, truth: int) -> tuple[tuple[Mapping[int, Node], ...], int]:
+    def levels(self, truth: int) -> tuple[tuple[Mapping[int, DiagramNode], ...], int]:
         """The diagram with one level an option: nodes found from the first down, counted from the last up."""
         reached: list[dict[int, tuple[int, ...]]] = []
         keys = {truth}
@@ -301,9 +301,9 @@ class _Decisions:
             reached.append(found)
             keys = {case for cases in found.values() for case in cases}
         below = {self.constant(truth=True): 1, self.constant(truth=False): 0}
-        levels: list[Mapping[int, Node]] = []
+        levels: list[Mapping[int, DiagramNode]] = []
         for found in reversed(reached):
-            level = {key: Node(cases, tuple(below[case] for case in cases)) for key, cases in found.items()}
+            level = {key: DiagramNode(cases, tuple(below[case] for case in cases)) for key, cases in found.items()}
             below = {key: node.count for key, node in level.items()}
             levels.append(level)
         return tuple(reversed(levels)), truth

@@ -12,38 +12,38 @@ from hati.core import Setting
 from hati.core.values import setting_text
 from hati.core.wording import nearest, suggestion
 from hati.space.formula import (
-    And,
-    Comparator,
-    Comparison,
+    Conjunction,
+    Constraint,
+    ConstraintError,
+    ConstraintNode,
+    Disjunction,
     Equivalent,
     Flag,
-    Formula,
-    FormulaError,
-    Implies,
-    Kind,
+    Implication,
     Literal,
     Membership,
     Name,
-    Negative,
-    Node,
-    Not,
-    Or,
+    NegatedTerm,
+    Negation,
+    OptionKind,
     Product,
     Sum,
     Term,
-    Truth,
+    TermComparator,
+    TermComparison,
+    TruthValue,
     name_text,
     quoted,
 )
 from hati.space.option import Option
 
-compared: dict[Comparator, Callable[[Any, Any], Any]] = {
-    Comparator.EQUAL: operator.eq,
-    Comparator.UNEQUAL: operator.ne,
-    Comparator.LESS: operator.lt,
-    Comparator.AT_MOST: operator.le,
-    Comparator.MORE: operator.gt,
-    Comparator.AT_LEAST: operator.ge,
+compared: dict[TermComparator, Callable[[Any, Any], Any]] = {
+    TermComparator.EQUAL: operator.eq,
+    TermComparator.UNEQUAL: operator.ne,
+    TermComparator.LESS: operator.lt,
+    TermComparator.AT_MOST: operator.le,
+    TermComparator.MORE: operator.gt,
+    TermComparator.AT_LEAST: operator.ge,
 }
 
 
@@ -58,28 +58,28 @@ def exact(setting: Setting) -> Any:
     return value.numerator if value.denominator == 1 else value
 
 
-def holds(formula: Formula, configuration: Mapping[str, Setting]) -> bool:
+def holds(formula: Constraint, configuration: Mapping[str, Setting]) -> bool:
     """Whether a formula holds; an option without a setting is inactive.
 
     The formula must fit the options (:func:`hati.space.check_formula`).
     """
     match formula:
-        case Truth() | Flag() | Comparison() | Membership():
+        case TruthValue() | Flag() | TermComparison() | Membership():
             return _atom_holds(formula, configuration)
-        case Not(part=part):
+        case Negation(part=part):
             return not holds(part, configuration)
-        case And(formulas=parts):
+        case Conjunction(formulas=parts):
             return all(holds(part, configuration) for part in parts)
-        case Or(formulas=parts):
+        case Disjunction(formulas=parts):
             return any(holds(part, configuration) for part in parts)
-        case Implies(condition=condition, consequence=consequence):
+        case Implication(condition=condition, consequence=consequence):
             return not holds(condition, configuration) or holds(consequence, configuration)
         case Equivalent(left=left, right=right):
             return holds(left, configuration) == holds(right, configuration)
     raise AssertionError(formula)
 
 
-def value(term: Node, lookup: Callable[[str], Any]) -> Any:
+def value(term: ConstraintNode, lookup: Callable[[str], Any]) -> Any:
     """The value of a term, with ``lookup`` giving the exact value of an option by its name.
 
     Values may be NumPy arrays: then the term is reckoned element by element.
@@ -89,7 +89,7 @@ def value(term: Node, lookup: Callable[[str], Any]) -> Any:
             return exact(setting)
         case Name(name=name):
             return lookup(name)
-        case Negative(term=part):
+        case NegatedTerm(term=part):
             return -value(part, lookup)
         case Product(factors=factors):
             return prod((value(factor, lookup) for factor in factors), start=1)
@@ -101,19 +101,19 @@ def value(term: Node, lookup: Callable[[str], Any]) -> Any:
     raise AssertionError(term)
 
 
-def _atom_holds(atom: Truth | Flag | Comparison | Membership, configuration: Mapping[str, Setting]) -> bool:
-    if isinstance(atom, Truth):
+def _atom_holds(atom: TruthValue | Flag | TermComparison | Membership, configuration: Mapping[str, Setting]) -> bool:
+    if isinstance(atom, TruthValue):
         return atom.value
     if isinstance(atom, Flag):
         return configuration.get(atom.name) is True
     return all(name in configuration for name in atom.options) and _compare(atom, configuration)
 
 
-def _compare(atom: Comparison | Membership, configuration: Mapping[str, Setting]) -> bool:
+def _compare(atom: TermComparison | Membership, configuration: Mapping[str, Setting]) -> bool:
     def lookup(name: str) -> Any:
         return exact(configuration[name])
 
-    if isinstance(atom, Comparison):
+    if isinstance(atom, TermComparison):
         return bool(compared[atom.comparator](value(atom.left, lookup), value(atom.right, lookup)))
     found = value(atom.term, lookup)
     return any(found == exact(literal.value) for literal in atom.literals)
@@ -122,10 +122,15 @@ def _compare(atom: Comparison | Membership, configuration: Mapping[str, Setting]
 MOST_COMBINATIONS = 10**6
 """How many combinations of settings a comparison may range over: it is tabulated over them."""
 
-_WORDS = {Kind.BOOLEAN: "true or false", Kind.ENUMERATION: "text", Kind.INTEGER: "a number", Kind.REAL: "a number"}
+_WORDS = {
+    OptionKind.BOOLEAN: "true or false",
+    OptionKind.ENUMERATION: "text",
+    OptionKind.INTEGER: "a number",
+    OptionKind.REAL: "a number",
+}
 
 
-def check_formula(formula: Formula, options: Mapping[str, Option]) -> None:
+def check_formula(formula: Constraint, options: Mapping[str, Option]) -> None:
     """Check that a formula's names, types and settings are those of the options.
 
     Raises:
@@ -138,7 +143,7 @@ def check_formula(formula: Formula, options: Mapping[str, Option]) -> None:
                 _option(name, node, options)
             case Flag(name=name):
                 _check_flag(_option(name, node, options), node)
-            case Comparison():
+            case TermComparison():
                 _check_comparison(node, options)
                 _check_size(node, options)
             case Membership():
@@ -146,33 +151,33 @@ def check_formula(formula: Formula, options: Mapping[str, Option]) -> None:
                 _check_size(node, options)
 
 
-def _option(name: str, node: Node, options: Mapping[str, Option]) -> Option:
+def _option(name: str, node: ConstraintNode, options: Mapping[str, Option]) -> Option:
     if name in options:
         return options[name]
     fix = suggestion(name, options)
     if nearest(name, options) is None and any(name in option.settings for option in options.values()):
         fix = f"write {quoted(name)} if the setting is meant"
-    raise FormulaError(f"unknown option {name!r}", node.offset, fix=fix)
+    raise ConstraintError(f"unknown option {name!r}", node.offset, fix=fix)
 
 
-def _check_flag(option: Option, node: Node) -> None:
-    if option.kind is not Kind.BOOLEAN:
+def _check_flag(option: Option, node: ConstraintNode) -> None:
+    if option.kind is not OptionKind.BOOLEAN:
         example = Literal(option.settings[0])
-        raise FormulaError(
+        raise ConstraintError(
             f"option {option.name!r} is {_WORDS[option.kind]}, not true or false",
             node.offset,
             fix=f"compare it, as in {name_text(option.name)} == {example}",
         )
 
 
-def _check_comparison(node: Comparison, options: Mapping[str, Option]) -> None:
+def _check_comparison(node: TermComparison, options: Mapping[str, Option]) -> None:
     left, right = _kind(node.left, options), _kind(node.right, options)
     _check_alike(node.left, left, node.right, right)
-    if node.comparator in (Comparator.EQUAL, Comparator.UNEQUAL):
+    if node.comparator in (TermComparator.EQUAL, TermComparator.UNEQUAL):
         _check_setting(node.left, node.right, options)
         _check_setting(node.right, node.left, options)
     elif not left.numeric:
-        raise FormulaError(
+        raise ConstraintError(
             f"{node.left} is {_WORDS[left]} and has no order",
             node.offset,
             fix="use ==, != or in; < and > are for numbers",
@@ -186,20 +191,20 @@ def _check_membership(node: Membership, options: Mapping[str, Option]) -> None:
         _check_setting(node.term, literal, options)
 
 
-def _check_size(node: Comparison | Membership, options: Mapping[str, Option]) -> None:
+def _check_size(node: TermComparison | Membership, options: Mapping[str, Option]) -> None:
     combinations = prod(len(options[name].settings) for name in node.options)
     if combinations > MOST_COMBINATIONS:
-        raise FormulaError(
+        raise ConstraintError(
             f"'{node!s:.80}' ranges over {combinations:,} combinations of settings, more than {MOST_COMBINATIONS:,}",
             node.offset,
             fix="compare fewer options at once or give them fewer settings",
         )
 
 
-def _check_alike(left: Term, left_kind: Kind, right: Term, right_kind: Kind) -> None:
+def _check_alike(left: Term, left_kind: OptionKind, right: Term, right_kind: OptionKind) -> None:
     if left_kind is not right_kind and not (left_kind.numeric and right_kind.numeric):
         wrong = right if isinstance(right, Literal) or not isinstance(left, Literal) else left
-        raise FormulaError(
+        raise ConstraintError(
             f"{left} is {_WORDS[left_kind]}, {right} is {_WORDS[right_kind]}", wrong.offset, fix="compare what is alike"
         )
 
@@ -210,10 +215,10 @@ def _check_setting(term: Term, literal: Term, options: Mapping[str, Option]) -> 
     settings = _option(term.name, term, options).settings
     if literal.value not in settings:
         fix = suggestion(setting_text(literal.value), [setting_text(setting) for setting in settings])
-        raise FormulaError(f"{literal} is not a setting of option {term.name!r}", literal.offset, fix=fix)
+        raise ConstraintError(f"{literal} is not a setting of option {term.name!r}", literal.offset, fix=fix)
 
 
-def _kind(term: Term, options: Mapping[str, Option]) -> Kind:
+def _kind(term: Term, options: Mapping[str, Option]) -> OptionKind:
     """The kind of a term's value, once its parts are known to be numbers where they must be."""
     if isinstance(term, Literal):
         return term.kind
@@ -223,9 +228,9 @@ def _kind(term: Term, options: Mapping[str, Option]) -> Kind:
         assert isinstance(part, Term)
         kind = _kind(part, options)
         if not kind.numeric:
-            raise FormulaError(
+            raise ConstraintError(
                 f"{part} is {_WORDS[kind]}, and only numbers can be added and multiplied",
                 part.offset,
                 fix="use a number",
             )
-    return Kind.REAL
+    return OptionKind.REAL

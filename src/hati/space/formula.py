@@ -11,7 +11,7 @@ from typing import ClassVar
 from hati.core import InputError, Place, Setting
 
 
-class Kind(StrEnum):
+class OptionKind(StrEnum):
     """What the settings of an option are: booleans, text, integers or real numbers."""
 
     BOOLEAN = "boolean"
@@ -20,17 +20,17 @@ class Kind(StrEnum):
     REAL = "real"
 
     @classmethod
-    def of(cls, setting: Setting) -> Kind:
+    def of(cls, setting: Setting) -> OptionKind:
         """The kind that has settings of that type."""
         return _KINDS[type(setting)]
 
     @property
     def numeric(self) -> bool:
         """Whether the settings are numbers."""
-        return self in (Kind.INTEGER, Kind.REAL)
+        return self in (OptionKind.INTEGER, OptionKind.REAL)
 
 
-_KINDS = {bool: Kind.BOOLEAN, str: Kind.ENUMERATION, int: Kind.INTEGER, float: Kind.REAL}
+_KINDS = {bool: OptionKind.BOOLEAN, str: OptionKind.ENUMERATION, int: OptionKind.INTEGER, float: OptionKind.REAL}
 
 
 DEEPEST = 60
@@ -40,7 +40,7 @@ KEYWORDS = frozenset({"and", "or", "not", "in", "true", "false"})
 BARE_NAME = re.compile(r"[^\W\d][\w.]*")
 
 
-class FormulaError(InputError):
+class ConstraintError(InputError):
     """A formula that cannot be read or does not fit its space; ``offset`` counts from 0 in ``text``.
 
     ``text`` is empty where the formula was not read from text.
@@ -61,7 +61,7 @@ def _place(text: str, offset: int) -> Place:
 
 
 @dataclass(frozen=True)
-class Node:
+class ConstraintNode:
     """What terms and formulas share.
 
     ``offset`` is where the node was read, from 0; it makes no difference to equality.
@@ -74,7 +74,7 @@ class Node:
     def __post_init__(self) -> None:
         depth = 1 + max((part.depth for part in self.parts), default=0)
         if depth > DEEPEST:
-            raise FormulaError(
+            raise ConstraintError(
                 f"the formula is nested deeper than {DEEPEST} levels",
                 self.offset,
                 fix="split it into several constraints",
@@ -82,13 +82,13 @@ class Node:
         object.__setattr__(self, "depth", depth)
 
     @property
-    def parts(self) -> tuple[Node, ...]:
+    def parts(self) -> tuple[ConstraintNode, ...]:
         """The nodes right below, in order."""
         values = [getattr(self, item.name) for item in fields(self) if item.init]
         listed = [value if isinstance(value, tuple) else (value,) for value in values]
-        return tuple(part for group in listed for part in group if isinstance(part, Node))
+        return tuple(part for group in listed for part in group if isinstance(part, ConstraintNode))
 
-    def nodes(self) -> Iterator[Node]:
+    def nodes(self) -> Iterator[ConstraintNode]:
         """This node and all below, in order of reading."""
         yield self
         for part in self.parts:
@@ -99,11 +99,11 @@ class Node:
         return str(self) if self.precedence > precedence else f"({self})"
 
 
-class Term(Node):
+class Term(ConstraintNode):
     """What has a value: a setting of an option, a literal or a sum or product of numbers."""
 
 
-class Formula(Node):
+class Constraint(ConstraintNode):
     """What is true or false of a configuration."""
 
     @property
@@ -137,11 +137,11 @@ class Literal(Term):
 
     precedence = 10
     value: Setting
-    kind: Kind = field(init=False)
+    kind: OptionKind = field(init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "kind", Kind.of(self.value))
+        object.__setattr__(self, "kind", OptionKind.of(self.value))
 
     def __str__(self) -> str:
         return literal_text(self.value)
@@ -159,7 +159,7 @@ class Name(Term):
 
 
 @dataclass(frozen=True)
-class Negative(Term):
+class NegatedTerm(Term):
     """A number with its sign changed; a literal carries its own sign, so the term is none."""
 
     precedence = 9
@@ -193,7 +193,7 @@ class Sum(Term):
         return self.terms[0].bracketed(7) + "".join(rest)
 
 
-class Comparator(StrEnum):
+class TermComparator(StrEnum):
     """How two terms are compared."""
 
     EQUAL = "=="
@@ -205,7 +205,7 @@ class Comparator(StrEnum):
 
 
 @dataclass(frozen=True)
-class Truth(Formula):
+class TruthValue(Constraint):
     """``true`` or ``false``."""
 
     precedence = 10
@@ -216,7 +216,7 @@ class Truth(Formula):
 
 
 @dataclass(frozen=True)
-class Flag(Formula):
+class Flag(Constraint):
     """A boolean option that is active and true."""
 
     precedence = 10
@@ -227,12 +227,12 @@ class Flag(Formula):
 
 
 @dataclass(frozen=True)
-class Comparison(Formula):
+class TermComparison(Constraint):
     """Two terms compared; false where either mentions an inactive option."""
 
     precedence = 6
     left: Term
-    comparator: Comparator
+    comparator: TermComparator
     right: Term
 
     def __str__(self) -> str:
@@ -240,7 +240,7 @@ class Comparison(Formula):
 
 
 @dataclass(frozen=True)
-class Membership(Formula):
+class Membership(Constraint):
     """A term that equals one of some literals; false where it mentions an inactive option."""
 
     precedence = 6
@@ -252,65 +252,65 @@ class Membership(Formula):
 
 
 @dataclass(frozen=True)
-class Not(Formula):
+class Negation(Constraint):
     """What holds where its part does not."""
 
     precedence = 5
-    part: Formula
+    part: Constraint
 
     def __str__(self) -> str:
         return f"not {self.part.bracketed(6)}"
 
 
 @dataclass(frozen=True)
-class And(Formula):
+class Conjunction(Constraint):
     """What holds where all of its parts do, two or more."""
 
     precedence = 4
-    formulas: tuple[Formula, ...]
+    formulas: tuple[Constraint, ...]
 
     def __str__(self) -> str:
         return " and ".join(part.bracketed(4) for part in self.formulas)
 
 
 @dataclass(frozen=True)
-class Or(Formula):
+class Disjunction(Constraint):
     """What holds where one of its parts does, or several."""
 
     precedence = 3
-    formulas: tuple[Formula, ...]
+    formulas: tuple[Constraint, ...]
 
     def __str__(self) -> str:
         return " or ".join(part.bracketed(3) for part in self.formulas)
 
 
 @dataclass(frozen=True)
-class Implies(Formula):
+class Implication(Constraint):
     """What holds unless the condition does and the consequence does not; groups to the right."""
 
     precedence = 2
-    condition: Formula
-    consequence: Formula
+    condition: Constraint
+    consequence: Constraint
 
     def __str__(self) -> str:
         return f"{self.condition.bracketed(2)} => {self.consequence.bracketed(1)}"
 
 
 @dataclass(frozen=True)
-class Equivalent(Formula):
+class Equivalent(Constraint):
     """What holds where both sides do or neither does; groups to the left."""
 
     precedence = 1
-    left: Formula
-    right: Formula
+    left: Constraint
+    right: Constraint
 
     def __str__(self) -> str:
         return f"{self.left.bracketed(0)} <=> {self.right.bracketed(1)}"
 
 
-def conjunction(*parts: Formula) -> Formula:
+def conjunction(*parts: Constraint) -> Constraint:
     """All of the parts, without those that are true anyway."""
-    kept = tuple(part for part in parts if part != Truth(value=True))
+    kept = tuple(part for part in parts if part != TruthValue(value=True))
     if len(kept) < 2:
-        return kept[0] if kept else Truth(value=True)
-    return And(kept)
+        return kept[0] if kept else TruthValue(value=True)
+    return Conjunction(kept)

@@ -16,22 +16,22 @@ from hati.space.diagnosis import check
 from hati.space.diagram import TooEntangledError
 from hati.space.evaluation import check_formula, holds
 from hati.space.formula import (
-    And,
-    Comparison,
+    Conjunction,
+    Constraint,
+    Disjunction,
     Equivalent,
     Flag,
-    Formula,
-    Implies,
+    Implication,
     Literal,
     Membership,
     Name,
-    Negative,
-    Not,
-    Or,
+    NegatedTerm,
+    Negation,
     Product,
     Sum,
     Term,
-    Truth,
+    TermComparison,
+    TruthValue,
     literal_text,
 )
 from hati.space.option import Option
@@ -42,7 +42,7 @@ from hati.space.space import Space
 MOST_CASES = 4096
 """Up to this number of combinations of settings it is looked at whether a formula is always true, or never."""
 
-_TRUE, _FALSE = Truth(value=True), Truth(value=False)
+_TRUE, _FALSE = TruthValue(value=True), TruthValue(value=False)
 
 
 class Remaining(Struct, frozen=True):
@@ -57,23 +57,23 @@ class Remaining(Struct, frozen=True):
     conditional: frozenset[str]
     fixed: Mapping[str, Setting]
 
-    def simplified(self, formula: Formula) -> Formula:
+    def simplified(self, formula: Constraint) -> Constraint:
         """A formula that is true in the same configurations and mentions only the options with a choice.
 
         It is ``true`` or ``false`` where that shows within ``MOST_CASES`` combinations of settings.
         """
         match formula:
-            case Truth():
+            case TruthValue():
                 return formula
-            case Flag() | Comparison() | Membership():
+            case Flag() | TermComparison() | Membership():
                 return self._atom(formula)
-            case Not(part=part):
-                found: Formula = _negated(self.simplified(part))
-            case And(formulas=parts):
+            case Negation(part=part):
+                found: Constraint = _negated(self.simplified(part))
+            case Conjunction(formulas=parts):
                 found = _all(tuple(map(self.simplified, parts)))
-            case Or(formulas=parts):
+            case Disjunction(formulas=parts):
                 found = _any(tuple(map(self.simplified, parts)))
-            case Implies(condition=condition, consequence=consequence):
+            case Implication(condition=condition, consequence=consequence):
                 found = _implication(self.simplified(condition), self.simplified(consequence))
             case Equivalent(left=left, right=right):
                 found = _equivalence(self.simplified(left), self.simplified(right))
@@ -81,12 +81,12 @@ class Remaining(Struct, frozen=True):
                 raise AssertionError(formula)
         return self._constant(found) or found
 
-    def _atom(self, atom: Flag | Comparison | Membership) -> Formula:
+    def _atom(self, atom: Flag | TermComparison | Membership) -> Constraint:
         free = [name for name in atom.options if name in self.settings]
         if any(name not in self.settings and name not in self.fixed for name in atom.options):
             return _FALSE  # a comparison with an option that is never active
         if not free:
-            return Truth(value=holds(atom, self.fixed))
+            return TruthValue(value=holds(atom, self.fixed))
         constant = self._constant(atom)
         if constant is not None:
             return constant
@@ -94,10 +94,10 @@ class Remaining(Struct, frozen=True):
             return self._substituted(atom)
         (name,) = free
         literals = tuple(Literal(value) for value in self.settings[name] if holds(atom, {**self.fixed, name: value}))
-        kept = isinstance(atom, Comparison) and atom.options == (name,) and self._fits(atom)
+        kept = isinstance(atom, TermComparison) and atom.options == (name,) and self._fits(atom)
         return atom if kept else Membership(Name(name), literals) if literals else _FALSE
 
-    def _fits(self, atom: Comparison) -> bool:
+    def _fits(self, atom: TermComparison) -> bool:
         """Whether the literals of a comparison of one option are among the settings that are left, or need not be."""
         sides = (atom.left, atom.right)
         if not any(isinstance(side, Name) for side in sides):
@@ -107,14 +107,14 @@ class Remaining(Struct, frozen=True):
             for side in sides
         )
 
-    def _constant(self, formula: Formula) -> Truth | None:
+    def _constant(self, formula: Constraint) -> TruthValue | None:
         """What the formula always is, or None where it depends, or there are too many cases to see."""
         names = [name for name in formula.options if name in self.settings]
         cases = prod(len(self.settings[name]) + (name in self.conditional) for name in names)
         if cases > MOST_CASES:
             return None
         found = {holds(formula, {**self.fixed, **case}) for case in self._cases(names)}
-        return Truth(value=found.pop()) if len(found) == 1 else None
+        return TruthValue(value=found.pop()) if len(found) == 1 else None
 
     def _cases(self, names: list[str]) -> Iterator[dict[str, Setting]]:
         choices = [
@@ -124,8 +124,8 @@ class Remaining(Struct, frozen=True):
         for chosen in product(*choices):
             yield dict(each for each in chosen if each is not None)
 
-    def _substituted(self, atom: Flag | Comparison | Membership) -> Formula:
-        if isinstance(atom, Comparison):
+    def _substituted(self, atom: Flag | TermComparison | Membership) -> Constraint:
+        if isinstance(atom, TermComparison):
             return replace(atom, left=self._term(atom.left), right=self._term(atom.right))
         return replace(atom, term=self._term(atom.term)) if isinstance(atom, Membership) else atom
 
@@ -133,8 +133,8 @@ class Remaining(Struct, frozen=True):
         match term:
             case Name(name=name) if name in self.fixed:
                 return Literal(self.fixed[name])
-            case Negative(term=part):
-                return Negative(self._term(part))
+            case NegatedTerm(term=part):
+                return NegatedTerm(self._term(part))
             case Product(factors=factors):
                 return Product(tuple(map(self._term, factors)))
             case Sum(terms=terms):
@@ -142,40 +142,40 @@ class Remaining(Struct, frozen=True):
         return term
 
 
-def _negated(part: Formula) -> Formula:
-    return Truth(value=not part.value) if isinstance(part, Truth) else Not(part)
+def _negated(part: Constraint) -> Constraint:
+    return TruthValue(value=not part.value) if isinstance(part, TruthValue) else Negation(part)
 
 
-def _all(parts: tuple[Formula, ...]) -> Formula:
+def _all(parts: tuple[Constraint, ...]) -> Constraint:
     kept = tuple(part for part in parts if part != _TRUE)
     if _FALSE in kept:
         return _FALSE
-    return _TRUE if not kept else kept[0] if len(kept) == 1 else And(kept)
+    return _TRUE if not kept else kept[0] if len(kept) == 1 else Conjunction(kept)
 
 
-def _any(parts: tuple[Formula, ...]) -> Formula:
+def _any(parts: tuple[Constraint, ...]) -> Constraint:
     kept = tuple(part for part in parts if part != _FALSE)
     if _TRUE in kept:
         return _TRUE
-    return _FALSE if not kept else kept[0] if len(kept) == 1 else Or(kept)
+    return _FALSE if not kept else kept[0] if len(kept) == 1 else Disjunction(kept)
 
 
-def _implication(condition: Formula, consequence: Formula) -> Formula:
+def _implication(condition: Constraint, consequence: Constraint) -> Constraint:
     if condition == _FALSE or consequence == _TRUE:
         return _TRUE
     if condition == _TRUE:
         return consequence
-    return _negated(condition) if consequence == _FALSE else Implies(condition, consequence)
+    return _negated(condition) if consequence == _FALSE else Implication(condition, consequence)
 
 
-def _equivalence(left: Formula, right: Formula) -> Formula:
+def _equivalence(left: Constraint, right: Constraint) -> Constraint:
     for one, other in ((left, right), (right, left)):
-        if isinstance(one, Truth):
+        if isinstance(one, TruthValue):
             return other if one.value else _negated(other)
     return Equivalent(left, right)
 
 
-def narrowed(space: Space, template: Sequence[Formula]) -> Space:
+def narrowed(space: Space, template: Sequence[Constraint]) -> Space:
     """The space whose valid configurations are those of ``space`` in which all formulas of the template hold.
 
     An option with one setting left is ``fixed``, one that is inactive everywhere is left out, and so are constraints
@@ -190,7 +190,7 @@ def narrowed(space: Space, template: Sequence[Formula]) -> Space:
 
 
 @lru_cache(maxsize=16)
-def _narrowed(space: Space, template: tuple[Formula, ...]) -> Space:
+def _narrowed(space: Space, template: tuple[Constraint, ...]) -> Space:
     for formula in template:
         check_formula(formula, space.by_name)
     whole = replace(space, constraints=tuple(dict.fromkeys((*space.constraints, *template))))
@@ -203,7 +203,7 @@ def _narrowed(space: Space, template: tuple[Formula, ...]) -> Space:
     simple = dict.fromkeys(remaining.simplified(constraint) for constraint in whole.constraints)
     return Space(
         options,
-        tuple(constraint for constraint in simple if constraint != Truth(value=True)),
+        tuple(constraint for constraint in simple if constraint != TruthValue(value=True)),
         whole.complete(remaining.fixed),
         (*space.template, *template),
     )
@@ -231,7 +231,7 @@ def _remaining(whole: Space, occurring: Mapping[str, tuple[Setting, ...]]) -> Re
         if not left:
             continue
         known = Remaining(settings, frozenset(conditional), fixed)
-        always = option.active_if is None or known.simplified(option.active_if) == Truth(value=True)
+        always = option.active_if is None or known.simplified(option.active_if) == TruthValue(value=True)
         if always and len(left) == 1:
             fixed[option.name] = left[0]
             continue
@@ -260,15 +260,15 @@ def _alone(whole: Space) -> dict[str, tuple[Setting, ...]] | None:
     return found if all(found.values()) else None
 
 
-def _conjuncts(formula: Formula) -> Iterator[Formula]:
-    if isinstance(formula, And):
+def _conjuncts(formula: Constraint) -> Iterator[Constraint]:
+    if isinstance(formula, Conjunction):
         for part in formula.formulas:
             yield from _conjuncts(part)
     else:
         yield formula
 
 
-def _occurring(whole: Space, template: tuple[Formula, ...]) -> dict[str, tuple[Setting, ...]]:
+def _occurring(whole: Space, template: tuple[Constraint, ...]) -> dict[str, tuple[Setting, ...]]:
     """The settings that some valid configuration has; all of them where the solver cannot decide."""
     found = check(whole)
     if found.contradiction:

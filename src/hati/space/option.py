@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hati.core import InputError, Setting, setting_text
 from hati.core.values import type_names
 from hati.core.wording import suggestion
-from hati.space.formula import Formula, Kind
+from hati.space.formula import Constraint, OptionKind
 
 _LARGEST = 2**63
 _LONGEST_NAME = 200
@@ -39,8 +39,8 @@ class Option:
     default: Setting
     unit: str = ""
     doc: str = ""
-    active_if: Formula | None = None
-    kind: Kind = field(init=False)
+    active_if: Constraint | None = None
+    kind: OptionKind = field(init=False)
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -48,7 +48,7 @@ class Option:
             raise OptionError(f"option {self.name!r} has no settings", "settings", fix="list two or more")
         for index, setting in enumerate(self.settings):
             _check_setting(self.name, setting, index)
-        object.__setattr__(self, "kind", Kind.of(self.settings[0]))
+        object.__setattr__(self, "kind", OptionKind.of(self.settings[0]))
         self._check_alike()
         self._check_default()
 
@@ -62,7 +62,7 @@ class Option:
     def _check_alike(self) -> None:
         seen: set[Setting] = set()
         for index, setting in enumerate(self.settings):
-            kind = Kind.of(setting)
+            kind = OptionKind.of(setting)
             if kind is not self.kind:
                 fix = "write every number with a point" if kind.numeric and self.kind.numeric else "use one type"
                 first = self.settings[0]

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from hati.space.formula import Formula, FormulaError
+from hati.space.formula import Constraint, ConstraintError
 
 if TYPE_CHECKING:
     from lark import Lark
@@ -97,7 +97,7 @@ _FOREIGN = {
 }
 
 
-def parse_formula(text: str) -> Formula:
+def parse_formula(text: str) -> Constraint:
     r"""Read a formula such as ``cache <= 2000 or not (mode == 'WAL')``.
 
     From loosest to tightest: ``<=>``; ``=>`` (groups to the right); ``or``; ``and``; ``not``;
@@ -113,13 +113,13 @@ def parse_formula(text: str) -> Formula:
     from lark.exceptions import UnexpectedCharacters, UnexpectedToken  # late: see _lark
 
     if len(text) > LONGEST:
-        raise FormulaError(
+        raise ConstraintError(
             f"the formula has {len(text)} characters", 0, text=text, fix=f"use {LONGEST} at most; split it up"
         )
     try:
         return _read(text)
-    except FormulaError as error:
-        raise FormulaError(error.message, error.offset, text=text, fix=error.fix) from None
+    except ConstraintError as error:
+        raise ConstraintError(error.message, error.offset, text=text, fix=error.fix) from None
     except UnexpectedToken as error:
         if error.token.type == "$END":
             raise _unexpected(text.rstrip(), len(text.rstrip()), error.accepts) from None
@@ -129,7 +129,7 @@ def parse_formula(text: str) -> Formula:
         raise _unexpected(text, position, error.allowed) from None
 
 
-def _read(text: str) -> Formula:
+def _read(text: str) -> Constraint:
     from hati.space.builder import as_formula
 
     tree: Any = _lark().parse(text)  # what the builder made
@@ -146,20 +146,20 @@ def _lark() -> Lark:
     return Lark(_GRAMMAR, parser="lalr", transformer=transformer())
 
 
-def _unexpected(text: str, offset: int, terminals: set[str] | None) -> FormulaError:
+def _unexpected(text: str, offset: int, terminals: set[str] | None) -> ConstraintError:
     foreign = _foreign(text, offset)
     if foreign:
-        return FormulaError(
+        return ConstraintError(
             f"{foreign!r} is not known in formulas", offset, text=text, fix=f"write {_FOREIGN[foreign]!r}"
         )
     found = _found(text, offset)
     if found in {"'", '"', "`"}:
-        return FormulaError(f"the {found} is never closed", offset, text=text, fix=f"close it with {found}")
+        return ConstraintError(f"the {found} is never closed", offset, text=text, fix=f"close it with {found}")
     open_brackets = text.count("(", 0, offset) - text.count(")", 0, offset)
     possible = set(terminals or ()) - (set() if open_brackets > 0 else {"RPAR"})
     expected = list(dict.fromkeys(word for name, word in _WORDS.items() if name in possible))
     wanted = " or ".join(filter(None, [", ".join(expected[:-1]), expected[-1]])) if expected else "a formula"
-    return FormulaError(f"expected {wanted}, found {found or 'the end'}", offset, text=text)
+    return ConstraintError(f"expected {wanted}, found {found or 'the end'}", offset, text=text)
 
 
 def _foreign(text: str, offset: int) -> str | None:

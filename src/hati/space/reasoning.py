@@ -9,7 +9,7 @@ from collections.abc import Callable
 from hati.core import Configuration, Setting
 from hati.space.diagram import contradicting
 from hati.space.evaluation import holds
-from hati.space.formula import Formula
+from hati.space.formula import Constraint
 from hati.space.option import Option
 from hati.space.sampling import diagrams
 from hati.space.space import Space
@@ -24,7 +24,7 @@ def occurring(space: Space) -> set[tuple[str, int]]:
     return {item for diagram in diagrams(space) for item in diagram.occurring}
 
 
-def contradiction(space: Space) -> tuple[Formula, ...]:
+def contradiction(space: Space) -> tuple[Constraint, ...]:
     """Constraints that cannot hold together, none of which can be spared; none where there is a valid configuration.
 
     Raises:

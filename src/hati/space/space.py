@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from hati.core import Configuration, InputError, Setting, digest, setting_text
 from hati.core.wording import suggestion
 from hati.space.evaluation import check_formula, holds
-from hati.space.formula import Formula, FormulaError, Kind
+from hati.space.formula import Constraint, ConstraintError, OptionKind
 from hati.space.option import Option, no_setting, read_setting
 
 
@@ -36,9 +36,9 @@ class Space(Struct, frozen=True, dict=True):
     """
 
     options: tuple[Option, ...]
-    constraints: tuple[Formula, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
     fixed: Configuration = field(default_factory=Configuration)
-    template: tuple[Formula, ...] = ()
+    template: tuple[Constraint, ...] = ()
 
     def __post_init__(self) -> None:
         names = [*self.fixed, *(option.name for option in self.options)]
@@ -172,16 +172,16 @@ class Space(Struct, frozen=True, dict=True):
     def _is_fixed(self, name: str, text: str) -> bool:
         return name in self.fixed and text.strip() == setting_text(self.fixed[name])
 
-    def _check(self, formula: Formula, where: str) -> None:
+    def _check(self, formula: Constraint, where: str) -> None:
         try:
             check_formula(formula, self.by_name)
-        except FormulaError as error:
-            raise FormulaError(
+        except ConstraintError as error:
+            raise ConstraintError(
                 f"{where}{error.message}, in '{formula!s:.80}'", error.offset, text=error.text, fix=error.fix
             ) from None
 
     def _setting(self, option: Option, setting: Setting) -> Setting:
-        wanted = float(setting) if option.kind is Kind.REAL and type(setting) is int else setting
+        wanted = float(setting) if option.kind is OptionKind.REAL and type(setting) is int else setting
         position = option.position(wanted)
         if position is None:
             raise no_setting(option, str(setting) if isinstance(setting, float) else setting_text(setting))

@@ -10,7 +10,16 @@ from msgspec import Struct
 
 from hati.core import Assignment, InputError, Place, Setting
 from hati.space.evaluation import check_formula
-from hati.space.formula import Comparator, Comparison, Formula, FormulaError, Literal, Name, Or, conjunction
+from hati.space.formula import (
+    Constraint,
+    ConstraintError,
+    Disjunction,
+    Literal,
+    Name,
+    TermComparator,
+    TermComparison,
+    conjunction,
+)
 from hati.space.option import Option, no_setting, read_setting
 from hati.space.parser import parse_formula
 from hati.space.space import Space
@@ -29,7 +38,7 @@ class Template(Struct, frozen=True):
     choose; all other settings are a choice of one.
     """
 
-    constraints: tuple[Formula, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
     choices: tuple[tuple[Assignment, ...], ...] = ()
 
     @property
@@ -39,7 +48,7 @@ class Template(Struct, frozen=True):
         return tuple(map(Assignment, combined))
 
     @property
-    def formulas(self) -> tuple[Formula, ...]:
+    def formulas(self) -> tuple[Constraint, ...]:
         """The template as formulas, all of which hold."""
         return tuple(formula for choice in self.choices for formula in _one_of(choice)) + self.constraints
 
@@ -51,7 +60,7 @@ def parse_template(texts: Sequence[str], space: Space) -> Template:
         InputError: for what is no option, no setting of it or no formula, with its column and the fix.
     """
     given: list[dict[str, Setting]] = []
-    constraints: list[Formula] = []
+    constraints: list[Constraint] = []
     for text in texts:
         settings = _settings(text, space)
         if settings is None:
@@ -77,14 +86,16 @@ def _choices(given: Sequence[Mapping[str, Setting]]) -> tuple[tuple[Assignment, 
     return tuple([(Assignment(common),), *found] if common else found)
 
 
-def _one_of(choice: Sequence[Assignment]) -> tuple[Formula, ...]:
+def _one_of(choice: Sequence[Assignment]) -> tuple[Constraint, ...]:
     if len(choice) == 1:
         return _equalities(choice[0])
-    return (Or(tuple(conjunction(*_equalities(each)) for each in choice)),)
+    return (Disjunction(tuple(conjunction(*_equalities(each)) for each in choice)),)
 
 
-def _equalities(settings: Assignment) -> tuple[Formula, ...]:
-    return tuple(Comparison(Name(name), Comparator.EQUAL, Literal(setting)) for name, setting in settings.items())
+def _equalities(settings: Assignment) -> tuple[Constraint, ...]:
+    return tuple(
+        TermComparison(Name(name), TermComparator.EQUAL, Literal(setting)) for name, setting in settings.items()
+    )
 
 
 def _settings(text: str, space: Space) -> dict[str, Setting] | None:
@@ -141,11 +152,11 @@ def _no_setting(text: str, match: re.Match[str], end: int, space: Space) -> Inpu
     return _wrong(error.message, text, match.end(), error.fix)
 
 
-def _constraint(text: str, space: Space) -> Formula:
+def _constraint(text: str, space: Space) -> Constraint:
     try:
         formula = parse_formula(text)
         check_formula(formula, space.by_name)
-    except FormulaError as error:
+    except ConstraintError as error:
         raise _wrong(error.message, text, error.offset, error.fix) from None
     return formula
 

@@ -130,7 +130,7 @@ from hati.stats.samples.weighted import (
 from hati.stats.series.alternation import REGAINED, Alternation, alternation
 from hati.stats.series.change_points import ChangePoint, appended, change_points
 from hati.stats.series.change_size import ChangeSize, change_size, detectable_step, place_interval, side_means
-from hati.stats.series.change_test import FEWEST_VALUES, Change, strongest_change
+from hati.stats.series.change_test import FEWEST_VALUES, StrongestChange, strongest_change
 from hati.stats.series.dependence import Dependence, effective_size, lag_one
 from hati.stats.series.outliers import drawn_in
 from hati.stats.series.position_steps import (
@@ -164,7 +164,6 @@ __all__ = [
     "AveragedModel",
     "BoundTest",
     "BoxCox",
-    "Change",
     "ChangePoint",
     "ChangeSize",
     "Cluster",
@@ -195,6 +194,7 @@ __all__ = [
     "Signs",
     "StepDown",
     "StratumMean",
+    "StrongestChange",
     "SumOfSquares",
     "Suspects",
     "Term",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hati.core import Benchmark, Budget, Configuration, Metric, Reader, ReaderKind, Revision, RevisionKind
 from hati.logic.syntax import Source, parse_formula
-from hati.studies.assertion import Assertion, Point, Requirement, Standard, assertion_id, methods_of
+from hati.studies.assertion import Assertion, MeasuredMethod, Requirement, Standard, assertion_id, methods_of
 
 TIME = Metric("time", "s")
 """What the methods are measured by."""
@@ -23,10 +23,10 @@ def requirement(text: str) -> Requirement:
     return Requirement(parse_formula(text), Source(text))
 
 
-def point(name: str, revision: Revision = TREE) -> Point:
+def point(name: str, revision: Revision = TREE) -> MeasuredMethod:
     """A method, and the benchmark of its name."""
     benchmark = Benchmark(name, ("true",), Reader(ReaderKind.HATI), (TIME,))
-    return Point(name, benchmark, revision, Configuration(), "time")
+    return MeasuredMethod(name, benchmark, revision, Configuration(), "time")
 
 
 def study_of(*formulas: str, budget: Budget | None = None, standard: Standard | None = None) -> Assertion:

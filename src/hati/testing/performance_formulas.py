@@ -13,25 +13,25 @@ from hati.logic.syntax import (
     MEAN,
     STRICT,
     THROUGHPUT,
-    Alias,
     And,
     Argument,
     Callee,
     Comparator,
-    Comparison,
     Constant,
     Declarations,
     Domain,
     Expression,
     Formula,
     FormulaFile,
+    FormulaStatistic,
     Function,
     Generator,
     Implies,
-    Limit,
+    LimitSide,
     Margin,
-    Measured,
+    MeasuredStatistic,
     Method,
+    MethodAlias,
     NamedFormula,
     NamedGenerator,
     Negative,
@@ -41,14 +41,14 @@ from hati.logic.syntax import (
     Operation,
     Operator,
     Or,
-    Performance,
+    ParameterComparison,
+    PerformanceSide,
     Quantified,
     Quantifier,
     Range,
     Relation,
+    RelationSide,
     Row,
-    Side,
-    Statistic,
     StatisticKind,
     Text,
     Truth,
@@ -92,7 +92,7 @@ def formula_files(draw: st.DrawFn) -> FormulaFile:
     """A file of declarations and formulas."""
     choose = _Chooser(draw)
     declared = (
-        Alias("old", replace(_method(choose), arguments=())),
+        MethodAlias("old", replace(_method(choose), arguments=())),
         NamedGenerator("rand", _generator(choose)),
         Constant("sizes", _domain(choose, 1)),
         Constant("limit", Number(3, choose.one(("", "%", "ms")))),
@@ -128,7 +128,9 @@ def _formula(choose: _Chooser, levels: int) -> Formula:
         "=>": lambda: Implies(part(), part()),
         "quantified": lambda: _quantified(choose, levels),
         "truth": lambda: Truth(choose.one((False, True))),
-        "comparison": lambda: Comparison(_expression(choose, 2), choose.one(tuple(Comparator)), _expression(choose, 2)),
+        "comparison": lambda: ParameterComparison(
+            _expression(choose, 2), choose.one(tuple(Comparator)), _expression(choose, 2)
+        ),
         "relation": lambda: _relation(choose),
     }
     return makers[choose.one(tuple(makers)) if levels else "relation"]()
@@ -167,8 +169,8 @@ def _relation(choose: _Chooser) -> Formula:
     comparator = choose.one(tuple(Comparator))
     unit = choose.one(("ms", "1/s", "MB/s", "page", ""))
     left, right = _side(choose, unit), _side(choose, unit)
-    if isinstance(left, Limit) and isinstance(right, Limit):
-        right = Performance(_measured(choose, unit))
+    if isinstance(left, LimitSide) and isinstance(right, LimitSide):
+        right = PerformanceSide(_measured(choose, unit))
     return Relation(left, comparator, right, _margin(choose, comparator, unit))
 
 
@@ -180,13 +182,13 @@ def _margin(choose: _Chooser, comparator: Comparator, unit: str) -> Margin | Non
     return choose.one(margins[:3] if comparator is Comparator.EQUAL else margins)
 
 
-def _side(choose: _Chooser, unit: str) -> Side:
+def _side(choose: _Chooser, unit: str) -> RelationSide:
     kind = choose.one(("method", "transformed", "limit"))
     if kind == "limit":
-        return Limit(choose.one((Number(choose.one(_NUMBERS), unit), _amount(choose, unit))))
+        return LimitSide(choose.one((Number(choose.one(_NUMBERS), unit), _amount(choose, unit))))
     if kind == "method":
-        return Performance(_measured(choose, unit))
-    return Performance(_measured(choose, unit), choose.one(_transformations(choose, unit)))
+        return PerformanceSide(_measured(choose, unit))
+    return PerformanceSide(_measured(choose, unit), choose.one(_transformations(choose, unit)))
 
 
 def _amount(choose: _Chooser, unit: str) -> Expression:
@@ -203,12 +205,12 @@ def _transformations(choose: _Chooser, unit: str) -> tuple[Expression, ...]:
     return scaled, divided, factor, shifted, Operation(sign, _amount(choose, unit), shifted), Negative(shifted), curved
 
 
-def _measured(choose: _Chooser, unit: str) -> Measured:
-    level = Statistic(StatisticKind.QUANTILE, choose.one(_LEVELS))
+def _measured(choose: _Chooser, unit: str) -> MeasuredStatistic:
+    level = FormulaStatistic(StatisticKind.QUANTILE, choose.one(_LEVELS))
     metrics = _METRICS if unit == "ms" else _UNKNOWN_METRICS
     metric = choose.one(metrics)
     statistics = (MEAN, level) if metric in {"cpu_time", "peak_memory"} else (MEAN, level, THROUGHPUT)
-    return Measured(_method(choose), metric, choose.one(statistics))
+    return MeasuredStatistic(_method(choose), metric, choose.one(statistics))
 
 
 def _method(choose: _Chooser) -> Method:

@@ -9,24 +9,24 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from hati.core import Setting
-from hati.space import Formula, Kind, Option, Space
+from hati.space import Constraint, Option, OptionKind, Space
 from hati.space.formula import (
-    And,
-    Comparator,
-    Comparison,
+    Conjunction,
+    Disjunction,
     Equivalent,
     Flag,
-    Implies,
+    Implication,
     Literal,
     Membership,
     Name,
-    Negative,
-    Not,
-    Or,
+    NegatedTerm,
+    Negation,
     Product,
     Sum,
     Term,
-    Truth,
+    TermComparator,
+    TermComparison,
+    TruthValue,
 )
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ _NUMBERS: tuple[Setting, ...] = (-9, -1, 0, 1, 2, 7, *_REALS)
 
 
 @st.composite
-def options(draw: st.DrawFn, name: str, condition: Formula | None = None, *, most: int = 4) -> Option:
+def options(draw: st.DrawFn, name: str, condition: Constraint | None = None, *, most: int = 4) -> Option:
     """An option of any kind with up to ``most`` settings."""
     values = _SETTINGS[draw(st.integers(0, len(_SETTINGS) - 1))]
     settings = tuple(draw(st.lists(values, min_size=1, max_size=most, unique=True)))
@@ -72,7 +72,7 @@ def spaces(draw: st.DrawFn, *, most_options: int = 4, most_constraints: int = 3)
 
 
 @st.composite
-def formulas(draw: st.DrawFn, known: Sequence[Option], *, levels: int = 3) -> Formula:
+def formulas(draw: st.DrawFn, known: Sequence[Option], *, levels: int = 3) -> Constraint:
     """A formula that fits the options, with up to that many levels of connectives."""
     return _formula(_Chooser(draw, known), levels)
 
@@ -90,41 +90,41 @@ class _Chooser(Struct, frozen=True):
         return tuple(make() for _ in range(self.one((2, 3))))
 
 
-def _formula(choose: _Chooser, levels: int) -> Formula:
+def _formula(choose: _Chooser, levels: int) -> Constraint:
     kind = choose.one(("atom", "not", "and", "or", "=>", "<=>")) if levels else "atom"
 
-    def part() -> Formula:
+    def part() -> Constraint:
         return _formula(choose, levels - 1)
 
     match kind:
         case "not":
-            return Not(part())
+            return Negation(part())
         case "and":
-            return And(choose.several(part))
+            return Conjunction(choose.several(part))
         case "or":
-            return Or(choose.several(part))
+            return Disjunction(choose.several(part))
         case "=>":
-            return Implies(part(), part())
+            return Implication(part(), part())
         case "<=>":
             return Equivalent(part(), part())
         case _:
             return _atom(choose)
 
 
-def _atom(choose: _Chooser) -> Formula:
+def _atom(choose: _Chooser) -> Constraint:
     kind = choose.one(("setting", "numbers", "truth")) if choose.known else "numbers"
     if kind == "truth":
-        return Truth(choose.one((False, True)))
+        return TruthValue(choose.one((False, True)))
     if kind == "numbers":
-        return Comparison(_sum(choose, 1), choose.one(tuple(Comparator)), _sum(choose, 1))
+        return TermComparison(_sum(choose, 1), choose.one(tuple(TermComparator)), _sum(choose, 1))
     option = choose.one(choose.known)
     name, literal = Name(option.name), Literal(choose.one(option.settings))
-    forms: list[Formula] = [
-        Comparison(name, choose.one((Comparator.EQUAL, Comparator.UNEQUAL)), literal),
-        Comparison(literal, Comparator.EQUAL, name),
+    forms: list[Constraint] = [
+        TermComparison(name, choose.one((TermComparator.EQUAL, TermComparator.UNEQUAL)), literal),
+        TermComparison(literal, TermComparator.EQUAL, name),
         Membership(name, (literal, Literal(choose.one(option.settings)))),
     ]
-    return choose.one([*forms, Flag(option.name)] if option.kind is Kind.BOOLEAN else forms)
+    return choose.one([*forms, Flag(option.name)] if option.kind is OptionKind.BOOLEAN else forms)
 
 
 def _term(choose: _Chooser, levels: int) -> Term:
@@ -139,7 +139,7 @@ def _term(choose: _Chooser, levels: int) -> Term:
         return _sum(choose, levels - 1)
     if kind == "negative":
         term = _term(choose, levels - 1)
-        return term if isinstance(term, Literal) else Negative(term)
+        return term if isinstance(term, Literal) else NegatedTerm(term)
     return Literal(choose.one(_NUMBERS))
 
 

@@ -32,7 +32,7 @@ from .formulas import stated_in as stated_in
 from .gating import GateRequest as GateRequest
 from .gating import gate as gate
 from .gating import prepare_gate as prepare_gate
-from .importing import Imported as Imported
+from .importing import ImportedStore as ImportedStore
 from .importing import import_stores as import_stores
 from .importing import rehearse_import as rehearse_import
 from .known import known_of as known_of

@@ -12,7 +12,16 @@ from msgspec import Struct
 
 from hati.core import InputError, Sample
 from hati.core.wording import suggestion
-from hati.logic.syntax import MOST_ATOMS, FormulaError, Method, Performance, Relation, Source, parse_file, parse_formula
+from hati.logic.syntax import (
+    MOST_ATOMS,
+    FormulaError,
+    Method,
+    PerformanceSide,
+    Relation,
+    Source,
+    parse_file,
+    parse_formula,
+)
 from hati.project import read_project
 from hati.python import has_statements
 from hati.studies.assertion import Book, Requirement, methods_of
@@ -163,7 +172,7 @@ def method_named(name: str) -> Method:
         raise InputError(
             f"{name!r} is not a valid name of a method: {error.message}", fix="use a word such as a"
         ) from None
-    if not (isinstance(relation, Relation) and isinstance(relation.left, Performance)):
+    if not (isinstance(relation, Relation) and isinstance(relation.left, PerformanceSide)):
         raise InputError(f"{name!r} is not a valid name of a method", fix="use a word such as a")
     return relation.left.measured.method
 

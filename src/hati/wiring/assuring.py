@@ -13,14 +13,14 @@ from msgspec import Struct
 from hati.campaign import Observer, campaign, silent
 from hati.core import Benchmark, Budget, Evidence, InputError, Plan, StudyId, replace
 from hati.core.wording import counted
-from hati.logic.syntax import Measured, Method, Performance, Relation, Side
+from hati.logic.syntax import MeasuredStatistic, Method, PerformanceSide, Relation, RelationSide
 from hati.python import names_of, unresolved
 from hati.studies.assertion import (
     Assertion,
     Assured,
     Book,
     Foreseen,
-    Point,
+    MeasuredMethod,
     Requirement,
     Standard,
     assertion_id,
@@ -32,7 +32,7 @@ from hati.subject import Revisions
 from hati.subject.running.run_failure import RunFailure
 from hati.wiring.campaigns import Expected, Rehearsal, campaign_of, run_cost
 from hati.wiring.formulas import (
-    Asked,
+    AskedMetrics,
     environments_of,
     interpreter_of,
     is_function,
@@ -244,20 +244,20 @@ def _python_of_releases(place: Workplace, requirements: Sequence[Requirement]) -
 
 
 def _methods(relation: Relation) -> list[Method]:
-    return [side.measured.method for side in (relation.left, relation.right) if isinstance(side, Performance)]
+    return [side.measured.method for side in (relation.left, relation.right) if isinstance(side, PerformanceSide)]
 
 
-def _points(place: Workplace, revisions: Revisions, requirements: Sequence[Requirement]) -> dict[str, Point]:
+def _points(place: Workplace, revisions: Revisions, requirements: Sequence[Requirement]) -> dict[str, MeasuredMethod]:
     """Each method of the formulas once, by its text; all revisions of a method record what is asked of any."""
-    metrics: dict[str, dict[str, tuple[Measured, Requirement]]] = defaultdict(dict)
-    asked: dict[str, Asked] = defaultdict(Asked)
+    metrics: dict[str, dict[str, tuple[MeasuredStatistic, Requirement]]] = defaultdict(dict)
+    asked: dict[str, AskedMetrics] = defaultdict(AskedMetrics)
     where: dict[str, tuple[Method, Requirement]] = {}
     for requirement, relation in _relations(requirements):
         for side in (relation.left, relation.right):
-            if isinstance(side, Performance):
+            if isinstance(side, PerformanceSide):
                 key = str(side.measured.method)
                 metrics[key].setdefault(side.measured.metric, (side.measured, requirement))
-                asked[str(without_revision(side.measured.method))] |= Asked.of(side)
+                asked[str(without_revision(side.measured.method))] |= AskedMetrics.of(side)
                 where.setdefault(key, (side.measured.method, requirement))
     find = cache(partial(revisions.find, start=place.project.root))
     environments = environments_of(place.project, revisions)
@@ -279,16 +279,16 @@ def _relations(requirements: Sequence[Requirement]) -> Iterator[tuple[Requiremen
             yield requirement, requirement.resolved(relation, Book())
 
 
-def _check(requirements: Sequence[Requirement], points: Mapping[str, Point], standard: Standard) -> None:
+def _check(requirements: Sequence[Requirement], points: Mapping[str, MeasuredMethod], standard: Standard) -> None:
     """Refuse relations that no measurement could decide, before there is one."""
     for requirement, relation in _relations(requirements):
         with requirement.placing(relation):
             check_relation(relation, _unit(relation.left, points), _unit(relation.right, points), standard)
 
 
-def _unit(side: Side, points: Mapping[str, Point]) -> str | None:
+def _unit(side: RelationSide, points: Mapping[str, MeasuredMethod]) -> str | None:
     """None of a limit, and of a metric of whole runs."""
-    if not isinstance(side, Performance):
+    if not isinstance(side, PerformanceSide):
         return None
     return points[str(side.measured.method)].unit(side.measured.metric)
 

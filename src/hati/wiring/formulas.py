@@ -14,18 +14,18 @@ from msgspec import Struct
 from hati.core import Benchmark, InputError, Place, Revision, RevisionKind, Setting, Workload, replace
 from hati.core.wording import suggestion
 from hati.logic.syntax import (
-    Alias,
     Callee,
     Declarations,
     Expression,
     Formula,
     Generator,
-    Measured,
+    MeasuredStatistic,
     Method,
+    MethodAlias,
     NamedGenerator,
     NodeError,
     Number,
-    Performance,
+    PerformanceSide,
     Relation,
     Source,
     Text,
@@ -34,7 +34,7 @@ from hati.logic.syntax import (
 from hati.project import FILE, Past, Project, PythonTable, read_project
 from hati.python import (
     SELF,
-    Calls,
+    CallKind,
     Collector,
     Environment,
     GeneratorError,
@@ -49,7 +49,7 @@ from hati.python import (
     read_statements,
     see_installed,
 )
-from hati.studies.assertion import Point, Requirement, asks_single_calls
+from hati.studies.assertion import MeasuredMethod, Requirement, asks_single_calls
 from hati.subject import Revisions
 from hati.subject.running.run_failure import RunFailure
 from hati.wiring.workplace import Workplace
@@ -126,22 +126,22 @@ _HERE = {"", "."}
 _OF_ITS_OWN = " in its own environment"
 
 
-class Asked(Struct, frozen=True):
+class AskedMetrics(Struct, frozen=True):
     """The metrics that formulas ask of a method, ``""`` for its own, and what they have to know of its calls."""
 
     metrics: frozenset[str] = frozenset()
-    calls: Calls = Calls.BATCHED
+    calls: CallKind = CallKind.BATCHED
 
     @classmethod
-    def of(cls, side: Performance) -> Asked:
+    def of(cls, side: PerformanceSide) -> AskedMetrics:
         """What a side asks: of batches only means and what is linear in them are known."""
-        calls = Calls.SINGLE if asks_single_calls(side) else Calls.BATCHED
+        calls = CallKind.SINGLE if asks_single_calls(side) else CallKind.BATCHED
         return cls(frozenset({side.measured.metric}), calls)
 
-    def __or__(self, other: Asked) -> Asked:
+    def __or__(self, other: AskedMetrics) -> AskedMetrics:
         """What both ask together."""
-        single = Calls.SINGLE in {self.calls, other.calls}
-        return Asked(self.metrics | other.metrics, Calls.SINGLE if single else Calls.BATCHED)
+        single = CallKind.SINGLE in {self.calls, other.calls}
+        return AskedMetrics(self.metrics | other.metrics, CallKind.SINGLE if single else CallKind.BATCHED)
 
 
 def point_of(
@@ -149,8 +149,8 @@ def point_of(
     find: Callable[[str], Revision],
     environments: Environments,
     method: Method,
-    asked: Asked,
-) -> Point:
+    asked: AskedMetrics,
+) -> MeasuredMethod:
     """What is measured of a method: one of hati.toml by its name, else a Python function.
 
     ``find`` gives a revision by what people call it, ``environments`` what it runs in if it is not the working tree's;
@@ -176,7 +176,7 @@ def point_of(
         )
     revision = find(method.revision or ".")
     configuration = place.project.space.default if method.name in known else type(place.project.space.default)({})
-    return Point(str(method), benchmark, revision, configuration, own)
+    return MeasuredMethod(str(method), benchmark, revision, configuration, own)
 
 
 def is_function(place: Workplace, method: Method) -> bool:
@@ -197,7 +197,7 @@ def _own(benchmark: Benchmark) -> str:
     return benchmark.metrics[0].name if len(benchmark.metrics) == 1 else ""
 
 
-def see_metric(point: Point, asked: Measured) -> None:
+def see_metric(point: MeasuredMethod, asked: MeasuredStatistic) -> None:
     """See that a method tells the metric that is asked of it, or one alone where none is named.
 
     Raises:
@@ -233,7 +233,7 @@ def _of_project(benchmark: Benchmark, method: Method) -> Benchmark:
     return replace(benchmark, name=f"{benchmark.name}{told}", workload=Workload(given))
 
 
-def _of_python(place: Workplace, method: Method, asked: Asked, environment: Environment | None) -> Benchmark:
+def _of_python(place: Workplace, method: Method, asked: AskedMetrics, environment: Environment | None) -> Benchmark:
     named = {argument.name: _setting(argument.value) for argument in method.arguments if argument.name}
     listed = [_setting(argument.value) for argument in method.arguments if not argument.name]
     if named and listed:
@@ -368,7 +368,7 @@ def _declarations(formula: Formula, stated: StatedFunction) -> Declarations:
     return Declarations(
         (
             *(NamedGenerator(name, generator) for name, generator in named.items()),
-            *(Alias(name, method) for name, method in called.items()),
+            *(MethodAlias(name, method) for name, method in called.items()),
         )
     )
 
@@ -388,7 +388,7 @@ def _followed(names: Iterable[str], texts: Mapping[str, str], read: Callable[[st
 def _methods(formula: Formula) -> Iterator[Method]:
     for relation in formula.relations:
         for side in (relation.left, relation.right):
-            if isinstance(side, Performance):
+            if isinstance(side, PerformanceSide):
                 yield side.measured.method
 
 
@@ -406,7 +406,7 @@ def _method(text: str) -> Method:
         InputError: for another text.
     """
     relation = parse_formula(f"{text} <= 1 s", "alias")
-    if not isinstance(relation, Relation) or not isinstance(relation.left, Performance):
+    if not isinstance(relation, Relation) or not isinstance(relation.left, PerformanceSide):
         raise InputError(
             f"{text!r} is not a valid name of a method", fix="write module:function, or give the function itself"
         )

@@ -12,14 +12,14 @@ from hati.store import Merged, SqlStore, merge, open_store, rehearse_merge, sour
 from hati.wiring.workplace import IN_MEMORY, found_store, own_store
 
 
-class Imported(Struct, frozen=True):
+class ImportedStore(Struct, frozen=True):
     """What was taken from a store, by the name that people are told."""
 
     store: str
     merged: Merged
 
 
-def import_stores(sources: Sequence[str], path: Path, place: str | None) -> list[Imported]:
+def import_stores(sources: Sequence[str], path: Path, place: str | None) -> list[ImportedStore]:
     """Merge stores into that of the project at a path, or into the one at a ``place``; the sources stay as they are.
 
     Raises:
@@ -30,7 +30,7 @@ def import_stores(sources: Sequence[str], path: Path, place: str | None) -> list
         return [_imported(source, into) for source in sources]
 
 
-def rehearse_import(sources: Sequence[str], path: Path, place: str | None) -> list[Imported]:
+def rehearse_import(sources: Sequence[str], path: Path, place: str | None) -> list[ImportedStore]:
     """What would be taken from each store, without making or changing any.
 
     Raises:
@@ -41,11 +41,11 @@ def rehearse_import(sources: Sequence[str], path: Path, place: str | None) -> li
         return [_rehearsed(source, into) for source in sources]
 
 
-def _imported(source: str, into: SqlStore) -> Imported:
+def _imported(source: str, into: SqlStore) -> ImportedStore:
     with source_store(source) as store:
-        return Imported(store.name, merge(into, store))
+        return ImportedStore(store.name, merge(into, store))
 
 
-def _rehearsed(source: str, into: SqlStore) -> Imported:
+def _rehearsed(source: str, into: SqlStore) -> ImportedStore:
     with source_store(source) as store:
-        return Imported(store.name, rehearse_merge(into, store))
+        return ImportedStore(store.name, rehearse_merge(into, store))

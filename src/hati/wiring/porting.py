@@ -23,7 +23,7 @@ from hati.studies.assertion import (
     Portability,
     Requirement,
     Standard,
-    Taken,
+    TakenRuns,
     portability,
     taken_runs,
 )
@@ -166,7 +166,7 @@ def _of_study(runs: Iterable[Run], study: Assertion) -> tuple[Run, ...]:
     return tuple(run for run in runs if _what(run) in wanted)
 
 
-def _book(study: Assertion, taken: Taken, machine: str) -> Book:
+def _book(study: Assertion, taken: TakenRuns, machine: str) -> Book:
     """What was measured on a machine, and why nothing of a method counts."""
     book = study.book(Evidence(tuple(run for run in taken.runs if run.machine == machine)))
     names = {key: point.benchmark.name for key, point in study.points.items()}

@@ -37,7 +37,7 @@ from hati.studies.recommendation import (
     recommendation_id,
 )
 from hati.studies.screening import AnyScreening, ScreeningConclusion, isolated_of, read_choice
-from hati.studies.screening.analysis.runs import Measured
+from hati.studies.screening.analysis.runs import MeasuredDesign
 from hati.wiring.campaigns import Campaign, campaign_of, never
 from hati.wiring.isolating import with_losses
 from hati.wiring.knowing import screened
@@ -246,7 +246,7 @@ def _allowed(place: Workplace, space: Space) -> dict[str, tuple[Setting, ...]]:
     return {name: own for name, own in place.project.recommendable.items() if name in space.by_name}
 
 
-def as_findings(found: ScreeningConclusion, measured: Measured) -> Findings:
+def as_findings(found: ScreeningConclusion, measured: MeasuredDesign) -> Findings:
     """What a screening found in its runs, as a recommendation takes it."""
     places = np.argsort(measured.order)
     offered = found.model.terms if found.by_model else [effect.options for effect in found.effects]

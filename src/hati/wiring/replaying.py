@@ -15,7 +15,7 @@ from hati.core.wording import counted
 from hati.studies.comparison import AUTO, Automatic, Question, Statistic
 from hati.studies.effect_drift import EffectDrift, EffectDriftStudy, effect_drift_id
 from hati.studies.gate import Cell
-from hati.studies.replay import Order, Replay, Replayed, replay_id
+from hati.studies.replay import Replay, Replayed, ReplayOrder, replay_id
 from hati.subject import Revisions
 from hati.wiring.campaigns import Campaign, campaign_of, never
 from hati.wiring.cells import affordable, representatives
@@ -34,7 +34,7 @@ class ReplayRequest(Struct, frozen=True):
 
     revisions: str
     every: str = "1"
-    order: Order = Order.INTERLEAVED
+    order: ReplayOrder = ReplayOrder.INTERLEAVED
     repetitions: int = REPETITIONS
     benchmark: str | None = None
     budget: str | None = None

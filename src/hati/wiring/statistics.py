@@ -12,7 +12,7 @@ from hati.knowledge import Entry, Provenance
 from hati.store import Selection, StudyRecord
 from hati.studies.comparison import (
     VERSION,
-    Basis,
+    ChoiceBasis,
     Question,
     Statistic,
     StatisticChoice,
@@ -26,7 +26,7 @@ from hati.wiring.workplace import Workplace
 
 _KINDS = ("gate", "paired", "replay")
 """The studies that keep their choices."""
-_ON_RUNS = (Basis.HISTORY, Basis.OTHERS)
+_ON_RUNS = (ChoiceBasis.HISTORY, ChoiceBasis.OTHERS)
 
 
 def statistics_of(
@@ -73,7 +73,7 @@ def known_statistic(
         return Entry(choice, origin, time - span.last, "the newest study that chose one")
     samples = _samples(place, without)
     choice = _chosen(samples, benchmark, metric)
-    own = [one for one in samples if (one.benchmark == benchmark) is (choice.basis is Basis.HISTORY)]
+    own = [one for one in samples if (one.benchmark == benchmark) is (choice.basis is ChoiceBasis.HISTORY)]
     runs = [run for one in own if one.metric.name == metric for run in one.runs if run.started is not None]
     if choice.basis not in _ON_RUNS or not runs:
         return None

@@ -24,10 +24,10 @@ from hati.project import Project, read_project
 from hati.space import Option, check
 from hati.store import open_store
 from hati.subject.table import (
-    Column,
-    Condition,
-    Deviations,
     MeasuredTable,
+    MetricColumn,
+    RowCondition,
+    RunDeviations,
     Sheet,
     assembled,
     metric_column,
@@ -73,7 +73,7 @@ def table_workplace(request: TableRequest, store: str | None = None) -> Workplac
         raise InputError(
             f"{project.file} has no options", fix=f"make it with: hati space import {request.table} --output hati.toml"
         )
-    conditions = tuple(Condition.parse(text) for text in request.where)
+    conditions = tuple(RowCondition.parse(text) for text in request.where)
     sheet = selected(read_sheet(request.table), conditions)
     columns = _metric_columns(sheet, project, request)
     deviations, drawn_from = _deviations(sheet, project, columns, conditions, request.deviation)
@@ -123,7 +123,7 @@ def described(place: Workplace) -> tuple[str, ...]:
 
 
 def _check_settings_left(
-    sheet: Sheet, table: MeasuredTable, project: Project, conditions: tuple[Condition, ...]
+    sheet: Sheet, table: MeasuredTable, project: Project, conditions: tuple[RowCondition, ...]
 ) -> None:
     """See that conditions on options leave rows of each of their settings that can be had.
 
@@ -136,7 +136,7 @@ def _check_settings_left(
             _check_left(project.space.option(owners[condition.column]), table, project, condition)
 
 
-def _check_left(option: Option, table: MeasuredTable, project: Project, condition: Condition) -> None:
+def _check_left(option: Option, table: MeasuredTable, project: Project, condition: RowCondition) -> None:
     left = set(table.codes[:, project.space.names.index(option.name)].tolist())
     gone = [(option.name, setting) for place, setting in enumerate(option.settings) if place not in left]
     dead = check(project.space).dead if gone else ()
@@ -149,7 +149,7 @@ def _check_left(option: Option, table: MeasuredTable, project: Project, conditio
         )
 
 
-def _metric_columns(sheet: Sheet, project: Project, request: TableRequest) -> tuple[Column, ...]:
+def _metric_columns(sheet: Sheet, project: Project, request: TableRequest) -> tuple[MetricColumn, ...]:
     options = {name for columns in space_columns(sheet, project.space).values() for name in columns}
     others = options | set(project.space.names) | {request.deviation or ""}
     known: Mapping[str, Metric] = {m.name: m for b in reversed(project.benchmarks) for m in b.metrics}
@@ -158,8 +158,12 @@ def _metric_columns(sheet: Sheet, project: Project, request: TableRequest) -> tu
 
 
 def _deviations(
-    sheet: Sheet, project: Project, columns: tuple[Column, ...], conditions: tuple[Condition, ...], wanted: str | None
-) -> tuple[Deviations | None, str]:
+    sheet: Sheet,
+    project: Project,
+    columns: tuple[MetricColumn, ...],
+    conditions: tuple[RowCondition, ...],
+    wanted: str | None,
+) -> tuple[RunDeviations | None, str]:
     """The deviations that were asked for, and what tells them from others."""
     if wanted is None:
         return None, "none"
@@ -191,7 +195,7 @@ def _share(text: str) -> float | None:
         return None
 
 
-def _machine(name: str, content: str, conditions: tuple[Condition, ...], deviation: str) -> Machine:
+def _machine(name: str, content: str, conditions: tuple[RowCondition, ...], deviation: str) -> Machine:
     properties = {
         "content": content,
         "deviation": deviation,

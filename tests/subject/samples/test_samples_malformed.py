@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from malformed import FIXTURES, MALFORMED, Malformed, own
 
 from hati.core import InputError, SampleFormat
-from hati.subject.samples import Imported, read_samples
+from hati.subject.samples import ImportedSamples, read_samples
 
 WHOLE = sorted(path for path in FIXTURES.iterdir() if path.suffix in {".json", ".txt", ".xml", ".csv", ".js"})
 
@@ -43,7 +43,7 @@ def mutated(draw: st.DrawFn) -> bytes:
     return data
 
 
-def outcome(data: bytes, folder: Path, written_as: SampleFormat | None = None) -> Imported | InputError:
+def outcome(data: bytes, folder: Path, written_as: SampleFormat | None = None) -> ImportedSamples | InputError:
     path = folder / "file"
     path.write_bytes(data)
     try:

@@ -36,7 +36,7 @@ class Predictions(Struct, frozen=True, eq=False):
     covariances: FloatArray
 
 
-class FollowUp(Struct, frozen=True, eq=False):
+class DiscriminatingRuns(Struct, frozen=True, eq=False):
     """Chosen candidates (perhaps some of them twice), their MD, and how well they tell each two models apart.
 
     ``separations``, shape (models, models): the mean of the two models' expected logarithms of the odds that the runs
@@ -81,7 +81,7 @@ def predictions(
 
 
 def separations(found: Predictions, rows: Sequence[int]) -> FloatArray:
-    """How well runs tell each two models apart, shape (models, models); see ``FollowUp``."""
+    """How well runs tell each two models apart, shape (models, models); see ``DiscriminatingRuns``."""
     chosen = np.asarray(rows, dtype=np.intp)
     means = found.means[:, chosen]
     spread = found.covariances[:, chosen[:, None], chosen[None, :]] + np.eye(len(chosen))
@@ -106,7 +106,7 @@ def discrimination(found: Predictions, rows: Sequence[int]) -> float:
 
 def discriminating_runs(
     found: Predictions, size: int, generator: np.random.Generator, starts: int = STARTS, most_each: int | None = None
-) -> FollowUp:
+) -> DiscriminatingRuns:
     """The runs that tell the models apart best, by exchange from several starts.
 
     The first start takes one run after the other, each the best beside those before it; the others are random.
@@ -139,7 +139,7 @@ def discriminating_runs(
         criterion = discrimination(found, rows)
         if criterion > reached * (1.0 + _BETTER) or not best:
             best, reached = rows, criterion
-    return FollowUp(tuple(sorted(best)), reached, separations(found, sorted(best)))
+    return DiscriminatingRuns(tuple(sorted(best)), reached, separations(found, sorted(best)))
 
 
 def one_by_one(found: Predictions, size: int, most_each: int | None = None) -> list[int]:

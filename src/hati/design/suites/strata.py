@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from hati.core import Configuration, InputError, replace
 from hati.design.optimal.coding import INACTIVE, Levels, levels
-from hati.space import Formula, Option, Space, count, enumerate_configurations, sample
-from hati.space.formula import Comparator, Comparison, Literal, Membership, Name, Not
+from hati.space import Constraint, Option, Space, count, enumerate_configurations, sample
+from hati.space.formula import Literal, Membership, Name, Negation, TermComparator, TermComparison
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -153,9 +153,9 @@ def _narrowed(space: Space, names: Sequence[str], setting: Configuration) -> Spa
     return replace(space, constraints=(*space.constraints, *rules))
 
 
-def _fixed(option: Option, setting: bool | int | float | str) -> Formula:  # noqa: FBT001 - a setting, no switch
-    return Comparison(Name(option.name), Comparator.EQUAL, Literal(setting))
+def _fixed(option: Option, setting: bool | int | float | str) -> Constraint:  # noqa: FBT001 - a setting, no switch
+    return TermComparison(Name(option.name), TermComparator.EQUAL, Literal(setting))
 
 
-def _inactive(option: Option) -> Formula:
-    return Not(Membership(Name(option.name), tuple(Literal(setting) for setting in option.settings)))
+def _inactive(option: Option) -> Constraint:
+    return Negation(Membership(Name(option.name), tuple(Literal(setting) for setting in option.settings)))

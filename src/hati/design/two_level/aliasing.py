@@ -111,7 +111,7 @@ def effects(columns: tuple[int, ...], order: int) -> Iterator[tuple[Indices, int
 _MOST_PRODUCTS = 2**28
 
 
-class Alias(Struct, frozen=True):
+class AliasedEffect(Struct, frozen=True):
     """An effect that equals another in every run, up to the sign: ``sign`` -1 means that it is the negative."""
 
     factors: tuple[str, ...]
@@ -125,7 +125,7 @@ class PartialAlias(Struct, frozen=True):
     coefficient: float
 
 
-def aliases(design: Design, effect: Sequence[str], order: int) -> tuple[Alias, ...]:
+def aliases(design: Design, effect: Sequence[str], order: int) -> tuple[AliasedEffect, ...]:
     """All other effects of one to ``order`` factors that equal this one up to the sign, by order, then by factors.
 
     Raises:
@@ -135,13 +135,13 @@ def aliases(design: Design, effect: Sequence[str], order: int) -> tuple[Alias, .
     geometry = hull(design)
     column, sign = geometry.column(chosen), geometry.sign(chosen)
     return tuple(
-        Alias(named(design, other), sign * geometry.sign(other))
+        AliasedEffect(named(design, other), sign * geometry.sign(other))
         for other, its_column in effects(geometry.columns, order)
         if its_column == column and other != chosen
     )
 
 
-def alias_sets(design: Design, order: int) -> tuple[tuple[Alias, ...], ...]:
+def alias_sets(design: Design, order: int) -> tuple[tuple[AliasedEffect, ...], ...]:
     """All effects of one to ``order`` factors, those that equal each other up to the sign together.
 
     Each set begins with its lowest-order effect, to which the signs refer; the sets are in order of these.
@@ -152,7 +152,7 @@ def alias_sets(design: Design, order: int) -> tuple[tuple[Alias, ...], ...]:
     """
     geometry = hull(design)
     return tuple(
-        tuple(Alias(named(design, effect), geometry.sign(group[0]) * geometry.sign(effect)) for effect in group)
+        tuple(AliasedEffect(named(design, effect), geometry.sign(group[0]) * geometry.sign(effect)) for effect in group)
         for group in groups(geometry, order).values()
     )
 

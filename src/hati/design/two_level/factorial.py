@@ -15,15 +15,15 @@ from hati.design.two_level.matrix import MOST_RUNS, Design, Matrix, check_factor
 _MINUS = str.maketrans({"\u2212": "-", "\u2013": "-"})
 
 
-class Column(Struct, frozen=True):
+class FactorColumn(Struct, frozen=True):
     """A factor as the product of base factors: bit i of ``base`` is the i-th base factor; ``sign`` is -1 or +1."""
 
     base: int
     sign: int = 1
 
-    def times(self, other: Column) -> Column:
+    def times(self, other: FactorColumn) -> FactorColumn:
         """The product of two: base factors that are in both cancel out."""
-        return Column(self.base ^ other.base, self.sign * other.sign)
+        return FactorColumn(self.base ^ other.base, self.sign * other.sign)
 
 
 def full_factorial(factors: Sequence[str]) -> Design:
@@ -34,7 +34,7 @@ def full_factorial(factors: Sequence[str]) -> Design:
     """
     factors = tuple(factors)
     check_factors(factors)
-    columns = [Column(1 << i) for i in range(len(factors))]
+    columns = [FactorColumn(1 << i) for i in range(len(factors))]
     return Design("full factorial", factors, standard_matrix(columns, len(factors)))
 
 
@@ -115,7 +115,7 @@ def from_columns(factors: Sequence[str], base: int, generated: Sequence[int]) ->
     Bit i of a column's number is the i-th base factor: 3 is AB, 7 is ABC.
     """
     factors = tuple(factors)
-    columns = [Column(1 << i) for i in range(base)] + [Column(number) for number in generated]
+    columns = [FactorColumn(1 << i) for i in range(base)] + [FactorColumn(number) for number in generated]
     names, between = symbols(factors), separator_of(symbols(factors))
     texts = [
         f"{name}={between.join(names[i] for i in range(base) if column.base >> i & 1)}"
@@ -124,7 +124,7 @@ def from_columns(factors: Sequence[str], base: int, generated: Sequence[int]) ->
     return Design("regular fraction", factors, standard_matrix(columns, base), tuple(texts))
 
 
-def standard_matrix(columns: Sequence[Column], base: int) -> Matrix:
+def standard_matrix(columns: Sequence[FactorColumn], base: int) -> Matrix:
     """The matrix of those columns over all 2^base runs in standard order, the first base factor fastest.
 
     Raises:
@@ -175,9 +175,9 @@ def _factor(word: str, by_symbol: dict[str, str], text: str) -> str:
     return by_symbol[word]
 
 
-def _solve(base: list[str], recipes: dict[str, tuple[int, tuple[str, ...]]]) -> dict[str, Column]:
+def _solve(base: list[str], recipes: dict[str, tuple[int, tuple[str, ...]]]) -> dict[str, FactorColumn]:
     """Every factor as a product of base factors."""
-    columns = {name: Column(1 << i) for i, name in enumerate(base)}
+    columns = {name: FactorColumn(1 << i) for i, name in enumerate(base)}
     waiting = dict(recipes)
     while waiting:
         ready = [name for name, (_, product) in waiting.items() if all(word in columns for word in product)]
@@ -186,7 +186,7 @@ def _solve(base: list[str], recipes: dict[str, tuple[int, tuple[str, ...]]]) -> 
             raise InputError(f"generators go round in a circle: {circle}", fix="generate factors from base factors")
         for name in ready:
             sign, product = waiting.pop(name)
-            column = Column(0, sign)
+            column = FactorColumn(0, sign)
             for word in product:
                 column = column.times(columns[word])
             columns[name] = column

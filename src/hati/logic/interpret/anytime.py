@@ -24,7 +24,7 @@ from hati.logic.interpret.contrast import (
     scale_of,
     verdict_of,
 )
-from hati.logic.interpret.relation import Bounds, Evidence, Limit, Measured, Relation, Sign
+from hati.logic.interpret.relation import Bounds, Limit, MeasuredSample, RelationEvidence, Sign, TestedRelation
 from hati.stats import (
     POWER,
     BoundTest,
@@ -148,7 +148,7 @@ class Looked(Test, Protocol):
         ...
 
 
-def decide_early(left: Measured, right: Measured | Limit, relation: Relation) -> Evidence:
+def decide_early(left: MeasuredSample, right: MeasuredSample | Limit, relation: TestedRelation) -> RelationEvidence:
     """What runs show of a relation, looked at after each pair: the n-th run of the left with that of the right.
 
     The bounds are those of ``decide``, and the verdict and its p-values are of the first look that gives one: with the
@@ -172,7 +172,7 @@ def decide_early(left: Measured, right: Measured | Limit, relation: Relation) ->
     )
 
 
-def glance_early(left: Measured, right: Measured | Limit, relation: Relation) -> Evidence:
+def glance_early(left: MeasuredSample, right: MeasuredSample | Limit, relation: TestedRelation) -> RelationEvidence:
     """The verdict of ``decide_early`` with its p-values, without interval, detectable and runs needed: sooner told.
 
     Raises:
@@ -184,7 +184,7 @@ def glance_early(left: Measured, right: Measured | Limit, relation: Relation) ->
     scale = scale_of(*means, sizes)
     size = _first_decided(looked, relation, means[1]) or looked.size
     holds, violated = p_values(looked.at(size), relation.bounds(means[1]))
-    return Evidence(
+    return RelationEvidence(
         verdict=verdict_of(holds, violated, relation.alpha),
         scale=scale,
         estimate=estimate_of(*means, scale),
@@ -195,7 +195,7 @@ def glance_early(left: Measured, right: Measured | Limit, relation: Relation) ->
     )
 
 
-def pairs_to_decide(left: Measured, right: Measured | Limit, relation: Relation) -> int | None:
+def pairs_to_decide(left: MeasuredSample, right: MeasuredSample | Limit, relation: TestedRelation) -> int | None:
     """After how many runs of a side ``decide_early`` first has a verdict; None where it has none.
 
     Raises:
@@ -209,7 +209,7 @@ def fewest_pairs(alpha: float) -> int:
     return fewest_signs(2.0 * alpha)
 
 
-def _first_decided(looked: Looked, relation: Relation, right: float) -> int | None:
+def _first_decided(looked: Looked, relation: TestedRelation, right: float) -> int | None:
     """p-values never grow from look to look, so that none decides where the last does not."""
     bounds = relation.bounds(right)
 
@@ -225,7 +225,7 @@ def _first_decided(looked: Looked, relation: Relation, right: float) -> int | No
     return most
 
 
-def _looked(left: Measured, right: Measured | Limit, relation: Relation) -> Looked:
+def _looked(left: MeasuredSample, right: MeasuredSample | Limit, relation: TestedRelation) -> Looked:
     if relation.sign is Sign.EQUAL and not relation.margin:
         raise InputError("equality can be shown only with a margin", fix="write a = b +- 2%")
     if isinstance(right, Limit):
@@ -235,11 +235,11 @@ def _looked(left: Measured, right: Measured | Limit, relation: Relation) -> Look
     return Pairs(left.means, right.means, fewest_pairs(relation.alpha))
 
 
-def _right_mean(right: Measured | Limit) -> float:
+def _right_mean(right: MeasuredSample | Limit) -> float:
     return right.value if isinstance(right, Limit) else float(right.means.mean())
 
 
-def _needed(looked: Looked, relation: Relation, right: float) -> int | None:
+def _needed(looked: Looked, relation: TestedRelation, right: float) -> int | None:
     """No fewer than there are, but where fewer have decided."""
     decided = _first_decided(looked, relation, right)
     if decided is not None:

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray
-from hati.logic.interpret.relation import Limit, Measured
+from hati.logic.interpret.relation import Limit, MeasuredSample
 
 _GATHERS = 40_000_000
 """Observations that are drawn for one distribution."""
@@ -57,13 +57,13 @@ def upper_quantile(draws: FloatArray, alpha: float) -> float:
     return float(np.partition(draws, place)[place])
 
 
-def resampled(left: Measured, right: Measured | Limit, rng: np.random.Generator, draws: int) -> Resampled:
+def resampled(left: MeasuredSample, right: MeasuredSample | Limit, rng: np.random.Generator, draws: int) -> Resampled:
     """The means of two sides with draws of them."""
     means = [side.value if isinstance(side, Limit) else float(side.means.mean()) for side in (left, right)]
     return Resampled(means[0], means[1], *(_side(side, rng, draws) for side in (left, right)))
 
 
-def _side(side: Measured | Limit, rng: np.random.Generator, draws: int) -> FloatArray:
+def _side(side: MeasuredSample | Limit, rng: np.random.Generator, draws: int) -> FloatArray:
     """Draws of the mean of as many runs of as many observations, about its own mean; zero of a limit.
 
     Drawn from the history, or from the runs themselves where there is none: shape (draws,). Runs of several sizes

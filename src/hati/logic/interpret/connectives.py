@@ -11,10 +11,10 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import InputError, replace
-from hati.logic.interpret.relation import Judged, Verdict
+from hati.logic.interpret.relation import FormulaVerdict, Judged
 from hati.stats import benjamini_hochberg
 
-_EXCHANGED = {Verdict.HOLDS: Verdict.VIOLATED, Verdict.VIOLATED: Verdict.HOLDS}
+_EXCHANGED = {FormulaVerdict.HOLDS: FormulaVerdict.VIOLATED, FormulaVerdict.VIOLATED: FormulaVerdict.HOLDS}
 
 
 class Connective(StrEnum):
@@ -38,7 +38,7 @@ class Combined(Struct, frozen=True):
 
     connective: Connective
     parts: tuple[Judged, ...]
-    verdict: Verdict
+    verdict: FormulaVerdict
     p_holds: float
     p_violated: float
     deciding: tuple[int, ...]
@@ -58,7 +58,9 @@ def conjunction(parts: Sequence[Judged], connective: Connective = Connective.AND
         InputError: without parts.
     """
     verdicts = _verdicts(parts)
-    verdict = next((v for v in (Verdict.VIOLATED, Verdict.INCONCLUSIVE) if v in verdicts), Verdict.HOLDS)
+    verdict = next(
+        (v for v in (FormulaVerdict.VIOLATED, FormulaVerdict.INCONCLUSIVE) if v in verdicts), FormulaVerdict.HOLDS
+    )
     return Combined(
         connective,
         tuple(parts),
@@ -76,7 +78,9 @@ def disjunction(parts: Sequence[Judged], connective: Connective = Connective.OR)
         InputError: without parts.
     """
     verdicts = _verdicts(parts)
-    verdict = next((v for v in (Verdict.HOLDS, Verdict.INCONCLUSIVE) if v in verdicts), Verdict.VIOLATED)
+    verdict = next(
+        (v for v in (FormulaVerdict.HOLDS, FormulaVerdict.INCONCLUSIVE) if v in verdicts), FormulaVerdict.VIOLATED
+    )
     return Combined(
         connective,
         tuple(parts),
@@ -125,11 +129,11 @@ def confirmed(found: Judged, alpha: float) -> Judged:
     """
     if not isinstance(found, Combined):
         return found
-    p_value = {Verdict.HOLDS: found.p_holds, Verdict.VIOLATED: found.p_violated}.get(found.verdict, 1.0)
-    return found if p_value <= alpha else replace(found, verdict=Verdict.INCONCLUSIVE)
+    p_value = {FormulaVerdict.HOLDS: found.p_holds, FormulaVerdict.VIOLATED: found.p_violated}.get(found.verdict, 1.0)
+    return found if p_value <= alpha else replace(found, verdict=FormulaVerdict.INCONCLUSIVE)
 
 
-def _verdicts(parts: Sequence[Judged]) -> list[Verdict]:
+def _verdicts(parts: Sequence[Judged]) -> list[FormulaVerdict]:
     if not parts:
         raise InputError("there is nothing to combine", fix="give the quantifier a set that is not empty")
     return [part.verdict for part in parts]
@@ -140,11 +144,11 @@ def _any(p_values: Sequence[float], opposite: Sequence[float]) -> float:
     return min(1.0, max(1, sum(p_value > 0.0 for p_value in opposite)) * min(p_values))
 
 
-def _places(verdicts: Sequence[Verdict], verdict: Verdict) -> tuple[int, ...]:
+def _places(verdicts: Sequence[FormulaVerdict], verdict: FormulaVerdict) -> tuple[int, ...]:
     return tuple(place for place, each in enumerate(verdicts) if each is verdict)
 
 
-def alarms(found: Sequence[Judged], alpha: float) -> list[Verdict]:
+def alarms(found: Sequence[Judged], alpha: float) -> list[FormulaVerdict]:
     """The verdicts of formulas that are judged together, at one level.
 
     Of those that stay VIOLATED at most a share alpha is so falsely, on average (Benjamini and Hochberg 1995); where the
@@ -154,6 +158,6 @@ def alarms(found: Sequence[Judged], alpha: float) -> list[Verdict]:
         return []
     adjusted = benjamini_hochberg(np.array([each.p_violated for each in found]))
     return [
-        Verdict.INCONCLUSIVE if each.verdict is Verdict.VIOLATED and not q <= alpha else each.verdict
+        FormulaVerdict.INCONCLUSIVE if each.verdict is FormulaVerdict.VIOLATED and not q <= alpha else each.verdict
         for each, q in zip(found, adjusted.tolist(), strict=True)
     ]

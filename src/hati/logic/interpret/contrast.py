@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray, replace
-from hati.logic.interpret.relation import Bounds, Relation, Scale, Sign, Verdict, mean_of
+from hati.logic.interpret.relation import Bounds, EstimateScale, FormulaVerdict, Sign, TestedRelation, mean_of
 from hati.stats import (
     POWER,
     BoundTest,
@@ -263,45 +263,51 @@ def p_values(test: OneSided, bounds: Bounds) -> tuple[float, float]:
     return max(holds), min(1.0, len(violated) * min(violated))
 
 
-def verdict_of(p_holds: float, p_violated: float, alpha: float) -> Verdict:
+def verdict_of(p_holds: float, p_violated: float, alpha: float) -> FormulaVerdict:
     """HOLDS or VIOLATED where that is shown at alpha."""
     if p_holds <= alpha:
-        return Verdict.HOLDS
-    return Verdict.VIOLATED if p_violated <= alpha else Verdict.INCONCLUSIVE
+        return FormulaVerdict.HOLDS
+    return FormulaVerdict.VIOLATED if p_violated <= alpha else FormulaVerdict.INCONCLUSIVE
 
 
-def scale_of(left: float, right: float, sizes: tuple[int, int]) -> Scale:
+def scale_of(left: float, right: float, sizes: tuple[int, int]) -> EstimateScale:
     """On which the two means are told."""
     if not sizes[1]:
-        return Scale.MEAN
-    return Scale.RATIO if left > 0.0 and right > 0.0 else Scale.DIFFERENCE
+        return EstimateScale.MEAN
+    return EstimateScale.RATIO if left > 0.0 and right > 0.0 else EstimateScale.DIFFERENCE
 
 
-def estimate_of(left: float, right: float, scale: Scale) -> float:
+def estimate_of(left: float, right: float, scale: EstimateScale) -> float:
     """The estimate of two means on a scale."""
-    return {Scale.RATIO: left / right if right else math.inf, Scale.DIFFERENCE: left - right, Scale.MEAN: left}[scale]
+    return {
+        EstimateScale.RATIO: left / right if right else math.inf,
+        EstimateScale.DIFFERENCE: left - right,
+        EstimateScale.MEAN: left,
+    }[scale]
 
 
-def interval_of(test: Test, left: float, right: float, scale: Scale, alpha: float) -> tuple[float, float] | None:
+def interval_of(
+    test: Test, left: float, right: float, scale: EstimateScale, alpha: float
+) -> tuple[float, float] | None:
     """On the scale, at alpha on either side; None where it has no end."""
-    if scale is Scale.RATIO:
+    if scale is EstimateScale.RATIO:
         ends = [_ratio_end(test, left, right, alpha, end) for end in (1, 0)]
         return (ends[0], ends[1]) if math.isfinite(sum(ends)) else None
-    at = left - right if scale is Scale.DIFFERENCE else left
+    at = left - right if scale is EstimateScale.DIFFERENCE else left
     low, high = test.reach(1.0, alpha)
     return (at - high, at - low) if math.isfinite(high - low) else None
 
 
-def detectable_of(test: Test, relation: Relation, right: float, scale: Scale) -> float | None:
+def detectable_of(test: Test, relation: TestedRelation, right: float, scale: EstimateScale) -> float | None:
     """On the scale."""
     bounds = relation.bounds(right)
     alpha = relation.alpha / 2.0 if relation.sign is Sign.EQUAL else relation.alpha
     size = max(test.detectable(bound, alpha) for bound in (bounds.low, bounds.high) if bound is not None)
-    size = size / right if scale is Scale.RATIO else size
+    size = size / right if scale is EstimateScale.RATIO else size
     return size if math.isfinite(size) else None
 
 
-def runs_needed(contrast: Contrast, relation: Relation, fewest: int) -> int | None:
+def runs_needed(contrast: Contrast, relation: TestedRelation, fewest: int) -> int | None:
     """Runs of each side that decide with 80 % power, if means and variances hold; None where 10,000 do not."""
     bounds = relation.bounds(contrast.right.mean)
     return runs_to_decide(lambda runs: planned(contrast.of(runs), bounds, relation.alpha), fewest)

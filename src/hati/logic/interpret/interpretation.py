@@ -26,7 +26,7 @@ from hati.logic.interpret.contrast import (
     verdict_of,
 )
 from hati.logic.interpret.printed import nonparametric, parametric, welch
-from hati.logic.interpret.relation import Evidence, Limit, Measured, Relation, Sign, Verdict
+from hati.logic.interpret.relation import FormulaVerdict, Limit, MeasuredSample, RelationEvidence, Sign, TestedRelation
 from hati.logic.interpret.remembering import history_of, remembering
 
 FEWEST_RUNS = 5
@@ -40,7 +40,9 @@ _LEVEL = 0.01
 _ROUNDING = 1e-9
 
 
-def decide(left: Measured, right: Measured | Limit, relation: Relation, rng: np.random.Generator) -> Evidence:
+def decide(
+    left: MeasuredSample, right: MeasuredSample | Limit, relation: TestedRelation, rng: np.random.Generator
+) -> RelationEvidence:
     """What run means show of a relation.
 
     ``<=`` HOLDS where it is shown at alpha that left < right (1 + margin), and is VIOLATED where it is shown that
@@ -75,7 +77,9 @@ class Tested(Struct, frozen=True, eq=False):
     remembered: int
 
 
-def tested(left: Measured, right: Measured | Limit, alpha: float, rng: np.random.Generator) -> Tested | None:
+def tested(
+    left: MeasuredSample, right: MeasuredSample | Limit, alpha: float, rng: np.random.Generator
+) -> Tested | None:
     """What the default interpretation rests on; None where there are too few runs."""
     if isinstance(right, Limit):
         return _beside_limit(left, right, alpha)
@@ -96,7 +100,7 @@ def _fewest_beside(history: int, alpha: float) -> int:
     return 1 if history >= _ALONE else 2
 
 
-def _beside_limit(left: Measured, right: Limit, alpha: float) -> Tested | None:
+def _beside_limit(left: MeasuredSample, right: Limit, alpha: float) -> Tested | None:
     """Of fewer runs than decide anything, too: what they tell is how many more it takes."""
     if len(left.runs) == 1:
         return None
@@ -104,15 +108,15 @@ def _beside_limit(left: Measured, right: Limit, alpha: float) -> Tested | None:
     return Tested(contrast, contrast, fewest_alone(alpha), 0)
 
 
-def _told(found: Tested, relation: Relation) -> Evidence:
+def _told(found: Tested, relation: TestedRelation) -> RelationEvidence:
     left, right = found.contrast.left, found.contrast.right
     scale = scale_of(left.mean, right.mean, (left.size, right.size))
     holds, violated = p_values(found.test, relation.bounds(right.mean))
     verdict = verdict_of(holds, violated, relation.alpha)
     needed = runs_needed(found.contrast, relation, found.fewest)
-    if verdict is Verdict.INCONCLUSIVE and needed is not None:
+    if verdict is FormulaVerdict.INCONCLUSIVE and needed is not None:
         needed = max(needed, min(side.size for side in (left, right) if side.size) + 1)
-    return Evidence(
+    return RelationEvidence(
         verdict=verdict,
         scale=scale,
         estimate=estimate_of(left.mean, right.mean, scale),
@@ -126,14 +130,14 @@ def _told(found: Tested, relation: Relation) -> Evidence:
     )
 
 
-def _too_few(left: Measured, right: Measured | Limit, alpha: float) -> Evidence:
+def _too_few(left: MeasuredSample, right: MeasuredSample | Limit, alpha: float) -> RelationEvidence:
     """The runs needed are then the fewest that decide anything: little is known of how runs vary."""
     sizes = len(left.runs), 0 if isinstance(right, Limit) else len(right.runs)
     means = float(left.means.mean()), right.value if isinstance(right, Limit) else float(right.means.mean())
     scale = scale_of(*means, sizes)
     needed = fewest_alone(alpha) if isinstance(right, Limit) else FEWEST_RUNS
-    return Evidence(
-        verdict=Verdict.INCONCLUSIVE,
+    return RelationEvidence(
+        verdict=FormulaVerdict.INCONCLUSIVE,
         scale=scale,
         estimate=estimate_of(*means, scale),
         runs=sizes,
@@ -142,7 +146,7 @@ def _too_few(left: Measured, right: Measured | Limit, alpha: float) -> Evidence:
     )
 
 
-def _why(needed: int, left: Measured, right: Measured | Limit, alpha: float) -> str:
+def _why(needed: int, left: MeasuredSample, right: MeasuredSample | Limit, alpha: float) -> str:
     if isinstance(right, Limit):
         return f"fewer than {needed} runs{', and an absolute limit uses no history' if left.history else ''}"
     lacking = f", and no history of {_SHORTEST_HISTORY} runs that would do" if alpha >= _LEVEL else ""
@@ -159,8 +163,12 @@ class Interpretation(StrEnum):
 
 
 def interpret(
-    by: Interpretation, left: Measured, right: Measured | Limit, relation: Relation, rng: np.random.Generator
-) -> Evidence:
+    by: Interpretation,
+    left: MeasuredSample,
+    right: MeasuredSample | Limit,
+    relation: TestedRelation,
+    rng: np.random.Generator,
+) -> RelationEvidence:
     """What an interpretation says of a relation.
 
     Raises:

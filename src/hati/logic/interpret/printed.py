@@ -18,13 +18,13 @@ from hati.logic.interpret.contrast import (
     limit_mean,
     scale_of,
 )
-from hati.logic.interpret.relation import Evidence, Limit, Measured, Relation, Sign, Verdict
+from hati.logic.interpret.relation import FormulaVerdict, Limit, MeasuredSample, RelationEvidence, Sign, TestedRelation
 
 DRAWS = 10_000
 """Of the distribution of a difference of means."""
 
 
-def welch(left: Measured, right: Measured | Limit, relation: Relation) -> Evidence:
+def welch(left: MeasuredSample, right: MeasuredSample | Limit, relation: TestedRelation) -> RelationEvidence:
     """Definition 4.5: Welch's t-test on all observations, whatever their run."""
     sides = [_observed(side) for side in (left, right)]
     if any(side.size == 1 for side in sides):
@@ -33,20 +33,24 @@ def welch(left: Measured, right: Measured | Limit, relation: Relation) -> Eviden
     return _told(contrast, contrast.left.mean, contrast.right.mean, left, right, relation)
 
 
-def parametric(left: Measured, right: Measured | Limit, relation: Relation) -> Evidence:
+def parametric(left: MeasuredSample, right: MeasuredSample | Limit, relation: TestedRelation) -> RelationEvidence:
     """Definition 4.8 as printed, where S^2 counts twice and z stands for t.
 
     Of one run, or of one observation of each, it is not defined.
     """
-    if any(isinstance(side, Measured) and not _nested(side) for side in (left, right)):
+    if any(isinstance(side, MeasuredSample) and not _nested(side) for side in (left, right)):
         return _undefined(left, right, "Definition 4.8 needs two runs of each side, and two observations of each run")
     contrast = Contrast(*(_two_level(side) for side in (left, right)))
     return _told(contrast, contrast.left.mean, contrast.right.mean, left, right, relation)
 
 
 def nonparametric(
-    left: Measured, right: Measured | Limit, relation: Relation, rng: np.random.Generator, draws: int = DRAWS
-) -> Evidence:
+    left: MeasuredSample,
+    right: MeasuredSample | Limit,
+    relation: TestedRelation,
+    rng: np.random.Generator,
+    draws: int = DRAWS,
+) -> RelationEvidence:
     """Definition 4.10: beyond the quantiles of means of resampled runs of the histories, shifted to one mean.
 
     Of a side without a history its own runs are resampled.
@@ -56,8 +60,13 @@ def nonparametric(
 
 
 def _told(
-    test: Test, left: float, right: float, first: Measured, second: Measured | Limit, relation: Relation
-) -> Evidence:
+    test: Test,
+    left: float,
+    right: float,
+    first: MeasuredSample,
+    second: MeasuredSample | Limit,
+    relation: TestedRelation,
+) -> RelationEvidence:
     """``>=`` is ``<=`` with the sides exchanged (axiom 5); ``<`` holds where ``>=`` is rejected, as the original
     tool has it.
 
@@ -75,16 +84,16 @@ def _told(
     }[relation.sign]
     level = printed_level(relation.sign, relation.alpha)
     kept = holds <= level if relation.sign.strict else violated > level
-    return Evidence(
-        verdict=Verdict.HOLDS if kept else Verdict.VIOLATED,
+    return RelationEvidence(
+        verdict=FormulaVerdict.HOLDS if kept else FormulaVerdict.VIOLATED,
         scale=scale,
         estimate=estimate_of(left, right, scale),
         runs=sizes,
         p_holds=holds,
         p_violated=violated,
         interval=interval_of(test, left, right, scale, relation.alpha),
-        detectable=detectable_of(test, Relation(Sign.AT_MOST, alpha=relation.alpha), right, scale),
-        remembered=sum(len(side.history) for side in (first, second) if isinstance(side, Measured)),
+        detectable=detectable_of(test, TestedRelation(Sign.AT_MOST, alpha=relation.alpha), right, scale),
+        remembered=sum(len(side.history) for side in (first, second) if isinstance(side, MeasuredSample)),
     )
 
 
@@ -93,7 +102,7 @@ def printed_level(sign: Sign, alpha: float) -> float:
     return 2.0 * alpha if sign is Sign.EQUAL else alpha
 
 
-def _observed(side: Measured | Limit) -> SideMean:
+def _observed(side: MeasuredSample | Limit) -> SideMean:
     """Of all observations."""
     if isinstance(side, Limit):
         return limit_mean(side.value)
@@ -102,7 +111,7 @@ def _observed(side: Measured | Limit) -> SideMean:
     return SideMean(float(values.mean()) + side.offset, variance, len(values), len(values) - 1.0)
 
 
-def _two_level(side: Measured | Limit) -> SideMean:
+def _two_level(side: MeasuredSample | Limit) -> SideMean:
     """With the variance (o R^2 + S^2) / o of a run, known: (o R^2 + S^2) / (r o) is that of the mean.
 
     For runs of several sizes S^2 / o is the mean of each run's.
@@ -113,16 +122,16 @@ def _two_level(side: Measured | Limit) -> SideMean:
     return SideMean(float(side.means.mean()), float(side.means.var(ddof=1)) + within, len(side.runs), math.inf)
 
 
-def _nested(side: Measured) -> bool:
+def _nested(side: MeasuredSample) -> bool:
     return len(side.runs) > 1 and all(len(run) > 1 for run in side.runs)
 
 
-def _mean(side: Measured | Limit) -> float:
+def _mean(side: MeasuredSample | Limit) -> float:
     return side.value if isinstance(side, Limit) else float(side.means.mean())
 
 
-def _undefined(left: Measured, right: Measured | Limit, why: str) -> Evidence:
+def _undefined(left: MeasuredSample, right: MeasuredSample | Limit, why: str) -> RelationEvidence:
     sizes = len(left.runs), 0 if isinstance(right, Limit) else len(right.runs)
     means = _mean(left), _mean(right)
     scale = scale_of(*means, sizes)
-    return Evidence(Verdict.INCONCLUSIVE, scale, estimate_of(*means, scale), sizes, remark=why)
+    return RelationEvidence(FormulaVerdict.INCONCLUSIVE, scale, estimate_of(*means, scale), sizes, remark=why)

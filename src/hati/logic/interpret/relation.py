@@ -13,7 +13,7 @@ from msgspec import Struct
 from hati.core import FloatArray, InputError
 
 
-class Verdict(StrEnum):
+class FormulaVerdict(StrEnum):
     """What measurements say of a formula, in Kleene's strong logic; INCONCLUSIVE where they say neither."""
 
     HOLDS = "HOLDS"
@@ -49,7 +49,7 @@ class Bounds(Struct, frozen=True):
     high: float | None
 
 
-class Relation(Struct, frozen=True):
+class TestedRelation(Struct, frozen=True):
     """A performance relation (SPL paper, Definition 3.4) with its level and its margin.
 
     ``alpha`` is what HOLDS and VIOLATED each may be wrong in, in (0, 0.5). ``margin`` is relative: ``<=`` is that left
@@ -93,7 +93,7 @@ class Limit(Struct, frozen=True):
             raise InputError(f"a limit is a finite number, not {self.value}")
 
 
-class Measured(Struct, frozen=True, eq=False, dict=True):
+class MeasuredSample(Struct, frozen=True, eq=False, dict=True):
     """A two-level sample: the transformed observations of each run, shape (observations,), runs in order.
 
     ``history`` are earlier runs of the same method, or of one that behaves like it from run to run, transformed alike;
@@ -143,7 +143,7 @@ def _means(runs: tuple[FloatArray, ...]) -> FloatArray:
     return np.array([mean_of(run) for run in runs], dtype=np.float64)
 
 
-class Scale(StrEnum):
+class EstimateScale(StrEnum):
     """What an estimate is: the left mean over the right one; less it; or the left mean, where the right is a limit."""
 
     RATIO = "ratio"
@@ -155,7 +155,7 @@ class Judged(Protocol):
     """A formula's verdict, whether of one relation or of several."""
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> FormulaVerdict:
         """Of the whole."""
         ...
 
@@ -170,7 +170,7 @@ class Judged(Protocol):
         ...
 
 
-class Evidence(Struct, frozen=True):
+class RelationEvidence(Struct, frozen=True):
     """A relation's verdict and what it rests on.
 
     ``estimate`` is on the ``scale``, in the metric's unit unless that is a ratio; ``interval`` is of confidence
@@ -185,8 +185,8 @@ class Evidence(Struct, frozen=True):
         InputError: for p-values that are none.
     """
 
-    verdict: Verdict
-    scale: Scale
+    verdict: FormulaVerdict
+    scale: EstimateScale
     estimate: float
     runs: tuple[int, int]
     p_holds: float = 1.0

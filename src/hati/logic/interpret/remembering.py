@@ -12,7 +12,7 @@ from msgspec import Struct
 from hati.core import FloatArray
 from hati.logic.interpret.bootstrap import Resampled, upper_quantile
 from hati.logic.interpret.contrast import Contrast, SideMean, difference
-from hati.logic.interpret.relation import Measured, mean_of
+from hati.logic.interpret.relation import MeasuredSample, mean_of
 from hati.stats import chi_square_cdf, normal_quantile, t_quantile
 
 DRAWS = 2_000
@@ -165,7 +165,9 @@ class _Side(Struct, frozen=True, eq=False):
         return SideMean(self.mean, variance, self.runs, self.varying.variance_df)
 
 
-def remembering(left: Measured, right: Measured, alpha: float, rng: np.random.Generator) -> tuple[Remembered, Contrast]:
+def remembering(
+    left: MeasuredSample, right: MeasuredSample, alpha: float, rng: np.random.Generator
+) -> tuple[Remembered, Contrast]:
     """The test of two sides of which one has a history at least, and what more runs would make of it.
 
     A history that only one side has, or both have alike, tells of both, with the runs of both. Of two histories each
@@ -178,7 +180,7 @@ def remembering(left: Measured, right: Measured, alpha: float, rng: np.random.Ge
     return Remembered(drawn, df, alpha, known), Contrast(*(side.known() for side in sides))
 
 
-def history_of(left: Measured, right: Measured) -> int:
+def history_of(left: MeasuredSample, right: MeasuredSample) -> int:
     """How many earlier runs tell of the noise of the side of which fewer do."""
     own = [side.history_means for side in (left, right)]
     if _shared(own):
@@ -186,7 +188,7 @@ def history_of(left: Measured, right: Measured) -> int:
     return min(len(means) for means in own)
 
 
-def _varying(left: Measured, right: Measured) -> tuple[Deviations, Deviations]:
+def _varying(left: MeasuredSample, right: MeasuredSample) -> tuple[Deviations, Deviations]:
     histories = [side.history_means for side in (left, right)]
     if _shared(histories):
         both = Deviations.of([max(histories, key=len), left.own_means, right.own_means])
@@ -200,5 +202,5 @@ def _shared(histories: Sequence[FloatArray]) -> bool:
     return any(not len(means) for means in histories) or all(np.array_equal(means, histories[0]) for means in histories)
 
 
-def _side(side: Measured, varying: Deviations) -> _Side:
+def _side(side: MeasuredSample, varying: Deviations) -> _Side:
     return _Side(mean_of(side.means), mean_of(side.own_means), len(side.runs), varying)

@@ -28,7 +28,7 @@ class Declaration(Node):
 
 
 @dataclass(frozen=True)
-class Alias(Declaration):
+class MethodAlias(Declaration):
     """Another name of a method."""
 
     name: str
@@ -96,7 +96,7 @@ class Declarations(Struct, frozen=True, dict=True):
     @cached_property
     def aliases(self) -> Mapping[str, Method]:
         """The methods by their declared names."""
-        return {item.name: item.method for item in self.declared if isinstance(item, Alias)}
+        return {item.name: item.method for item in self.declared if isinstance(item, MethodAlias)}
 
     @cached_property
     def generators(self) -> Mapping[str, Generator]:

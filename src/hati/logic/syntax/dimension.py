@@ -9,7 +9,7 @@ from hati.core import parse_unit
 from hati.logic.syntax.expression import Expression, Function, Negative, Number, Observed, Operation, Operator
 from hati.logic.syntax.formula import Margin, Relation
 from hati.logic.syntax.node import NodeError, shortened
-from hati.logic.syntax.performance import Limit, Performance, Side, StatisticKind
+from hati.logic.syntax.performance import LimitSide, PerformanceSide, RelationSide, StatisticKind
 
 Dimension = Mapping[str, float] | None
 """Powers of base dimensions, such as ``{"memory": 1, "time": -1}``; None where it is not known."""
@@ -95,15 +95,15 @@ def _alike(first: Dimension, part: Expression, second: Dimension) -> Dimension:
     return first
 
 
-def side_dimension(side: Side, unit: str | None) -> Dimension:
+def side_dimension(side: RelationSide, unit: str | None) -> Dimension:
     """The dimension of a relation's side whose metric has that unit, None where it is not known.
 
     Raises:
         NodeError: where things of unlike dimension are added.
     """
-    if isinstance(side, Limit):
+    if isinstance(side, LimitSide):
         return dimension(side.amount, None)
-    assert isinstance(side, Performance)
+    assert isinstance(side, PerformanceSide)
     known = unit if unit is not None else UNIT_OF_METRIC.get(side.measured.metric)
     observed = None if known is None else unit_dimension(known)
     if observed is not None and side.measured.statistic.kind is StatisticKind.THROUGHPUT:

@@ -7,12 +7,12 @@ from hati.logic.syntax.declarations import Declarations
 from hati.logic.syntax.expression import Number, Variable
 from hati.logic.syntax.formula import (
     And,
-    Comparison,
     Domain,
     Formula,
     Implies,
     Not,
     Or,
+    ParameterComparison,
     Quantified,
     Quantifier,
     Relation,
@@ -118,6 +118,6 @@ class _Expansion:
 
 
 def _atom(formula: Formula, values: Values) -> Formula:
-    if isinstance(formula, Comparison):
+    if isinstance(formula, ParameterComparison):
         return compared(formula, values)
     return grounded(formula, values) if isinstance(formula, Relation) else formula

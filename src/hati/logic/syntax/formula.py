@@ -10,7 +10,7 @@ from enum import StrEnum
 from hati.core import InputError
 from hati.logic.syntax.expression import Expression, Number, Variable, check_variable
 from hati.logic.syntax.node import PLAIN, Node
-from hati.logic.syntax.performance import Limit, Performance, Side
+from hati.logic.syntax.performance import LimitSide, PerformanceSide, RelationSide
 from hati.logic.syntax.transformation import substituted
 
 
@@ -71,14 +71,14 @@ class Relation(Formula):
     """
 
     precedence = 20
-    left: Side
+    left: RelationSide
     comparator: Comparator
-    right: Side
+    right: RelationSide
     margin: Margin | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.left, Limit) and isinstance(self.right, Limit):
+        if isinstance(self.left, LimitSide) and isinstance(self.right, LimitSide):
             raise InputError("neither side of the relation is measured", fix="compare with a method")
         if self.margin is None:
             return
@@ -92,12 +92,14 @@ class Relation(Formula):
         return f"{left} {self.comparator}{right}{self._margin()}"
 
     def _texts(self) -> tuple[str, str]:
-        left, right = (side.sugared if isinstance(side, Performance) else str(side) for side in (self.left, self.right))
+        left, right = (
+            side.sugared if isinstance(side, PerformanceSide) else str(side) for side in (self.left, self.right)
+        )
         if left is not None and right is not None:
             return left, f" {right}"
         pair = ", ".join(_lambda(side) for side in (self.left, self.right))
         left, right = (
-            str(side.measured if isinstance(side, Performance) else side) for side in (self.left, self.right)
+            str(side.measured if isinstance(side, PerformanceSide) else side) for side in (self.left, self.right)
         )
         return left, f"({pair}) {right}"
 
@@ -110,9 +112,9 @@ class Relation(Formula):
         return f" {word} {self.margin.amount.bracketed(25)}"
 
 
-def _lambda(side: Side) -> str:
+def _lambda(side: RelationSide) -> str:
     """The transformation of a side as a lambda, with a variable that is none of its parameters."""
-    if not isinstance(side, Performance):
+    if not isinstance(side, PerformanceSide):
         return "x: x"
     parameters = side.transformation.variables
     name = next(name for name in ("x", "y", "z", *(f"x{i}" for i in range(1000))) if name not in parameters)
@@ -124,7 +126,7 @@ def _renamed(transformation: Expression, name: str) -> Expression:
 
 
 @dataclass(frozen=True)
-class Comparison(Formula):
+class ParameterComparison(Formula):
     """A relation between parameters (Def. 3.4's ``<=`` and ``=`` of P x P), true or false without measuring."""
 
     precedence = 20

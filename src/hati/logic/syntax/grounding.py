@@ -12,10 +12,10 @@ from hati.logic.syntax.dimension import check_alike, check_dimensions
 from hati.logic.syntax.expression import Expression, Number, Text, Variable
 from hati.logic.syntax.formula import (
     Comparator,
-    Comparison,
     Domain,
     Element,
     Margin,
+    ParameterComparison,
     Quantified,
     Range,
     Relation,
@@ -24,7 +24,7 @@ from hati.logic.syntax.formula import (
 )
 from hati.logic.syntax.method import Argument, Callee, Generator, Method
 from hati.logic.syntax.node import NodeError, shortened
-from hati.logic.syntax.performance import MEAN, Limit, Measured, Performance, Side
+from hati.logic.syntax.performance import MEAN, LimitSide, MeasuredStatistic, PerformanceSide, RelationSide
 from hati.logic.syntax.transformation import affine, evaluate, folded
 
 Value = int | Fraction
@@ -115,7 +115,7 @@ def _range(element: Range, values: Values) -> Iterator[tuple[Expression, ...]]:
         yield (Number(int(value) if whole else float(value), offset=element.offset),)
 
 
-def compared(comparison: Comparison, values: Values) -> Truth:
+def compared(comparison: ParameterComparison, values: Values) -> Truth:
     """Whether a comparison of parameters holds.
 
     Raises:
@@ -169,22 +169,22 @@ def _margin(margin: Margin, values: Values) -> Margin:
     return margin if amount is margin.amount else Margin(amount, offset=margin.offset)
 
 
-def _side(side: Side, values: Values) -> Side:
-    if isinstance(side, Limit):
+def _side(side: RelationSide, values: Values) -> RelationSide:
+    if isinstance(side, LimitSide):
         amount = folded(side.amount, values)
-        return side if amount is side.amount else Limit(amount, offset=side.offset)
-    assert isinstance(side, Performance)
+        return side if amount is side.amount else LimitSide(amount, offset=side.offset)
+    assert isinstance(side, PerformanceSide)
     transformation, measured = folded(side.transformation, values), side.measured
     method = ground_method(measured.method, values)
     if transformation is not side.transformation:
         _check_factor(side, transformation)
     elif method is measured.method:
         return side
-    measured = Measured(method, measured.metric, measured.statistic, offset=measured.offset)
-    return Performance(measured, transformation, offset=side.offset)
+    measured = MeasuredStatistic(method, measured.metric, measured.statistic, offset=measured.offset)
+    return PerformanceSide(measured, transformation, offset=side.offset)
 
 
-def _check_factor(side: Performance, transformation: Expression) -> None:
+def _check_factor(side: PerformanceSide, transformation: Expression) -> None:
     """Refuse a factor that turned out to be zero, or below it of a statistic that it would not commute with."""
     line = None if side.sugared is None else affine(transformation)
     if line is None or line.factor > 0 or (line.factor < 0 and side.measured.statistic == MEAN):

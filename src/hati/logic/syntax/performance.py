@@ -27,7 +27,7 @@ class StatisticKind(StrEnum):
     THROUGHPUT = "throughput"
 
 
-class Statistic(Struct, frozen=True):
+class FormulaStatistic(Struct, frozen=True):
     """A statistic; ``level`` is a quantile's, from 0 to 1. Throughput is calls per second: 1 / mean time.
 
     Raises:
@@ -71,18 +71,18 @@ class Statistic(Struct, frozen=True):
         return math.ceil(1 / rarer) if rarer else 1
 
 
-MEAN = Statistic(StatisticKind.MEAN)
-THROUGHPUT = Statistic(StatisticKind.THROUGHPUT)
-MEDIAN = Statistic(StatisticKind.QUANTILE, 0.5)
+MEAN = FormulaStatistic(StatisticKind.MEAN)
+THROUGHPUT = FormulaStatistic(StatisticKind.THROUGHPUT)
+MEDIAN = FormulaStatistic(StatisticKind.QUANTILE, 0.5)
 
 
 @dataclass(frozen=True)
-class Measured(Node):
+class MeasuredStatistic(Node):
     """A statistic of a metric of a method; ``metric`` is ``""`` for the method's own, else its name."""
 
     method: Method
     metric: str = ""
-    statistic: Statistic = MEAN
+    statistic: FormulaStatistic = MEAN
 
     def __str__(self) -> str:
         text = str(self.method)
@@ -94,12 +94,12 @@ class Measured(Node):
         return text if self.statistic == MEAN else f"{self.statistic.name}({text})"
 
 
-class Side(Node):
+class RelationSide(Node):
     """One side of a performance relation."""
 
 
 @dataclass(frozen=True)
-class Performance(Side):
+class PerformanceSide(RelationSide):
     """What is measured, and the transformation of each of its observations (Def. 3.4's tl and tr).
 
     ``str`` tells it to people; a lambda is read only as part of a relation.
@@ -108,7 +108,7 @@ class Performance(Side):
         InputError: where the transformation does not depend on what is observed.
     """
 
-    measured: Measured
+    measured: MeasuredStatistic
     transformation: Expression = field(default_factory=Observed)
 
     def __post_init__(self) -> None:
@@ -150,7 +150,7 @@ def _positive(factor: Expression) -> bool:
 
 
 @dataclass(frozen=True)
-class Limit(Side):
+class LimitSide(RelationSide):
     """An absolute limit: ``2 ms``, ``n * 3 us``."""
 
     amount: Expression

@@ -19,7 +19,7 @@ _PINNED = "the Hati that wrote this file; change it to upgrade"
 _MISSING = "FILL IN the Hati to install: a release (hati==VERSION), a wheel (hati @ https://...) or a git revision"
 
 
-class Service(StrEnum):
+class PipelineService(StrEnum):
     """The service that runs the pipeline."""
 
     GITHUB = "github"
@@ -56,7 +56,7 @@ class PipelineFile(Struct, frozen=True):
     text: str
 
 
-def write_pipeline(service: Service, project: CheckedProject) -> tuple[PipelineFile, ...]:
+def write_pipeline(service: PipelineService, project: CheckedProject) -> tuple[PipelineFile, ...]:
     """Return the files of the pipeline that checks every change of a project."""
     return _PIPELINES[service](project)
 
@@ -111,8 +111,8 @@ def _in_script(text: str, quoted: Callable[[str], str]) -> str:
     return quoted(text)[1:-1] if quoted is _groovy else text
 
 
-_PIPELINES: Mapping[Service, Callable[[CheckedProject], tuple[PipelineFile, ...]]] = {
-    Service.GITHUB: _github,
-    Service.GITLAB: partial(_single, ".gitlab-ci.yml", "gitlab.yml", _yaml),
-    Service.JENKINS: partial(_single, "Jenkinsfile", "Jenkinsfile", _groovy),
+_PIPELINES: Mapping[PipelineService, Callable[[CheckedProject], tuple[PipelineFile, ...]]] = {
+    PipelineService.GITHUB: _github,
+    PipelineService.GITLAB: partial(_single, ".gitlab-ci.yml", "gitlab.yml", _yaml),
+    PipelineService.JENKINS: partial(_single, "Jenkinsfile", "Jenkinsfile", _groovy),
 }

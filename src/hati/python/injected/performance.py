@@ -58,7 +58,7 @@ class Names:
         return name
 
 
-class Part(ABC):
+class FormulaPart(ABC):
     """A part of a formula: ``str`` gives its text, ``aliases`` what the names in it stand for."""
 
     @abstractmethod
@@ -84,7 +84,7 @@ class Part(ABC):
         )
 
 
-class Formula(Part):
+class StatedFormula(FormulaPart):
     """A statement about performance; ``&``, ``|``, ``~`` and ``implies`` make others of it."""
 
     def __init__(self, write: Callable[[Names], str]) -> None:
@@ -94,21 +94,21 @@ class Formula(Part):
         """The text, with the names that functions have there."""
         return self._write(names)
 
-    def __and__(self, other: Formula) -> Formula:
+    def __and__(self, other: StatedFormula) -> StatedFormula:
         return _joined("&", self, other)
 
-    def __or__(self, other: Formula) -> Formula:
+    def __or__(self, other: StatedFormula) -> StatedFormula:
         return _joined("|", self, other)
 
-    def __invert__(self) -> Formula:
-        return Formula(lambda names: f"!({self.write(names)})")
+    def __invert__(self) -> StatedFormula:
+        return StatedFormula(lambda names: f"!({self.write(names)})")
 
-    def implies(self, other: Formula) -> Formula:
+    def implies(self, other: StatedFormula) -> StatedFormula:
         """Where this holds, the other has to hold too."""
         return _joined("=>", self, other)
 
 
-class Quantity(Part):
+class Quantity(FormulaPart):
     """What can be compared: a performance, a limit, or what arithmetic makes of them."""
 
     def __init__(self, write: Callable[[Names], str]) -> None:
@@ -118,21 +118,21 @@ class Quantity(Part):
         """The text, with the names that functions have there."""
         return self._write(names)
 
-    def __le__(self, other: object) -> Formula:
+    def __le__(self, other: object) -> StatedFormula:
         return _compared(self, "<=", other)
 
-    def __ge__(self, other: object) -> Formula:
+    def __ge__(self, other: object) -> StatedFormula:
         return _compared(self, ">=", other)
 
-    def __lt__(self, other: object) -> Formula:
+    def __lt__(self, other: object) -> StatedFormula:
         return _compared(self, "<", other)
 
-    def __gt__(self, other: object) -> Formula:
+    def __gt__(self, other: object) -> StatedFormula:
         return _compared(self, ">", other)
 
-    def equals(self, other: object, margin: str) -> Formula:
+    def equals(self, other: object, margin: str) -> StatedFormula:
         """Equal up to a margin such as ``"3%"`` or ``"2 ms"``, which is proved."""
-        return Formula(lambda names: f"{self.write(names)} = {_quantity(other).write(names)} +- {margin}")
+        return StatedFormula(lambda names: f"{self.write(names)} = {_quantity(other).write(names)} +- {margin}")
 
     def __mul__(self, other: object) -> Quantity:
         return _computed(self, "*", other)
@@ -205,20 +205,22 @@ class Performance(Quantity):
         )
 
 
-def for_all(name: str, values: Sequence[Number | str], formula: Callable[[Quantity], Formula]) -> Formula:
+def for_all(name: str, values: Sequence[Number | str], formula: Callable[[Quantity], StatedFormula]) -> StatedFormula:
     """A formula for every one of the values: ``for_all("n", [10, 100], lambda n: ...)``."""
     return _quantified("for all", name, values, formula)
 
 
-def exists(name: str, values: Sequence[Number | str], formula: Callable[[Quantity], Formula]) -> Formula:
+def exists(name: str, values: Sequence[Number | str], formula: Callable[[Quantity], StatedFormula]) -> StatedFormula:
     """A formula for at least one of the values."""
     return _quantified("exists", name, values, formula)
 
 
-def _quantified(word: str, name: str, values: Sequence[Any], formula: Callable[[Quantity], Formula]) -> Formula:
+def _quantified(
+    word: str, name: str, values: Sequence[Any], formula: Callable[[Quantity], StatedFormula]
+) -> StatedFormula:
     inner = formula(Quantity(lambda _: name))
     listed = ", ".join(_constant(value, Names()) for value in values)
-    return Formula(lambda names: f"{word} {name} in {{{listed}}}: {inner.write(names)}")
+    return StatedFormula(lambda names: f"{word} {name} in {{{listed}}}: {inner.write(names)}")
 
 
 def _quantity(value: object) -> Quantity:
@@ -231,9 +233,9 @@ def _quantity(value: object) -> Quantity:
     return Quantity(lambda _: text)
 
 
-def _compared(left: Quantity, sign: str, right: object) -> Formula:
+def _compared(left: Quantity, sign: str, right: object) -> StatedFormula:
     other = _quantity(right)
-    return Formula(lambda names: f"{left.write(names)} {sign} {other.write(names)}")
+    return StatedFormula(lambda names: f"{left.write(names)} {sign} {other.write(names)}")
 
 
 def _computed(left: object, sign: str, right: object) -> Quantity:
@@ -251,8 +253,8 @@ def _operand(quantity: Quantity, names: Names) -> str:
     return text if plain else f"({text})"
 
 
-def _joined(sign: str, left: Formula, right: Formula) -> Formula:
-    return Formula(lambda names: f"({left.write(names)}) {sign} ({right.write(names)})")
+def _joined(sign: str, left: StatedFormula, right: StatedFormula) -> StatedFormula:
+    return StatedFormula(lambda names: f"({left.write(names)}) {sign} ({right.write(names)})")
 
 
 def _generated(generator: Any, names: Names) -> str:
@@ -266,7 +268,7 @@ def _generated(generator: Any, names: Names) -> str:
 
 
 def _constant(value: object, names: Names) -> str:
-    if isinstance(value, Part):
+    if isinstance(value, FormulaPart):
         return value.write(names)
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise TypeError(f"{value!r} is not a parameter: give a number, a text, or what for_all gives")

@@ -138,7 +138,7 @@ def record_loop(loop: Callable[[Controller], Any], order: Order, see: Callable[[
     return judge.recorded()
 
 
-def _size(calls: Calls, take: Callable[[int], int], cost: timing.Cost, order: Order) -> int:
+def _size(calls: Calls, take: Callable[[int], int], cost: timing.ClockCost, order: Order) -> int:
     """How many calls an observation is of.
 
     Raises:
@@ -207,7 +207,7 @@ class _Judge:
         size = self._size if of_loop else 1
         return _recorded(self._order, wall, cpu, self._patience.warmup, size, self.cost.wall, peak())
 
-    def _price(self) -> timing.Cost:
+    def _price(self) -> timing.ClockCost:
         """The cost of the clocks where nothing is timed."""
         for _ in range(301):
             with self.controller.measure():

@@ -33,7 +33,7 @@ _STEPS = 3
 _READINGS = 2**21
 
 
-class Cost(NamedTuple):
+class ClockCost(NamedTuple):
     """What the clocks add to an observation: nanoseconds that reading each takes, or its resolution where that is more.
 
     ``cpu`` is 0 where processor time is not asked for.
@@ -63,7 +63,7 @@ def loop(shape: str, with_cpu: bool, drained: bool) -> Timed:
     return timed
 
 
-def timer_cost(timed: Timed, with_cpu: bool) -> Cost:
+def timer_cost(timed: Timed, with_cpu: bool) -> ClockCost:
     """The cost of the clocks in batches that ``timed`` times.
 
     Raises:
@@ -73,7 +73,7 @@ def timer_cost(timed: Timed, with_cpu: bool) -> Cost:
     return cost_of(wall, cpu if with_cpu else ())
 
 
-def cost_of(wall: Sequence[int], cpu: Sequence[int]) -> Cost:
+def cost_of(wall: Sequence[int], cpu: Sequence[int]) -> ClockCost:
     """The median of what observations of nothing take, or the resolution of the clock where that is more.
 
     ``cpu`` is empty where processor time is not asked for.
@@ -81,7 +81,7 @@ def cost_of(wall: Sequence[int], cpu: Sequence[int]) -> Cost:
     Raises:
         Trouble: where a clock stands still.
     """
-    return Cost(
+    return ClockCost(
         max(_median(wall), resolution(perf_counter_ns)),
         max(_median(cpu), resolution(process_time_ns)) if cpu else 0,
     )
@@ -107,7 +107,7 @@ def resolution(clock: Callable[[], int]) -> int:
     raise Trouble(f"{name} stands still for {_READINGS} readings: nothing can be timed")
 
 
-def batch_size(take: Callable[[int], int], cost: Cost, share: float) -> int:
+def batch_size(take: Callable[[int], int], cost: ClockCost, share: float) -> int:
     """The number of calls of which the cost of the clocks is at most that share.
 
     ``take`` times a batch of that many calls, in nanoseconds; the shortest of three has to be long enough, or one so

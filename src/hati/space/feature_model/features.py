@@ -14,7 +14,7 @@ from hati.core import InputError, Place, Setting
 from hati.core.wording import suggestion
 from hati.space.evaluation import value
 from hati.space.feature_model.xml import Element, parse_xml
-from hati.space.formula import Comparison, FormulaError, Literal, Name, Term
+from hati.space.formula import ConstraintError, Literal, Name, Term, TermComparison
 from hati.space.parser import parse_formula
 
 _MOST = 10_000
@@ -66,7 +66,7 @@ def _step(option: Element) -> Term:
         return _term("n + 1")
     try:
         return _term(element.text)
-    except FormulaError as error:
+    except ConstraintError as error:
         raise InputError(
             f"the step function {element.text[:80]!r} cannot be read: {error.message}",
             place=element.place,
@@ -76,11 +76,11 @@ def _step(option: Element) -> Term:
 
 def _term(text: str) -> Term:
     comparison = parse_formula(f"{text} == 0")
-    if not isinstance(comparison, Comparison):
-        raise FormulaError("it is not a valid term", 0)
+    if not isinstance(comparison, TermComparison):
+        raise ConstraintError("it is not a valid term", 0)
     for node in comparison.left.nodes():
         if (isinstance(node, Name) and node.name != "n") or (isinstance(node, Literal) and not node.kind.numeric):
-            raise FormulaError(f"{node} is neither a number nor n", node.offset)
+            raise ConstraintError(f"{node} is neither a number nor n", node.offset)
     return comparison.left
 
 
@@ -130,7 +130,7 @@ class Rule(Struct, frozen=True):
     place: Place
 
 
-class Document(Struct, frozen=True):
+class FeatureDocument(Struct, frozen=True):
     """A feature model; parents are names of features, or empty, and never go in a circle."""
 
     name: str
@@ -140,7 +140,7 @@ class Document(Struct, frozen=True):
     arithmetic: tuple[Rule, ...]
 
 
-def read_document(text: str, file: str) -> Document:
+def read_document(text: str, file: str) -> FeatureDocument:
     """Read and check a feature model.
 
     Raises:
@@ -163,7 +163,7 @@ def read_document(text: str, file: str) -> Document:
             place=mixed.place,
             fix="write it as a boolean or non-boolean constraint",
         )
-    document = Document(
+    document = FeatureDocument(
         root.attributes.get("name", ""),
         tuple(_feature(option) for option in _options(root, "binaryOptions")),
         tuple(_numeric(option) for option in _options(root, "numericOptions")),
@@ -235,7 +235,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _check(document: Document) -> None:
+def _check(document: FeatureDocument) -> None:
     features = {feature.name: feature for feature in document.features}
     seen: set[str] = set()
     options: tuple[Feature | Numeric, ...] = (*document.features, *document.numerics)

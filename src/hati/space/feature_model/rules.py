@@ -9,22 +9,22 @@ from hati.core import InputError, replace
 from hati.core.wording import suggestion
 from hati.space.feature_model.features import Rule
 from hati.space.formula import (
-    And,
-    Comparison,
+    Conjunction,
+    Constraint,
+    ConstraintError,
+    Disjunction,
     Equivalent,
     Flag,
-    Formula,
-    FormulaError,
-    Implies,
+    Implication,
     Literal,
     Name,
-    Negative,
-    Not,
-    Or,
+    NegatedTerm,
+    Negation,
     Product,
     Sum,
     Term,
-    Truth,
+    TermComparison,
+    TruthValue,
     conjunction,
     name_text,
 )
@@ -35,7 +35,7 @@ _SIGNS = {"!": " not ", "&": " and ", "|": " or ", "=": " == "}
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
-def boolean(rule: Rule, selected: Mapping[str, Formula]) -> Formula:
+def boolean(rule: Rule, selected: Mapping[str, Constraint]) -> Constraint:
     """A constraint such as ``!a | b & c``: names of features, with ! & | => <=> and parentheses.
 
     Raises:
@@ -43,11 +43,11 @@ def boolean(rule: Rule, selected: Mapping[str, Formula]) -> Formula:
     """
     try:
         return _substituted(parse_formula(_translated(rule.text)), rule, selected)
-    except FormulaError as error:
+    except ConstraintError as error:
         raise _located(rule, error) from None
 
 
-def arithmetic(rule: Rule, selected: Mapping[str, Formula], conditions: Mapping[str, Formula]) -> Formula:
+def arithmetic(rule: Rule, selected: Mapping[str, Constraint], conditions: Mapping[str, Constraint]) -> Constraint:
     """A constraint such as ``a * 2 + b <= 10`` over numeric options, which only counts where all of them are there.
 
     A feature among them stands for 1 where it is selected. ``conditions`` says when a numeric option is there.
@@ -57,8 +57,8 @@ def arithmetic(rule: Rule, selected: Mapping[str, Formula], conditions: Mapping[
     """
     try:
         formula = parse_formula(_translated(rule.text))
-        if not isinstance(formula, Comparison):
-            raise FormulaError("it compares no two terms", 0)
+        if not isinstance(formula, TermComparison):
+            raise ConstraintError("it compares no two terms", 0)
         known = {**conditions, **selected}
         for name in formula.options:
             if name not in known:
@@ -66,8 +66,8 @@ def arithmetic(rule: Rule, selected: Mapping[str, Formula], conditions: Mapping[
         left, right = (_counted(term, selected) for term in (formula.left, formula.right))
         there = conjunction(*(known[name] for name in formula.options))
         comparison = replace(formula, left=left, right=right)
-        return comparison if isinstance(there, Truth) else Implies(there, comparison)
-    except FormulaError as error:
+        return comparison if isinstance(there, TruthValue) else Implication(there, comparison)
+    except ConstraintError as error:
         raise _located(rule, error) from None
 
 
@@ -83,7 +83,7 @@ def _word(token: str) -> str:
     return name_text(token)
 
 
-def _located(rule: Rule, error: FormulaError) -> InputError:
+def _located(rule: Rule, error: ConstraintError) -> InputError:
     return InputError(
         f"the constraint {rule.text[:120]!r} cannot be read: {error.message}", place=rule.place, fix=error.fix
     )
@@ -97,8 +97,8 @@ def _unknown(rule: Rule, name: str, known: Collection[str]) -> InputError:
     )
 
 
-def _substituted(formula: Formula, rule: Rule, selected: Mapping[str, Formula]) -> Formula:
-    def read(part: Formula) -> Formula:
+def _substituted(formula: Constraint, rule: Rule, selected: Mapping[str, Constraint]) -> Constraint:
+    def read(part: Constraint) -> Constraint:
         return _substituted(part, rule, selected)
 
     match formula:
@@ -106,26 +106,26 @@ def _substituted(formula: Formula, rule: Rule, selected: Mapping[str, Formula]) 
             if name not in selected:
                 raise _unknown(rule, name, selected)
             return selected[name]
-        case Not(part=part):
-            return Not(read(part))
-        case And(formulas=parts):
-            return And(tuple(read(part) for part in parts))
-        case Or(formulas=parts):
-            return Or(tuple(read(part) for part in parts))
-        case Implies(condition=condition, consequence=consequence):
-            return Implies(read(condition), read(consequence))
+        case Negation(part=part):
+            return Negation(read(part))
+        case Conjunction(formulas=parts):
+            return Conjunction(tuple(read(part) for part in parts))
+        case Disjunction(formulas=parts):
+            return Disjunction(tuple(read(part) for part in parts))
+        case Implication(condition=condition, consequence=consequence):
+            return Implication(read(condition), read(consequence))
         case Equivalent(left=left, right=right):
             return Equivalent(read(left), read(right))
-    raise FormulaError(f"{formula} is not a combination of features", formula.offset)
+    raise ConstraintError(f"{formula} is not a combination of features", formula.offset)
 
 
-def _counted(term: Term, selected: Mapping[str, Formula]) -> Term:
+def _counted(term: Term, selected: Mapping[str, Constraint]) -> Term:
     match term:
         case Name(name=name):
             return Literal(1) if name in selected else term
-        case Negative(term=part):
+        case NegatedTerm(term=part):
             counted = _counted(part, selected)
-            return Literal(-1) if isinstance(counted, Literal) else Negative(counted)
+            return Literal(-1) if isinstance(counted, Literal) else NegatedTerm(counted)
         case Product(factors=factors):
             return Product(tuple(_counted(factor, selected) for factor in factors))
         case Sum(terms=terms, signs=signs):

@@ -8,27 +8,27 @@ from msgspec import Struct
 
 from hati.core import InputError, Place, Setting, replace
 from hati.space.diagram import blocks
-from hati.space.feature_model.features import Document, Feature, Numeric, read_document
+from hati.space.feature_model.features import Feature, FeatureDocument, Numeric, read_document
 from hati.space.feature_model.rules import arithmetic, boolean
 from hati.space.formula import (
-    Comparator,
-    Comparison,
+    Constraint,
+    ConstraintError,
+    Disjunction,
     Flag,
-    Formula,
-    FormulaError,
-    Implies,
+    Implication,
     Literal,
     Name,
-    Not,
-    Or,
-    Truth,
+    Negation,
+    TermComparator,
+    TermComparison,
+    TruthValue,
     conjunction,
 )
 from hati.space.option import Option, OptionError
 from hati.space.sampling import enumerate_configurations
 from hati.space.space import Space, SpaceError
 
-_ALWAYS = Truth(value=True)
+_ALWAYS = TruthValue(value=True)
 _MOST_IN_NAME = 3
 
 
@@ -80,7 +80,7 @@ def parse_feature_model(text: str, file: str = "FeatureModel.xml") -> FeatureMod
     ]
     try:
         space = Space(options, tuple(dict.fromkeys(constraint for constraint in constraints if constraint != _ALWAYS)))
-    except (SpaceError, FormulaError) as error:
+    except (SpaceError, ConstraintError) as error:
         raise InputError(error.message, place=Place(file), fix=error.fix) from None
     return FeatureModel(document.name, _with_valid_default(space), *_selection(selected))
 
@@ -97,14 +97,14 @@ def _with_valid_default(space: Space) -> Space:
     return replace(space, options=options)
 
 
-def _selection(selected: Mapping[str, Formula]) -> tuple[frozenset[str], dict[tuple[str, Setting], frozenset[str]]]:
+def _selection(selected: Mapping[str, Constraint]) -> tuple[frozenset[str], dict[tuple[str, Setting], frozenset[str]]]:
     always: set[str] = set()
     by_setting: dict[tuple[str, Setting], frozenset[str]] = {}
     for feature, formula in selected.items():
         match formula:
             case Flag(name=name):
                 key: tuple[str, Setting] = (name, True)
-            case Comparison(left=Name(name=name), right=Literal(value=setting)):
+            case TermComparison(left=Name(name=name), right=Literal(value=setting)):
                 key = (name, setting)
             case _:
                 always.add(feature)
@@ -113,7 +113,7 @@ def _selection(selected: Mapping[str, Formula]) -> tuple[frozenset[str], dict[tu
     return frozenset(always), by_setting
 
 
-def _groups(document: Document) -> dict[str, _Group]:
+def _groups(document: FeatureDocument) -> dict[str, _Group]:
     """The group of every feature that is in one."""
     names = {feature.name for feature in document.features if feature.optional}
     names |= {numeric.name for numeric in document.numerics}
@@ -146,7 +146,9 @@ def _check_complete(members: Sequence[Feature]) -> None:
                 )
 
 
-def _group_name(parent: str, members: Sequence[Feature], siblings: Mapping[str, Feature], document: Document) -> str:
+def _group_name(
+    parent: str, members: Sequence[Feature], siblings: Mapping[str, Feature], document: FeatureDocument
+) -> str:
     """The parent's name where it stands for nothing but the choice; it is freed by not being an option itself."""
     names = [member.name for member in members]
     joined = "_or_".join(names if len(names) <= _MOST_IN_NAME else [names[0], "others"])
@@ -156,13 +158,13 @@ def _group_name(parent: str, members: Sequence[Feature], siblings: Mapping[str, 
     return f"{parent}_choice" if optional else parent
 
 
-def _selected(document: Document, groups: Mapping[str, _Group]) -> dict[str, Formula]:
+def _selected(document: FeatureDocument, groups: Mapping[str, _Group]) -> dict[str, Constraint]:
     features = {feature.name: feature for feature in document.features}
 
-    def formula(name: str) -> Formula:
+    def formula(name: str) -> Constraint:
         while name:
             if name in groups:
-                return Comparison(Name(groups[name].name), Comparator.EQUAL, Literal(name))
+                return TermComparison(Name(groups[name].name), TermComparator.EQUAL, Literal(name))
             if features[name].optional:
                 return Flag(name)
             name = features[name].parent
@@ -171,7 +173,9 @@ def _selected(document: Document, groups: Mapping[str, _Group]) -> dict[str, For
     return {name: formula(name) for name in features}
 
 
-def _options(document: Document, groups: Mapping[str, _Group], selected: Mapping[str, Formula]) -> Iterator[Option]:
+def _options(
+    document: FeatureDocument, groups: Mapping[str, _Group], selected: Mapping[str, Constraint]
+) -> Iterator[Option]:
     def option(origin: Feature | Numeric, name: str, settings: tuple[Setting, ...], *, default: Setting) -> Option:
         condition = selected.get(origin.parent, _ALWAYS)
         try:
@@ -190,16 +194,18 @@ def _options(document: Document, groups: Mapping[str, _Group], selected: Mapping
         yield option(numeric, numeric.name, numeric.settings, default=numeric.default)
 
 
-def _cross_tree(document: Document, groups: Mapping[str, _Group], selected: Mapping[str, Formula]) -> Iterator[Formula]:
+def _cross_tree(
+    document: FeatureDocument, groups: Mapping[str, _Group], selected: Mapping[str, Constraint]
+) -> Iterator[Constraint]:
     told: set[frozenset[str]] = set()
     for feature in document.features:
         for names in feature.implied:
             alternatives = tuple(selected[name] for name in names)
-            needed = alternatives[0] if len(alternatives) == 1 else Or(alternatives)
-            yield needed if selected[feature.name] == _ALWAYS else Implies(selected[feature.name], needed)
+            needed = alternatives[0] if len(alternatives) == 1 else Disjunction(alternatives)
+            yield needed if selected[feature.name] == _ALWAYS else Implication(selected[feature.name], needed)
         for other in feature.excluded:
             pair = frozenset({feature.name, other})
             alternatives_anyway = feature.name in groups and groups[feature.name] is groups.get(other)
             if pair not in told and not alternatives_anyway:
                 told.add(pair)
-                yield Not(conjunction(selected[feature.name], selected[other]))
+                yield Negation(conjunction(selected[feature.name], selected[other]))

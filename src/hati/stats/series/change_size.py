@@ -12,7 +12,7 @@ from hati.core import FloatArray
 from hati.stats.effects.least_squares import Index
 from hati.stats.inference.distributions import normal_quantile, normal_quantiles, normal_tails, t_quantile
 from hati.stats.inference.power import POWER
-from hati.stats.series.change_test import FEWEST_VALUES, Places, critical_split, split_statistics
+from hati.stats.series.change_test import FEWEST_VALUES, LevelDifferences, critical_split, split_statistics
 from hati.stats.series.dependence import Dependence, contrast_variance
 
 _CLIP = 3.0
@@ -103,7 +103,7 @@ def clipped_around(values: FloatArray, groups: Index, place: int) -> FloatArray:
     return made
 
 
-def _splits(values: FloatArray, groups: Index, place: int) -> Places:
+def _splits(values: FloatArray, groups: Index, place: int) -> LevelDifferences:
     own = renumbered(groups)
     clipped = clipped_around(values, own, place)
     counts = np.bincount(own)

@@ -25,7 +25,7 @@ SHORTEST = 5
 _GROWTH = 2.0**0.5
 
 
-class Places(Struct, frozen=True, eq=False):
+class LevelDifferences(Struct, frozen=True, eq=False):
     """Standardised differences of levels: between what stands in [start, stop) and the rest.
 
     ``starts`` and ``stops`` have shape (m,), ``statistics`` (..., m): the sizes of the differences in their standard
@@ -37,7 +37,7 @@ class Places(Struct, frozen=True, eq=False):
     statistics: FloatArray
 
 
-def split_statistics(scores: FloatArray, groups: Index, phi: FloatArray) -> Places:
+def split_statistics(scores: FloatArray, groups: Index, phi: FloatArray) -> LevelDifferences:
     """For every place at which a series may be split, what is before it against what is after it.
 
     Levels of the groups (machines) are free: the difference is the least-squares estimate of a step that is common to
@@ -54,7 +54,7 @@ def split_statistics(scores: FloatArray, groups: Index, phi: FloatArray) -> Plac
     return _statistics(scores, groups, phi, np.zeros(size - 1, dtype=np.intp), places)
 
 
-def stretch_statistics(scores: FloatArray, groups: Index, phi: FloatArray) -> Places:
+def stretch_statistics(scores: FloatArray, groups: Index, phi: FloatArray) -> LevelDifferences:
     """For stretches of at least five values and at most half the series, what is inside against what is around it.
 
     What goes up and comes down again shows here, and not from the whole series' two sides. All starts, lengths that
@@ -66,7 +66,7 @@ def stretch_statistics(scores: FloatArray, groups: Index, phi: FloatArray) -> Pl
     starts = [np.arange(1, size - length) for length in _lengths(size)]
     stops = [np.arange(1, size - length) + length for length in _lengths(size)]
     if not starts:
-        return Places(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros((*scores.shape[:-1], 0)))
+        return LevelDifferences(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros((*scores.shape[:-1], 0)))
     return _statistics(scores, groups, phi, np.concatenate(starts), np.concatenate(stops))
 
 
@@ -81,7 +81,7 @@ def _lengths(size: int) -> list[int]:
 
 def _statistics(
     scores: FloatArray, groups: Index, phi: FloatArray, starts: NDArray[np.intp], stops: NDArray[np.intp]
-) -> Places:
+) -> LevelDifferences:
     size = scores.shape[-1]
     weight, pairs = np.zeros(len(starts)), np.zeros(len(starts))
     for group in np.unique(groups):
@@ -94,7 +94,7 @@ def _statistics(
     starts, stops, weight = starts[enough], stops[enough], weight[enough]
     sums = np.concatenate([np.zeros((*scores.shape[:-1], 1)), np.cumsum(scores, axis=-1)], axis=-1)
     inflation = contrast_variance(starts, stops, size, phi)
-    return Places(starts, stops, np.abs(sums[..., stops] - sums[..., starts]) / np.sqrt(weight * inflation))
+    return LevelDifferences(starts, stops, np.abs(sums[..., stops] - sums[..., starts]) / np.sqrt(weight * inflation))
 
 
 FEWEST_VALUES = 8
@@ -108,17 +108,19 @@ _STRETCHES = {Dependence.ESTIMATED: STRETCHES, Dependence.INDEPENDENT: INDEPENDE
 _SAME = 1e-6
 
 
-class Change(Struct, frozen=True):
+class StrongestChange(Struct, frozen=True):
     """The strongest sign of a change: the indexes at which new levels start, and how probable it is without any."""
 
     places: tuple[int, ...]
     p_value: float
 
 
-NO_CHANGE = Change((), 1.0)
+NO_CHANGE = StrongestChange((), 1.0)
 
 
-def strongest_change(values: FloatArray, groups: Index, dependence: Dependence = Dependence.ESTIMATED) -> Change:
+def strongest_change(
+    values: FloatArray, groups: Index, dependence: Dependence = Dependence.ESTIMATED
+) -> StrongestChange:
     """Test the hypothesis that a series has one level, or one for each group (machine), throughout.
 
     Of normal scores, the largest standardised difference between the two sides of any place, and between any stretch
@@ -156,13 +158,15 @@ def critical_split(size: int, p_value: float, dependence: Dependence = Dependenc
     return float(np.interp(-wanted, [-math.log(p) for p in PROBABILITIES], quantiles))
 
 
-def _of_largest(places: Places, table: Mapping[int, tuple[float, ...]], groups: Index, share: float) -> Change:
+def _of_largest(
+    places: LevelDifferences, table: Mapping[int, tuple[float, ...]], groups: Index, share: float
+) -> StrongestChange:
     if not places.statistics.size:
         return NO_CHANGE
     largest = int(np.argmax(places.statistics))
     p_value = _exceeded(float(places.statistics[largest]), _quantiles(table, len(groups)))
     found = (int(places.starts[largest]), int(places.stops[largest]))
-    return Change(tuple(place for place in found if place > 0), min(1.0, p_value * _separate(groups) / share))
+    return StrongestChange(tuple(place for place in found if place > 0), min(1.0, p_value * _separate(groups) / share))
 
 
 def _separate(groups: Index) -> float:

@@ -1,12 +1,12 @@
 """Whether stated requirements hold (the SPL paper): formulas, what was measured, verdicts with their evidence."""
 
 from hati.studies.assertion.atoms import Atom, check_relation, judge
-from hati.studies.assertion.book import Book, DefinedRun, Former, SetAside, Taken, taken_runs
+from hati.studies.assertion.book import Book, DefinedRun, Former, SetAside, TakenRuns, taken_runs
 from hati.studies.assertion.costs import Cost, costs_of
 from hati.studies.assertion.foreseen import Foreseen, foreseen, foreseen_rounds
-from hati.studies.assertion.formulas import Answer, Settled, answer, hindrances, judged_formula, unmeasured
+from hati.studies.assertion.formulas import Answer, SettledFormula, answer, hindrances, judged_formula, unmeasured
 from hati.studies.assertion.portability import CONFIDENCE, EDGES, KnownMachine, Portability, Ported, portability
-from hati.studies.assertion.requirement import STAGE, Point, Requirement, Standard, methods_of
+from hati.studies.assertion.requirement import STAGE, MeasuredMethod, Requirement, Standard, methods_of
 from hati.studies.assertion.sides import asks_single_calls, run_means, side_of
 from hati.studies.assertion.study import Assertion, Assured, assertion_id
 
@@ -24,14 +24,14 @@ __all__ = [
     "Foreseen",
     "Former",
     "KnownMachine",
-    "Point",
+    "MeasuredMethod",
     "Portability",
     "Ported",
     "Requirement",
     "SetAside",
-    "Settled",
+    "SettledFormula",
     "Standard",
-    "Taken",
+    "TakenRuns",
     "answer",
     "asks_single_calls",
     "assertion_id",

@@ -9,15 +9,17 @@ from msgspec import Struct
 
 from hati.core import InputError, Stopping, generator, replace
 from hati.logic import interpret, syntax
-from hati.logic.interpret import Evidence, Scale, Sign, Verdict
+from hati.logic.interpret import EstimateScale, FormulaVerdict, RelationEvidence, Sign
 from hati.logic.syntax import Comparator
 from hati.logic.syntax.dimension import side_dimension
 from hati.studies.assertion.book import Book
 from hati.studies.assertion.requirement import Standard, methods_of
 from hati.studies.assertion.sides import UnknowableError, least_of, rounds_of, same_sides, split_side, unit_of
 
-Pair = tuple[interpret.Measured, interpret.Measured | interpret.Limit]
-Early = Callable[[interpret.Measured, interpret.Measured | interpret.Limit, interpret.Relation], Evidence]
+Pair = tuple[interpret.MeasuredSample, interpret.MeasuredSample | interpret.Limit]
+Early = Callable[
+    [interpret.MeasuredSample, interpret.MeasuredSample | interpret.Limit, interpret.TestedRelation], RelationEvidence
+]
 """``decide_early``, or what tells less of the same."""
 
 _SIGNS = {
@@ -51,7 +53,7 @@ class Atom(Struct, frozen=True):
 
     relation: syntax.Relation
     resolved: syntax.Relation
-    evidence: Evidence
+    evidence: RelationEvidence
     unit: str
     same: bool = False
     unfit: bool = False
@@ -62,7 +64,7 @@ class Atom(Struct, frozen=True):
         return str(self.relation)
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> FormulaVerdict:
         """Of the relation by itself."""
         return self.evidence.verdict
 
@@ -108,7 +110,7 @@ def _judged(relation: syntax.Relation, book: Book, standard: Standard, early: Ea
     if missing:
         return Atom(relation, relation, _unmeasured("; ".join(missing)), "")
     turned = relation
-    if isinstance(relation.left, syntax.Limit):
+    if isinstance(relation.left, syntax.LimitSide):
         turned = replace(relation, left=relation.right, right=relation.left, comparator=_TURNED[relation.comparator])
     syntax.check_dimensions(turned, unit_of(turned.left, book), unit_of(turned.right, book))
     pair = _pair(turned, book, standard)
@@ -121,9 +123,13 @@ def _judged(relation: syntax.Relation, book: Book, standard: Standard, early: Ea
     )
 
 
-def _possible(evidence: Evidence, side: syntax.Side, book: Book) -> Evidence:
+def _possible(evidence: RelationEvidence, side: syntax.RelationSide, book: Book) -> RelationEvidence:
     """With an interval of what is compared with a limit cut where it can have no values; the verdict is as it was."""
-    if evidence.scale is not Scale.MEAN or evidence.interval is None or not isinstance(side, syntax.Performance):
+    if (
+        evidence.scale is not EstimateScale.MEAN
+        or evidence.interval is None
+        or not isinstance(side, syntax.PerformanceSide)
+    ):
         return evidence
     least = least_of(side, book)
     if least is None:
@@ -143,19 +149,19 @@ def check_relation(relation: syntax.Relation, left: str | None, right: str | Non
     if asked.amount is not None:
         return
     sign = _SIGNS[relation.comparator]
-    known = interpret.Relation(sign, asked.share(sign), standard.alpha)
+    known = interpret.TestedRelation(sign, asked.share(sign), standard.alpha)
     if standard.interpretation is interpret.Interpretation.DEFAULT and sign is Sign.EQUAL and not known.margin:
         raise InputError("equality can be shown only with a margin", fix="write a = b +- 2%")
 
 
-def _unmeasured(why: str) -> Evidence:
-    return Evidence(Verdict.INCONCLUSIVE, Scale.RATIO, math.nan, (0, 0), remark=why)
+def _unmeasured(why: str) -> RelationEvidence:
+    return RelationEvidence(FormulaVerdict.INCONCLUSIVE, EstimateScale.RATIO, math.nan, (0, 0), remark=why)
 
 
 def _pair(relation: syntax.Relation, book: Book, standard: Standard) -> Pair | None:
     """Both sides; of those measured in rounds the runs of the rounds that have both, None where there is no such."""
     left, right = split_side(relation.left, book), split_side(relation.right, book)
-    assert isinstance(left, interpret.Measured), "a relation of two limits cannot be written"
+    assert isinstance(left, interpret.MeasuredSample), "a relation of two limits cannot be written"
     if standard.stopping is Stopping.FIXED or isinstance(right, interpret.Limit):
         return left, right
     rounds = [rounds_of(side, book) or () for side in (relation.left, relation.right)]
@@ -185,12 +191,12 @@ class _Asked(Struct, frozen=True):
         assert isinstance(margin.amount, syntax.Number), "a relation without variables"
         return None if margin.amount.unit == "%" else float(syntax.evaluate(margin.amount))
 
-    def by_share(self, pair: Pair) -> Evidence:
+    def by_share(self, pair: Pair) -> RelationEvidence:
         """With a margin that is a share of the right mean, or none."""
         sign = _SIGNS[self.relation.comparator]
-        return self._told(pair, interpret.Relation(sign, self.share(sign), self.standard.alpha))
+        return self._told(pair, interpret.TestedRelation(sign, self.share(sign), self.standard.alpha))
 
-    def by_amount(self, pair: Pair, amount: float) -> Evidence:
+    def by_amount(self, pair: Pair, amount: float) -> RelationEvidence:
         """With one that is added to the right side, or taken from it.
 
         An equality is both: it holds where each is shown, and is violated where either is at half the level.
@@ -201,7 +207,7 @@ class _Asked(Struct, frozen=True):
         alpha = self.standard.alpha
         holding, violating = (
             [
-                self._told((pair[0], _shifted(pair[1], shift)), interpret.Relation(bound, 0.0, level))
+                self._told((pair[0], _shifted(pair[1], shift)), interpret.TestedRelation(bound, 0.0, level))
                 for bound, shift in bounds.items()
             ]
             for level in (alpha, alpha / len(bounds))
@@ -210,7 +216,7 @@ class _Asked(Struct, frozen=True):
         p_violated = min(1.0, len(bounds) * min(part.p_violated for part in violating))
         needed = [part.runs_needed for part in holding]
         told = [
-            self._told(pair, interpret.Relation(Sign.AT_MOST, 0.0, level))
+            self._told(pair, interpret.TestedRelation(Sign.AT_MOST, 0.0, level))
             for level in dict.fromkeys((alpha, alpha / len(bounds)))
         ]
         return replace(
@@ -232,14 +238,16 @@ class _Asked(Struct, frozen=True):
         assert isinstance(margin.amount, syntax.Number), "a relation without variables"
         return float(syntax.evaluate(margin.amount))
 
-    def _told(self, pair: Pair, relation: interpret.Relation) -> Evidence:
+    def _told(self, pair: Pair, relation: interpret.TestedRelation) -> RelationEvidence:
         if self.standard.stopping is Stopping.ANYTIME:
             return self.early(*pair, relation)
         rng = generator(self.standard.seed, "assertion", str(self.relation))
         return interpret.interpret(self.standard.interpretation, *pair, relation, rng)
 
 
-def _shifted(side: interpret.Measured | interpret.Limit, shift: float) -> interpret.Measured | interpret.Limit:
+def _shifted(
+    side: interpret.MeasuredSample | interpret.Limit, shift: float
+) -> interpret.MeasuredSample | interpret.Limit:
     if isinstance(side, interpret.Limit):
         return interpret.Limit(side.value + shift)
     return replace(side, offset=side.offset + shift)

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from hati.core import SINGLE_CALLS, InputError, Metric, Observations, Run, Sample, SampledRun, replace
 from hati.core.wording import suggestion
-from hati.logic.syntax import Measured, Method, NodeError
+from hati.logic.syntax import MeasuredStatistic, Method, NodeError
 
 _USED = {"cpu_time": Metric("cpu_time", "s"), "peak_memory": Metric("peak_memory", "B")}
 """Metrics that are known of whole runs, where no benchmark tells them."""
@@ -37,7 +37,7 @@ class Book(Struct, frozen=True):
         """Whether something was given by a method's name as it is written."""
         return str(method) in self.samples
 
-    def sample(self, measured: Measured) -> Sample:
+    def sample(self, measured: MeasuredStatistic) -> Sample:
         """What was measured of a method's metric.
 
         Raises:
@@ -58,7 +58,7 @@ class Book(Struct, frozen=True):
         told = (each for each in self.samples.get(str(method), ()) if each.metric.name == SINGLE_CALLS)
         return all((run.steady == 1.0).all() for each in told for run in each.runs)
 
-    def earlier(self, measured: Measured, metric: Metric) -> tuple[SampledRun, ...]:
+    def earlier(self, measured: MeasuredStatistic, metric: Metric) -> tuple[SampledRun, ...]:
         """Earlier runs of the same in the same unit; none where nothing is known."""
         known = self.history.get(str(measured.method), ())
         return tuple(run for sample in known if sample.metric == metric for run in sample.runs)
@@ -157,7 +157,7 @@ class Former(Struct, frozen=True):
     differs: tuple[str, ...]
 
 
-class Taken(Struct, frozen=True):
+class TakenRuns(Struct, frozen=True):
     """The runs of one definition of each benchmark; ``unlike`` says what differs where the machines share none."""
 
     runs: tuple[Run, ...]
@@ -168,7 +168,7 @@ class Taken(Struct, frozen=True):
 
 def taken_runs(
     defined: Sequence[DefinedRun], now: Mapping[str, str], machines: Machines, essence: Callable[[str], str]
-) -> Taken:
+) -> TakenRuns:
     """Of each benchmark the runs of the definition that it has ``now``, else of the latest that both machines ran.
 
     ``essence`` is what of a definition has to be the same on both machines; on one machine all of it has to be.
@@ -178,7 +178,7 @@ def taken_runs(
         if each.run.machine in machines:
             found[each.run.task.benchmark].append(each)
     choices = {name: _choice(runs, now.get(name, ""), machines, essence) for name, runs in found.items()}
-    return Taken(
+    return TakenRuns(
         tuple(each.run for name, runs in found.items() for each in runs if choices[name].is_taken(each)),
         tuple(left for name, runs in found.items() for left in _left(name, runs, choices[name])),
         tuple(Former(name, each.former) for name, each in choices.items() if each.former),

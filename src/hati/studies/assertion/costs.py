@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hati.core import Run
 from hati.studies.assertion.book import Book
-from hati.studies.assertion.requirement import Made, Point, Requirement, methods_of
+from hati.studies.assertion.requirement import Made, MeasuredMethod, Requirement, methods_of
 
 
 class Cost(Struct, frozen=True):
@@ -25,7 +25,7 @@ class Cost(Struct, frozen=True):
     booked: float = 0.0
 
 
-def costs_of(requirements: Sequence[Requirement], points: Mapping[str, Point], runs: Made) -> tuple[Cost, ...]:
+def costs_of(requirements: Sequence[Requirement], points: Mapping[str, MeasuredMethod], runs: Made) -> tuple[Cost, ...]:
     """One of each formula, in order."""
     made = {key: {run.task.id: run for run in point.runs(runs)} for key, point in points.items()}
     each = [_runs(requirement, made) for requirement in requirements]

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hati.core import Stopping, replace
 from hati.logic import interpret, syntax
-from hati.logic.interpret import Combined, Connective, Judged, Verdict
+from hati.logic.interpret import Combined, Connective, FormulaVerdict, Judged
 from hati.studies.assertion.atoms import Atom, Early, judge
 from hati.studies.assertion.book import Book
 from hati.studies.assertion.requirement import Requirement, Standard, methods_of
@@ -19,20 +19,20 @@ class Answer(Struct, frozen=True):
     """A requirement's verdict among all, by itself what its ``judged`` says, and the relations that it rests on."""
 
     requirement: Requirement
-    verdict: Verdict
+    verdict: FormulaVerdict
     judged: Judged
     atoms: tuple[Atom, ...]
 
 
-class Settled(Struct, frozen=True):
+class SettledFormula(Struct, frozen=True):
     """What needs no measurement. Fills ``hati.logic.interpret.Judged``."""
 
     value: bool
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> FormulaVerdict:
         """Certain."""
-        return Verdict.HOLDS if self.value else Verdict.VIOLATED
+        return FormulaVerdict.HOLDS if self.value else FormulaVerdict.VIOLATED
 
     @property
     def p_holds(self) -> float:
@@ -76,7 +76,7 @@ def judged_formula(formula: syntax.Formula, atom: Callable[[syntax.Relation], Ju
         case syntax.Relation():
             return atom(formula)
         case syntax.Truth(value):
-            return Settled(value)
+            return SettledFormula(value)
         case syntax.Not(part):
             return interpret.negation(inner(part))
         case syntax.And(parts):
@@ -117,7 +117,7 @@ def _all_atoms(judged: Judged) -> Iterator[Atom]:
 
 def hindrances(each: Answer, book: Book) -> tuple[str, ...]:
     """Why an inconclusive formula is not judged: methods that could not be measured, else relations that are unfit."""
-    if each.verdict is not Verdict.INCONCLUSIVE:
+    if each.verdict is not FormulaVerdict.INCONCLUSIVE:
         return ()
     unfit = tuple(f"{atom.text}: {atom.evidence.remark}" for atom in each.atoms if atom.unfit)
     return unmeasured(each.requirement, book) or unfit

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from hati.core import InputError, parse_unit, replace
 from hati.logic import syntax
-from hati.logic.interpret import ALPHA, Measured
+from hati.logic.interpret import ALPHA, MeasuredSample
 from hati.stats import quotient_interval
 from hati.studies.assertion.book import Book, Former, SetAside
 from hati.studies.assertion.requirement import Requirement
@@ -176,7 +176,7 @@ def _ported(relation: syntax.Relation, machines: Machines, books: Books, confide
         InputError: where nothing was given of a method on any machine, or what was is of unlike dimension.
     """
     left, right = relation.left, relation.right
-    if not (isinstance(left, syntax.Performance) and isinstance(right, syntax.Performance)):
+    if not (isinstance(left, syntax.PerformanceSide) and isinstance(right, syntax.PerformanceSide)):
         return "a limit is not of two methods"
     for machine, book in zip(_names(machines), books, strict=True):
         for side in (left, right):
@@ -201,7 +201,7 @@ def _ported(relation: syntax.Relation, machines: Machines, books: Books, confide
 
 
 def _compared(
-    relation: syntax.Relation, measured: Sequence[tuple[Measured, Measured]], confidence: float
+    relation: syntax.Relation, measured: Sequence[tuple[MeasuredSample, MeasuredSample]], confidence: float
 ) -> Ported | str:
     means = [(float(left.means.mean()), float(right.means.mean())) for left, right in measured]
     if min(mean for pair in means for mean in pair) <= 0.0:
@@ -213,8 +213,8 @@ def _compared(
     return Ported(str(relation), (m1 / n1, m2 / n2), (sizes[0], sizes[1]), interval)
 
 
-def _plain(side: syntax.Performance, book: Book) -> Measured:
+def _plain(side: syntax.PerformanceSide, book: Book) -> MeasuredSample:
     """Without its transformation."""
     taken = side_of(replace(side, transformation=syntax.Observed()), book)
-    assert isinstance(taken, Measured)
+    assert isinstance(taken, MeasuredSample)
     return taken

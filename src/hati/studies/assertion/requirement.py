@@ -44,7 +44,7 @@ class Made(Struct, frozen=True):
         return cls({key: tuple(each) for key, each in found.items()})
 
 
-class Point(Struct, frozen=True):
+class MeasuredMethod(Struct, frozen=True):
     """A method that formulas write as ``method``: a benchmark of a revision, of the default configuration.
 
     ``own`` is the metric that is meant where a formula names none; empty where the benchmark has but one.
@@ -155,8 +155,8 @@ class Requirement:
         sides = (self._side(side, book) for side in (relation.left, relation.right))
         return replace(relation, left=next(sides), right=next(sides))
 
-    def _side(self, side: syntax.Side, book: Book) -> syntax.Side:
-        if not isinstance(side, syntax.Performance) or book.has(side.measured.method):
+    def _side(self, side: syntax.RelationSide, book: Book) -> syntax.RelationSide:
+        if not isinstance(side, syntax.PerformanceSide) or book.has(side.measured.method):
             return side
         method = self.declarations.resolved(side.measured.method)
         if method.name in self.seen:
@@ -178,4 +178,4 @@ class Requirement:
 def methods_of(relation: syntax.Relation) -> tuple[str, ...]:
     """The texts of the methods that a relation is about."""
     sides = (relation.left, relation.right)
-    return tuple(str(side.measured.method) for side in sides if isinstance(side, syntax.Performance))
+    return tuple(str(side.measured.method) for side in sides if isinstance(side, syntax.PerformanceSide))

@@ -19,16 +19,16 @@ class UnknowableError(InputError):
     """What was observed cannot tell what is asked, however many more such runs there are."""
 
 
-def asks_single_calls(side: syntax.Performance) -> bool:
+def asks_single_calls(side: syntax.PerformanceSide) -> bool:
     """Whether single calls have to be known: of several, only the mean and what is linear in it are."""
     measured = side.measured
     quantile = measured.statistic.kind is syntax.StatisticKind.QUANTILE
     return measured.metric in _OF_CALLS and (quantile or syntax.affine(side.transformation) is None)
 
 
-def is_known(side: syntax.Side, book: Book) -> bool:
+def is_known(side: syntax.RelationSide, book: Book) -> bool:
     """Whether nothing that was measured of a side so far is unfit to tell what is asked of it."""
-    if not isinstance(side, syntax.Performance):
+    if not isinstance(side, syntax.PerformanceSide):
         return True
     try:
         _see_known(side, book)
@@ -39,7 +39,7 @@ def is_known(side: syntax.Side, book: Book) -> bool:
     return True
 
 
-def _see_known(side: syntax.Performance, book: Book) -> Sample:
+def _see_known(side: syntax.PerformanceSide, book: Book) -> Sample:
     """What was measured of a side, of single calls where it has to be, and in runs of enough observations."""
     measured = side.measured
     if asks_single_calls(side) and not book.single(measured.method):
@@ -52,7 +52,7 @@ def _see_known(side: syntax.Performance, book: Book) -> Sample:
     return sample
 
 
-def _see_enough(measured: syntax.Measured, runs: Sequence[SampledRun], what: str) -> None:
+def _see_enough(measured: syntax.MeasuredStatistic, runs: Sequence[SampledRun], what: str) -> None:
     statistic = measured.statistic
     least = min((run.steady.size for run in runs), default=statistic.fewest)
     if least < statistic.fewest:
@@ -62,7 +62,7 @@ def _see_enough(measured: syntax.Measured, runs: Sequence[SampledRun], what: str
         )
 
 
-def side_of(side: syntax.Side, book: Book) -> interpret.Measured | interpret.Limit:
+def side_of(side: syntax.RelationSide, book: Book) -> interpret.MeasuredSample | interpret.Limit:
     """What was measured of a side, transformed; or its limit. In the own unit of the dimension: seconds, bytes.
 
     The mean's transformation is of each observation (SPL paper, Definition 3.4); another statistic is taken of each
@@ -73,31 +73,31 @@ def side_of(side: syntax.Side, book: Book) -> interpret.Measured | interpret.Lim
             observations for a quantile.
         InputError: where nothing was measured, or a transformation has no finite value.
     """
-    if isinstance(side, syntax.Limit):
+    if isinstance(side, syntax.LimitSide):
         return interpret.Limit(float(syntax.evaluate(side.amount)))
-    assert isinstance(side, syntax.Performance)
+    assert isinstance(side, syntax.PerformanceSide)
     sample = _see_known(side, book)
     earlier = book.earlier(side.measured, sample.metric)
     _see_enough(side.measured, earlier, "earlier run")
-    return interpret.Measured(_values(side, sample, sample.runs), _values(side, sample, earlier))
+    return interpret.MeasuredSample(_values(side, sample, sample.runs), _values(side, sample, earlier))
 
 
-def split_side(side: syntax.Side, book: Book) -> interpret.Measured | interpret.Limit:
+def split_side(side: syntax.RelationSide, book: Book) -> interpret.MeasuredSample | interpret.Limit:
     """The same with what a transformation adds apart, as an offset: it does not make noise larger.
 
     Raises:
         InputError: as ``side_of``.
     """
-    line = syntax.affine(side.transformation) if isinstance(side, syntax.Performance) else None
-    if not isinstance(side, syntax.Performance) or line is None:
+    line = syntax.affine(side.transformation) if isinstance(side, syntax.PerformanceSide) else None
+    if not isinstance(side, syntax.PerformanceSide) or line is None:
         return side_of(side, book)
     plain = side_of(replace(side, transformation=syntax.Observed()), book)
-    assert isinstance(plain, interpret.Measured)
+    assert isinstance(plain, interpret.MeasuredSample)
     runs, history = (tuple(line.factor * run for run in each) for each in (plain.runs, plain.history))
-    return interpret.Measured(runs, history, line.shift)
+    return interpret.MeasuredSample(runs, history, line.shift)
 
 
-def least_of(side: syntax.Performance, book: Book) -> float | None:
+def least_of(side: syntax.PerformanceSide, book: Book) -> float | None:
     """Below what a side can have no value, in the unit of ``side_of``; None where nothing tells."""
     line = syntax.affine(side.transformation)
     sample = book.sample(side.measured)
@@ -108,9 +108,9 @@ def least_of(side: syntax.Performance, book: Book) -> float | None:
     return line.shift if all((run.steady >= 0.0).all() for run in sample.runs) else None
 
 
-def rounds_of(side: syntax.Side, book: Book) -> tuple[int | None, ...] | None:
+def rounds_of(side: syntax.RelationSide, book: Book) -> tuple[int | None, ...] | None:
     """The round of each run of a side; None of a limit."""
-    if not isinstance(side, syntax.Performance):
+    if not isinstance(side, syntax.PerformanceSide):
         return None
     return tuple(run.origin.repetition for run in book.sample(side.measured).runs)
 
@@ -125,14 +125,14 @@ def run_means(relation: syntax.Relation, book: Book) -> tuple[FloatArray, FloatA
     return _means(left), _means(right)
 
 
-def _means(side: interpret.Measured | interpret.Limit) -> FloatArray:
-    return side.means if isinstance(side, interpret.Measured) else np.array([side.value])
+def _means(side: interpret.MeasuredSample | interpret.Limit) -> FloatArray:
+    return side.means if isinstance(side, interpret.MeasuredSample) else np.array([side.value])
 
 
 def same_sides(relation: syntax.Relation, book: Book) -> bool:
     """Whether both sides are the same of the same runs, as where a method has two names."""
     left, right = relation.left, relation.right
-    if not (isinstance(left, syntax.Performance) and isinstance(right, syntax.Performance)):
+    if not (isinstance(left, syntax.PerformanceSide) and isinstance(right, syntax.PerformanceSide)):
         return False
     if (left.measured.statistic, left.transformation) != (right.measured.statistic, right.transformation):
         return False
@@ -140,9 +140,9 @@ def same_sides(relation: syntax.Relation, book: Book) -> bool:
     return samples[0].metric == samples[1].metric and samples[0].runs == samples[1].runs
 
 
-def unit_of(side: syntax.Side, book: Book) -> str | None:
+def unit_of(side: syntax.RelationSide, book: Book) -> str | None:
     """The unit of a side's metric; None of a limit."""
-    return _of_a_call(book.sample(side.measured)) if isinstance(side, syntax.Performance) else None
+    return _of_a_call(book.sample(side.measured)) if isinstance(side, syntax.PerformanceSide) else None
 
 
 def _of_a_call(sample: Sample) -> str:
@@ -150,19 +150,19 @@ def _of_a_call(sample: Sample) -> str:
     return sample.metric.unit.removesuffix("/op")
 
 
-def _values(side: syntax.Performance, sample: Sample, runs: tuple[SampledRun, ...]) -> tuple[FloatArray, ...]:
+def _values(side: syntax.PerformanceSide, sample: Sample, runs: tuple[SampledRun, ...]) -> tuple[FloatArray, ...]:
     scale = parse_unit(_of_a_call(sample)).scale
     return tuple(_run(side, run.steady * scale) for run in runs)
 
 
-def _run(side: syntax.Performance, observed: FloatArray) -> FloatArray:
+def _run(side: syntax.PerformanceSide, observed: FloatArray) -> FloatArray:
     values = syntax.evaluate(side.transformation, _statistic(side.measured.statistic, observed))
     if not np.isfinite(values).all():
         raise InputError(f"{side} has no finite value for what was observed", fix="see what the transformation does")
     return values
 
 
-def _statistic(statistic: syntax.Statistic, observed: FloatArray) -> FloatArray:
+def _statistic(statistic: syntax.FormulaStatistic, observed: FloatArray) -> FloatArray:
     """The observations themselves for the mean, else one value."""
     if statistic.kind is syntax.StatisticKind.QUANTILE:
         assert statistic.level is not None

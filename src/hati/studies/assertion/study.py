@@ -23,12 +23,12 @@ from hati.core import (
     replace,
 )
 from hati.logic import syntax
-from hati.logic.interpret import Interpretation, Verdict, fewest_alone, fewest_pairs, glance_early
+from hati.logic.interpret import FormulaVerdict, Interpretation, fewest_alone, fewest_pairs, glance_early
 from hati.studies.assertion.atoms import Atom
 from hati.studies.assertion.book import Book, MeasuredBook
 from hati.studies.assertion.costs import Cost, costs_of
 from hati.studies.assertion.formulas import Answer, answer
-from hati.studies.assertion.requirement import STAGE, Made, Point, Requirement, Standard, methods_of
+from hati.studies.assertion.requirement import STAGE, Made, MeasuredMethod, Requirement, Standard, methods_of
 from hati.studies.assertion.sides import is_known
 from hati.studies.failures import GIVE_UP_AFTER, failure_reasons
 
@@ -53,7 +53,7 @@ class Assured(Struct, frozen=True):
 
 
 def assertion_id(
-    requirements: Sequence[Requirement], points: Sequence[Point], standard: Standard, machine: str
+    requirements: Sequence[Requirement], points: Sequence[MeasuredMethod], standard: Standard, machine: str
 ) -> StudyId:
     """The identity of the measurements for formulas; a larger budget continues them."""
     parameters: dict[str, object] = {
@@ -75,7 +75,7 @@ class Assertion(Struct, frozen=True, dict=True):
 
     id: StudyId
     requirements: tuple[Requirement, ...]
-    points: Mapping[str, Point]
+    points: Mapping[str, MeasuredMethod]
     standard: Standard
     budget: Budget
     forgiven: frozenset[str] = frozenset()
@@ -118,7 +118,7 @@ class Assertion(Struct, frozen=True, dict=True):
     def decided(self, evidence: Evidence) -> int:
         """How many formulas are decided so far, of those that are looked at after each round."""
         found = answer(self.requirements, self.book(evidence), self._shared, glance_early)
-        return sum(each.judged.verdict is not Verdict.INCONCLUSIVE for each in found)
+        return sum(each.judged.verdict is not FormulaVerdict.INCONCLUSIVE for each in found)
 
     def gave_up(self, evidence: Evidence) -> bool:
         """Whether a formula is open as a method of it has failed in all its runs, or in so many of the last."""
@@ -126,7 +126,7 @@ class Assertion(Struct, frozen=True, dict=True):
         if not book.failed:
             return False
         found = answer(self.requirements, book, self._shared)
-        open_ = (atom for each in found if each.verdict is Verdict.INCONCLUSIVE for atom in each.atoms)
+        open_ = (atom for each in found if each.verdict is FormulaVerdict.INCONCLUSIVE for atom in each.atoms)
         return any(not book.failed.keys().isdisjoint(methods_of(atom.resolved)) for atom in open_)
 
     def forgiving(self, evidence: Evidence) -> Assertion:
@@ -141,7 +141,7 @@ class Assertion(Struct, frozen=True, dict=True):
         if not self._early:
             return 0
         for each in answer(self.requirements, self.book(evidence), self._shared, glance_early):
-            if each.judged.verdict is Verdict.INCONCLUSIVE:
+            if each.judged.verdict is FormulaVerdict.INCONCLUSIVE:
                 asked = {atom: methods for atom in each.atoms if (methods := self._undecided_methods(atom))}
                 earliest = min(map(self._rounds_left, asked), default=0)
                 for same in (self.points[method].key for methods in asked.values() for method in methods):
@@ -272,7 +272,7 @@ class Assertion(Struct, frozen=True, dict=True):
         if not self._early or 1 + max(_rounds(made), default=-1) < self.fewest:
             return alive
         found = answer(self.requirements, book, self._shared, glance_early)
-        open_ = [each for each in found if each.judged.verdict is Verdict.INCONCLUSIVE]
+        open_ = [each for each in found if each.judged.verdict is FormulaVerdict.INCONCLUSIVE]
         asked = [self._undecided_methods(atom) for each in open_ for atom in each.atoms]
         return {method for methods in asked if alive.issuperset(methods) for method in methods}
 
@@ -283,16 +283,16 @@ class Assertion(Struct, frozen=True, dict=True):
 
     def _undecided_methods(self, atom: Atom) -> tuple[str, ...]:
         """None of a relation of the same with itself, of which the sides never differ, and of what cannot be judged."""
-        settled = atom.verdict is not Verdict.INCONCLUSIVE or atom.unfit or self._is_of_itself(atom.resolved)
+        settled = atom.verdict is not FormulaVerdict.INCONCLUSIVE or atom.unfit or self._is_of_itself(atom.resolved)
         return () if settled else methods_of(atom.resolved)
 
     def _is_of_itself(self, relation: syntax.Relation) -> bool:
         """Whether no round tells its sides apart."""
         return self._measured(relation.left) == self._measured(relation.right)
 
-    def _measured(self, side: syntax.Side) -> tuple[object, ...]:
+    def _measured(self, side: syntax.RelationSide) -> tuple[object, ...]:
         """What a side is, whatever it is called: two methods of which the same is run are one."""
-        if not isinstance(side, syntax.Performance):
+        if not isinstance(side, syntax.PerformanceSide):
             return (side,)
         point, measured = self.points[str(side.measured.method)], side.measured
         metric = measured.metric or point.own
@@ -308,7 +308,7 @@ class Assertion(Struct, frozen=True, dict=True):
         tasks = (self._task(self.points[every[place]], number) for place in order if every[place] in keys)
         yield from {task.id: task for task in tasks}.values()
 
-    def _task(self, point: Point, number: int) -> Task:
+    def _task(self, point: MeasuredMethod, number: int) -> Task:
         return Task(
             study=self.id.key,
             stage=STAGE,
@@ -321,7 +321,7 @@ class Assertion(Struct, frozen=True, dict=True):
 
 
 def _has_limit(relation: syntax.Relation) -> bool:
-    return any(isinstance(side, syntax.Limit) for side in (relation.left, relation.right))
+    return any(isinstance(side, syntax.LimitSide) for side in (relation.left, relation.right))
 
 
 def _broken(runs: Mapping[str, Sequence[Run]]) -> Set[str]:
@@ -337,6 +337,6 @@ def _rounds(made: Made) -> Iterator[int]:
     return (run.task.repetition for runs in made.runs.values() for run in runs)
 
 
-def _failures(point: Point, made: Made) -> Iterator[str]:
+def _failures(point: MeasuredMethod, made: Made) -> Iterator[str]:
     """Why runs have no values, reasons of one metric after those of the other."""
     return (why for metric in point.benchmark.metrics for why in failure_reasons(point.runs(made), metric))

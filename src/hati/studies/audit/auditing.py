@@ -34,8 +34,8 @@ from hati.studies.audit.outcomes import (
 from hati.studies.audit.splitting import FEWEST_RUNS, Halves, Whole, correlation, halves
 from hati.studies.comparison import (
     CANDIDATES,
-    Pair,
     Question,
+    SamplePair,
     Statistic,
     StatisticChoice,
     candidate_values,
@@ -219,7 +219,7 @@ def _too_few(samples: Sequence[Sample]) -> InputError:
 
 def _wholes(samples: Sequence[Sample], question: Question, history: Sequence[Sample]) -> list[Whole]:
     """What stands for the runs of each, as both sides of a comparison with itself, by all statistics."""
-    itself = [Pair(sample, sample) for sample in samples]
+    itself = [SamplePair(sample, sample) for sample in samples]
     found = []
     for pair, known in zip(itself, earlier_samples(itself, history), strict=True):
         asked = {question.statistic} if isinstance(question.statistic, Statistic) else set()

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from hati.core import Sample
 from hati.knowledge import Entry
 from hati.stats import Proportion
-from hati.studies.comparison import Statistic, StatisticChoice, Verdict
+from hati.studies.comparison import ChangeVerdict, Statistic, StatisticChoice
 
 
 class Directions(Struct, frozen=True):
@@ -77,7 +77,7 @@ class AuditedBenchmark(Struct, frozen=True):
     same: int
     false_same: int
     detectable: float | None
-    later: Verdict
+    later: ChangeVerdict
     later_ratio: float | None
 
 

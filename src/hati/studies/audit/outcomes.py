@@ -15,7 +15,7 @@ from hati.core import Better, FloatArray, Sample, replace
 from hati.stats import proportion, sign_test, t_quantile
 from hati.studies.audit.conclusion import Directions, InTime
 from hati.studies.audit.splitting import Halves, Whole, compared_halves, halves, order_in_time
-from hati.studies.comparison import Decision, Pair, Question, Verdict, cluster_changes, decide, ratio_of
+from hati.studies.comparison import ChangeVerdict, Decision, Question, SamplePair, cluster_changes, decide, ratio_of
 
 POWER = 0.8
 
@@ -94,7 +94,7 @@ def random_outcomes(
 
 def clustered(samples: Sequence[Sample], question: Question) -> list[int]:
     """The places of the samples whose observations form clusters."""
-    found = cluster_changes([Pair(sample, sample) for sample in samples], question)
+    found = cluster_changes([SamplePair(sample, sample) for sample in samples], question)
     return [place for place, parts in enumerate(found) if parts]
 
 
@@ -114,7 +114,9 @@ def cluster_outcomes(
 ) -> ClusterOutcomes:
     """Compare the clusters of halves as they are, and with one half shifted."""
     alarms, misplaced = [], []
-    larger = [Verdict.SLOWER if sample.metric.better is Better.LOWER else Verdict.FASTER for sample in samples]
+    larger = [
+        ChangeVerdict.SLOWER if sample.metric.better is Better.LOWER else ChangeVerdict.FASTER for sample in samples
+    ]
     for split in splits:
         pairs = [own.samples(sample) for own, sample in zip(split, samples, strict=True)]
         alarms.append([any(part.told for part in parts) for parts in cluster_changes(pairs, question)])
@@ -128,7 +130,7 @@ def cluster_outcomes(
     return ClusterOutcomes(np.array(alarms, dtype=np.bool_), np.array(misplaced, dtype=np.bool_))
 
 
-def _shifted(pair: Pair, factor: float) -> Pair:
+def _shifted(pair: SamplePair, factor: float) -> SamplePair:
     """The pair with all observations of the second sample multiplied by a factor."""
     runs = tuple(
         replace(run, observations=replace(run.observations, values=factor * run.observations.values))
@@ -145,9 +147,9 @@ def surprise(decision: Decision) -> float:
 def _outcome(samples: Sequence[Sample], decisions: Sequence[Decision], question: Question) -> Outcomes:
     verdicts = [each.verdict(question, sample.metric.better) for sample, each in zip(samples, decisions, strict=True)]
     return Outcomes(
-        slower=np.array([verdict is Verdict.SLOWER for verdict in verdicts]),
-        faster=np.array([verdict is Verdict.FASTER for verdict in verdicts]),
-        same=np.array([verdict is Verdict.SAME for verdict in verdicts]),
+        slower=np.array([verdict is ChangeVerdict.SLOWER for verdict in verdicts]),
+        faster=np.array([verdict is ChangeVerdict.FASTER for verdict in verdicts]),
+        same=np.array([verdict is ChangeVerdict.SAME for verdict in verdicts]),
         significant=np.array([each.q_value is not None and each.p_value <= question.alpha for each in decisions]),
         false_same=np.array([same_though_changed(each, question) for each in decisions]),
         changes=smallest_changes(decisions, question),
@@ -158,7 +160,7 @@ def _outcome(samples: Sequence[Sample], decisions: Sequence[Decision], question:
 class Later(NamedTuple):
     """The verdict on the later half of a benchmark's runs, and its ratio to the earlier one."""
 
-    verdict: Verdict
+    verdict: ChangeVerdict
     ratio: float | None
 
 
@@ -178,7 +180,7 @@ def later(decision: Decision, question: Question, sample: Sample) -> Later:
 
 
 def in_time(
-    samples: Sequence[Sample], decisions: Sequence[Decision], verdicts: Sequence[Verdict], random: FloatArray
+    samples: Sequence[Sample], decisions: Sequence[Decision], verdicts: Sequence[ChangeVerdict], random: FloatArray
 ) -> InTime:
     """All of them together; ``random`` is the surprise of random halves, shape (splits, benchmarks).
 
@@ -192,7 +194,9 @@ def in_time(
         for sample, each in zip(samples, decisions, strict=True)
     ]
     worse, better = sum(sign > 0.0 for sign in signs), sum(sign < 0.0 for sign in signs)
-    slower, faster = (sum(each is verdict for each in verdicts) for verdict in (Verdict.SLOWER, Verdict.FASTER))
+    slower, faster = (
+        sum(each is verdict for each in verdicts) for verdict in (ChangeVerdict.SLOWER, ChangeVerdict.FASTER)
+    )
     return InTime(
         started=all(order_in_time(sample) is not None for sample in samples),
         alarms=proportion(slower + faster, len(samples)),

@@ -13,11 +13,11 @@ from hati.stats import Index
 from hati.studies.comparison import (
     CANDIDATES,
     MEAN,
-    Basis,
+    ChoiceBasis,
     MeanSides,
-    Pair,
     Question,
     RunValues,
+    SamplePair,
     Sides,
     Statistic,
     StatisticChoice,
@@ -44,7 +44,7 @@ class Whole(NamedTuple):
 
     def choice(self, chosen: StatisticChoice) -> StatisticChoice:
         """The known one in place of one that is ``chosen``; values that are not above zero have but one."""
-        return chosen if self.known is None or chosen.basis is Basis.NOT_POSITIVE else self.known
+        return chosen if self.known is None or chosen.basis is ChoiceBasis.NOT_POSITIVE else self.known
 
 
 class Halves(NamedTuple):
@@ -57,10 +57,10 @@ class Halves(NamedTuple):
         """What stands for their runs; both sides of the ``whole`` are the sample itself."""
         return Sides(whole.before.of(self.before), whole.before.of(self.after), whole.earlier)
 
-    def samples(self, sample: Sample) -> Pair:
+    def samples(self, sample: Sample) -> SamplePair:
         """Their runs."""
         before, after = (tuple(sample.runs[place] for place in places) for places in self)
-        return Pair(replace(sample, runs=before), replace(sample, runs=after))
+        return SamplePair(replace(sample, runs=before), replace(sample, runs=after))
 
 
 def compared_halves(

@@ -12,7 +12,7 @@ from msgspec import Struct
 from hati.core import Evidence, FloatArray, Metric, Outcome, Stopping, conversion
 from hati.harness import RULES
 from hati.studies.comparison import Statistic
-from hati.studies.paired.judging import Judged, Values
+from hati.studies.paired.judging import JudgedPairs, PairValues
 
 RULE = RULES[Stopping.ANYTIME]
 HOPELESS = 3
@@ -20,14 +20,14 @@ PART = 1.0 / 3.0
 """Of an interval's change: a half that has less of it is not followed."""
 
 
-class Side(StrEnum):
+class ProbeSide(StrEnum):
     """What a run of a probe is: of the good revision, or of the probed one."""
 
     BASE = "base"
     PROBE = "probe"
 
 
-def stage(probe: str, side: Side) -> str:
+def stage(probe: str, side: ProbeSide) -> str:
     """The stage of a task."""
     return f"{side.value} {probe}"
 
@@ -40,7 +40,7 @@ class Half(StrEnum):
     OPEN = "open"
 
 
-class Levels(Struct, frozen=True, eq=False, dict=True):
+class RevisionLevels(Struct, frozen=True, eq=False, dict=True):
     """What pairs say of each probed revision: logarithms of ratios to the good one.
 
     ``alpha`` is the level of each interval.
@@ -56,7 +56,7 @@ class Levels(Struct, frozen=True, eq=False, dict=True):
         rounds = self._rounds.get(revision)
         return 0 if not rounds else 1 + max(rounds)
 
-    def broken(self, revision: str, side: Side = Side.PROBE) -> bool:
+    def broken(self, revision: str, side: ProbeSide = ProbeSide.PROBE) -> bool:
         """Whether a revision does not work, or cannot be built; or the good one beside it."""
         outcomes = self._outcomes.get(stage(revision, side), [])
         if Outcome.DONE in outcomes:
@@ -66,10 +66,12 @@ class Levels(Struct, frozen=True, eq=False, dict=True):
     def differences(self, revision: str) -> FloatArray:
         """Of the complete pairs, in order."""
         rounds = self._rounds.get(revision, {})
-        both = [sides for _, sides in sorted(rounds.items()) if len(sides) == len(Side)]
+        both = [sides for _, sides in sorted(rounds.items()) if len(sides) == len(ProbeSide)]
         if not both:
             return np.empty(0)
-        values = Values(np.array([sides[Side.BASE] for sides in both]), np.array([sides[Side.PROBE] for sides in both]))
+        values = PairValues(
+            np.array([sides[ProbeSide.BASE] for sides in both]), np.array([sides[ProbeSide.PROBE] for sides in both])
+        )
         return values.differences
 
     def interval(self, revision: str | None) -> tuple[float, float]:
@@ -79,7 +81,7 @@ class Levels(Struct, frozen=True, eq=False, dict=True):
         found = self.differences(revision)
         if len(found) < RULE.fewest(self.alpha):
             return -np.inf, np.inf
-        judged = Judged(found, RULE, self.alpha, 0.0)
+        judged = JudgedPairs(found, RULE, self.alpha, 0.0)
         return judged.estimate - judged.half_width, judged.estimate + judged.half_width
 
     def level(self, revision: str | None) -> float:
@@ -104,16 +106,16 @@ class Levels(Struct, frozen=True, eq=False, dict=True):
         return found
 
     @cached_property
-    def _rounds(self) -> dict[str, dict[int, dict[Side, float]]]:
+    def _rounds(self) -> dict[str, dict[int, dict[ProbeSide, float]]]:
         """By probed revision and number of the pair the values there are; begun ones count, empty or not."""
-        found: dict[str, dict[int, dict[Side, float]]] = {}
+        found: dict[str, dict[int, dict[ProbeSide, float]]] = {}
         for run in self.evidence.runs:
             side, _, probe = run.task.stage.partition(" ")
             sides = found.setdefault(probe, {}).setdefault(run.task.repetition, {})
             observed = run.of(self.metric.name)
             if observed is not None:
                 value = self.statistic.of(observed.steady) * conversion(observed.unit, self.metric.unit)
-                sides[Side(side)] = value
+                sides[ProbeSide(side)] = value
         return found
 
 

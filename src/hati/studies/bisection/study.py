@@ -23,7 +23,7 @@ from hati.core import (
     generator,
 )
 from hati.studies.bisection.conclusion import BisectionConclusion, Culprit
-from hati.studies.bisection.levels import RULE, Half, Levels, Side, middle, stage
+from hati.studies.bisection.levels import RULE, Half, ProbeSide, RevisionLevels, middle, stage
 from hati.studies.comparison import Question
 from hati.studies.failures import failure_reasons, nothing_measured
 
@@ -77,12 +77,12 @@ class Bisection(Struct, frozen=True, dict=True):
     def __post_init__(self) -> None:
         if len(self.revisions) < len(("good", "bad")) or len(set(self._ids)) != len(self.revisions):
             raise InputError("a bisection needs a good revision, a bad one, and none twice")
-        if self.budget.runs < len(Side):
+        if self.budget.runs < len(ProbeSide):
             told = "1 run is" if self.budget.runs == 1 else f"{self.budget.runs:g} runs are"
-            deciding = len(Side) * RULE.fewest(self._alpha)
+            deciding = len(ProbeSide) * RULE.fewest(self._alpha)
             raise InputError(
                 f"{told} no pair of both revisions",
-                fix=f"give --budget {len(Side)} or more; {deciding} are the fewest that decide",
+                fix=f"give --budget {len(ProbeSide)} or more; {deciding} are the fewest that decide",
             )
 
     def plan(self, evidence: Evidence) -> Plan:
@@ -131,15 +131,15 @@ class Bisection(Struct, frozen=True, dict=True):
     def _ids(self) -> tuple[str, ...]:
         return tuple(revision.id for revision in self.revisions)
 
-    def _levels(self, evidence: Evidence) -> Levels:
-        return Levels(evidence, self.metric, self.question.fixed, self._alpha)
+    def _levels(self, evidence: Evidence) -> RevisionLevels:
+        return RevisionLevels(evidence, self.metric, self.question.fixed, self._alpha)
 
     @property
     def _alpha(self) -> float:
         """That of each interval, which all probes of a search together keep: as many as halving takes, and the bad."""
         return self.question.alpha / (1 + math.ceil(math.log2(max(2, len(self.revisions)))))
 
-    def _next(self, levels: Levels) -> list[Task]:
+    def _next(self, levels: RevisionLevels) -> list[Task]:
         """A pair of the bad one until its change is clear; then of the first revision that a search asks for."""
         bad = self._ids[-1]
         if self._undecided(levels):
@@ -149,26 +149,26 @@ class Bisection(Struct, frozen=True, dict=True):
                 return self._more(levels, probe)
         return []
 
-    def _more(self, levels: Levels, revision: str) -> list[Task]:
+    def _more(self, levels: RevisionLevels, revision: str) -> list[Task]:
         """The next pair of a revision; at first as many as there have to be before anything can be told."""
         begun = levels.pairs(revision)
         until = max(begun + 1, min(RULE.fewest(levels.alpha), begun + BATCH))
         return [task for number in range(begun, until) for task in self._pair(revision, number)]
 
-    def _undecided(self, levels: Levels) -> bool:
+    def _undecided(self, levels: RevisionLevels) -> bool:
         """Whether it is not clear yet whether the bad revision differs from the good one."""
         bad = self._ids[-1]
-        if any(levels.broken(bad, side) for side in Side) or levels.pairs(bad) >= MOST_PAIRS:
+        if any(levels.broken(bad, side) for side in ProbeSide) or levels.pairs(bad) >= MOST_PAIRS:
             return False
         low, high = levels.interval(bad)
         return low <= 0.0 <= high and not self._same(levels)
 
-    def _same(self, levels: Levels) -> bool:
+    def _same(self, levels: RevisionLevels) -> bool:
         """Whether the bad revision is shown to be within the margin, however clearly it differs."""
         low, high = levels.interval(self._ids[-1])
         return -self.question.limit <= low and high <= self.question.limit
 
-    def _search(self, levels: Levels) -> Iterator[tuple[_Range, str | None]]:
+    def _search(self, levels: RevisionLevels) -> Iterator[tuple[_Range, str | None]]:
         """The ranges that have a change: with the revision to be measured next, or None where it is found."""
         low, high = levels.interval(self._ids[-1])
         if low <= 0.0 <= high or self._same(levels):
@@ -189,23 +189,23 @@ class Bisection(Struct, frozen=True, dict=True):
             else:
                 ahead += self._followed(levels, halves, found)
 
-    def _weaker_end(self, levels: Levels, leaf: _Range) -> str | None:
+    def _weaker_end(self, levels: RevisionLevels, leaf: _Range) -> str | None:
         """Of two neighbours the one that was measured less, until it is shown that they differ."""
         ends = [name for name in (self._name(leaf.first), self._name(leaf.last)) if name is not None]
         able = [name for name in ends if levels.pairs(name) < MOST_PAIRS]
         return None if self._shown(levels, leaf) else min(able, key=levels.pairs, default=None)
 
-    def _shown(self, levels: Levels, leaf: _Range) -> bool:
+    def _shown(self, levels: RevisionLevels, leaf: _Range) -> bool:
         low, high = self._interval(levels, leaf)
         return not low <= 0.0 <= high
 
-    def _interval(self, levels: Levels, leaf: _Range) -> tuple[float, float]:
+    def _interval(self, levels: RevisionLevels, leaf: _Range) -> tuple[float, float]:
         (low_first, high_first), (low_last, high_last) = (
             levels.interval(self._name(place)) for place in (leaf.first, leaf.last)
         )
         return low_last - high_first, high_last - low_first
 
-    def _followed(self, levels: Levels, halves: Sequence[_Range], found: Sequence[Half]) -> list[_Range]:
+    def _followed(self, levels: RevisionLevels, halves: Sequence[_Range], found: Sequence[Half]) -> list[_Range]:
         """Those that have a change; where none is shown to the one with the larger part."""
         changed = [half for half, told in zip(halves, found, strict=True) if told is Half.CHANGED]
         if changed:
@@ -213,7 +213,7 @@ class Bisection(Struct, frozen=True, dict=True):
         sizes = [abs(levels.level(self._name(half.last)) - levels.level(self._name(half.first))) for half in halves]
         return [halves[int(np.argmax(sizes))]]
 
-    def _culprit(self, levels: Levels, leaf: _Range) -> Culprit:
+    def _culprit(self, levels: RevisionLevels, leaf: _Range) -> Culprit:
         change = levels.level(self._name(leaf.last)) - levels.level(self._name(leaf.first))
         low, high = self._interval(levels, leaf)
         known = math.isfinite(low) and math.isfinite(high)
@@ -228,7 +228,7 @@ class Bisection(Struct, frozen=True, dict=True):
         """A revision's id; None for the good one, which everything is measured beside."""
         return self._ids[place] if place else None
 
-    def _begun(self, levels: Levels) -> Iterator[Task]:
+    def _begun(self, levels: RevisionLevels) -> Iterator[Task]:
         """The tasks of all pairs that have a run."""
         for revision in self._ids[1:]:
             for number in range(levels.pairs(revision)):
@@ -236,14 +236,14 @@ class Bisection(Struct, frozen=True, dict=True):
 
     def _pair(self, revision: str, number: int) -> Iterator[Task]:
         first = int(generator(self.id.seed, "bisection", revision, str(number)).integers(2))
-        sides = list(Side)
+        sides = list(ProbeSide)
         for side in (sides[first], sides[1 - first]):
             yield Task(
                 study=self.id.key,
                 stage=stage(revision, side),
                 benchmark=self.benchmark.name,
                 configuration=self.configuration,
-                revision=revision if side is Side.PROBE else self._ids[0],
+                revision=revision if side is ProbeSide.PROBE else self._ids[0],
                 workload=self.benchmark.workload,
                 repetition=number,
             )

@@ -6,7 +6,7 @@ The run is the unit: observations of one run are not independent, and never pool
 from hati.studies.comparison.choosing import (
     CANDIDATES,
     VERSION,
-    Basis,
+    ChoiceBasis,
     StatisticChoice,
     StatisticChoices,
     VarianceRatios,
@@ -20,13 +20,13 @@ from hati.studies.comparison.choosing import (
 from hati.studies.comparison.clusters import cluster_changes
 from hati.studies.comparison.conclusion import (
     Change,
+    ChangeVerdict,
     ClusterChange,
     ClusterSide,
     Comparison,
     Comparisons,
     IntervalMethod,
     Side,
-    Verdict,
     WarmUp,
     WithinProcess,
 )
@@ -41,7 +41,7 @@ from hati.studies.comparison.decisions import (
     ratio_of,
     spread_of,
 )
-from hati.studies.comparison.matching import Pair, Unmatched, across, earlier_samples, gathered, pairs
+from hati.studies.comparison.matching import SamplePair, Unmatched, across, earlier_samples, gathered, pairs
 from hati.studies.comparison.samples import (
     SteadyPair,
     interference_warnings,
@@ -79,8 +79,9 @@ __all__ = [
     "TRIMMED",
     "VERSION",
     "Automatic",
-    "Basis",
     "Change",
+    "ChangeVerdict",
+    "ChoiceBasis",
     "ClusterChange",
     "ClusterSide",
     "Compared",
@@ -89,9 +90,9 @@ __all__ = [
     "Decision",
     "IntervalMethod",
     "MeanSides",
-    "Pair",
     "Question",
     "RunValues",
+    "SamplePair",
     "Side",
     "Sides",
     "Statistic",
@@ -100,7 +101,6 @@ __all__ = [
     "SteadyPair",
     "Unmatched",
     "VarianceRatios",
-    "Verdict",
     "WarmUp",
     "WithinProcess",
     "across",

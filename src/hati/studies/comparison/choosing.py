@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from hati.core import FloatArray, Sample
-from hati.studies.comparison.matching import Pair
+from hati.studies.comparison.matching import SamplePair
 from hati.studies.comparison.statistic import MEAN, MEDIAN, TRIMMED, Question, Statistic
 
 VERSION = 1
@@ -33,7 +33,7 @@ _LARGEST = math.log(100.0)
 """One benchmark shall not decide alone, however different its variances are."""
 
 
-class Basis(StrEnum):
+class ChoiceBasis(StrEnum):
     """What a choice rests on."""
 
     ASKED = "asked for"
@@ -52,7 +52,7 @@ class StatisticChoice(Struct, frozen=True):
     """
 
     statistic: Statistic
-    basis: Basis
+    basis: ChoiceBasis
     sources: int = 0
     spread: float | None = None
     version: int = VERSION
@@ -60,23 +60,23 @@ class StatisticChoice(Struct, frozen=True):
     @property
     def keeps_mean(self) -> bool:
         """Whether the mean keeps a part of alpha: it does where it was not chosen, and nothing was asked for."""
-        return self.basis is not Basis.ASKED and self.statistic != MEAN
+        return self.basis is not ChoiceBasis.ASKED and self.statistic != MEAN
 
     @property
     def reason(self) -> str:
         """Why, as a phrase; empty where it was asked for."""
-        if self.basis is Basis.ASKED:
+        if self.basis is ChoiceBasis.ASKED:
             return ""
         samples = f"{self.sources} earlier sample{'' if self.sources == 1 else 's'}"
         return self.reason_in(
-            f"the runs of {samples if self.basis is Basis.HISTORY else f'{self.sources} {self.basis}'}"
+            f"the runs of {samples if self.basis is ChoiceBasis.HISTORY else f'{self.sources} {self.basis}'}"
         )
 
     def reason_in(self, runs: str) -> str:
         """Why, as a phrase, the runs that it rests on being called so."""
-        if self.basis is Basis.NOT_POSITIVE:
+        if self.basis is ChoiceBasis.NOT_POSITIVE:
             return "values that are not above zero have no ratios"
-        if self.basis is Basis.SINGLE:
+        if self.basis is ChoiceBasis.SINGLE:
             return "runs have a single value each"
         if self.spread is None:
             return "the default: neither a history nor three other benchmarks show which varies least between runs"
@@ -93,7 +93,7 @@ class StatisticChoices(Struct, frozen=True):
     def of(self, benchmark: str, metric: str) -> StatisticChoice:
         """The choice for a benchmark and metric."""
         known = {(name, other): choice for name, other, choice in self.rows}
-        return known.get((benchmark, metric), StatisticChoice(MEAN, Basis.ASKED))
+        return known.get((benchmark, metric), StatisticChoice(MEAN, ChoiceBasis.ASKED))
 
     def to_json(self) -> str:
         """As a campaign keeps them."""
@@ -113,7 +113,7 @@ class StatisticChoices(Struct, frozen=True):
                     row["metric"],
                     StatisticChoice(
                         Statistic.parse(row["statistic"]),
-                        Basis(row["basis"]),
+                        ChoiceBasis(row["basis"]),
                         row["sources"],
                         row["spread"],
                         row["version"],
@@ -175,14 +175,16 @@ def choose_statistic(earlier: VarianceRatios | None, others: Sequence[VarianceRa
     it is the default. The runs that are compared must be in neither.
     """
     if earlier is not None and earlier.df >= _FEWEST_DF:
-        return _least(earlier.logs, Basis.HISTORY, earlier.samples)
+        return _least(earlier.logs, ChoiceBasis.HISTORY, earlier.samples)
     combined = combined_ratios(others)
     if combined is not None and len(others) >= _FEWEST_BENCHMARKS and combined.df >= _FEWEST_DF:
-        return _least(combined.logs, Basis.OTHERS, len(others))
-    return StatisticChoice(DEFAULT, Basis.DEFAULT)
+        return _least(combined.logs, ChoiceBasis.OTHERS, len(others))
+    return StatisticChoice(DEFAULT, ChoiceBasis.DEFAULT)
 
 
-def choose_statistics(found: Sequence[Pair], history: Sequence[Sequence[Sample]] = ()) -> tuple[StatisticChoice, ...]:
+def choose_statistics(
+    found: Sequence[SamplePair], history: Sequence[Sequence[Sample]] = ()
+) -> tuple[StatisticChoice, ...]:
     """For each pair the statistic of its runs: from its earlier samples or the other pairs, never from itself."""
     metrics = [pair.before.metric.name for pair in found]
     values = [(candidate_values(pair.before), candidate_values(pair.after)) for pair in found]
@@ -191,11 +193,11 @@ def choose_statistics(found: Sequence[Pair], history: Sequence[Sequence[Sample]]
 
 
 def statistics_of(
-    found: Sequence[Pair], question: Question, history: Sequence[Sequence[Sample]] = ()
+    found: Sequence[SamplePair], question: Question, history: Sequence[Sequence[Sample]] = ()
 ) -> tuple[StatisticChoice, ...]:
     """For each pair the statistic that is asked for, or else is chosen."""
     if isinstance(question.statistic, Statistic):
-        return (StatisticChoice(question.statistic, Basis.ASKED),) * len(found)
+        return (StatisticChoice(question.statistic, ChoiceBasis.ASKED),) * len(found)
     return choose_statistics(found, history)
 
 
@@ -219,9 +221,9 @@ def choose_for_each(
         ]
         positive = min(float(side.min()) for side in own) > 0.0
         if not positive:
-            chosen.append(StatisticChoice(MEAN, Basis.NOT_POSITIVE))
+            chosen.append(StatisticChoice(MEAN, ChoiceBasis.NOT_POSITIVE))
         elif _single(own):
-            chosen.append(StatisticChoice(MEAN, Basis.SINGLE))
+            chosen.append(StatisticChoice(MEAN, ChoiceBasis.SINGLE))
         else:
             chosen.append(choose_statistic(earlier[place], others))
     return tuple(chosen)
@@ -232,7 +234,7 @@ def _single(values: Sequence[FloatArray]) -> bool:
     return all(bool((each == each[0]).all()) for each in values)
 
 
-def _least(logs: FloatArray, basis: Basis, sources: int) -> StatisticChoice:
+def _least(logs: FloatArray, basis: ChoiceBasis, sources: int) -> StatisticChoice:
     place = int(np.argmin(logs))
     if math.exp(0.5 * float(logs[place])) > _GAIN:
         place = 0

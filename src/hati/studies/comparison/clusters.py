@@ -10,9 +10,9 @@ import numpy as np
 
 from hati.core import Better, conversion, replace
 from hati.stats import Cluster, Difference, difference, matched_clusters, rank_shift
-from hati.studies.comparison.conclusion import Change, ClusterChange, ClusterSide, Verdict
+from hati.studies.comparison.conclusion import Change, ChangeVerdict, ClusterChange, ClusterSide
 from hati.studies.comparison.decisions import Decision, corrected, p_values_of
-from hati.studies.comparison.matching import Pair
+from hati.studies.comparison.matching import SamplePair
 from hati.studies.comparison.statistic import Question
 
 
@@ -25,7 +25,7 @@ class _Matched(NamedTuple):
     mixed: Difference
 
 
-def cluster_changes(found: Sequence[Pair], question: Question) -> list[tuple[ClusterChange, ...]]:
+def cluster_changes(found: Sequence[SamplePair], question: Question) -> list[tuple[ClusterChange, ...]]:
     """For each pair how its clusters changed, ascending; nothing where there is one cluster, or a value not above zero.
 
     The run is the unit here too: it counts as the median of its observations in the cluster, and as the share of them.
@@ -47,10 +47,12 @@ def _of_one_kind(parts: Sequence[ClusterChange]) -> tuple[ClusterChange, ...]:
     """Where fractions moved, no change of a centre: observations that changed from one cluster to another move both."""
     if not any(part.share_moved for part in parts):
         return tuple(parts)
-    return tuple(replace(part, change=Change(Verdict.INCONCLUSIVE)) if part.change.told else part for part in parts)
+    return tuple(
+        replace(part, change=Change(ChangeVerdict.INCONCLUSIVE)) if part.change.told else part for part in parts
+    )
 
 
-def _matched(pair: Pair) -> list[_Matched]:
+def _matched(pair: SamplePair) -> list[_Matched]:
     factor = conversion(pair.after.metric.unit, pair.before.metric.unit)
     sides = pair.before.steady, tuple(factor * values for values in pair.after.steady)
     if min(float(values.min()) for side in sides for values in side) <= 0.0:
@@ -72,7 +74,7 @@ def _mixed(first: Cluster, second: Cluster) -> Difference:
 def _changed(
     matched: _Matched, moved: tuple[float | None, float], mixed: float | None, question: Question, better: Better
 ) -> ClusterChange:
-    nothing = Change(Verdict.INCONCLUSIVE)
+    nothing = Change(ChangeVerdict.INCONCLUSIVE)
     return ClusterChange(
         nothing if matched.moved is None else Decision(matched.moved, None, *moved).change(question, better),
         _side(matched.before),

@@ -13,7 +13,7 @@ from hati.studies.comparison.choosing import StatisticChoice
 _ONE_SIDED = 0.5
 
 
-class Verdict(StrEnum):
+class ChangeVerdict(StrEnum):
     """How a benchmark's second sample is beside its first; slower is worse, whatever the metric."""
 
     SLOWER = "slower"
@@ -72,7 +72,7 @@ class Change(Struct, frozen=True):
     which itself did not change significantly.
     """
 
-    verdict: Verdict
+    verdict: ChangeVerdict
     ratio: float | None = None
     interval: tuple[float, float] | None = None
     p_value: float | None = None
@@ -84,7 +84,7 @@ class Change(Struct, frozen=True):
     @property
     def told(self) -> bool:
         """Whether it is slower or faster."""
-        return self.verdict in {Verdict.SLOWER, Verdict.FASTER}
+        return self.verdict in {ChangeVerdict.SLOWER, ChangeVerdict.FASTER}
 
 
 class ClusterSide(Struct, frozen=True):
@@ -173,7 +173,7 @@ class Comparison(Struct, frozen=True):
         return abs(after - before) >= _ONE_SIDED
 
     @property
-    def verdicts(self) -> frozenset[Verdict]:
+    def verdicts(self) -> frozenset[ChangeVerdict]:
         """Its own verdict, and those of its clusters that are slower or faster."""
         return frozenset({self.change.verdict, *(part.change.verdict for part in self.clusters if part.change.told)})
 
@@ -198,10 +198,10 @@ class Comparisons(Struct, frozen=True):
     intervals: IntervalMethod = IntervalMethod.T
     seed: int | None = None
 
-    def count(self, verdict: Verdict) -> int:
+    def count(self, verdict: ChangeVerdict) -> int:
         """How many comparisons end so."""
         return sum(row.change.verdict is verdict for row in self.rows)
 
-    def hidden(self, verdict: Verdict) -> int:
+    def hidden(self, verdict: ChangeVerdict) -> int:
         """How many comparisons end otherwise, but have a cluster that ends so."""
         return sum(verdict in row.verdicts and row.change.verdict is not verdict for row in self.rows)

@@ -17,12 +17,12 @@ from hati.studies.comparison.choosing import StatisticChoice, statistics_of
 from hati.studies.comparison.clusters import cluster_changes
 from hati.studies.comparison.conclusion import Comparison, Comparisons, IntervalMethod, Side
 from hati.studies.comparison.decisions import Decision, MeanSides, Sides, decide, on_scale, ratio_of, spread_of
-from hati.studies.comparison.matching import Pair, earlier_samples
+from hati.studies.comparison.matching import SamplePair, earlier_samples
 from hati.studies.comparison.statistic import MEAN, Question, RunValues, Statistic, run_values
 
 
 def compare(
-    found: Sequence[Pair], question: Question, warnings: Sequence[str] = (), history: Sequence[Sample] = ()
+    found: Sequence[SamplePair], question: Question, warnings: Sequence[str] = (), history: Sequence[Sample] = ()
 ) -> Comparisons:
     """Decide for each pair, with what all of them say of the noise.
 
@@ -54,7 +54,7 @@ def compare(
 
 
 def decided_rows(
-    found: Sequence[Pair],
+    found: Sequence[SamplePair],
     question: Question,
     choices: Sequence[StatisticChoice],
     earlier: Sequence[Sequence[Sample]] = (),
@@ -77,7 +77,7 @@ class Compared(NamedTuple):
     rest: MeanSides | None
 
     @classmethod
-    def of(cls, pair: Pair, choice: StatisticChoice, earlier: Sequence[Sample] = ()) -> Compared:
+    def of(cls, pair: SamplePair, choice: StatisticChoice, earlier: Sequence[Sample] = ()) -> Compared:
         """Those of a pair.
 
         Raises:
@@ -87,7 +87,7 @@ class Compared(NamedTuple):
         return cls(own, MeanSides.of(sides_of(pair, MEAN, earlier), own) if choice.keeps_mean else None)
 
 
-def sides_of(pair: Pair, statistic: Statistic, earlier: Sequence[Sample] = ()) -> Sides:
+def sides_of(pair: SamplePair, statistic: Statistic, earlier: Sequence[Sample] = ()) -> Sides:
     """What stands for the runs of both samples, and of earlier ones, in the first one's unit.
 
     Raises:
@@ -101,7 +101,7 @@ def sides_of(pair: Pair, statistic: Statistic, earlier: Sequence[Sample] = ()) -
 
 
 def _row(
-    pair: Pair,
+    pair: SamplePair,
     compared: Compared,
     choice: StatisticChoice,
     decision: Decision,
@@ -137,7 +137,7 @@ def _side(sample: Sample, values: FloatArray, decided: Difference, scale: float 
     )
 
 
-def _remarked(found: Sequence[Pair]) -> Iterator[str]:
+def _remarked(found: Sequence[SamplePair]) -> Iterator[str]:
     """What was remarked on runs when they were recorded, each once for a sample, with the runs that have it."""
     for pair in found:
         for sample in (pair.before, pair.after):
@@ -159,7 +159,9 @@ def mean_ratios(rows: Sequence[Comparison]) -> dict[str, float]:
 _FEW_RUNS = 10
 
 
-def with_bootstrap_intervals(told: Comparisons, found: Sequence[Pair], question: Question, seed: int) -> Comparisons:
+def with_bootstrap_intervals(
+    told: Comparisons, found: Sequence[SamplePair], question: Question, seed: int
+) -> Comparisons:
     """The same comparisons of those pairs, the intervals of their ratios by the bootstrap.
 
     Verdicts, p-values and what is derived from them stay: with few runs the bootstrap's intervals are too narrow.
@@ -176,7 +178,7 @@ def with_bootstrap_intervals(told: Comparisons, found: Sequence[Pair], question:
     return replace(told, rows=rows, intervals=IntervalMethod.BOOTSTRAP, seed=seed, warnings=warnings)
 
 
-def _with_interval(row: Comparison, pair: Pair, question: Question, seed: int) -> Comparison:
+def _with_interval(row: Comparison, pair: SamplePair, question: Question, seed: int) -> Comparison:
     if row.change.interval is None or row.within_process is not None:
         return row
     assert row.choice is not None
@@ -192,7 +194,7 @@ def _with_interval(row: Comparison, pair: Pair, question: Question, seed: int) -
 _MEDIAN = Statistic(0.5)
 
 
-def with_median_tests(told: Comparisons, found: Sequence[Pair]) -> Comparisons:
+def with_median_tests(told: Comparisons, found: Sequence[SamplePair]) -> Comparisons:
     """The same comparisons of those pairs, with the tests; they decide nothing and are not corrected for each other."""
     rows = []
     for row, pair in zip(told.rows, found, strict=True):

@@ -19,7 +19,7 @@ from hati.stats import (
     t_quantile,
     variance_prior,
 )
-from hati.studies.comparison.conclusion import Change, Verdict
+from hati.studies.comparison.conclusion import Change, ChangeVerdict
 from hati.studies.comparison.statistic import Question, RunValues
 
 POWER = 0.8
@@ -157,7 +157,7 @@ class Decision(NamedTuple):
             of_tail=self.of_tail,
         )
 
-    def _runs_needed(self, question: Question, verdict: Verdict) -> int | None:
+    def _runs_needed(self, question: Question, verdict: ChangeVerdict) -> int | None:
         """Those that find a change of the statistic, or show both means to be within the margin."""
         own, alpha, limit = self.decided, question.alpha, question.limit
         needed = own.runs_needed(alpha, -limit, limit, self.own_level)
@@ -167,21 +167,21 @@ class Decision(NamedTuple):
         same = None if needed is None or mean is None else max(needed, mean)
         changed = None if self._slight(question) else own.runs_needed(alpha, 0.0, 0.0, self.own_level)
         found = min((each for each in (same, changed) if each is not None), default=None)
-        return found if found is None or verdict is not Verdict.INCONCLUSIVE else max(found, min(own.runs) + 1)
+        return found if found is None or verdict is not ChangeVerdict.INCONCLUSIVE else max(found, min(own.runs) + 1)
 
-    def verdict(self, question: Question, better: Better) -> Verdict:
+    def verdict(self, question: Question, better: Better) -> ChangeVerdict:
         """The same where two one-sided tests say so, else a change where it is significant over all pairs.
 
         A change that is shown to be within the margin is none, also where the means may differ by more.
         """
         if self.q_value is None:
-            return Verdict.INCONCLUSIVE
+            return ChangeVerdict.INCONCLUSIVE
         if self._same(question):
-            return Verdict.SAME
+            return ChangeVerdict.SAME
         if self.q_value > question.alpha or self._slight(question):
-            return Verdict.INCONCLUSIVE
+            return ChangeVerdict.INCONCLUSIVE
         worse = self.leading.estimate > 0.0 if better is Better.LOWER else self.leading.estimate < 0.0
-        return Verdict.SLOWER if worse else Verdict.FASTER
+        return ChangeVerdict.SLOWER if worse else ChangeVerdict.FASTER
 
     def _same(self, question: Question) -> bool:
         """No margin is a share of a mean of zero: only what never differs is the same as that."""

@@ -12,7 +12,7 @@ from hati.core import InputError, Sample, conversion, replace
 _Key = tuple[str, ...]
 
 
-class Pair(Struct, frozen=True):
+class SamplePair(Struct, frozen=True):
     """Two samples of the same benchmark, metric and workload; of the same configuration, or two that are compared."""
 
     before: Sample
@@ -26,7 +26,7 @@ class Unmatched(Struct, frozen=True):
     after: tuple[str, ...]
 
 
-def pairs(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[tuple[Pair, ...], Unmatched]:
+def pairs(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[tuple[SamplePair, ...], Unmatched]:
     """The samples that belong together, in the order of the first, and what is left.
 
     By benchmark, metric, configuration and workload; where one side has several of these, by machine and then by
@@ -55,7 +55,7 @@ def pairs(before: Sequence[Sample], after: Sequence[Sample]) -> tuple[tuple[Pair
     return tuple(found), Unmatched(tuple(_alone(first, second)), tuple(_alone(second, first)))
 
 
-def _check_units(pair: Pair) -> None:
+def _check_units(pair: SamplePair) -> None:
     try:
         conversion(pair.after.metric.unit, pair.before.metric.unit)
     except InputError as error:
@@ -72,7 +72,7 @@ def _alone(own: dict[_Key, list[Sample]], other: dict[_Key, list[Sample]]) -> It
             yield from (f"{_name(one)} on {one.machine}" for one in samples if one.machine not in machines)
 
 
-def across(found: Sequence[Pair]) -> tuple[str, ...]:
+def across(found: Sequence[SamplePair]) -> tuple[str, ...]:
     """What is said of pairs whose configurations are not the same."""
     apart = [(pair.before, pair.after) for pair in found if pair.before.configuration != pair.after.configuration]
     lines = (
@@ -81,7 +81,7 @@ def across(found: Sequence[Pair]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(lines))
 
 
-def earlier_samples(found: Sequence[Pair], history: Sequence[Sample]) -> list[list[Sample]]:
+def earlier_samples(found: Sequence[SamplePair], history: Sequence[Sample]) -> list[list[Sample]]:
     """For each pair the samples of a history that are of the same, with two runs or more, in its order.
 
     The same are benchmark, metric, configuration, workload and, where both are known, machine. A sample of the pair
@@ -113,15 +113,15 @@ def gathered(history: Sequence[Sample]) -> tuple[Sample, ...]:
     return (*several, *joined)
 
 
-def _is_earlier(sample: Sample, pair: Pair) -> bool:
+def _is_earlier(sample: Sample, pair: SamplePair) -> bool:
     before = pair.before
     elsewhere = bool(sample.machine and before.machine) and sample.machine != before.machine
     return not elsewhere and sample.runs not in (before.runs, pair.after.runs)
 
 
-def _of_key(first: Sequence[Sample], second: Sequence[Sample]) -> list[Pair]:
+def _of_key(first: Sequence[Sample], second: Sequence[Sample]) -> list[SamplePair]:
     if len(first) == len(second) == 1:
-        return [Pair(first[0], second[0])]
+        return [SamplePair(first[0], second[0])]
     machines = {sample.machine: sample for sample in second}
     for side, samples in (("first", first), ("second", second)):
         if len({sample.machine for sample in samples}) < len(samples):
@@ -130,7 +130,7 @@ def _of_key(first: Sequence[Sample], second: Sequence[Sample]) -> list[Pair]:
                 f"the {side} has several samples of {_name(samples[0])}, of the revisions {', '.join(revisions)}",
                 fix="compare files of one revision each",
             )
-    return [Pair(sample, machines[sample.machine]) for sample in first if sample.machine in machines]
+    return [SamplePair(sample, machines[sample.machine]) for sample in first if sample.machine in machines]
 
 
 def _single(samples: Sequence[Sample]) -> set[_Key]:

@@ -13,7 +13,7 @@ from hati.core.run import WARM_UP
 from hati.core.wording import listed
 from hati.harness import State, disturbances, steadiness
 from hati.studies.comparison.conclusion import Comparisons, Side, WarmUp
-from hati.studies.comparison.matching import Pair
+from hati.studies.comparison.matching import SamplePair
 
 _NAMED = 3
 
@@ -21,7 +21,7 @@ _NAMED = 3
 class SteadyPair(NamedTuple):
     """A pair without the warm-up of its runs, and what was found of that."""
 
-    pair: Pair
+    pair: SamplePair
     before: WarmUp
     after: WarmUp
 
@@ -43,10 +43,10 @@ def without_warm_up(sample: Sample) -> tuple[Sample, WarmUp]:
     return replace(sample, runs=tuple(runs)), WarmUp(found, left_out, tuple(unsteady))
 
 
-def steady_pair(pair: Pair) -> SteadyPair:
+def steady_pair(pair: SamplePair) -> SteadyPair:
     """Both samples of a pair without warm-up."""
     (before, found_before), (after, found_after) = without_warm_up(pair.before), without_warm_up(pair.after)
-    return SteadyPair(Pair(before, after), found_before, found_after)
+    return SteadyPair(SamplePair(before, after), found_before, found_after)
 
 
 def with_warm_up(told: Comparisons, found: Sequence[SteadyPair]) -> Comparisons:
@@ -94,7 +94,7 @@ def _warning(name: str, sides: Iterable[tuple[str, Side]]) -> str:
     )
 
 
-def interference_warnings(found: Sequence[Pair]) -> tuple[str, ...]:
+def interference_warnings(found: Sequence[SamplePair]) -> tuple[str, ...]:
     """A sentence for each side that has disturbed runs: how many, of which benchmarks, and one of the reasons."""
     sides = (("before", [pair.before for pair in found]), ("after", [pair.after for pair in found]))
     return tuple(text for name, samples in sides if (text := _sentence(name, samples)))
@@ -118,7 +118,7 @@ _FEWEST = 2
 _UNITS = (("day", timedelta(days=1)), ("hour", timedelta(hours=1)), ("minute", timedelta(minutes=1)))
 
 
-def session_warnings(found: Sequence[Pair]) -> tuple[str, ...]:
+def session_warnings(found: Sequence[SamplePair]) -> tuple[str, ...]:
     """A sentence where all runs of one side started before all of the other: how many pairs, and how far apart."""
     gaps = [(gap, pair.before.benchmark) for pair in found if (gap := _gap(pair)) is not None]
     if not gaps:
@@ -132,7 +132,7 @@ def session_warnings(found: Sequence[Pair]) -> tuple[str, ...]:
     )
 
 
-def machine_warnings(found: Sequence[Pair]) -> tuple[str, ...]:
+def machine_warnings(found: Sequence[SamplePair]) -> tuple[str, ...]:
     """A sentence where the machines of both sides are known and are not the same: for how many pairs, and which."""
     machines = [(pair.before.machine, pair.after.machine) for pair in found]
     apart = [(first, second) for first, second in machines if first and second and first != second]
@@ -145,7 +145,7 @@ def machine_warnings(found: Sequence[Pair]) -> tuple[str, ...]:
     )
 
 
-def _gap(pair: Pair) -> timedelta | None:
+def _gap(pair: SamplePair) -> timedelta | None:
     """Between the last start of one side and the first of the other; None where they overlap or are not known."""
     sides = [_starts(sample) for sample in (pair.before, pair.after)]
     if min(map(len, sides)) < _FEWEST:

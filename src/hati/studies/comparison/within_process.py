@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hati.core import Observations, Sample, SampledRun, replace
-from hati.studies.comparison.conclusion import Change, Comparison, Comparisons, Verdict, WithinProcess
+from hati.studies.comparison.conclusion import Change, ChangeVerdict, Comparison, Comparisons, WithinProcess
 from hati.studies.comparison.deciding import decided_rows, mean_ratios
-from hati.studies.comparison.matching import Pair
+from hati.studies.comparison.matching import SamplePair
 from hati.studies.comparison.statistic import Question
 
 _BATCHES = 10
@@ -21,7 +21,7 @@ _BATCHES = 10
 _FEWEST = 2
 
 
-def with_estimates_within_process(told: Comparisons, found: Sequence[Pair], question: Question) -> Comparisons:
+def with_estimates_within_process(told: Comparisons, found: Sequence[SamplePair], question: Question) -> Comparisons:
     """The comparisons of those pairs, with estimates where a side is one process and nothing is known of the noise.
 
     They have no verdict. The p-values of these comparisons are corrected among themselves.
@@ -32,7 +32,7 @@ def with_estimates_within_process(told: Comparisons, found: Sequence[Pair], ques
     places = [place for place, each in enumerate(zip(told.rows, found, strict=True)) if _alone(*each)]
     if not places:
         return told
-    batched = [Pair(_batched(found[place].before), _batched(found[place].after)) for place in places]
+    batched = [SamplePair(_batched(found[place].before), _batched(found[place].after)) for place in places]
     choices = [choice for place in places if (choice := told.rows[place].choice) is not None]
     decided, _ = decided_rows(batched, question, choices)
     rows = list(told.rows)
@@ -46,7 +46,7 @@ def with_verdicts_within_process(told: Comparisons) -> Comparisons:
     return replace(told, rows=tuple(map(_decided, told.rows)))
 
 
-def _alone(row: Comparison, pair: Pair) -> bool:
+def _alone(row: Comparison, pair: SamplePair) -> bool:
     """Whether nothing is known of the noise, and each side is one process with several observations."""
     sides = (pair.before.runs, pair.after.runs)
     several = all(len(runs) == 1 and not runs[0].pooled and len(runs[0].steady) >= _FEWEST for runs in sides)
@@ -65,13 +65,13 @@ def _batched(sample: Sample) -> Sample:
     return replace(sample, runs=runs)
 
 
-def _estimated(row: Comparison, within: Comparison, pair: Pair) -> Comparison:
+def _estimated(row: Comparison, within: Comparison, pair: SamplePair) -> Comparison:
     """A row without a verdict, and beside it what its observations say; batches are not runs that one could make."""
     change = replace(within.change, runs_needed=None)
     observations = len(pair.before.runs[0].steady), len(pair.after.runs[0].steady)
     return replace(
         row,
-        change=Change(Verdict.INCONCLUSIVE, change.ratio),
+        change=Change(ChangeVerdict.INCONCLUSIVE, change.ratio),
         before=replace(row.before, mean=within.before.mean),
         after=replace(row.after, mean=within.after.mean),
         within_process=WithinProcess(change, observations, (within.before.runs, within.after.runs)),

@@ -23,7 +23,7 @@ class Coding(NamedTuple):
     columns: slice
 
 
-class MainEffects(Struct, frozen=True, eq=False, dict=True):
+class MainEffectsModel(Struct, frozen=True, eq=False, dict=True):
     """The model of all main effects on a design's cells: ``matrix`` has shape (cells, parameters), the mean first."""
 
     codings: tuple[Coding, ...]
@@ -31,7 +31,7 @@ class MainEffects(Struct, frozen=True, eq=False, dict=True):
     unestimable: tuple[str, ...]
 
     @classmethod
-    def of(cls, configurations: Sequence[Configuration]) -> MainEffects:
+    def of(cls, configurations: Sequence[Configuration]) -> MainEffectsModel:
         """That of these cells; an option that those before it decide is left out.
 
         An option that is inactive in a cell has no part in its value.
@@ -83,7 +83,7 @@ def drifts(
     ``before`` and ``after`` are logarithms of each cell's values, shape (rounds, cells). An interval has the noise and
     the level of its option's test, so that of two settings it excludes no change just where a change is shown.
     """
-    model = MainEffects.of(configurations)
+    model = MainEffectsModel.of(configurations)
     p_values = model.p_values(after - before) if model.codings else np.empty(0)
     corrected = holm(p_values) if model.codings else p_values
     smallest = np.full(len(corrected), 1.0 / max(1, len(corrected)))

@@ -9,7 +9,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from hati.core import Event, Finding, FindingState, Happening, Size, Spot, digest
-from hati.studies.comparison import Comparison, Verdict
+from hati.studies.comparison import ChangeVerdict, Comparison
 from hati.studies.gate import Broken, GateConclusion
 
 TRANSITIONS: Mapping[tuple[FindingState, Happening], FindingState] = {
@@ -141,11 +141,11 @@ def sighting_of(found: GateConclusion, between: frozenset[str], covered: frozens
     for row in (*found.rows, *(each.comparison for each in found.strata)):
         spot = spot_of(row)
         verdict, size = row.change.verdict, _size(row)
-        if verdict is Verdict.SAME:
+        if verdict is ChangeVerdict.SAME:
             same.add(spot)
-        elif size is not None and verdict is Verdict.SLOWER:
+        elif size is not None and verdict is ChangeVerdict.SLOWER:
             worse[spot] = size
-        elif size is not None and verdict is Verdict.FASTER:
+        elif size is not None and verdict is ChangeVerdict.FASTER:
             better[spot] = size
     reference, revision = found.reference.id, found.revision.id
     return Sighting(found.study, reference, revision, between, worse, better, frozenset(same), covered)
@@ -317,16 +317,16 @@ class Ruling(Struct, frozen=True):
 
     gate: GateConclusion
     reports: tuple[Report, ...] = ()
-    failing: frozenset[Verdict] = frozenset({Verdict.SLOWER, Verdict.INCONCLUSIVE})
+    failing: frozenset[ChangeVerdict] = frozenset({ChangeVerdict.SLOWER, ChangeVerdict.INCONCLUSIVE})
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ChangeVerdict:
         """The worst of what is not known: slower anywhere, else inconclusive, faster or the same over all."""
-        ranked = (Verdict.SLOWER, Verdict.INCONCLUSIVE, Verdict.FASTER)
-        return next((verdict for verdict in ranked if verdict in self._verdicts), Verdict.SAME)
+        ranked = (ChangeVerdict.SLOWER, ChangeVerdict.INCONCLUSIVE, ChangeVerdict.FASTER)
+        return next((verdict for verdict in ranked if verdict in self._verdicts), ChangeVerdict.SAME)
 
     @property
-    def stopping(self) -> frozenset[Verdict]:
+    def stopping(self) -> frozenset[ChangeVerdict]:
         """The verdicts because of which the change is stopped."""
         return self.failing & self._verdicts
 
@@ -344,7 +344,9 @@ class Ruling(Struct, frozen=True):
     @property
     def slower(self) -> tuple[Comparison, ...]:
         """All that is slower and not known, over all configurations and in strata."""
-        return tuple(row for row in self._rows() if row.change.verdict is Verdict.SLOWER and self.known(row) is None)
+        return tuple(
+            row for row in self._rows() if row.change.verdict is ChangeVerdict.SLOWER and self.known(row) is None
+        )
 
     @property
     def known_slower(self) -> tuple[str, ...]:
@@ -353,14 +355,14 @@ class Ruling(Struct, frozen=True):
 
     def known(self, row: Comparison) -> Finding | None:
         """The finding because of which a row that is slower fails nothing; None where it is not known."""
-        if row.change.verdict is not Verdict.SLOWER:
+        if row.change.verdict is not ChangeVerdict.SLOWER:
             return None
         spot = spot_of(row)
         about = [one for one in self.reports if one.finding.worse and spot in one.finding.sizes]
         return about[0].finding if about and not any(one.fails for one in about) else None
 
     @property
-    def _verdicts(self) -> frozenset[Verdict]:
+    def _verdicts(self) -> frozenset[ChangeVerdict]:
         """Of what is not known: over all configurations, and of strata what is told."""
         return frozenset(
             row.change.verdict

@@ -9,18 +9,18 @@ import numpy as np
 
 from hati.core import Configuration, MeasurementError, Revision, Run, usage
 from hati.harness import disturbances
-from hati.studies.comparison import Change, Comparison, Side, Verdict, ratio_of
+from hati.studies.comparison import Change, ChangeVerdict, Comparison, Side, ratio_of
 from hati.studies.failures import nothing_measured
 from hati.studies.gate.carriers import Carrier, carriers
 from hati.studies.gate.conclusion import Broken, GateConclusion, StratumChange
-from hati.studies.gate.judging import Judgement
+from hati.studies.gate.judging import GateJudgement
 from hati.studies.gate.rounds import Cell, Group, Stage, hopeless, pairs_of
 from hati.studies.paired.judging import AnyJudged, JudgedWithMean
 
 POWER = 0.8
 
 
-def conclude(found: Judgement, study: str, reference: Revision, revision: Revision) -> GateConclusion:
+def conclude(found: GateJudgement, study: str, reference: Revision, revision: Revision) -> GateConclusion:
     """What may be told of two revisions.
 
     Raises:
@@ -43,8 +43,8 @@ def conclude(found: Judgement, study: str, reference: Revision, revision: Revisi
         broken=broken,
         explored=_rounds(found, Stage.EXPLORING),
         confirmed=_rounds(found, Stage.CONFIRMING),
-        unconfirmed=tuple(_name(group) for group, row in suspected if row.change.verdict is Verdict.SAME),
-        suspected=tuple(_name(group) for group, row in suspected if row.change.verdict is Verdict.INCONCLUSIVE),
+        unconfirmed=tuple(_name(group) for group, row in suspected if row.change.verdict is ChangeVerdict.SAME),
+        suspected=tuple(_name(group) for group, row in suspected if row.change.verdict is ChangeVerdict.INCONCLUSIVE),
         done=len(evidence.done),
         failed=len(evidence.failed),
         seconds=evidence.seconds,
@@ -62,7 +62,7 @@ def _nothing_to_compare(broken: Sequence[Broken], reference: Revision) -> Measur
     return nothing_measured(tuple(dict.fromkeys(f"{each.revision}: {each.why}" for each in broken)))
 
 
-def _row(found: Judgement, group: Group, reference: Revision, revision: Revision) -> Comparison | None:
+def _row(found: GateJudgement, group: Group, reference: Revision, revision: Revision) -> Comparison | None:
     """None where no round has both runs."""
     judged = found.whole(group)
     if judged is None:
@@ -96,7 +96,7 @@ def _row(found: Judgement, group: Group, reference: Revision, revision: Revision
     )
 
 
-def _p_values(found: Judgement, group: Group) -> tuple[float | None, float | None]:
+def _p_values(found: GateJudgement, group: Group) -> tuple[float | None, float | None]:
     """Of no change, alone and corrected for all groups: what exploring says, and of what it suspects both stages.
 
     None of a suspicion without fresh rounds: exploring alone decides nothing.
@@ -113,7 +113,7 @@ def _p_values(found: Judgement, group: Group) -> tuple[float | None, float | Non
     return max(p_value, fresh) ** 2, max(first.q_value, again.q_value) ** 2
 
 
-def _side(found: Judgement, group: Group, judged: AnyJudged, side: int, revision: Revision) -> Side:
+def _side(found: GateJudgement, group: Group, judged: AnyJudged, side: int, revision: Revision) -> Side:
     runs = list(_runs(found, group, side))
     means = [
         found.differences(group, stage).means(group, found.cells)[side] for stage in Stage if _has(found, group, stage)
@@ -124,11 +124,11 @@ def _side(found: Judgement, group: Group, judged: AnyJudged, side: int, revision
     return Side(float(np.mean(means)), None, judged.pairs, revision.id, machine, disturbed, seconds=seconds)
 
 
-def _has(found: Judgement, group: Group, stage: Stage) -> bool:
+def _has(found: GateJudgement, group: Group, stage: Stage) -> bool:
     return bool(len(found.series(group, stage)))
 
 
-def _runs(found: Judgement, group: Group, side: int) -> Iterator[Run]:
+def _runs(found: GateJudgement, group: Group, side: int) -> Iterator[Run]:
     for stage in Stage:
         for (_, position), pair in pairs_of(found.evidence, found.cells, stage).items():
             run = pair[side]
@@ -136,7 +136,7 @@ def _runs(found: Judgement, group: Group, side: int) -> Iterator[Run]:
                 yield run
 
 
-def _carriers(found: Judgement, told: list[Group]) -> Iterator[Carrier]:
+def _carriers(found: GateJudgement, told: list[Group]) -> Iterator[Carrier]:
     """For each benchmark and metric that changed anywhere, from the rounds in which all of its cells were measured."""
     for benchmark, metric in dict.fromkeys((group.benchmark.name, group.metric.name) for group in told):
         group = next(
@@ -156,7 +156,7 @@ def _carriers(found: Judgement, told: list[Group]) -> Iterator[Carrier]:
         yield from carriers(benchmark, metric, configurations, whole, alpha, limit, crossed)
 
 
-def _broken(found: Judgement, reference: Revision, revision: Revision) -> Iterator[Broken]:
+def _broken(found: GateJudgement, reference: Revision, revision: Revision) -> Iterator[Broken]:
     given_up = hopeless(found.evidence, found.cells)
     for position in sorted(given_up):
         cell = found.cells[position]
@@ -168,11 +168,11 @@ def _broken(found: Judgement, reference: Revision, revision: Revision) -> Iterat
                 yield Broken(cell.benchmark.name, cell.configuration, which, runs[0].detail, works)
 
 
-def _made(found: Judgement, cell: Cell, revision: Revision) -> list[Run]:
+def _made(found: GateJudgement, cell: Cell, revision: Revision) -> list[Run]:
     return [run for run in found.evidence.runs if cell.has(run.task) and run.task.revision == revision.id]
 
 
-def _rounds(found: Judgement, stage: Stage) -> int:
+def _rounds(found: GateJudgement, stage: Stage) -> int:
     """Those of which all configurations of a benchmark were measured."""
     return max((len(found.series(group, stage)) for group in found.groups if group.stratum is None), default=0)
 

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from hati.core import Assignment, Configuration, Revision
 from hati.knowledge import Coverage
-from hati.studies.comparison import Comparison, Question, Verdict
+from hati.studies.comparison import ChangeVerdict, Comparison, Question
 from hati.studies.gate.carriers import Carrier
 
 
@@ -65,15 +65,15 @@ class GateConclusion(Struct, frozen=True):
     warm_ups: tuple[WarmUpCut, ...] = ()
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ChangeVerdict:
         """The worst: slower anywhere, else inconclusive where a whole benchmark is, else faster anywhere, else same.
 
         Where nothing could be compared it is inconclusive.
         """
         everywhere = {row.change.verdict for row in self.rows}
         anywhere = everywhere | {each.comparison.change.verdict for each in self.strata}
-        if Verdict.SLOWER in anywhere:
-            return Verdict.SLOWER
-        if Verdict.INCONCLUSIVE in everywhere or not everywhere:
-            return Verdict.INCONCLUSIVE
-        return Verdict.FASTER if Verdict.FASTER in anywhere else Verdict.SAME
+        if ChangeVerdict.SLOWER in anywhere:
+            return ChangeVerdict.SLOWER
+        if ChangeVerdict.INCONCLUSIVE in everywhere or not everywhere:
+            return ChangeVerdict.INCONCLUSIVE
+        return ChangeVerdict.FASTER if ChangeVerdict.FASTER in anywhere else ChangeVerdict.SAME

@@ -15,12 +15,12 @@ from hati.harness import RULES
 from hati.stats import POWER, holm, holm_factors
 from hati.studies.comparison import (
     MEAN,
-    Basis,
+    ChangeVerdict,
+    ChoiceBasis,
     Question,
     Statistic,
     StatisticChoice,
     StatisticChoices,
-    Verdict,
 )
 from hati.studies.gate.conclusion import WarmUpCut
 from hati.studies.gate.rounds import Cell, Differences, Group, Stage, differences, pairs_of
@@ -29,7 +29,7 @@ from hati.studies.paired.judging import AnyJudged, among, judge
 RULE = RULES[Stopping.ANYTIME]
 
 
-class Asked(NamedTuple):
+class GroupAnswer(NamedTuple):
     """A group's answer in one stage; ``q_value`` is corrected for all its groups, None without rounds enough.
 
     ``questions`` is Holm's factor.
@@ -58,7 +58,7 @@ class Rounds(NamedTuple):
         return judge(self.values, self.means, RULE, alpha, limit) if len(self.values) else None
 
 
-def ask(found: Sequence[tuple[Group, Rounds]], level: float, limit: float) -> list[Asked]:
+def ask(found: Sequence[tuple[Group, Rounds]], level: float, limit: float) -> list[GroupAnswer]:
     """Test each series of rounds; the level is that of all of them together (Holm)."""
     judged = [rounds.judged(level, limit) for _, rounds in found]
     p_values = [None if one is None else one.p_value for one in judged]
@@ -66,12 +66,12 @@ def ask(found: Sequence[tuple[Group, Rounds]], level: float, limit: float) -> li
     padded = np.array([1.0 if p is None else p for p in p_values])
     corrected = zip(found, judged, p_values, holm(padded).tolist(), holm_factors(padded).tolist(), strict=True)
     return [
-        Asked(group, None if one is None else among(one, factor), None if p is None else q, factor)
+        GroupAnswer(group, None if one is None else among(one, factor), None if p is None else q, factor)
         for (group, _), one, p, q, factor in corrected
     ]
 
 
-class Judgement(Struct, frozen=True, eq=False, dict=True):
+class GateJudgement(Struct, frozen=True, eq=False, dict=True):
     """All that the evidence says of the groups.
 
     A change is *suspected* where exploring tells it at the square root of alpha, and *confirmed* where fresh rounds
@@ -92,7 +92,7 @@ class Judgement(Struct, frozen=True, eq=False, dict=True):
         return math.sqrt(self.question.alpha)
 
     @cached_property
-    def explored(self) -> list[Asked]:
+    def explored(self) -> list[GroupAnswer]:
         """Every group in the first stage."""
         return ask([(group, self.rounds(group, Stage.EXPLORING)) for group in self.groups], self.level, 0.0)
 
@@ -103,7 +103,7 @@ class Judgement(Struct, frozen=True, eq=False, dict=True):
         return tuple(group for group in looking if not self._slight(group))
 
     @cached_property
-    def confirming(self) -> list[Asked]:
+    def confirming(self) -> list[GroupAnswer]:
         """Those in the second stage."""
         return ask([(group, self.rounds(group, Stage.CONFIRMING)) for group in self.suspected], self.level, 0.0)
 
@@ -126,25 +126,25 @@ class Judgement(Struct, frozen=True, eq=False, dict=True):
 
     def settled(self, group: Group) -> bool:
         """Whether a suspicion is confirmed, or fresh rounds show that there is nothing of that size."""
-        return self.verdict(group) is not Verdict.INCONCLUSIVE
+        return self.verdict(group) is not ChangeVerdict.INCONCLUSIVE
 
-    def verdict(self, group: Group) -> Verdict:
+    def verdict(self, group: Group) -> ChangeVerdict:
         """What may be told of a group."""
         if group not in self.suspected:
-            return Verdict.SAME if self.same(group) else Verdict.INCONCLUSIVE
+            return ChangeVerdict.SAME if self.same(group) else ChangeVerdict.INCONCLUSIVE
         [first] = [asked for asked in self.explored if asked.group == group]
         [again] = [asked for asked in self.confirming if asked.group == group]
         whole = self.whole(group)
         if first.judged is None or again.judged is None or whole is None:
-            return Verdict.INCONCLUSIVE
+            return ChangeVerdict.INCONCLUSIVE
         if whole.same:
-            return Verdict.SAME
+            return ChangeVerdict.SAME
         confirmed = again.told(self.level) and first.judged.estimate * again.judged.estimate > 0.0
         if confirmed and not whole.slight:
             worse = (first.judged.estimate > 0.0) == (group.metric.better is Better.LOWER)
-            return Verdict.SLOWER if worse else Verdict.FASTER
+            return ChangeVerdict.SLOWER if worse else ChangeVerdict.FASTER
         fresh = self.rounds(group, Stage.CONFIRMING).judged(self.question.alpha, self.limit(group))
-        return Verdict.SAME if fresh is not None and fresh.same else Verdict.INCONCLUSIVE
+        return ChangeVerdict.SAME if fresh is not None and fresh.same else ChangeVerdict.INCONCLUSIVE
 
     def whole(self, group: Group) -> AnyJudged | None:
         """All rounds of both stages, at alpha, as one of the questions of its last stage: for what size it has."""
@@ -162,7 +162,7 @@ class Judgement(Struct, frozen=True, eq=False, dict=True):
     def choice(self, group: Group) -> StatisticChoice:
         """The statistic of a run of a group's metric."""
         if isinstance(self.question.statistic, Statistic):
-            return StatisticChoice(self.question.statistic, Basis.ASKED)
+            return StatisticChoice(self.question.statistic, ChoiceBasis.ASKED)
         return self.choices.of(group.benchmark.name, group.metric.name)
 
     def rounds(self, group: Group, stage: Stage) -> Rounds:
@@ -182,7 +182,7 @@ class Judgement(Struct, frozen=True, eq=False, dict=True):
         if whole is None:
             return None
         found = [needed for needed in (whole.pairs_needed(None), self._to_confirm(group, whole)) if needed is not None]
-        if not found or self.verdict(group) is not Verdict.INCONCLUSIVE:
+        if not found or self.verdict(group) is not ChangeVerdict.INCONCLUSIVE:
             return min(found, default=None)
         return max(min(found), whole.pairs + 1)
 

@@ -25,7 +25,7 @@ from hati.core import (
     conversion,
 )
 from hati.studies.comparison import Statistic
-from hati.studies.paired.judging import Values
+from hati.studies.paired.judging import PairValues
 
 
 class Cell(Struct, frozen=True, dict=True):
@@ -102,14 +102,14 @@ class Stage(StrEnum):
         return f"{self.value} {('before', 'after')[side]}"
 
 
-class Pair(NamedTuple):
+class RunPair(NamedTuple):
     """Both runs of a cell in a round; None where one is not there or failed."""
 
     before: Run | None
     after: Run | None
 
 
-Pairs = dict[tuple[int, int], Pair]
+Pairs = dict[tuple[int, int], RunPair]
 """By round and position of the cell."""
 
 
@@ -123,7 +123,7 @@ def pairs_of(evidence: Evidence, cells: Sequence[Cell], stage: Stage) -> Pairs:
         if task.stage in sides:
             place = task.repetition, positions[task.benchmark, task.configuration.key]
             found[place][sides[task.stage]] = run
-    return {place: Pair(*both) for place, both in found.items()}
+    return {place: RunPair(*both) for place, both in found.items()}
 
 
 def hopeless(evidence: Evidence, cells: Sequence[Cell]) -> frozenset[int]:
@@ -200,7 +200,7 @@ def differences(
     for position in range(len(cells)):
         there = np.logical_not(np.isnan(sides[0, :, position]))
         if there.any():
-            values = Values(sides[0, there, position], sides[1, there, position])
+            values = PairValues(sides[0, there, position], sides[1, there, position])
             found[there, position] = values.differences
             raw = raw or values.scale is not None
     return Differences(found, sides[0], sides[1], raw)

@@ -12,7 +12,7 @@ from hati.knowledge import Coverage
 from hati.studies.comparison import Question, StatisticChoices
 from hati.studies.gate.concluding import conclude
 from hati.studies.gate.conclusion import GateConclusion, WarmUpCut
-from hati.studies.gate.judging import RULE, Judgement
+from hati.studies.gate.judging import RULE, GateJudgement
 from hati.studies.gate.rounds import Cell, Group, Stage, groups, hopeless
 
 BATCH = 16
@@ -87,9 +87,9 @@ class Gate:
         """What is asked about."""
         return groups(self.cells)
 
-    def judgement(self, evidence: Evidence) -> Judgement:
+    def judgement(self, evidence: Evidence) -> GateJudgement:
         """What the evidence says."""
-        return Judgement(self.cells, self.groups, self.question, evidence, self.choices, self.warm_ups)
+        return GateJudgement(self.cells, self.groups, self.question, evidence, self.choices, self.warm_ups)
 
     def plan(self, evidence: Evidence) -> Plan:
         """The tasks of the next round, or those left of one that was begun; none where all is settled."""
@@ -123,7 +123,7 @@ class Gate:
         """The fewest runs that confirm a change of so many cells."""
         return self._fewest * cells * _SIDES
 
-    def _next(self, found: Judgement, evidence: Evidence, alive: Sequence[int]) -> list[Task]:
+    def _next(self, found: GateJudgement, evidence: Evidence, alive: Sequence[int]) -> list[Task]:
         groups = [group for group in self.groups if not set(alive).isdisjoint(group.cells)]
         explored, confirmed = (_rounds(evidence, stage) for stage in Stage)
         undecided = [group for group in groups if found.watched(group)]
@@ -133,7 +133,7 @@ class Gate:
             return []
         return list(self._round(Stage.CONFIRMING, confirmed, self._suspected_cells(found, alive)))
 
-    def _affords_exploring(self, found: Judgement, evidence: Evidence, alive: Sequence[int]) -> bool:
+    def _affords_exploring(self, found: GateJudgement, evidence: Evidence, alive: Sequence[int]) -> bool:
         """Whether after another round as many are left to confirm: what took so many to look changed takes them again.
 
         Where nothing looks changed yet nothing is kept.
@@ -145,7 +145,7 @@ class Gate:
         each = evidence.seconds_per_run
         return runs <= left.runs and (not suspected or runs * each <= left.seconds)
 
-    def _unfinished(self, found: Judgement, evidence: Evidence, alive: Sequence[int]) -> Iterator[Task]:
+    def _unfinished(self, found: GateJudgement, evidence: Evidence, alive: Sequence[int]) -> Iterator[Task]:
         """What is left of the last round of each stage: a campaign may have been killed in it."""
         wanted = {Stage.EXPLORING: alive, Stage.CONFIRMING: self._suspected_cells(found, alive)}
         for stage, positions in wanted.items():
@@ -154,7 +154,7 @@ class Gate:
                 yield from (t for t in self._round(stage, begun - 1, positions) if t.id not in evidence.known)
 
     @staticmethod
-    def _suspected_cells(found: Judgement, alive: Sequence[int]) -> list[int]:
+    def _suspected_cells(found: GateJudgement, alive: Sequence[int]) -> list[int]:
         """Those of all that looks changed: what does is decided by exploring alone."""
         return sorted({place for group in found.suspected for place in group.cells}.intersection(alive))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from hati.core import Benchmark, Configuration, InputError, Metric, Pairing, Stopping, conversion
-from hati.studies.comparison import Comparisons, Verdict
+from hati.studies.comparison import ChangeVerdict, Comparisons
 
 
 class Variant(Struct, frozen=True):
@@ -72,4 +72,4 @@ class PairedConclusion(Struct, frozen=True):
     @property
     def decided(self) -> bool:
         """Whether every metric has a verdict."""
-        return not self.comparisons.count(Verdict.INCONCLUSIVE)
+        return not self.comparisons.count(ChangeVerdict.INCONCLUSIVE)

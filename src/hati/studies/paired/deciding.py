@@ -13,8 +13,9 @@ from hati.harness import StoppingRule, disturbances
 from hati.stats import holm, holm_factors
 from hati.studies.comparison import (
     MEAN,
-    Basis,
     Change,
+    ChangeVerdict,
+    ChoiceBasis,
     Comparison,
     Comparisons,
     Question,
@@ -22,12 +23,11 @@ from hati.studies.comparison import (
     Statistic,
     StatisticChoice,
     StatisticChoices,
-    Verdict,
     ratio_of,
     spread_of,
 )
 from hati.studies.paired.conclusion import Variant, Weighed
-from hati.studies.paired.judging import AnyJudged, Judged, JudgedWithMean, Values, among, judge
+from hati.studies.paired.judging import AnyJudged, JudgedPairs, JudgedWithMean, PairValues, among, judge
 
 POWER = 0.8
 STAGES = ("before", "after")
@@ -48,7 +48,7 @@ class Contest(NamedTuple):
     def choice(self, metric: Metric) -> StatisticChoice:
         """The statistic of a run of a metric."""
         if isinstance(self.question.statistic, Statistic):
-            return StatisticChoice(self.question.statistic, Basis.ASKED)
+            return StatisticChoice(self.question.statistic, ChoiceBasis.ASKED)
         return self.choices.of(self.before.benchmark.name, metric.name)
 
 
@@ -67,26 +67,26 @@ class _Found(NamedTuple):
 
     metric: Metric
     pairs: Sequence[tuple[Run, Run]]
-    values: Values
+    values: PairValues
     judged: AnyJudged
     q_value: float | None
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ChangeVerdict:
         if self.judged.same:
-            return Verdict.SAME
+            return ChangeVerdict.SAME
         if self.q_value is None or self.q_value > self.judged.alpha or self.judged.slight:
-            return Verdict.INCONCLUSIVE
+            return ChangeVerdict.INCONCLUSIVE
         if self.judged.estimate * self.judged.strongest <= 0.0:
-            return Verdict.INCONCLUSIVE
+            return ChangeVerdict.INCONCLUSIVE
         lower = self.metric.better is Better.LOWER
-        return Verdict.SLOWER if (self.judged.estimate > 0.0) == lower else Verdict.FASTER
+        return ChangeVerdict.SLOWER if (self.judged.estimate > 0.0) == lower else ChangeVerdict.FASTER
 
 
 def decided(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> bool:
     """Whether every metric has a verdict."""
     found = _found(contest, evidence, metrics)
-    return len(found) == len(metrics) and all(each.verdict is not Verdict.INCONCLUSIVE for each in found)
+    return len(found) == len(metrics) and all(each.verdict is not ChangeVerdict.INCONCLUSIVE for each in found)
 
 
 def weigh(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> tuple[Comparisons, tuple[Weighed, ...]]:
@@ -111,7 +111,7 @@ def _found(contest: Contest, evidence: Evidence, metrics: Sequence[Metric]) -> l
     ]
 
 
-def _judged(contest: Contest, pairs: Sequence[tuple[Run, Run]], metric: Metric, values: Values) -> AnyJudged:
+def _judged(contest: Contest, pairs: Sequence[tuple[Run, Run]], metric: Metric, values: PairValues) -> AnyJudged:
     question = contest.question
     limit = 0.0 if values.scale == 0.0 else question.limit
     means = None
@@ -121,14 +121,14 @@ def _judged(contest: Contest, pairs: Sequence[tuple[Run, Run]], metric: Metric, 
     return judge(values.differences, means, contest.rule, question.alpha, limit)
 
 
-def _values(pairs: Sequence[tuple[Run, Run]], metric: Metric, statistic: Statistic) -> Values:
+def _values(pairs: Sequence[tuple[Run, Run]], metric: Metric, statistic: Statistic) -> PairValues:
     def of(run: Run) -> float:
         observed = run.of(metric.name)
         assert observed is not None
         return statistic.of(observed.steady) * conversion(observed.unit, metric.unit)
 
     sides = np.array([[of(before), of(after)] for before, after in pairs], dtype=np.float64).reshape(-1, 2)
-    return Values(sides[:, 0], sides[:, 1])
+    return PairValues(sides[:, 0], sides[:, 1])
 
 
 def _row(contest: Contest, found: _Found, alpha: float) -> Comparison:
@@ -164,7 +164,7 @@ def _row(contest: Contest, found: _Found, alpha: float) -> Comparison:
 def _needed(found: _Found, alpha: float) -> int | None:
     """More pairs than there are where these do not decide."""
     needed = found.judged.pairs_needed(alpha)
-    if needed is None or found.verdict is not Verdict.INCONCLUSIVE:
+    if needed is None or found.verdict is not ChangeVerdict.INCONCLUSIVE:
         return needed
     return max(needed, found.judged.pairs + 1)
 
@@ -174,7 +174,7 @@ def _side(contest: Contest, found: _Found, side: int) -> Side:
     if isinstance(judged, JudgedWithMean) and judged.of_tail:
         shown = _values(found.pairs, found.metric, MEAN)
     values = (shown.before, shown.after)[side]
-    alone = Judged(shown.sides[side], judged.rule, judged.alpha, judged.limit)
+    alone = JudgedPairs(shown.sides[side], judged.rule, judged.alpha, judged.limit)
     spread = spread_of(alone.half_width, float(values.mean()), shown.scale)
     runs = [pair[side] for pair in found.pairs]
     return Side(

@@ -15,7 +15,7 @@ from hati.stats import POWER, BoundTest, PlannedTest, looks_to_decide, noncentra
 from hati.studies.comparison import DIRECTION, TAIL_PART
 
 
-class Judged(Struct, frozen=True, eq=False):
+class JudgedPairs(Struct, frozen=True, eq=False):
     """The mean of differences of pairs, on a scale on which the margin is ``limit``, under a stopping rule.
 
     ``differences`` has shape (pairs,), with at least one, in the order in which they were measured.
@@ -69,7 +69,7 @@ class Judged(Struct, frozen=True, eq=False):
         return self._width(self.rule.one_sided(self.pairs, self.alpha), self.pairs) if self.pairs > 1 else math.inf
 
     @property
-    def leading(self) -> Judged:
+    def leading(self) -> JudgedPairs:
         """What is said of it is of this."""
         return self
 
@@ -131,19 +131,19 @@ class JudgedWithMean(Struct, frozen=True, eq=False, dict=True):
     questions: float = 1.0
 
     @cached_property
-    def own(self) -> Judged:
+    def own(self) -> JudgedPairs:
         """The statistic, with its part of alpha."""
-        return Judged(self.differences, self.rule, (1.0 - TAIL_PART) * self.alpha, self.limit)
+        return JudgedPairs(self.differences, self.rule, (1.0 - TAIL_PART) * self.alpha, self.limit)
 
     @cached_property
-    def tail(self) -> Judged:
+    def tail(self) -> JudgedPairs:
         """The mean relative to it, with the other part."""
-        return Judged(self.means - self.differences, self.rule, TAIL_PART * self.alpha, self.limit)
+        return JudgedPairs(self.means - self.differences, self.rule, TAIL_PART * self.alpha, self.limit)
 
     @cached_property
     def directed(self) -> bool:
         """Whether the mean is shown to have moved as the tail did: else the tail is neither slower nor faster."""
-        mean = Judged(self.means, self.rule, DIRECTION, self.limit)
+        mean = JudgedPairs(self.means, self.rule, DIRECTION, self.limit)
         return self.tail.estimate * mean.estimate > 0.0 and abs(mean.estimate) > mean.one_sided_width
 
     @cached_property
@@ -158,7 +158,7 @@ class JudgedWithMean(Struct, frozen=True, eq=False, dict=True):
         return tail and self.directed and (not own or self.own.estimate * self.tail.estimate < 0.0)
 
     @property
-    def leading(self) -> Judged:
+    def leading(self) -> JudgedPairs:
         """What is said of it is of this."""
         return self.tail if self.of_tail else self.own
 
@@ -213,7 +213,9 @@ class JudgedWithMean(Struct, frozen=True, eq=False, dict=True):
 
         Either the statistic is found to differ, or both means are shown to be within the margin.
         """
-        own, mean = (Judged(values, self.rule, self.alpha, self.limit) for values in (self.differences, self.means))
+        own, mean = (
+            JudgedPairs(values, self.rule, self.alpha, self.limit) for values in (self.differences, self.means)
+        )
         part = None if alpha is None else (1.0 - TAIL_PART) * alpha
         if alpha is not None and abs(own.estimate) > self.limit:
             return own.pairs_needed(part, power)
@@ -223,10 +225,10 @@ class JudgedWithMean(Struct, frozen=True, eq=False, dict=True):
         return min((each for each in (within, change) if each is not None), default=None)
 
     def _within(self, differences: FloatArray) -> bool:
-        return Judged(differences, self.rule, self.alpha, self.limit).same
+        return JudgedPairs(differences, self.rule, self.alpha, self.limit).same
 
 
-AnyJudged = Judged | JudgedWithMean
+AnyJudged = JudgedPairs | JudgedWithMean
 
 
 def judge(
@@ -234,7 +236,7 @@ def judge(
 ) -> AnyJudged:
     """Judge differences of pairs; with those of the means where these are known and are not the same."""
     if means is None or np.allclose(means, differences, rtol=1e-12, atol=1e-15):
-        return Judged(differences, rule, alpha, limit)
+        return JudgedPairs(differences, rule, alpha, limit)
     return JudgedWithMean(differences, means, rule, alpha, limit)
 
 
@@ -243,7 +245,7 @@ def among(judged: AnyJudged, questions: float) -> AnyJudged:
     return replace(judged, questions=questions) if isinstance(judged, JudgedWithMean) else judged
 
 
-class Values(Struct, frozen=True, eq=False):
+class PairValues(Struct, frozen=True, eq=False):
     """The run values of both sides of complete pairs, in one unit, shape (pairs,) each."""
 
     before: FloatArray

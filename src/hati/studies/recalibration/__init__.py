@@ -4,31 +4,31 @@
 a screening still predicts what is measured; ``effect_changes`` compares the effects of two screenings.
 """
 
-from hati.studies.recalibration.changes import Change, EffectChange, EffectChanges, effect_changes
+from hati.studies.recalibration.changes import EffectChange, EffectChanges, EffectStatus, effect_changes
 from hati.studies.recalibration.deciding import (
     TOLERANCE,
-    Condition,
     Policy,
     Reason,
     Recalibration,
+    RecalibrationCondition,
     ResidualShift,
     Since,
     due,
     residual_shift,
 )
-from hati.studies.recalibration.prediction import Prediction, Prior, bygone_space, values_of
+from hati.studies.recalibration.prediction import MainEffectPrediction, Prior, bygone_space, values_of
 
 __all__ = [
     "TOLERANCE",
-    "Change",
-    "Condition",
     "EffectChange",
     "EffectChanges",
+    "EffectStatus",
+    "MainEffectPrediction",
     "Policy",
-    "Prediction",
     "Prior",
     "Reason",
     "Recalibration",
+    "RecalibrationCondition",
     "ResidualShift",
     "Since",
     "bygone_space",

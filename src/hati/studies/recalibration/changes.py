@@ -11,7 +11,7 @@ from hati.studies.recalibration.prediction import Prior
 from hati.studies.screening import Effect, Options, ScreeningConclusion
 
 
-class Change(StrEnum):
+class EffectStatus(StrEnum):
     """What became of an effect."""
 
     BECAME = "became important"
@@ -27,7 +27,7 @@ class EffectChange(Struct, frozen=True):
     """
 
     options: Options
-    change: Change
+    change: EffectStatus
     before: float | None
     before_interval: tuple[float, float] | None
     after: float | None
@@ -56,7 +56,7 @@ class EffectChanges(Struct, frozen=True):
     added: tuple[str, ...]
     removed: tuple[str, ...]
 
-    def of(self, change: Change) -> tuple[EffectChange, ...]:
+    def of(self, change: EffectStatus) -> tuple[EffectChange, ...]:
         """Those of which that became."""
         return tuple(effect for effect in self.effects if effect.change is change)
 
@@ -100,8 +100,8 @@ def _change(before: Effect | None, after: Effect | None) -> EffectChange:
 
 
 _KINDS = {
-    (False, True): Change.BECAME,
-    (True, False): Change.CEASED,
-    (True, True): Change.STAYED,
-    (False, False): Change.NEVER,
+    (False, True): EffectStatus.BECAME,
+    (True, False): EffectStatus.CEASED,
+    (True, True): EffectStatus.STAYED,
+    (False, False): EffectStatus.NEVER,
 }

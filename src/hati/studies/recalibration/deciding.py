@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from hati.core import Configuration, FloatArray, InputError, Metric
 from hati.stats import f_above, holm
-from hati.studies.recalibration.prediction import Prediction, scale_of
-from hati.studies.screening import Scale, ScreeningConclusion
+from hati.studies.recalibration.prediction import MainEffectPrediction, scale_of
+from hati.studies.screening import EffectScale, ScreeningConclusion
 
 TOLERANCE = 0.05
 
@@ -65,7 +65,7 @@ class ResidualShift(Struct, frozen=True):
     """
 
     metric: Metric
-    scale: Scale
+    scale: EffectScale
     found: float
     expected: float
     p_value: float
@@ -96,18 +96,18 @@ def residual_shift(
         None where fewer than two configurations were measured, or nothing tells how well the model fits.
     """
     scale = scale_of(screened)
-    now = _Now.of(values if scale is Scale.RAW else _logarithms(values))
+    now = _Now.of(values if scale is EffectScale.RAW else _logarithms(values))
     cells = [configuration for configuration, use in zip(configurations, now.measured, strict=True) if use]
     if len(cells) < _FEWEST:
         return None
-    margin = float(np.log1p(tolerance)) if scale is Scale.LOG else tolerance * _size(screened)
+    margin = float(np.log1p(tolerance)) if scale is EffectScale.LOG else tolerance * _size(screened)
     then = np.array([(before or {}).get(cell, np.nan) for cell in cells])
-    then = then if scale is Scale.RAW else _logarithms(then)
+    then = then if scale is EffectScale.RAW else _logarithms(then)
     if now.df and not np.isnan(then).any():
         # What was measured then is a run's value at least, and noisy as one of today's.
         variances = now.variance * (1.0 + 1.0 / now.counts) + margin**2
         return _tested(screened.metric, scale, now.means - then, np.diag(variances), now.df, now.peaked)
-    model = Prediction.of(screened, scale)
+    model = MainEffectPrediction.of(screened, scale)
     if model is None:
         return None
     columns = model.columns(cells)
@@ -117,7 +117,7 @@ def residual_shift(
 
 
 def _tested(
-    metric: Metric, scale: Scale, away: FloatArray, covariance: FloatArray, df: int, peaked: float = 1.0
+    metric: Metric, scale: EffectScale, away: FloatArray, covariance: FloatArray, df: int, peaked: float = 1.0
 ) -> ResidualShift:
     """Generalised least squares of the level: the squares that are left, over their number, are F.
 
@@ -189,7 +189,7 @@ def _size(screened: ScreeningConclusion) -> float:
     return float(np.mean([abs(point.value) for point in screened.points]))
 
 
-class Condition(StrEnum):
+class RecalibrationCondition(StrEnum):
     """What of a policy is met."""
 
     UNSCREENED = "unscreened"
@@ -224,7 +224,7 @@ class Reason(Struct, frozen=True):
     level. ``shift`` is given for residuals only.
     """
 
-    condition: Condition
+    condition: RecalibrationCondition
     since: Since
     value: float | None = None
     limit: float | None = None
@@ -255,15 +255,15 @@ def due(policy: Policy, benchmarks: Sequence[Since], now: datetime) -> Recalibra
 
 def _counted(policy: Policy, since: Since, now: datetime) -> Iterator[Reason]:
     if since.screened is None:
-        yield Reason(Condition.UNSCREENED, since)
+        yield Reason(RecalibrationCondition.UNSCREENED, since)
         return
     if policy.checks is not None and since.checks >= policy.checks:
-        yield Reason(Condition.CHECKS, since, since.checks, policy.checks)
+        yield Reason(RecalibrationCondition.CHECKS, since, since.checks, policy.checks)
     days = (now - since.screened) / timedelta(days=1)
     if policy.days is not None and days >= policy.days:
-        yield Reason(Condition.DAYS, since, days, policy.days)
+        yield Reason(RecalibrationCondition.DAYS, since, days, policy.days)
     if policy.options and (since.added or since.removed or since.altered):
-        yield Reason(Condition.OPTIONS, since)
+        yield Reason(RecalibrationCondition.OPTIONS, since)
 
 
 def _shifted(policy: Policy, benchmarks: Sequence[Since]) -> Iterator[Reason]:
@@ -273,4 +273,4 @@ def _shifted(policy: Policy, benchmarks: Sequence[Since]) -> Iterator[Reason]:
     corrected = holm(np.array([shift.p_value for _, shift in tested]))
     for (since, shift), p_value in zip(tested, corrected.tolist(), strict=True):
         if p_value <= policy.residuals:
-            yield Reason(Condition.RESIDUALS, since, p_value, policy.residuals, shift)
+            yield Reason(RecalibrationCondition.RESIDUALS, since, p_value, policy.residuals, shift)

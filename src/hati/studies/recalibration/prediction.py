@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import Configuration, FloatArray, InputError, Metric, Run, Setting, conversion
-from hati.studies.screening import Choice, Scale, ScreeningConclusion
+from hati.studies.screening import Choice, EffectScale, ScreeningConclusion
 
 if TYPE_CHECKING:
     from hati.space import Space
@@ -92,12 +92,12 @@ class Prior(Struct, frozen=True):
         return tuple(names.index(name) for name in self.conclusion.influential if name in names)
 
 
-def scale_of(screened: ScreeningConclusion) -> Scale:
+def scale_of(screened: ScreeningConclusion) -> EffectScale:
     """That of logarithms where all values are positive: a level that rises by a tenth leaves ratios as they are."""
-    return Scale.LOG if min(point.value for point in screened.points) > 0.0 else Scale.RAW
+    return EffectScale.LOG if min(point.value for point in screened.points) > 0.0 else EffectScale.RAW
 
 
-class Prediction(Struct, frozen=True, eq=False):
+class MainEffectPrediction(Struct, frozen=True, eq=False):
     """The main effects of all options, by least squares from the means of a screening's configurations.
 
     All, not those that are important: what is chosen because it fits predicts worse than it seems to. ``coefficients``
@@ -113,7 +113,7 @@ class Prediction(Struct, frozen=True, eq=False):
     df: int
 
     @classmethod
-    def of(cls, screened: ScreeningConclusion, scale: Scale) -> Prediction | None:
+    def of(cls, screened: ScreeningConclusion, scale: EffectScale) -> MainEffectPrediction | None:
         """That of a screening; None where its runs leave nothing to tell how well the model fits."""
         values, configurations = _means(screened, scale)
         matrix, settings = _estimable({one.name: one.settings for one in screened.options}, configurations)
@@ -131,14 +131,14 @@ class Prediction(Struct, frozen=True, eq=False):
         return np.hstack([np.zeros((len(configurations), 0)), *coded])
 
 
-def _means(screened: ScreeningConclusion, scale: Scale) -> tuple[FloatArray, list[Configuration]]:
+def _means(screened: ScreeningConclusion, scale: EffectScale) -> tuple[FloatArray, list[Configuration]]:
     """Each configuration's mean on a scale, without what differs between repetitions of all of them.
 
     A configuration's n-th run is of the n-th repetition, as each is a block of all configurations.
     """
     runs: dict[Configuration, list[float]] = {}
     for point in sorted(screened.points, key=lambda point: point.order):
-        value = float(np.log(point.value)) if scale is Scale.LOG else point.value
+        value = float(np.log(point.value)) if scale is EffectScale.LOG else point.value
         runs.setdefault(point.configuration, []).append(value)
     most = max(map(len, runs.values()))
     drift = np.mean([own for own in runs.values() if len(own) == most], axis=0)

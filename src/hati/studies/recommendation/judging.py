@@ -37,7 +37,7 @@ _DOUBT = 0.1
 """A gain is convincing where noise would make so large a one less often than that."""
 
 
-class Judgement(Struct, frozen=True):
+class GainJudgement(Struct, frozen=True):
     """Gains of configurations by the runs of ``evidence``, and what is shown of them.
 
     ``metrics`` has the one that was asked for first. ``relevant`` is the fraction below which a gain does not matter;
@@ -242,7 +242,7 @@ def listed(arms: Sequence[Arm]) -> tuple[Arm, ...]:
     return tuple(arm for arm in arms if len(arm.settings) == 1 or not alone & set(arm.settings))
 
 
-def after_follow_up(judged: Judgement, arms: Sequence[Arm], each: Round, selected: Settings) -> Iterator[LeftOut]:
+def after_follow_up(judged: GainJudgement, arms: Sequence[Arm], each: Round, selected: Settings) -> Iterator[LeftOut]:
     """The arms of a complete follow-up that are not to be confirmed."""
     changes, options = judged.followed_up(each), {name for name, _ in selected}
     for arm in arms:
@@ -262,7 +262,7 @@ def after_follow_up(judged: Judgement, arms: Sequence[Arm], each: Round, selecte
             yield _measured(arm.settings, reason, found, broken if reason is LeaveReason.RULE_BROKEN else ())
 
 
-def unfinished(judged: Judgement, arms: Sequence[Arm], each: Round) -> Iterator[LeftOut]:
+def unfinished(judged: GainJudgement, arms: Sequence[Arm], each: Round) -> Iterator[LeftOut]:
     """All arms of a follow-up that is not complete: the budget has ended, or all runs failed."""
     failed = judged.evidence.failed and not judged.evidence.done
     reason = LeaveReason.NOT_MEASURED if failed else LeaveReason.UNFINISHED
@@ -271,7 +271,7 @@ def unfinished(judged: Judgement, arms: Sequence[Arm], each: Round) -> Iterator[
         yield _measured(arm.settings, reason, changes.get(arm.configuration))
 
 
-def after_round(judged: Judgement, each: Round, kept: Settings) -> Iterator[LeftOut]:
+def after_round(judged: GainJudgement, each: Round, kept: Settings) -> Iterator[LeftOut]:
     """The settings of a round of confirmation that are dropped after it, ``kept`` being the others."""
     for place, pair in enumerate(each.settings):
         if pair not in kept:

@@ -64,7 +64,7 @@ class Round(Struct, frozen=True):
         return (1 + rules) * (1 + len(self.alone)) + len(self.compared)
 
 
-class Step(Struct, frozen=True):
+class RoundStep(Struct, frozen=True):
     """A round, the settings that were to be confirmed ``before`` it, and those that are ``after`` it.
 
     None where nothing follows: before its last run, and where it confirms everything or no run could say more.

@@ -31,7 +31,7 @@ from hati.studies.recommendation.conclusion import (
     Recommended,
 )
 from hati.studies.recommendation.judging import (
-    Judgement,
+    GainJudgement,
     after_follow_up,
     after_round,
     listed,
@@ -39,7 +39,7 @@ from hati.studies.recommendation.judging import (
     without_runs,
 )
 from hati.studies.recommendation.planned import FEWEST_BLOCKS, FEWEST_PAIRS, RecommendationPlan
-from hati.studies.recommendation.rounds import CONFIDENCE, FOLLOW_UP, STAGE, Arm, Round, Settings, Step
+from hati.studies.recommendation.rounds import CONFIDENCE, FOLLOW_UP, STAGE, Arm, Round, RoundStep, Settings
 
 MOST_ROUNDS = 4
 """Rounds of confirmation."""
@@ -142,7 +142,7 @@ class Recommendation(Struct, frozen=True, dict=True):
             left_out=self._left_out(steps, last, recommended, found),
         )
 
-    def _steps(self, evidence: Evidence) -> Iterator[Step]:
+    def _steps(self, evidence: Evidence) -> Iterator[RoundStep]:
         """The rounds as far as they are decided, and what each leaves to be confirmed.
 
         An arm that is left for itself, or has no room together with others, is confirmed at once.
@@ -174,14 +174,14 @@ class Recommendation(Struct, frozen=True, dict=True):
         """The runs of rounds: a table has each configuration once, the baseline in all rounds."""
         return frozenset(task.id for each in rounds for task in self.tasks(each))
 
-    def _step(self, each: Round, settings: Settings, followed: Sequence[Round], evidence: Evidence) -> Step:
+    def _step(self, each: Round, settings: Settings, followed: Sequence[Round], evidence: Evidence) -> RoundStep:
         judged = self._judgement(evidence)
         each = replace(each, pending=self._pending(each, evidence))
         if not self._complete(each, evidence):
-            return Step(each, settings, None)
+            return RoundStep(each, settings, None)
         if each.stage == FOLLOW_UP:
-            return Step(each, settings, self._selected(each, judged))
-        return Step(each, settings, self._reduced(each, settings, followed, judged))
+            return RoundStep(each, settings, self._selected(each, judged))
+        return RoundStep(each, settings, self._reduced(each, settings, followed, judged))
 
     @cached_property
     def _arms(self) -> tuple[Arm, ...]:
@@ -203,7 +203,7 @@ class Recommendation(Struct, frozen=True, dict=True):
         first = 0 if self.looked_up else first  # a table has no other runs
         return Round(FOLLOW_UP, tuple(configurations), blocks, alpha=_SELECTED_BY_CHANCE, first=first)
 
-    def _selected(self, each: Round, judged: Judgement) -> Settings:
+    def _selected(self, each: Round, judged: GainJudgement) -> Settings:
         """The settings to confirm: each that is better alone, the best first, as far as together they keep the rules.
 
         Those of the prediction, too, where it is better by half than what is expected of its settings alone.
@@ -228,7 +228,9 @@ class Recommendation(Struct, frozen=True, dict=True):
         best_first = tuple(sorted(chosen.items(), key=lambda pair: (-alone.get(pair[0], (0.0, None))[0], pair[0])))
         return self._keeping(best_first, gains, each, judged)
 
-    def _keeping(self, best_first: Settings, gains: dict[Settings, float], each: Round, judged: Judgement) -> Settings:
+    def _keeping(
+        self, best_first: Settings, gains: dict[Settings, float], each: Round, judged: GainJudgement
+    ) -> Settings:
         """As many of the settings, then of others that gain, as are expected to keep the rules together.
 
         Settings that were run together and kept the rules, where these gain more.
@@ -280,7 +282,7 @@ class Recommendation(Struct, frozen=True, dict=True):
         return None
 
     def _reduced(
-        self, each: Round, settings: Settings, followed: Sequence[Round], judged: Judgement
+        self, each: Round, settings: Settings, followed: Sequence[Round], judged: GainJudgement
     ) -> Settings | None:
         """The settings of the next round; None where everything is confirmed or no run could say more.
 
@@ -303,7 +305,9 @@ class Recommendation(Struct, frozen=True, dict=True):
         kept = tuple(pair for pair in each.settings if pair[0] not in doubted)
         return kept or tuple(pair for pair in settings if pair not in each.settings)
 
-    def _missed_without(self, doubted: set[str], each: Round, followed: Sequence[Round], judged: Judgement) -> set[str]:
+    def _missed_without(
+        self, doubted: set[str], each: Round, followed: Sequence[Round], judged: GainJudgement
+    ) -> set[str]:
         """The doubted option that was clearly best alone, if the gain of all settings falls short without it."""
         changes = {key: change for one in followed for key, change in judged.followed_up(one).items()}
         alone: dict[str, float] = {}
@@ -321,7 +325,7 @@ class Recommendation(Struct, frozen=True, dict=True):
         short = judged.sign * whole.middle - sum(gain for name, gain in alone.items() if name not in doubted)
         return {best} if short > _SHORTFALL * left[best] else set()
 
-    def _followed_up(self, steps: list[Step], judged: Judgement) -> Iterator[FollowedUp]:
+    def _followed_up(self, steps: list[RoundStep], judged: GainJudgement) -> Iterator[FollowedUp]:
         for step in (one for one in steps if one.round.stage == FOLLOW_UP):
             changes = judged.followed_up(step.round)
             for arm in self._tried(step.round):
@@ -330,7 +334,7 @@ class Recommendation(Struct, frozen=True, dict=True):
                 yield FollowedUp(arm.settings, change, pairs, set(arm.settings) <= set(step.after or ()))
 
     def _left_out(
-        self, steps: list[Step], last: list[Round], recommended: tuple[Recommended, ...], judged: Judgement
+        self, steps: list[RoundStep], last: list[Round], recommended: tuple[Recommended, ...], judged: GainJudgement
     ) -> tuple[LeftOut, ...]:
         """The candidates that are not recommended: those without runs, then in the order in which that is known."""
         offered = {pair for one in recommended for pair in one.set}
@@ -338,7 +342,7 @@ class Recommendation(Struct, frozen=True, dict=True):
         return tuple(one for one in found.values() if not set(one.set) <= offered)
 
     def _dropped(
-        self, steps: list[Step], last: list[Round], recommended: tuple[Recommended, ...], judged: Judgement
+        self, steps: list[RoundStep], last: list[Round], recommended: tuple[Recommended, ...], judged: GainJudgement
     ) -> Iterator[LeftOut]:
         arms = listed(self._arms)
         begun = {pair for step in steps for pair in (*step.before, *(step.after or ()))}
@@ -369,8 +373,8 @@ class Recommendation(Struct, frozen=True, dict=True):
     def _tried(self, each: Round) -> list[Arm]:
         return [arm for arm in self._arms if arm.configuration in each.configurations]
 
-    def _judgement(self, evidence: Evidence) -> Judgement:
-        return Judgement(evidence, self.metrics, self.wanted, self.space, self.relevant, self.keep)
+    def _judgement(self, evidence: Evidence) -> GainJudgement:
+        return GainJudgement(evidence, self.metrics, self.wanted, self.space, self.relevant, self.keep)
 
     def _with(self, settings: Settings) -> Configuration | None:
         """The baseline with these settings; None where they need a setting that may not be recommended."""

@@ -3,14 +3,21 @@
 A ``Series`` goes in, a ``HistoryConclusion`` comes out; ``histories`` corrects for the many series of a file.
 """
 
-from hati.studies.regression.conclusion import Detectable, Direction, HistoryConclusion, LevelChange, Recurring, Trend
+from hati.studies.regression.conclusion import (
+    DetectableStep,
+    Direction,
+    HistoryConclusion,
+    LevelChange,
+    Recurring,
+    Trend,
+)
 from hati.studies.regression.history import ALPHA, histories, history
 from hati.studies.regression.series import FEWEST_POSITIONS, Series, Tails, interleaved, run_errors
 
 __all__ = [
     "ALPHA",
     "FEWEST_POSITIONS",
-    "Detectable",
+    "DetectableStep",
     "Direction",
     "HistoryConclusion",
     "LevelChange",

@@ -94,7 +94,7 @@ class Trend(Struct, frozen=True):
         return (low / abs(self.level), high / abs(self.level)) if self.level else None
 
 
-class Detectable(Struct, frozen=True):
+class DetectableStep(Struct, frozen=True):
     """The smallest step in the middle that would have been found with 80 % power, had nothing else changed."""
 
     step: float
@@ -127,7 +127,7 @@ class HistoryConclusion(Struct, frozen=True):
     alpha: float
     change_points: tuple[LevelChange, ...]
     trend: Trend | None
-    detectable: Detectable | None
+    detectable: DetectableStep | None
     autocorrelation: float
     outliers: tuple[str, ...]
     warnings: tuple[str, ...]

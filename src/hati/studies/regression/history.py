@@ -12,7 +12,7 @@ from hati.stats.series.change_test import FEWEST
 from hati.stats.series.dependence import equal_persistence
 from hati.studies.comparison import TAIL_PART
 from hati.studies.regression.conclusion import (
-    Detectable,
+    DetectableStep,
     Direction,
     HistoryConclusion,
     Interval,
@@ -20,9 +20,9 @@ from hati.studies.regression.conclusion import (
     Recurring,
     Trend,
 )
-from hati.studies.regression.long import Values, long_levels
+from hati.studies.regression.long import SeriesValues, long_levels
 from hati.studies.regression.series import Series
-from hati.studies.regression.short import Levels, Step, is_short, short_levels
+from hati.studies.regression.short import LevelStep, SeriesLevels, is_short, short_levels
 from hati.studies.regression.spikes import confirmed_spikes, with_spikes, with_tail
 
 _FAR = 5.0
@@ -31,7 +31,7 @@ _TIED = 0.5
 _MOST_NAMED = 5
 
 
-def outliers(series: Series, found: Levels) -> tuple[str, ...]:
+def outliers(series: Series, found: SeriesLevels) -> tuple[str, ...]:
     """The positions whose value is five standard deviations (by the median of deviations) off its level."""
     if is_short(series):  # what is off there is a step, or within the errors
         return ()
@@ -44,7 +44,7 @@ def outliers(series: Series, found: Levels) -> tuple[str, ...]:
     return tuple(series.positions[place] for place in far if place not in steps)
 
 
-def warnings(series: Series, found: Levels) -> tuple[str, ...]:
+def warnings(series: Series, found: SeriesLevels) -> tuple[str, ...]:
     """What is wrong, and what to do about it."""
     return (
         *_machines(series),
@@ -74,7 +74,7 @@ def _machines(series: Series) -> list[str]:
     ]
 
 
-def _few(series: Series, found: Levels) -> list[str]:
+def _few(series: Series, found: SeriesLevels) -> list[str]:
     if found.detectable is not None:
         return []
     return [
@@ -83,7 +83,7 @@ def _few(series: Series, found: Levels) -> list[str]:
     ]
 
 
-def _noise(series: Series, found: Levels) -> list[str]:
+def _noise(series: Series, found: SeriesLevels) -> list[str]:
     found_in_noise = []
     if found.phi > _STRONG:
         found_in_noise.append(
@@ -95,13 +95,13 @@ def _noise(series: Series, found: Levels) -> list[str]:
     return found_in_noise
 
 
-def _drift(found: Levels) -> list[str]:
+def _drift(found: SeriesLevels) -> list[str]:
     if not found.slope:
         return []
     return ["the series drifts more than it steps: change points are relative to the trend"]
 
 
-def _recurring_warnings(series: Series, found: Levels) -> list[str]:
+def _recurring_warnings(series: Series, found: SeriesLevels) -> list[str]:
     levels = found.alternation
     if levels is None:
         return []
@@ -186,7 +186,7 @@ def _concluded(series: Series, alpha: float, baseline: str | None) -> HistoryCon
         alpha=alpha,
         change_points=tuple(_change(series, each) for each in found.steps),
         trend=_trend(series, found, start, alpha),
-        detectable=None if step is None else Detectable(step, step / level if level else None),
+        detectable=None if step is None else DetectableStep(step, step / level if level else None),
         autocorrelation=found.phi,
         outliers=outliers(series, found),
         warnings=warnings(series, found),
@@ -198,10 +198,10 @@ def _concluded(series: Series, alpha: float, baseline: str | None) -> HistoryCon
     )
 
 
-def _levels(series: Series, alpha: float) -> Levels:
+def _levels(series: Series, alpha: float) -> SeriesLevels:
     if is_short(series):
         return short_levels(series, alpha)
-    values = Values(series.values, series.machines, alpha, series.dependence)
+    values = SeriesValues(series.values, series.machines, alpha, series.dependence)
     found = long_levels(values)
     spikes = confirmed_spikes(series, found, alpha)
     if not spikes.any():
@@ -213,12 +213,12 @@ def _levels(series: Series, alpha: float) -> Levels:
     return with_spikes(series, apart, again) if again.any() else with_spikes(series, found, spikes)
 
 
-def _recurring(found: Levels) -> Recurring | None:
+def _recurring(found: SeriesLevels) -> Recurring | None:
     levels = found.alternation
     return None if levels is None else Recurring(levels.low, levels.high, levels.regained)
 
 
-def _change(series: Series, step: Step) -> LevelChange:
+def _change(series: Series, step: LevelStep) -> LevelChange:
     first, last = step.indexes
     return LevelChange(
         index=step.index,
@@ -234,7 +234,7 @@ def _change(series: Series, step: Step) -> LevelChange:
     )
 
 
-def _trend(series: Series, found: Levels, start: int, alpha: float) -> Trend | None:
+def _trend(series: Series, found: SeriesLevels, start: int, alpha: float) -> Trend | None:
     strata = np.unique(found.strata[start:], return_inverse=True)[1].astype(np.intp)
     values = (found.straight + found.slope * _middle(len(series)))[start:]
     line = _line(series, found, start, values, strata)
@@ -255,7 +255,7 @@ def _trend(series: Series, found: Levels, start: int, alpha: float) -> Trend | N
     )
 
 
-def _line(series: Series, found: Levels, start: int, values: FloatArray, strata: Index) -> Creep | None:
+def _line(series: Series, found: SeriesLevels, start: int, values: FloatArray, strata: Index) -> Creep | None:
     """Within the levels from a start on; None of too few values."""
     if found.freedom:
         return weighted_creep(values, strata, found.errors[start:], found.freedom)
@@ -289,7 +289,7 @@ def _direction(difference: float, metric: Metric) -> Direction:
     return Direction.SLOWER if worse else Direction.FASTER
 
 
-def _persistence(series: Series, found: Levels, straight: FloatArray, strata: Index) -> float:
+def _persistence(series: Series, found: SeriesLevels, straight: FloatArray, strata: Index) -> float:
     """The autocorrelation that the noise around a line has in the long run; that of the levels where it is known."""
     if is_short(series) or series.dependence is Dependence.INDEPENDENT or len(straight) < FEWEST_VALUES:
         return found.persistence

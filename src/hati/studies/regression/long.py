@@ -35,7 +35,7 @@ from hati.stats.series.dependence import (
     whitened_products,
     without_bursts,
 )
-from hati.studies.regression.short import Levels, Step, segment_strata
+from hati.studies.regression.short import LevelStep, SeriesLevels, segment_strata
 
 _PER_STEP = {Dependence.ESTIMATED: 14.0, Dependence.INDEPENDENT: 10.0}
 """What a step adds to twice the logarithm of the likelihood at a level of 5 %, by simulation (benchmarks.histories)."""
@@ -48,7 +48,7 @@ _FEW = 60
 """The ranks of fewer values, with the largest autocorrelation that is allowed for, can show no step, however large."""
 
 
-class Values(Struct, frozen=True, eq=False):
+class SeriesValues(Struct, frozen=True, eq=False):
     """A series: values, machines of shape (n,), the level of the tests, and the noise's dependence."""
 
     values: FloatArray
@@ -77,7 +77,7 @@ class _Model(Struct, frozen=True, eq=False):
 _NOTHING = _Model(places=(), line=False, score=0.0)
 
 
-def long_levels(series: Values) -> Levels:
+def long_levels(series: SeriesValues) -> SeriesLevels:
     """Find the changes of level, beside a drift where one clearly explains more, beside levels that recur.
 
     Candidates are the change points of normal scores with a first-order autoregression. Of these, the subset on the
@@ -95,7 +95,7 @@ def long_levels(series: Values) -> Levels:
     return _levels(apart, _best(apart, change_points(apart.values, apart.machines, apart.alpha)), found)
 
 
-def _candidates(series: Values) -> tuple[ChangePoint, ...]:
+def _candidates(series: SeriesValues) -> tuple[ChangePoint, ...]:
     """The change points of normal scores, and of few values also the steps between them that independent noise has."""
     found = change_points(series.values, series.machines, series.alpha, series.dependence)
     size = len(series.values)
@@ -112,7 +112,7 @@ def _candidates(series: Values) -> tuple[ChangePoint, ...]:
     return tuple(sorted([*found, *more], key=lambda point: point.index))
 
 
-def _recurring(series: Values, candidates: tuple[ChangePoint, ...]) -> Alternation | None:
+def _recurring(series: SeriesValues, candidates: tuple[ChangePoint, ...]) -> Alternation | None:
     """Levels that recur throughout, or on both sides of the largest step."""
     if series.dependence is Dependence.INDEPENDENT or len(np.unique(series.machines)) > 1:
         return None
@@ -135,7 +135,7 @@ def _jump(values: FloatArray, place: int) -> float:
     return float(np.mean(values[place:]) - np.mean(values[:place]))
 
 
-def _best(series: Values, candidates: tuple[ChangePoint, ...]) -> _Model:
+def _best(series: SeriesValues, candidates: tuple[ChangePoint, ...]) -> _Model:
     """Steps alone, or beside a line, whose own change points are looked for where it is the better model."""
     if not candidates:
         return _NOTHING
@@ -148,7 +148,7 @@ def _best(series: Values, candidates: tuple[ChangePoint, ...]) -> _Model:
     return max([best, *(each for each in _models(series, around) if each.line)], key=lambda model: model.score)
 
 
-def _models(series: Values, candidates: tuple[ChangePoint, ...]) -> list[_Model]:
+def _models(series: SeriesValues, candidates: tuple[ChangePoint, ...]) -> list[_Model]:
     """All models on the paths of backward elimination with and without a line."""
     strongest = sorted(sorted(candidates, key=lambda point: point.p_value)[:_MOST_STEPS], key=lambda point: point.index)
     size = len(series.values)
@@ -191,17 +191,17 @@ def _twice(products: FloatArray, chosen: Sequence[int], size: int) -> float:
     return 2.0 * float(log_likelihoods(products, chosen, size).max())
 
 
-def _times(series: Values) -> FloatArray:
+def _times(series: SeriesValues) -> FloatArray:
     size = len(series.values)
     return np.asarray(np.arange(size) - 0.5 * (size - 1))
 
 
-def _slope(series: Values, strata: Index) -> float:
+def _slope(series: SeriesValues, strata: Index) -> float:
     line = creep(series.values, strata, 0.0)
     return 0.0 if line is None else line.slope
 
 
-def _levels(series: Values, model: _Model, found: Alternation | None) -> Levels:
+def _levels(series: SeriesValues, model: _Model, found: Alternation | None) -> SeriesLevels:
     places = tuple(point.index for point in model.places)
     strata = segment_strata(series.machines, places)
     slope = _slope(series, strata) if model.line else 0.0
@@ -211,7 +211,7 @@ def _levels(series: Values, model: _Model, found: Alternation | None) -> Levels:
     around = replace(series, values=straight)
     edges = (0, *places, len(straight))
     persistence = phi if series.dependence is Dependence.INDEPENDENT else max(phi, equal_persistence(scores))
-    return Levels(
+    return SeriesLevels(
         steps=tuple(
             _step(around, point, edges[number], edges[number + 2], slope, persistence)
             for number, point in enumerate(model.places)
@@ -226,13 +226,13 @@ def _levels(series: Values, model: _Model, found: Alternation | None) -> Levels:
     )
 
 
-def _step(series: Values, point: ChangePoint, start: int, stop: int, slope: float, phi: float) -> Step:
+def _step(series: SeriesValues, point: ChangePoint, start: int, stop: int, slope: float, phi: float) -> LevelStep:
     values, machines = series.values[start:stop], series.machines[start:stop]
     place = point.index - start
     size = change_size(values, machines, place, phi)
     first, last = place_interval(values, machines, place, phi)
     drifted = slope * (point.index - 0.5 * (len(series.values) - 1))
-    return Step(
+    return LevelStep(
         point.index,
         (start + first, start + last),
         size.before + drifted,
@@ -242,7 +242,7 @@ def _step(series: Values, point: ChangePoint, start: int, stop: int, slope: floa
     )
 
 
-def _detectable(series: Values, strata: Index, phi: float) -> float | None:
+def _detectable(series: SeriesValues, strata: Index, phi: float) -> float | None:
     """The larger of what the scores' test needs and what the likelihood does."""
     size = len(series.values)
     step = 0.0 if size < _FEW else detectable_step(size, phi, series.alpha, series.dependence)

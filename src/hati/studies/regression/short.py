@@ -30,7 +30,7 @@ from hati.studies.regression.series import Series
 Interval = tuple[float, float]
 
 
-class Step(Struct, frozen=True):
+class LevelStep(Struct, frozen=True):
     """A change of level at the index of the first value on the new one; intervals are of 95 %.
 
     ``interval`` is of ``after`` less ``before``, in the metric's unit.
@@ -44,7 +44,7 @@ class Step(Struct, frozen=True):
     p_value: float
 
 
-class Levels(Struct, frozen=True, eq=False):
+class SeriesLevels(Struct, frozen=True, eq=False):
     """The steps around a line of that slope (0: levels only).
 
     ``straight`` are the values without the line, ``strata`` the machine and segment of each, counted from 0, ``phi``
@@ -55,7 +55,7 @@ class Levels(Struct, frozen=True, eq=False):
     where a value was not compared; they are empty where the noise was estimated over time.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[LevelStep, ...]
     slope: float
     straight: FloatArray
     strata: Index
@@ -95,7 +95,7 @@ def segment_strata(machines: Index, places: tuple[int, ...]) -> Index:
 class PlacedStep(Struct, frozen=True):
     """A step of these machines: it is after the place ``after``, at the latest at the last of its indexes."""
 
-    step: Step
+    step: LevelStep
     after: int
     machines: frozenset[int]
 
@@ -116,7 +116,7 @@ class PlacedStep(Struct, frozen=True):
         return PlacedStep(step, after, self.machines | other.machines)
 
 
-def agreed(steps: Sequence[PlacedStep]) -> tuple[Step, ...]:
+def agreed(steps: Sequence[PlacedStep]) -> tuple[LevelStep, ...]:
     """The steps in order, those that agree as one."""
     found: list[PlacedStep] = []
     for step in sorted(steps, key=lambda one: one.step.index):
@@ -164,7 +164,7 @@ def is_short(series: Series) -> bool:
     return len(series) < SHORTEST_LONG or (series.freedom > 0 and series.dependence is Dependence.INDEPENDENT)
 
 
-def short_levels(series: Series, alpha: float) -> Levels:
+def short_levels(series: Series, alpha: float) -> SeriesLevels:
     """Find the steps between the positions of each machine that has several, and else those of all machines together.
 
     How much positions vary is that of their runs where these were interleaved; else what successive positions differ
@@ -196,7 +196,7 @@ def short_levels(series: Series, alpha: float) -> Levels:
         errors[places] = scale.errors_back(each.errors, values[places])
     detectable = [detectable_position_step(each, own) for each in positions]
     change = scale.change(min(detectable), abs(middle)) if detectable else math.inf
-    return Levels(
+    return SeriesLevels(
         steps=agreed(steps),
         slope=slope,
         straight=np.asarray(values - slope * (np.arange(len(series)) - 0.5 * (len(series) - 1))),
@@ -304,7 +304,7 @@ def _placed(step: PositionStep, places: Index, machines: int, scale: _Scale) -> 
     low, high = (scale.change(bound, before) for bound in step.interval)
     first, last = step.indexes
     return PlacedStep(
-        Step(
+        LevelStep(
             index=int(places[step.index]),
             indexes=(int(places[first]), int(places[last])),
             before=before,

@@ -13,7 +13,7 @@ from hati.stats.effects.least_squares import Index
 from hati.studies.comparison import DIRECTION, TAIL_PART
 from hati.studies.regression.conclusion import LevelChange
 from hati.studies.regression.series import Series
-from hati.studies.regression.short import Levels, Step
+from hati.studies.regression.short import LevelStep, SeriesLevels
 
 _PART = 0.2
 _APART = 2.0
@@ -22,7 +22,7 @@ _MOST_FREEDOM = 5.0
 _MAD = 1.4826  # of a normal distribution: its standard deviation by the median of absolute deviations
 
 
-def confirmed_spikes(series: Series, found: Levels, alpha: float) -> Index:
+def confirmed_spikes(series: Series, found: SeriesLevels, alpha: float) -> Index:
     """The number of the spike of each position, counted from 1, shape (n,); 0 where there is none.
 
     A position is on a spike where its distance from its level is significant at a fifth of alpha, corrected for all
@@ -45,7 +45,7 @@ def confirmed_spikes(series: Series, found: Levels, alpha: float) -> Index:
     return none if starts.sum() >= REGAINED else np.where(spikes, np.cumsum(starts), 0)
 
 
-def with_spikes(series: Series, found: Levels, spikes: Index) -> Levels:
+def with_spikes(series: Series, found: SeriesLevels, spikes: Index) -> SeriesLevels:
     """The levels with a step to each of these spikes, and one to the level that follows it."""
     deviation = _deviation(series, found)
     chances = _chances(np.abs(found.residuals) / deviation) / _PART
@@ -61,11 +61,11 @@ def with_spikes(series: Series, found: Levels, spikes: Index) -> Levels:
         error = margin * math.sqrt(float(variances[place - 1 : place + 1].sum()))
         interval = (after - before - error, after - before + error)
         p_value = min(1.0, float(chance[place - 1 : place + 1].min()))
-        steps.append(Step(place, (place, place), before, after, interval, p_value))
+        steps.append(LevelStep(place, (place, place), before, after, interval, p_value))
     return replace(found, steps=tuple(sorted(steps, key=lambda step: step.index)))
 
 
-def _deviation(series: Series, found: Levels) -> float:
+def _deviation(series: Series, found: SeriesLevels) -> float:
     """That of positions about their levels: at least that of their runs, and of rounding."""
     robust = _MAD * float(np.median(np.abs(found.residuals)))
     return max(robust, float(np.median(series.errors)), resolution(series.values) / math.sqrt(12.0))

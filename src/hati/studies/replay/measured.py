@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from hati.core import Assignment, Configuration, Evidence, FloatArray, Metric, Revision, conversion, replace
 from hati.knowledge import Coverage
 from hati.stats import FEWEST_VALUES, Dependence, Ecdf, group_variances, pooled_variance, satterthwaite
-from hati.studies.comparison import MEAN, Automatic, Basis, Statistic, StatisticChoice, StatisticChoices
+from hati.studies.comparison import MEAN, Automatic, ChoiceBasis, Statistic, StatisticChoice, StatisticChoices
 from hati.studies.gate import Cell, Group
 from hati.studies.regression import FEWEST_POSITIONS, HistoryConclusion, Series, Tails
 
@@ -110,7 +110,7 @@ _Values = dict[int, dict[int, FloatArray]]
 _QUARTILES = np.array([0.25, 0.5, 0.75])
 
 
-class Measured(Struct, frozen=True, eq=False, dict=True):
+class MeasuredRevisions(Struct, frozen=True, eq=False, dict=True):
     """The runs of a replay, by revision and cell."""
 
     evidence: Evidence
@@ -123,7 +123,7 @@ class Measured(Struct, frozen=True, eq=False, dict=True):
     def choice(self, group: Group) -> StatisticChoice:
         """The statistic of a run of a group's metric."""
         if isinstance(self.statistic, Statistic):
-            return StatisticChoice(self.statistic, Basis.ASKED)
+            return StatisticChoice(self.statistic, ChoiceBasis.ASKED)
         return self.choices.of(group.benchmark.name, group.metric.name)
 
     def values(self, group: Group) -> _Values:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Order(StrEnum):
+class ReplayOrder(StrEnum):
     """How a line of revisions is gone through."""
 
     INTERLEAVED = "interleaved"
@@ -18,7 +18,7 @@ class Order(StrEnum):
     REFINING = "refining"
 
 
-class Known(NamedTuple):
+class KnownLevels(NamedTuple):
     """What was measured of a series: logarithms of its ``levels`` by place, and the ``noise`` of a difference."""
 
     levels: Mapping[int, float]
@@ -30,7 +30,7 @@ class Known(NamedTuple):
         return change if change > self.noise else 0.0
 
 
-def refined(number: int, series: Sequence[Known]) -> int | None:
+def refined(number: int, series: Sequence[KnownLevels]) -> int | None:
     """The next place of so many, from 0: the ends, then the middle of where the level of any series changes most.
 
     All ``series`` have the same places, those that were measured. Of changes within the noise the widest interval is

@@ -22,15 +22,15 @@ from hati.studies.comparison import MEAN, Automatic, Statistic, StatisticChoices
 from hati.studies.failures import failure_reasons, nothing_measured
 from hati.studies.gate import Cell, Group, groups
 from hati.studies.regression import FEWEST_POSITIONS
-from hati.studies.replay.measured import Measured, Replayed, Skipped
-from hati.studies.replay.order import Known, Order, refined, typical_noise
+from hati.studies.replay.measured import MeasuredRevisions, Replayed, Skipped
+from hati.studies.replay.order import KnownLevels, ReplayOrder, refined, typical_noise
 
 STAGE = "replay"
 _HOPELESS = 3
 
 
 def replay_id(
-    cells: Sequence[Cell], revisions: Sequence[Revision], repetitions: int, order: Order, seed: int, machine: str
+    cells: Sequence[Cell], revisions: Sequence[Revision], repetitions: int, order: ReplayOrder, seed: int, machine: str
 ) -> StudyId:
     """The identity of a replay with all that decides its tasks."""
     parameters: dict[str, object] = {
@@ -62,7 +62,7 @@ class Replay:
     revisions: tuple[Revision, ...]
     cells: tuple[Cell, ...]
     repetitions: int
-    order: Order
+    order: ReplayOrder
     statistic: Statistic | Automatic = MEAN
     choices: StatisticChoices = field(default_factory=StatisticChoices, compare=False)
     coverage: tuple[Coverage, ...] = field(default=(), compare=False)
@@ -117,17 +117,17 @@ class Replay:
         rng = generator(self.id.seed, "replay", self.revisions[place].id)
         return [made[row] for row in rng.permutation(len(made)).tolist()]
 
-    def _measured(self, evidence: Evidence) -> Measured:
+    def _measured(self, evidence: Evidence) -> MeasuredRevisions:
         """In random order the noise of a revision tells nothing of the next one's."""
-        known = self.order is Order.INTERLEAVED
+        known = self.order is ReplayOrder.INTERLEAVED
         dependence = Dependence.INDEPENDENT if known else Dependence.ESTIMATED
-        return Measured(evidence, self.revisions, self.cells, self.statistic, dependence, self.choices)
+        return MeasuredRevisions(evidence, self.revisions, self.cells, self.statistic, dependence, self.choices)
 
     def _wanted(self, evidence: Evidence) -> Iterator[Task]:
         given_up = self._given_up(evidence)
-        if self.order is Order.INTERLEAVED:
+        if self.order is ReplayOrder.INTERLEAVED:
             yield from self._interleaved(evidence, given_up)
-        elif self.order is Order.NEWEST:
+        elif self.order is ReplayOrder.NEWEST:
             for place in range(len(self.revisions) - 1, -1, -1):
                 if place not in given_up:
                     yield from self.tasks_of(place)
@@ -200,11 +200,11 @@ class Replay:
         )
 
 
-def _known(measured: Measured, group: Group, places: Sequence[int]) -> Known:
+def _known(measured: MeasuredRevisions, group: Group, places: Sequence[int]) -> KnownLevels:
     """The levels of a group at all places that were begun.
 
     What does not work has the level of the place nearest to it: next to it nothing is to be looked for.
     """
     values, noises = measured.levels(group)
     levels = {place: values[min(values, key=lambda known: abs(known - place))] if values else 0.0 for place in places}
-    return Known(levels, typical_noise(noises))
+    return KnownLevels(levels, typical_noise(noises))

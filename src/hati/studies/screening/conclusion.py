@@ -53,7 +53,7 @@ def option_summaries(space: Space) -> tuple[OptionSummary, ...]:
     )
 
 
-class Scale(StrEnum):
+class EffectScale(StrEnum):
     """The scale on which it is decided what is important."""
 
     LOG = "log"
@@ -70,7 +70,7 @@ class Noise(StrEnum):
     NONE = "none"
 
 
-class Verdict(StrEnum):
+class EffectVerdict(StrEnum):
     """What a screening says of an effect.
 
     IMPORTANT: significant and relevant. ALIASED: so is an estimate that the design gives to several effects, of which
@@ -188,14 +188,14 @@ class Effect(Struct, frozen=True):
         return self.important or self.aliased
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> EffectVerdict:
         """The verdict in its three words."""
         if self.important:
-            return Verdict.IMPORTANT
-        return Verdict.ALIASED if self.aliased else Verdict.NOT_SHOWN
+            return EffectVerdict.IMPORTANT
+        return EffectVerdict.ALIASED if self.aliased else EffectVerdict.NOT_SHOWN
 
 
-class Detectable(Struct, frozen=True):
+class DetectableEffect(Struct, frozen=True):
     """The smallest main effect that would have been found with 80 % power; in the unit, and as a fraction."""
 
     estimate: float
@@ -373,7 +373,7 @@ class ScreeningConclusion(Struct, frozen=True):
     benchmark: str
     revision: str
     metric: Metric
-    scale: Scale
+    scale: EffectScale
     scale_reason: str
     judged_by: Noise
     alpha: float
@@ -385,7 +385,7 @@ class ScreeningConclusion(Struct, frozen=True):
     ranking: tuple[str, ...]
     important: tuple[str, ...]
     threshold: float | None
-    detectable: Detectable | None
+    detectable: DetectableEffect | None
     missing: tuple[Options, ...]
     dispersion: Dispersion | None
     points: tuple[Point, ...]

@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from hati.core import Benchmark, Configuration, Evidence, InputError, Metric, Plan, Run, StudyId, Task, replace
 from hati.design import from_levels
-from hati.studies.screening.analysis.judging import Judged, ModelJudgement
+from hati.studies.screening.analysis.judging import JudgedDesign, ModelJudgement
 from hati.studies.screening.analysis.model import ModelAnalysis
-from hati.studies.screening.analysis.runs import Measured
+from hati.studies.screening.analysis.runs import MeasuredDesign
 from hati.studies.screening.analysis.screening_model import ScreeningModel, ShownEffects
 from hati.studies.screening.analysis.suspects import with_suspects
 from hati.studies.screening.conclusion import FollowUpSummary, RunCounts, ScreeningConclusion
@@ -115,11 +115,11 @@ class ModelScreening(Struct, frozen=True, dict=True):
         more = follow_up_warnings(followed, self.choice, parameters_of(self.space), self.remedies)
         return replace(followed, warnings=(*partial_warnings(self.choice), *followed.warnings, *more))
 
-    def important(self, judged: Judged) -> tuple[str, ...]:
+    def important(self, judged: JudgedDesign) -> tuple[str, ...]:
         """The options whose main effect is important and not refuted, the largest first."""
         return self._judgement.important(judged)
 
-    def judged(self, evidence: Evidence) -> Judged:
+    def judged(self, evidence: Evidence) -> JudgedDesign:
         """The analysis of all rows, those of flips included, and what the flips say of what the design's rows show.
 
         Raises:
@@ -127,7 +127,7 @@ class ModelScreening(Struct, frozen=True, dict=True):
         """
         return self._judgement.judged(evidence)
 
-    def measured(self, evidence: Evidence) -> Measured:
+    def measured(self, evidence: Evidence) -> MeasuredDesign:
         """The runs of the design and its follow-up that yielded a value; of those that were repeated the median runs.
 
         Raises:
@@ -135,7 +135,7 @@ class ModelScreening(Struct, frozen=True, dict=True):
         """
         return self._rows.measured_with_flips(evidence)
 
-    def analysis(self, found: Measured) -> ModelAnalysis:
+    def analysis(self, found: MeasuredDesign) -> ModelAnalysis:
         """The effects that runs show."""
         return self._model.analysis(found)
 

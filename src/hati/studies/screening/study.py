@@ -27,12 +27,12 @@ from hati.stats import Contrasts, Index, ModelTerms, Term, contrasts
 from hati.studies.failures import nothing_measured
 from hati.studies.screening.analysis.contrasts import Analysis, Estimated, analyse, explained_by, rank
 from hati.studies.screening.analysis.model import always_there
-from hati.studies.screening.analysis.runs import Measured, Readable, choose_scale, configuration_units
+from hati.studies.screening.analysis.runs import MeasuredDesign, Readable, choose_scale, configuration_units
 from hati.studies.screening.analysis.screening_model import ShownEffects
 from hati.studies.screening.analysis.spread import Spread, analyse_spread
 from hati.studies.screening.analysis.suspects import suspected, unsettled, with_suspects
 from hati.studies.screening.conclusion import (
-    Detectable,
+    DetectableEffect,
     Dispersion,
     Effect,
     ModelSummary,
@@ -170,12 +170,14 @@ class Screening(Struct, frozen=True, dict=True):
             conclusion, again, left, lambda some: self._shown(some.without(found)), spare, self.remedies
         )
 
-    def _shown(self, found: Measured) -> tuple[str, ...]:
+    def _shown(self, found: MeasuredDesign) -> tuple[str, ...]:
         """The options whose main effect is important, or important or aliased, the largest first."""
         effects = self._analysis(found).effects
         return tuple(self._names[effect.term[0]] for effect in effects if effect.important and len(effect.term) == 1)
 
-    def _shown_effects(self, found: Measured, analysis: Analysis, conclusion: ScreeningConclusion) -> ShownEffects:
+    def _shown_effects(
+        self, found: MeasuredDesign, analysis: Analysis, conclusion: ScreeningConclusion
+    ) -> ShownEffects:
         """Estimated from the configurations: what a model of few terms leaves out belongs to these."""
         rows = levels([run.task.configuration for run in found.runs], self.space)
         return ShownEffects(
@@ -187,7 +189,7 @@ class Screening(Struct, frozen=True, dict=True):
             conclusion.ranking,
         )
 
-    def measured(self, evidence: Evidence) -> Measured:
+    def measured(self, evidence: Evidence) -> MeasuredDesign:
         """The design's runs that yielded a value; in place of those that were repeated the median runs.
 
         Raises:
@@ -201,7 +203,7 @@ class Screening(Struct, frozen=True, dict=True):
     def _made(self, evidence: Evidence) -> Evidence:
         return Evidence(tuple(run for run in evidence.runs if run.task.stage in (STAGE, AGAIN)))
 
-    def _analysis(self, found: Measured) -> Analysis:
+    def _analysis(self, found: MeasuredDesign) -> Analysis:
         return analyse(
             self._contrasts,
             found.values,
@@ -216,7 +218,7 @@ class Screening(Struct, frozen=True, dict=True):
         found = self.measured(evidence)
         return tuple(found.runs[place] for place in self._suspected(found)[0])
 
-    def _suspected(self, found: Measured) -> tuple[Index, FloatArray]:
+    def _suspected(self, found: MeasuredDesign) -> tuple[Index, FloatArray]:
         """Any contrast may be active: an alias set has one column, whichever of its effects it is."""
         columns = self._contrasts.columns[found.rows].astype(np.float64)
         terms = ModelTerms(
@@ -225,7 +227,7 @@ class Screening(Struct, frozen=True, dict=True):
         scale, _ = choose_scale(found.values, self.design.matrix[found.rows].astype(np.float64), found.blocks)
         return suspected(terms, found.values, scale)
 
-    def _conclusion(self, found: Measured, analysis: Analysis, seconds: float) -> ScreeningConclusion:
+    def _conclusion(self, found: MeasuredDesign, analysis: Analysis, seconds: float) -> ScreeningConclusion:
         summary = design_summary(self.choice, self.design)
         spread = analyse_spread(self._contrasts, found, analysis.scale, alpha=self.alpha, relevant=self.relevant)
         return ScreeningConclusion(
@@ -246,7 +248,7 @@ class Screening(Struct, frozen=True, dict=True):
             ranking=rank(analysis.effects, self._names),
             important=self._important(analysis),
             threshold=analysis.threshold,
-            detectable=None if analysis.detectable is None else Detectable(*analysis.detectable),
+            detectable=None if analysis.detectable is None else DetectableEffect(*analysis.detectable),
             missing=tuple(self._named(term) for term in analysis.missing),
             dispersion=None if spread is None else self._dispersion(spread),
             points=tuple(
@@ -266,7 +268,7 @@ class Screening(Struct, frozen=True, dict=True):
             template=tuple(map(str, self.space.template)),
         )
 
-    def _model(self, found: Measured, analysis: Analysis) -> ModelSummary:
+    def _model(self, found: MeasuredDesign, analysis: Analysis) -> ModelSummary:
         terms = tuple(effect.term for effect in analysis.effects if effect.important)
         return ModelSummary(
             tuple(map(self._named, terms)),

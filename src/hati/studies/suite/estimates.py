@@ -27,7 +27,7 @@ from hati.studies.failures import failure_reasons
 from hati.studies.suite.conclusion import Agreement, Box, SpaceMean, StratumEstimate, SuiteScale
 
 
-class Measured(Struct, frozen=True, eq=False):
+class MeasuredSuite(Struct, frozen=True, eq=False):
     """``values`` are means over runs, in the metric's unit, of the configurations at ``places`` of those asked for.
 
     ``runs`` yielded them; ``failed`` yielded none, for ``reasons``, each once with its count.
@@ -40,7 +40,7 @@ class Measured(Struct, frozen=True, eq=False):
     reasons: tuple[str, ...]
 
 
-def measured(evidence: Evidence, metric: Metric, configurations: Sequence[Configuration]) -> Measured:
+def measured(evidence: Evidence, metric: Metric, configurations: Sequence[Configuration]) -> MeasuredSuite:
     """One value for each configuration that has any.
 
     Raises:
@@ -56,7 +56,7 @@ def measured(evidence: Evidence, metric: Metric, configurations: Sequence[Config
             found[run.task.configuration].append(observations.mean * conversion(observations.unit, metric.unit))
     places = [place for place, configuration in enumerate(configurations) if configuration in found]
     values = [found[configurations[place]] for place in places]
-    return Measured(
+    return MeasuredSuite(
         values=np.array([np.mean(of) for of in values], dtype=np.float64),
         places=np.array(places, dtype=np.intp),
         runs=np.array([len(of) for of in values], dtype=np.intp),
@@ -97,7 +97,7 @@ class Weighted(Struct, frozen=True, eq=False):
         return assisted_mean(self.on(scale), self.owners, self.shares, self.columns)
 
 
-def weighted(suite: Suite, found: Measured, columns: FloatArray) -> Weighted:
+def weighted(suite: Suite, found: MeasuredSuite, columns: FloatArray) -> Weighted:
     """The values with their weights; strata without a value are left out, the others stand for them."""
     strata, owners = np.unique(suite.owners[found.places], return_inverse=True)
     shares = suite.shares[strata]
@@ -105,7 +105,9 @@ def weighted(suite: Suite, found: Measured, columns: FloatArray) -> Weighted:
     return Weighted(found.values, owners.ravel(), shares / shares.sum(), columns[found.places], strata, sizes)
 
 
-def stratum_estimates(suite: Suite, found: Measured, given: Weighted, scale: SuiteScale) -> tuple[StratumEstimate, ...]:
+def stratum_estimates(
+    suite: Suite, found: MeasuredSuite, given: Weighted, scale: SuiteScale
+) -> tuple[StratumEstimate, ...]:
     """Each stratum's mean; its interval from the deviation within all strata, on the log scale a relative one."""
     means = stratum_means(given.values, given.owners, given.shares)
     spread = stratum_means(given.on(scale), given.owners, given.shares)

@@ -32,7 +32,7 @@ from hati.studies.suite.estimates import (
     FULL,
     PARTIAL,
     RANDOM,
-    Measured,
+    MeasuredSuite,
     Weighted,
     agreement,
     geometric_mean,
@@ -115,8 +115,8 @@ def warnings(
     strata: Sequence[StratumEstimate],
     single: int,
     planned: int,
-    found: Measured,
-    beside: Measured,
+    found: MeasuredSuite,
+    beside: MeasuredSuite,
     against: Agreement | None,
 ) -> tuple[str, ...]:
     """Sentences, each with its remedy; ``single`` strata of several configurations have one value only."""
@@ -137,7 +137,7 @@ def _left_out(wanted: SuitePlan) -> str:
     return f"important too, but left out of the strata for want of runs: {', '.join(wanted.left_out)}; {all_}"
 
 
-def _missing(strata: Sequence[StratumEstimate], found: Measured) -> str:
+def _missing(strata: Sequence[StratumEstimate], found: MeasuredSuite) -> str:
     empty = [stratum for stratum in strata if stratum.estimate is None]
     if not empty:
         return ""
@@ -149,7 +149,7 @@ def _missing(strata: Sequence[StratumEstimate], found: Measured) -> str:
     )
 
 
-def _reason(found: Measured) -> str:
+def _reason(found: MeasuredSuite) -> str:
     return "see why their runs failed" if found.failed else "a larger budget makes their runs"
 
 
@@ -163,7 +163,7 @@ def _single(single: int, strata: int) -> str:
     )
 
 
-def _unfinished(planned: int, found: Measured, beside: Measured) -> str:
+def _unfinished(planned: int, found: MeasuredSuite, beside: MeasuredSuite) -> str:
     made = int(found.runs.sum() + beside.runs.sum()) + found.failed + beside.failed
     if made >= planned:
         return ""
@@ -262,8 +262,8 @@ class SuiteStudy:
     def _conclusion(
         self,
         evidence: Evidence,
-        found: Measured,
-        beside: Measured,
+        found: MeasuredSuite,
+        beside: MeasuredSuite,
         given: Weighted,
         scale: SuiteScale,
         against: Agreement | None,
@@ -294,7 +294,7 @@ class SuiteStudy:
             warnings=warnings(self.wanted, strata, given.single, len(self.tasks), found, beside, against),
         )
 
-    def _others(self, beside: Measured) -> tuple[FloatArray | None, str]:
+    def _others(self, beside: MeasuredSuite) -> tuple[FloatArray | None, str]:
         """The values to compare with, and what they are."""
         if self.population is not None:
             return self.population, FULL if len(self.population) >= count(self.space) else PARTIAL

@@ -7,8 +7,8 @@ from enum import Enum
 from math import floor
 
 from hati.core.wording import listed
-from hati.studies.validation.conclusion import CONFOUNDED, Assumption, Options, Outcome, Result, RivalModel
-from hati.studies.validation.settling import Settled
+from hati.studies.validation.conclusion import CONFOUNDED, Assumption, Options, Result, RivalModel, ValidationOutcome
+from hati.studies.validation.settling import SettledEffect
 
 NO_CANCELLING = Assumption(
     "no two active effects that share an estimate cancel each other",
@@ -32,7 +32,7 @@ class Sharing(Enum):
 def assumptions(
     important: Sequence[Options],
     models: Sequence[RivalModel],
-    outcome: Outcome,
+    outcome: ValidationOutcome,
     *,
     aliases: Sequence[Sequence[Options]],
     shared: Sharing,
@@ -43,7 +43,7 @@ def assumptions(
     untouched: Sequence[str],
     scale: str,
     unseen: float,
-    settled: Mapping[Options, Settled],
+    settled: Mapping[Options, SettledEffect],
     confounded: Sequence[Options],
 ) -> tuple[Assumption, ...]:
     """The assumptions of a screening after its models were told apart.
@@ -86,7 +86,7 @@ def assumptions(
 
 
 def _of_important(
-    effect: Options, aliases: Sequence[Options], models: Sequence[RivalModel], settled: Settled | None
+    effect: Options, aliases: Sequence[Options], models: Sequence[RivalModel], settled: SettledEffect | None
 ) -> Assumption:
     """Refuted only where another explanation of the same runs took its place in every model that is left.
 
@@ -130,7 +130,7 @@ def _drift(order: int, effects: Sequence[str]) -> Assumption:
 def _no_others(
     important: Sequence[Options],
     models: Sequence[RivalModel],
-    outcome: Outcome,
+    outcome: ValidationOutcome,
     order: int,
     first_rivals: int,
     runs: int,
@@ -144,11 +144,11 @@ def _no_others(
     first = "1 model was" if first_rivals == 1 else f"{first_rivals} models were"
     cost = f"{first} left after the screening" + (f", {len(models)} after {runs} runs more" if runs else "")
     may_be = f"main effects of less than about {unseen:.2g} % may be active"
-    if outcome is Outcome.UNDECIDED and not any(model.effects for model in models):
+    if outcome is ValidationOutcome.UNDECIDED and not any(model.effects for model in models):
         return Assumption(statement, Result.UNDECIDED, f"{cost}, of no effect: {may_be}")
-    if outcome is Outcome.UNDECIDED and len(models) == 1:
+    if outcome is ValidationOutcome.UNDECIDED and len(models) == 1:
         return Assumption(statement, Result.UNDECIDED, f"{cost}, and what it has is no larger: {may_be}")
-    if outcome is Outcome.UNDECIDED:
+    if outcome is ValidationOutcome.UNDECIDED:
         return Assumption(statement, Result.UNDECIDED, f"{cost}: odds of {bound:g} to 1 were not reached")
     if more:
         return Assumption(statement, Result.REFUTED, f"{cost}; also active: {listed([_word(e) for e in more])}")

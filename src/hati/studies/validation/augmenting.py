@@ -20,14 +20,14 @@ from hati.studies.validation.conclusion import (
     NONE_NEEDED,
     ORDER_UNKNOWN,
     Assumption,
+    FollowUpRound,
     Mode,
     Options,
-    Outcome,
     Result,
-    Round,
     RunsNeeded,
     ValidatedEffect,
     ValidationConclusion,
+    ValidationOutcome,
 )
 from hati.studies.validation.confirmed_effects import TermTest, term_tests, within
 from hati.studies.validation.new_runs import OpenEffect
@@ -126,7 +126,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
             evidence,
             mode=self.mode,
             order=self.terms.order,
-            outcome=Outcome.DECIDED if settled else Outcome.UNDECIDED,
+            outcome=ValidationOutcome.DECIDED if settled else ValidationOutcome.UNDECIDED,
             effects=effects,
             rounds=self._rounds(done),
             assumptions=told,
@@ -167,9 +167,9 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
             if term in tests
         ]
 
-    def _rounds(self, done: int) -> tuple[Round, ...]:
+    def _rounds(self, done: int) -> tuple[FollowUpRound, ...]:
         configurations = tuple(task.configuration for task in self.tasks)
-        return (Round(STAGE, len(self.terms.terms), configurations, done),) if configurations else ()
+        return (FollowUpRound(STAGE, len(self.terms.terms), configurations, done),) if configurations else ()
 
     def _effects(self, runs: Runs) -> tuple[ValidatedEffect, ...]:
         """Least squares with a shift for each block; F tests with Holm's correction over all effects."""

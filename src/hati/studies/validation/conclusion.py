@@ -32,7 +32,7 @@ class Mode(StrEnum):
     CHECK = "check"
 
 
-class Outcome(StrEnum):
+class ValidationOutcome(StrEnum):
     """How it ended."""
 
     DECIDED = "decided"
@@ -117,7 +117,7 @@ class PredictionCheck(Struct, frozen=True):
     share: float = 1.0
 
 
-class Round(Struct, frozen=True):
+class FollowUpRound(Struct, frozen=True):
     """A follow-up: how many models there were before it, and what was measured. ``done`` of ``configurations``."""
 
     stage: str
@@ -174,10 +174,10 @@ class ValidationConclusion(Struct, frozen=True):
     order: int
     bound: float | None
     gamma: float | None
-    outcome: Outcome
+    outcome: ValidationOutcome
     models: tuple[RivalModel, ...]
     effects: tuple[ValidatedEffect, ...]
-    rounds: tuple[Round, ...]
+    rounds: tuple[FollowUpRound, ...]
     assumptions: tuple[Assumption, ...]
     screening_runs: int
     budget: int

@@ -14,7 +14,7 @@ from hati.design.optimal.basis import Identified
 from hati.stats import ModelTerms, Term, detectable_contrast, holm, step_down
 from hati.stats.effects.model_terms import added_basis, spanned
 from hati.stats.inference.distributions import f_above
-from hati.studies.screening.analysis.model import Contrast, ModelFit
+from hati.studies.screening.analysis.model import EffectContrast, ModelFit
 from hati.studies.validation.conclusion import CONFOUNDED, Result
 from hati.studies.validation.prediction import ALPHA
 from hati.studies.validation.screened import Runs, ScreenedSize
@@ -29,7 +29,7 @@ class TermTest(Struct, frozen=True):
     ``sum_of_squares`` is that of type III: what the term explains beside all others (RES paper, 4.5.1).
     """
 
-    contrast: Contrast
+    contrast: EffectContrast
     p_value: float
     detectable: float | None
     sum_of_squares: float
@@ -62,14 +62,14 @@ def term_tests(known: Identified, runs: Runs) -> Mapping[Term, TermTest]:
     }
 
 
-def detectable(contrast: Contrast, columns: FloatArray, df: int, p_value: float) -> float | None:
+def detectable(contrast: EffectContrast, columns: FloatArray, df: int, p_value: float) -> float | None:
     """The size of a term's contrast that is significant with 80 % power, None without a standard error."""
     if contrast.standard_error is None or df < 1:
         return None
     return detectable_contrast(contrast.standard_error, int(columns.any(axis=0).sum()), df, p_value)
 
 
-def within(contrast: Contrast, limit: float) -> bool:
+def within(contrast: EffectContrast, limit: float) -> bool:
     """Whether all that an interval leaves of a contrast is smaller than a limit."""
     return contrast.margin is not None and abs(contrast.estimate) + contrast.margin < limit
 
@@ -141,7 +141,7 @@ class ConfirmedEffect(Struct, frozen=True):
     """
 
     term: Term
-    contrast: Contrast
+    contrast: EffectContrast
     p_value: float
     critical: float
     detectable: float | None
@@ -272,7 +272,7 @@ def new_runs_tests(
 
 def _judged(
     term: Term,
-    contrast: Contrast,
+    contrast: EffectContrast,
     p_value: float,
     critical: float,
     seen: float | None,
@@ -291,7 +291,7 @@ def _judged(
     )
 
 
-def _doubts(size: ScreenedSize, new_runs: NewRunsTest, contrast: Contrast, relevant: float) -> tuple[Doubt, ...]:
+def _doubts(size: ScreenedSize, new_runs: NewRunsTest, contrast: EffectContrast, relevant: float) -> tuple[Doubt, ...]:
     """Why an effect that is important by all runs is not confirmed."""
     shown = new_runs.p_value <= ALPHA
     return (
@@ -301,7 +301,7 @@ def _doubts(size: ScreenedSize, new_runs: NewRunsTest, contrast: Contrast, relev
     )
 
 
-def agree(told: ScreenedSize, now: Contrast, relevant: float) -> bool:
+def agree(told: ScreenedSize, now: EffectContrast, relevant: float) -> bool:
     """Whether an effect has the sign that the screening told, and its size, within its interval (95 %) or what matters.
 
     All runs contain the screening's, so that their difference varies less than what it told. Where it had no standard

@@ -19,14 +19,14 @@ from hati.studies.screening.conclusions.cautions import confounded_warning
 from hati.studies.validation.conclusion import (
     NONE_NEEDED,
     ORDER_UNKNOWN,
+    FollowUpRound,
     Mode,
-    Outcome,
     PredictionCheck,
     Result,
-    Round,
     RunsNeeded,
     ValidatedEffect,
     ValidationConclusion,
+    ValidationOutcome,
     of_share,
 )
 from hati.studies.validation.confirmation_assumptions import confirmation_assumptions
@@ -162,7 +162,7 @@ class Confirming(ValidationBase, frozen=True, dict=True):
             evidence,
             mode=Mode.CONFIRM,
             order=self._order,
-            outcome=Outcome.DECIDED if settled else Outcome.UNDECIDED,
+            outcome=ValidationOutcome.DECIDED if settled else ValidationOutcome.UNDECIDED,
             effects=tuple(self._effect(effect) for effect in found),
             rounds=self._rounds(len(later)),
             assumptions=told,
@@ -240,9 +240,9 @@ class Confirming(ValidationBase, frozen=True, dict=True):
         """The terms of the model that predicts; without one, the important effects."""
         return tuple(map(self.term, self.screened.predicting)) or self._important
 
-    def _rounds(self, done: int) -> tuple[Round, ...]:
+    def _rounds(self, done: int) -> tuple[FollowUpRound, ...]:
         configurations = tuple(task.configuration for task in self.tasks)
-        return (Round(STAGE, len(self.known.terms), configurations, done),) if configurations else ()
+        return (FollowUpRound(STAGE, len(self.known.terms), configurations, done),) if configurations else ()
 
     def _effect(self, found: ConfirmedEffect) -> ValidatedEffect:
         return ValidatedEffect(

@@ -16,7 +16,7 @@ from hati.design.optimal.candidates import Candidates
 from hati.design.optimal.coding import Levels
 from hati.space import Space
 from hati.stats import POWER, Term, fewest_runs, normal_quantile
-from hati.studies.screening.analysis.model import Contrast
+from hati.studies.screening.analysis.model import EffectContrast
 from hati.studies.validation.prediction import LEAST_PREDICTED
 
 _CONFIDENCE = 0.95
@@ -43,7 +43,7 @@ class OpenEffect(Struct, frozen=True):
 
     @classmethod
     def of(
-        cls, contrast: Contrast, runs: int, relevant: float, critical: float, before: int = 0, alone: float = 0.5
+        cls, contrast: EffectContrast, runs: int, relevant: float, critical: float, before: int = 0, alone: float = 0.5
     ) -> OpenEffect | None:
         """The same of a contrast that was estimated from that many runs; None where it has no standard error."""
         if not contrast.standard_error or critical <= 0.0:

@@ -33,7 +33,7 @@ _FLOOR = 4.0
 _MOST_EFFECTS = 3000
 
 
-class Question(Struct, frozen=True):
+class ModelQuestion(Struct, frozen=True):
     """What is asked of runs: options with ``sizes`` settings each, effects up to ``order``, odds of ``bound``.
 
     ``relevant`` is the difference on the deciding scale that matters.
@@ -76,7 +76,7 @@ class Estimate(Struct, frozen=True, eq=False):
 
 
 @lru_cache(maxsize=32)
-def rival_models(runs: Runs, question: Question, known: tuple[Effects, ...] = ()) -> EffectModels:
+def rival_models(runs: Runs, question: ModelQuestion, known: tuple[Effects, ...] = ()) -> EffectModels:
     """The models that these runs cannot tell from the most probable one; ``known`` are those left before the last."""
     model = question.model
     found = moments(_columns(runs.levels, question), runs.values, runs.shifts)
@@ -86,17 +86,17 @@ def rival_models(runs: Runs, question: Question, known: tuple[Effects, ...] = ()
     return likely_models(found, model.terms, model.owners[1:], bound=question.bound, floor=floor, starts=known)
 
 
-def terms_of(model: Effects, question: Question) -> tuple[Term, ...]:
+def terms_of(model: Effects, question: ModelQuestion) -> tuple[Term, ...]:
     """The effects of a model."""
     return tuple(question.model.terms[place] for place in model)
 
 
-def involved(models: EffectModels, question: Question) -> tuple[int, ...]:
+def involved(models: EffectModels, question: ModelQuestion) -> tuple[int, ...]:
     """The options that are in any of the models."""
     return tuple(sorted({option for model in models.models for term in terms_of(model, question) for option in term}))
 
 
-def as_rivals(models: EffectModels, shifts: int, question: Question, most: int) -> list[Rival]:
+def as_rivals(models: EffectModels, shifts: int, question: ModelQuestion, most: int) -> list[Rival]:
     """The most probable models by their columns in ``full_columns`` with that many shifts."""
     owners = question.model.owners[1:]
     always = np.arange(1 + shifts)
@@ -106,18 +106,18 @@ def as_rivals(models: EffectModels, shifts: int, question: Question, most: int) 
     ]
 
 
-def full_columns(levels: Levels, shifts: FloatArray, question: Question) -> FloatArray:
+def full_columns(levels: Levels, shifts: FloatArray, question: ModelQuestion) -> FloatArray:
     """Columns for the mean, the shifts (those of ``Runs.shifts``), and all effects."""
     return np.hstack([np.ones((len(levels), 1)), shifts, _columns(levels, question)])
 
 
-def precisions(question: Question, shifts: int, gamma: float) -> FloatArray:
+def precisions(question: ModelQuestion, shifts: int, gamma: float) -> FloatArray:
     """Those of the priors of ``full_columns`` with that many shifts, for runs of variance one."""
     parameters = len(question.model.owners) - 1
     return np.concatenate([[0.0], np.full(shifts, SHIFT**-2.0), np.full(parameters, gamma**-2.0)])
 
 
-def estimates(models: EffectModels, runs: Runs, question: Question) -> tuple[Estimate, ...]:
+def estimates(models: EffectModels, runs: Runs, question: ModelQuestion) -> tuple[Estimate, ...]:
     """The effects of the most probable model, the largest first; shrunk towards zero as much as its prior says."""
     model = question.model
     shifts = runs.shifts.shape[1]
@@ -151,7 +151,7 @@ def _model(sizes: tuple[int, ...], order: int) -> Model:
     return Model.of_order(sizes, min(order, len(sizes)))
 
 
-def _columns(levels: Levels, question: Question) -> FloatArray:
+def _columns(levels: Levels, question: ModelQuestion) -> FloatArray:
     return question.model.matrix(levels)[:, 1:]
 
 
@@ -165,7 +165,14 @@ _SURE = 2.0
 
 @lru_cache(maxsize=32)
 def follow_up(
-    models: EffectModels, runs: Runs, question: Question, space: Space, most: int, seed: int, stage: str, repeats: float
+    models: EffectModels,
+    runs: Runs,
+    question: ModelQuestion,
+    space: Space,
+    most: int,
+    seed: int,
+    stage: str,
+    repeats: float,
 ) -> tuple[Configuration, ...]:
     """The configurations, in the order of the runs, of the smallest follow-up that is expected to be enough.
 
@@ -206,7 +213,7 @@ def follow_up(
     return tuple(candidates[best.rows[int(place)]] for place in random.permutation(size))
 
 
-def _enough(found: Predictions, rows: list[int], models: EffectModels, question: Question) -> int:
+def _enough(found: Predictions, rows: list[int], models: EffectModels, question: ModelQuestion) -> int:
     """How many of those runs, taken in order, are expected to give up as many models as all of them are."""
     sizes = sorted({*(size for size in SIZES if size < len(rows)), len(rows)})
     wanted = _SURE * log(question.bound)

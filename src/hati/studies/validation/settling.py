@@ -19,7 +19,7 @@ from hati.design.optimal.search import Replication
 from hati.space import Space
 from hati.stats import ModelTerms, Term, holm
 from hati.stats.effects.model_terms import spanned
-from hati.studies.screening.analysis.model import Contrast, ModelFit
+from hati.studies.screening.analysis.model import EffectContrast, ModelFit
 from hati.studies.validation.conclusion import CONFOUNDED, Mode, Result
 from hati.studies.validation.confirmed_effects import wald_p_value, within
 from hati.studies.validation.new_runs import OpenEffect, runs_to_decide
@@ -31,7 +31,7 @@ _SEARCHED = 64
 """Of more runs the first so many are chosen, and repeated in turn."""
 
 
-class Settled(Struct, frozen=True):
+class SettledEffect(Struct, frozen=True):
     """What new runs say of an effect in doubt, in words; ``open`` is what would decide where that is known."""
 
     result: Result
@@ -39,7 +39,7 @@ class Settled(Struct, frozen=True):
     open: OpenEffect | None
 
 
-_DRIFT = Settled(Result.UNDECIDED, CONFOUNDED, None)
+_DRIFT = SettledEffect(Result.UNDECIDED, CONFOUNDED, None)
 
 
 def settling_runs(
@@ -74,7 +74,7 @@ def settled(
     model: Sequence[Term],
     doubtful: Sequence[Term],
     screened: Screened,
-) -> Mapping[Term, Settled]:
+) -> Mapping[Term, SettledEffect]:
     """What new runs, from the ``first`` on, say of each effect in doubt next to the model; before any, what they would.
 
     Confirmed is what is significant (5 %, for all of them together) and larger than what matters; refuted is what has
@@ -113,18 +113,20 @@ def _fit(
     return ModelFit.of(ModelTerms(np.hstack(always), columns), terms, sizes, runs.values)
 
 
-def _judged(contrast: Contrast, p_value: float, fit: ModelFit, made: int, screened: Screened, family: int) -> Settled:
+def _judged(
+    contrast: EffectContrast, p_value: float, fit: ModelFit, made: int, screened: Screened, family: int
+) -> SettledEffect:
     relevant = screened.relevant
     left = OpenEffect(contrast.estimate, fit.variance, relevant, ALPHA / family) if fit.variance else None
     would = _would_decide(left, made + 1)
     if not made:
-        return Settled(Result.UNDECIDED, f"no run that could decide was made; {would}", left)
+        return SettledEffect(Result.UNDECIDED, f"no run that could decide was made; {would}", left)
     seen = f"{screened.sized(contrast.estimate, contrast.margin)} by {made} new runs"
     if p_value <= ALPHA and abs(contrast.estimate) > relevant:
-        return Settled(Result.CONFIRMED, f"{seen}, p = {p_value:.2g}", None)
+        return SettledEffect(Result.CONFIRMED, f"{seen}, p = {p_value:.2g}", None)
     if within(contrast, relevant):
-        return Settled(Result.REFUTED, f"{seen}: smaller than what matters", None)
-    return Settled(Result.UNDECIDED, f"{seen}: neither shown nor smaller than what matters; {would}", left)
+        return SettledEffect(Result.REFUTED, f"{seen}: smaller than what matters", None)
+    return SettledEffect(Result.UNDECIDED, f"{seen}: neither shown nor smaller than what matters; {would}", left)
 
 
 def _would_decide(effect: OpenEffect | None, fewest: int) -> str:

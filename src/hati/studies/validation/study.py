@@ -33,20 +33,20 @@ from hati.studies.validation.conclusion import (
     CONFOUNDED,
     NONE_NEEDED,
     ORDER_UNKNOWN,
+    FollowUpRound,
     Mode,
     Options,
-    Outcome,
     Result,
     RivalModel,
-    Round,
     RunsNeeded,
     ValidatedEffect,
     ValidationConclusion,
+    ValidationOutcome,
 )
 from hati.studies.validation.new_runs import OpenEffect
-from hati.studies.validation.rivals import FEWEST, Question, estimates, follow_up, involved, rival_models, terms_of
+from hati.studies.validation.rivals import FEWEST, ModelQuestion, estimates, follow_up, involved, rival_models, terms_of
 from hati.studies.validation.screened import Runs, metric_values
-from hati.studies.validation.settling import Settled, settled, settling_runs
+from hati.studies.validation.settling import SettledEffect, settled, settling_runs
 from hati.studies.validation.validation_base import ValidationBase
 
 _MOST_SHOWN = 50
@@ -84,10 +84,10 @@ class Validation(ValidationBase, frozen=True, dict=True):
         _ = self.question
 
     @cached_property
-    def question(self) -> Question:
+    def question(self) -> ModelQuestion:
         """What is asked of the runs."""
         sizes = tuple(len(option.settings) for option in self.space.options)
-        return Question(sizes, self.order, self.screened.relevant, self.bound)
+        return ModelQuestion(sizes, self.order, self.screened.relevant, self.bound)
 
     @property
     def described(self) -> str:
@@ -134,7 +134,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
         told = assumptions(
             self.screened.important,
             left,
-            Outcome.DECIDED if single else Outcome.UNDECIDED,
+            ValidationOutcome.DECIDED if single else ValidationOutcome.UNDECIDED,
             aliases=self._aliases(),
             shared=self._shared,
             order=self.order,
@@ -154,7 +154,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
             order=self.order,
             bound=self.bound,
             gamma=models.gamma,
-            outcome=Outcome.DECIDED if decided else Outcome.UNDECIDED,
+            outcome=ValidationOutcome.DECIDED if decided else ValidationOutcome.UNDECIDED,
             models=left[:_MOST_SHOWN],
             effects=effects,
             rounds=rounds,
@@ -188,7 +188,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
         )
         return doubtful if any_ - every <= set(doubtful) else ()
 
-    def _agreeing(self, models: EffectModels, by_new_runs: Mapping[Term, Settled]) -> EffectModels:
+    def _agreeing(self, models: EffectModels, by_new_runs: Mapping[Term, SettledEffect]) -> EffectModels:
         """The models that have what new runs confirm, and not what they refute; all where none is such."""
         found = [set(terms_of(model, self.question)) for model in models.models]
         shown, refuted = (
@@ -217,13 +217,15 @@ class Validation(ValidationBase, frozen=True, dict=True):
             return ()
         return tuple((place,) for place in range(len(self.space.options)) if (place,) not in own)
 
-    def _settled(self, models: EffectModels, runs: Runs) -> Mapping[Term, Settled]:
+    def _settled(self, models: EffectModels, runs: Runs) -> Mapping[Term, SettledEffect]:
         """What the follow-ups' runs say of the important effects in doubt."""
         doubtful, first = self._in_doubt(models), len(self.screened.runs)
         model = [term for term in terms_of(models.models[0], self.question) if term not in doubtful]
         return settled(self.question.sizes, runs, first, model, doubtful, self.screened)
 
-    def _confounded(self, models: EffectModels, runs: Runs, by_new_runs: Mapping[Term, Settled]) -> frozenset[Term]:
+    def _confounded(
+        self, models: EffectModels, runs: Runs, by_new_runs: Mapping[Term, SettledEffect]
+    ) -> frozenset[Term]:
         """The effects of the most probable model, and the important ones, that may be drift over the order of runs.
 
         Of effects in doubt, over that of the new ones too.
@@ -237,7 +239,7 @@ class Validation(ValidationBase, frozen=True, dict=True):
         models: EffectModels,
         runs: Runs,
         effects: tuple[ValidatedEffect, ...],
-        by_new_runs: Mapping[Term, Settled],
+        by_new_runs: Mapping[Term, SettledEffect],
         confounded: Collection[Term],
     ) -> RunsNeeded:
         """About how many runs of a validation would decide."""
@@ -324,10 +326,10 @@ class Validation(ValidationBase, frozen=True, dict=True):
             runs = self._extended(runs, evidence.stage(name))
         return runs
 
-    def _round(self, stage: _Stage, evidence: Evidence) -> Round:
+    def _round(self, stage: _Stage, evidence: Evidence) -> FollowUpRound:
         configurations = tuple(task.configuration for task in stage.tasks)
         done = len(metric_values(evidence.stage(stage.name), self.metric).values)
-        return Round(stage.name, len(stage.models.models), configurations, done)
+        return FollowUpRound(stage.name, len(stage.models.models), configurations, done)
 
     def _rivals(self, models: EffectModels) -> tuple[RivalModel, ...]:
         return tuple(

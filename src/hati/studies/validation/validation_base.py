@@ -17,15 +17,15 @@ from hati.studies.failures import failure_reasons
 from hati.studies.validation.conclusion import (
     NONE_NEEDED,
     Assumption,
+    FollowUpRound,
     Mode,
     Options,
-    Outcome,
     PredictionCheck,
     RivalModel,
-    Round,
     RunsNeeded,
     ValidatedEffect,
     ValidationConclusion,
+    ValidationOutcome,
 )
 from hati.studies.validation.new_runs import OpenEffect, runs_to_decide
 from hati.studies.validation.screened import Runs, Screened, metric_values
@@ -144,9 +144,9 @@ class ValidationBase(Struct, frozen=True):
         *,
         mode: Mode,
         order: int,
-        outcome: Outcome,
+        outcome: ValidationOutcome,
         effects: tuple[ValidatedEffect, ...],
-        rounds: tuple[Round, ...],
+        rounds: tuple[FollowUpRound, ...],
         assumptions: tuple[Assumption, ...],
         done: int,
         warnings: tuple[str, ...],

@@ -54,9 +54,9 @@ def parse_filter(pattern: str) -> re.Pattern[str]:
 
 
 def _samples(kind: ReaderKind, output: bytes, name: str) -> tuple[tuple[Sample, ...], list[str]]:
-    from hati.subject.samples.book import Book
+    from hati.subject.samples.book import SampleBuilder
     from hati.subject.samples.reading import READERS, detected
-    from hati.subject.samples.source import Source
+    from hati.subject.samples.source import OpenedFile
 
     if not output.strip():
         raise InputError("the output is empty", place=Place(name), fix="did the tool find any benchmark?")
@@ -66,8 +66,8 @@ def _samples(kind: ReaderKind, output: bytes, name: str) -> tuple[tuple[Sample, 
     if written not in {None, SampleFormat(kind)}:
         fix = f'write reader = "{written}"' if str(written) in map(str, TOOLS) else None
         raise InputError(f"this is of the format {written}, and the reader is '{kind}'", place=Place(name), fix=fix)
-    book = Book()
-    READERS[SampleFormat(kind)](Source(name, BytesIO(output), output), book)
+    book = SampleBuilder()
+    READERS[SampleFormat(kind)](OpenedFile(name, BytesIO(output), output), book)
     return book.samples(), [warning for warning in book.warnings if _LEFT_OUT in warning]
 
 

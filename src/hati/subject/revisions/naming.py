@@ -13,7 +13,7 @@ from hati.subject.revisions.git import GitHistory
 from hati.subject.revisions.history import History
 from hati.subject.revisions.package import Package, package_revision
 from hati.subject.revisions.svn import SvnHistory
-from hati.subject.revisions.trees import NAME, Origin, Source, Trees
+from hati.subject.revisions.trees import NAME, FileSource, TreeOrigin, Trees
 
 _HERE = "."
 OnLeftOut = Callable[[tuple[Path, ...]], None]
@@ -41,7 +41,7 @@ class Revisions:
         self._sources = sources
         self._on_left_out = on_left_out
         self.history = history_around(self._root)
-        self._origins: dict[str, Origin] = {}
+        self._origins: dict[str, TreeOrigin] = {}
 
     @cached_property
     def top(self) -> Path:
@@ -113,8 +113,8 @@ class Revisions:
         folder = Folder(place.resolve(), None, self._sources)
         return self._known(folder.revision(str(path)), folder, PurePath())
 
-    def _known(self, revision: Revision, source: Source, within: PurePath | None = None) -> Revision:
-        self._origins.setdefault(revision.id, Origin(source, self.within if within is None else within))
+    def _known(self, revision: Revision, source: FileSource, within: PurePath | None = None) -> Revision:
+        self._origins.setdefault(revision.id, TreeOrigin(source, self.within if within is None else within))
         return revision
 
 

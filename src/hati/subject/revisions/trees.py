@@ -21,7 +21,7 @@ HERE = PurePath()
 """Where the project is in its files, where it is all of them."""
 
 
-class Source(Protocol):
+class FileSource(Protocol):
     """Whatever has the files of revisions."""
 
     def put(self, revision: str, folder: Path) -> None:
@@ -47,10 +47,10 @@ class Tree(Struct, frozen=True):
         return {"PYTHONPATH": str(packages)} if packages.is_dir() else {}
 
 
-class Origin(NamedTuple):
+class TreeOrigin(NamedTuple):
     """Where the files of a revision come from, and where the project is among them."""
 
-    source: Source
+    source: FileSource
     within: PurePath = HERE
 
 
@@ -62,9 +62,9 @@ class Trees:
     is.
     """
 
-    def __init__(self, root: Path, origins: Mapping[str, Origin] | None = None) -> None:
+    def __init__(self, root: Path, origins: Mapping[str, TreeOrigin] | None = None) -> None:
         self._root = root.resolve()
-        self._origins: Mapping[str, Origin] = {} if origins is None else origins
+        self._origins: Mapping[str, TreeOrigin] = {} if origins is None else origins
         self._made: dict[str, Tree] = {}
         self._failed: dict[str, RunFailure] = {}
 
@@ -145,7 +145,7 @@ class InPlace(Trees):
         root = root.resolve()
         self._folder = Folder.of_project(root, root, sources)
         self.revision = self._folder.revision(NAME).id
-        super().__init__(root, {self.revision: Origin(self._folder)})
+        super().__init__(root, {self.revision: TreeOrigin(self._folder)})
 
     def modified_since(self, moment: datetime) -> tuple[str, ...]:
         """The files that were written to after a moment, as paths relative to the folder."""

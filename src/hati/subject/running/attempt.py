@@ -21,7 +21,7 @@ from hati.subject.running.run_failure import RunFailure, failure
 from hati.subject.running.servers import ServerLog, start_server
 
 
-class Measured(Struct, frozen=True):
+class AttemptResult(Struct, frozen=True):
     """What the command of a run yielded; ``remark`` tells what is to be known of it."""
 
     ending: ProcessResult
@@ -51,7 +51,7 @@ class Deployment:
     _server: Program | None = None
     _busy: bool = False
 
-    def measured(self, recipe: Recipe) -> Measured:
+    def measured(self, recipe: Recipe) -> AttemptResult:
         """Go through the steps of a run; those before `setup` for the first run only.
 
         Raises:
@@ -155,7 +155,7 @@ class Deployment:
         if server is not None and (commands or not first):
             self._aside("`reload`", recipe, map(recipe.fill, server.reload))
 
-    def _command(self, recipe: Recipe, command: Program) -> Measured:
+    def _command(self, recipe: Recipe, command: Program) -> AttemptResult:
         written = recipe.output
         if written is not None:  # that of an earlier run is no result of this one
             written.unlink(missing_ok=True)
@@ -164,7 +164,7 @@ class Deployment:
             raise RunFailure(Outcome.TIMEOUT if ending.problem == "timeout" else Outcome.FAILED, why, ending)
         benchmark = replace(recipe.benchmark, reader=recipe.reader)
         observations = self._read(benchmark, ending, written)
-        return Measured(ending, observations, REMARKS_APART.join(unsettled(benchmark, observations)))
+        return AttemptResult(ending, observations, REMARKS_APART.join(unsettled(benchmark, observations)))
 
     def _read(self, benchmark: Benchmark, ending: ProcessResult, written: Path | None) -> tuple[Observations, ...]:
         """What the output says; where it cannot be read, the message quotes no part of a secret."""

@@ -19,7 +19,7 @@ from hati.subject.files.builds import Builds
 from hati.subject.files.folders import clear, lock_file, log_root, make_shared, shared_work_root, tidy, work_root
 from hati.subject.files.outputs import Masking
 from hati.subject.revisions.trees import Tree, Trees
-from hati.subject.running.attempt import Deployment, Measured, resources
+from hati.subject.running.attempt import AttemptResult, Deployment, resources
 from hati.subject.running.checks import check_benchmark, needs_port, needs_work
 from hati.subject.running.programs import ProcessResult, Supervisor, reaches, switched_user
 from hati.subject.running.recipe import Recipe
@@ -120,7 +120,7 @@ class LocalSubject:
         benchmark = self._benchmarks[task.benchmark]
         if cpus:
             benchmark = replace(benchmark, cpus=cpus)
-        measured: Measured | None = None
+        measured: AttemptResult | None = None
         ending: ProcessResult | None = None
         reset: float | None = None
         try:
@@ -161,7 +161,7 @@ class LocalSubject:
         except RunFailure as failed:
             return failed.detail
 
-    def _measure(self, benchmark: Benchmark, task: Task, supervisor: Supervisor) -> Measured:
+    def _measure(self, benchmark: Benchmark, task: Task, supervisor: Supervisor) -> AttemptResult:
         tree = self._builds.tree(benchmark, task, supervisor)
         key = _server_key(benchmark, task, tree)
         earlier = ""

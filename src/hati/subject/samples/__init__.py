@@ -5,6 +5,6 @@ file's values or lines, each of which knows its place, and puts runs into a ``Bo
 run, however often; a run is what a fresh process yielded.
 """
 
-from hati.subject.samples.reading import Imported, measured_files, read_all, read_samples
+from hati.subject.samples.reading import ImportedSamples, measured_files, read_all, read_samples
 
-__all__ = ["Imported", "measured_files", "read_all", "read_samples"]
+__all__ = ["ImportedSamples", "measured_files", "read_all", "read_samples"]

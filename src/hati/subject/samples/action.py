@@ -7,15 +7,15 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from hati.core import Better, Metric, SampledRun
-from hati.subject.samples.book import Book, Label, direction, single, summary_only
-from hati.subject.samples.document import Node
+from hati.subject.samples.book import Label, SampleBuilder, direction, single, summary_only
+from hati.subject.samples.document import JsonNode
 
 PREFIX = b"window.BENCHMARK_DATA"
 _HIGHER = "customBiggerIsBetter"
 _LOWER = "customSmallerIsBetter"
 
 
-def read_action_data(whole: Node, book: Book) -> None:
+def read_action_data(whole: JsonNode, book: SampleBuilder) -> None:
     """Take in a history: every entry is a run of its commit.
 
     Raises:
@@ -37,7 +37,7 @@ def read_action_data(whole: Node, book: Book) -> None:
                 )
 
 
-def read_action_custom(whole: Node, book: Book) -> None:
+def read_action_custom(whole: JsonNode, book: SampleBuilder) -> None:
     """Take in a list of benchmarks with a name, a unit and a value.
 
     Raises:
@@ -48,7 +48,9 @@ def read_action_custom(whole: Node, book: Book) -> None:
     book.warn("the file does not say which direction is better: higher for rates, lower for all else")
 
 
-def _bench(bench: Node, name: str, revision: str, better: Better | None, started: datetime | None, book: Book) -> None:
+def _bench(
+    bench: JsonNode, name: str, revision: str, better: Better | None, started: datetime | None, book: SampleBuilder
+) -> None:
     unit = bench["unit"].text()
     metric = Metric("value", unit, better or direction(unit))
     run = single(bench["value"].number(), metric, bench["value"].error)
@@ -56,7 +58,7 @@ def _bench(bench: Node, name: str, revision: str, better: Better | None, started
     book.add(Label(name, metric, revision=revision), SampledRun(run.observations, started), bench["value"].error)
 
 
-def _moment(node: Node) -> datetime:
+def _moment(node: JsonNode) -> datetime:
     try:
         return datetime.fromtimestamp(node.number() / 1000.0, UTC)
     except (ValueError, OverflowError, OSError):

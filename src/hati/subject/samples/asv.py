@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from itertools import product
 
 from hati.core import Configuration, Metric, SampledRun, Workload
-from hati.subject.samples.book import Book, Label, direction, observations, optional_text, single, summary_only
-from hati.subject.samples.document import Node
+from hati.subject.samples.book import Label, SampleBuilder, direction, observations, optional_text, single, summary_only
+from hati.subject.samples.document import JsonNode
 
 _VERSION = 2
 _UNITS = {"time": ("time", "s"), "mem": ("memory", "B"), "peakmem": ("memory", "B"), "timeraw": ("time", "s")}
@@ -19,7 +19,7 @@ _WORDS = {"unit": "", "seconds": "s", "bytes": "B"}
 _POOLED = "asv pools what its processes measured: a file is one run; give several files for several runs"
 
 
-def read_asv(whole: Node, about: Node | None, book: Book) -> None:
+def read_asv(whole: JsonNode, about: JsonNode | None, book: SampleBuilder) -> None:
     """Take in the results of a document, with what is known of the benchmarks.
 
     Raises:
@@ -44,7 +44,7 @@ def read_asv(whole: Node, about: Node | None, book: Book) -> None:
             _cell(cells, number, label, book)
 
 
-def _metric(name: str, known: Node | None) -> Metric:
+def _metric(name: str, known: JsonNode | None) -> Metric:
     """By the first word of the benchmark's function; of what it tracks the unit is known from elsewhere alone."""
     kind = name.rpartition(".")[2].partition("_")[0]
     if kind in _UNITS:
@@ -54,7 +54,7 @@ def _metric(name: str, known: Node | None) -> Metric:
     return Metric("value", unit, direction(unit))
 
 
-def _workloads(params: Node | None, known: Node | None) -> list[Workload]:
+def _workloads(params: JsonNode | None, known: JsonNode | None) -> list[Workload]:
     """The combinations of the parameters' values, in asv's order: the last changes first."""
     lists = [] if params is None else [[value.text() for value in one.items()] for one in params.items()]
     names = [f"param{place + 1}" for place in range(len(lists))]
@@ -64,7 +64,7 @@ def _workloads(params: Node | None, known: Node | None) -> list[Workload]:
     return [Workload(dict(zip(names, values, strict=True))) for values in product(*lists)]
 
 
-def _cell(cells: dict[str, Node], number: int, label: Label, book: Book) -> None:
+def _cell(cells: dict[str, JsonNode], number: int, label: Label, book: SampleBuilder) -> None:
     result = _item(cells["result"], number)
     if result is None:
         book.warn(f"{label.benchmark!r} has parameters that were not measured: they are left out")
@@ -81,14 +81,14 @@ def _cell(cells: dict[str, Node], number: int, label: Label, book: Book) -> None
     book.add(label, SampledRun(values, moment, pooled=True), samples.error)
 
 
-def _item(node: Node, number: int) -> Node | None:
+def _item(node: JsonNode, number: int) -> JsonNode | None:
     items = list(node.items())
     if number >= len(items):
         raise node.error(f"there are {len(items)} values, fewer than combinations of parameters")
     return None if items[number].value is None else items[number]
 
 
-def _moment(node: Node) -> datetime:
+def _moment(node: JsonNode) -> datetime:
     try:
         return datetime.fromtimestamp(node.number() / 1000.0, UTC)
     except (ValueError, OverflowError, OSError):

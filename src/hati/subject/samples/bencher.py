@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from hati.core import Better, Metric
-from hati.subject.samples.book import Book, Label, direction, single, summary_only
-from hati.subject.samples.document import Node
+from hati.subject.samples.book import Label, SampleBuilder, direction, single, summary_only
+from hati.subject.samples.document import JsonNode
 
 _MEASURES = {  # Bencher's built-in measures
     "latency": ("ns", Better.LOWER),
@@ -26,7 +26,7 @@ def _metric(measure: str) -> Metric:
     return Metric(named[1], named[2], direction(named[2])) if named else Metric(measure, "", Better.LOWER)
 
 
-def read_bencher(whole: Node, book: Book) -> None:
+def read_bencher(whole: JsonNode, book: SampleBuilder) -> None:
     """Take in the measures of a document.
 
     Raises:

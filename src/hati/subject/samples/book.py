@@ -25,7 +25,7 @@ from hati.core import (
     parse_unit,
     replace,
 )
-from hati.subject.samples.document import Node
+from hati.subject.samples.document import JsonNode
 
 MOST_RUNS = 500_000
 """How many runs a file may hold: each takes some hundreds of bytes, however few its observations."""
@@ -50,7 +50,7 @@ class Label(Struct, frozen=True):
         return self.benchmark, self.metric.name, self.configuration, self.revision, self.workload, self.machine
 
 
-class Book:
+class SampleBuilder:
     """Gathers runs by what they are of, in the order in which these come first."""
 
     def __init__(self) -> None:
@@ -120,13 +120,13 @@ class Book:
 _Read = TypeVar("_Read")
 
 
-def optional(node: Node, key: str, read: Callable[[Node], _Read]) -> _Read | None:
+def optional(node: JsonNode, key: str, read: Callable[[JsonNode], _Read]) -> _Read | None:
     """The member of that name, read; None where there is none, or it is null."""
     found = node.get(key)
     return None if found is None else read(found)
 
 
-def optional_text(node: Node, key: str) -> str:
+def optional_text(node: JsonNode, key: str) -> str:
     """The text of that name, which may be missing or empty."""
     found = node.get(key)
     if found is None or found.value == "":
@@ -134,7 +134,7 @@ def optional_text(node: Node, key: str) -> str:
     return found.text()
 
 
-def settings(node: Node | None) -> dict[str, Setting]:
+def settings(node: JsonNode | None) -> dict[str, Setting]:
     """The members of an object of settings; none where it is missing or null.
 
     Raises:
@@ -143,14 +143,14 @@ def settings(node: Node | None) -> dict[str, Setting]:
     return {} if node is None else {name: setting(member) for name, member in node.members()}
 
 
-def setting(node: Node) -> Setting:
+def setting(node: JsonNode) -> Setting:
     """A boolean, a number or text."""
     if isinstance(node.value, bool | int | float | str):
         return node.value
     raise node.error("this is not a valid setting", fix="use a boolean, a number or text")
 
 
-def moment(node: Node) -> datetime:
+def moment(node: JsonNode) -> datetime:
     """A moment as ISO 8601 has it; UTC where it has no time zone.
 
     Raises:
@@ -163,7 +163,7 @@ def moment(node: Node) -> datetime:
         raise node.error(f"{node.text()!r} is not a time", fix="write it as 2026-11-20T10:00:00Z") from None
 
 
-def observed(node: Node, metric: Metric, warmup: int = 0) -> Observations:
+def observed(node: JsonNode, metric: Metric, warmup: int = 0) -> Observations:
     """A list of numbers as observations.
 
     Raises:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from hati.core import Better, InputError, Metric
 from hati.space.feature_model.xml import Element, parse_xml
-from hati.subject.samples.book import Book, Complain, Label, single, summary_only
+from hati.subject.samples.book import Complain, Label, SampleBuilder, single, summary_only
 
 _TIME = Metric("time", "ns", Better.LOWER)
 _CASE, _RESULTS = "TestCase", "BenchmarkResults"
 
 
-def read_catch2(text: str, file: str, book: Book) -> None:
+def read_catch2(text: str, file: str, book: SampleBuilder) -> None:
     """Take in the benchmarks of a report.
 
     Raises:
@@ -38,7 +38,7 @@ def _results(element: Element, case: str) -> Iterator[tuple[str, Element]]:
             yield from _results(child, case)
 
 
-def _result(case: str, result: Element, book: Book) -> None:
+def _result(case: str, result: Element, book: SampleBuilder) -> None:
     complain = _at(result)
     name = result.attributes.get("name", "").strip()
     mean = result.child("mean")

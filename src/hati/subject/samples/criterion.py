@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from hati.core import InputError, Metric, Place, SampledRun
-from hati.subject.samples.book import Book, Label, observations
-from hati.subject.samples.document import Node
+from hati.subject.samples.book import Label, SampleBuilder, observations
+from hati.subject.samples.document import JsonNode
 
 _TIME = Metric("time", "ns")
 
 
-def read_criterion(sample: Node, benchmark: Node | None, name: str, book: Book) -> None:
+def read_criterion(sample: JsonNode, benchmark: JsonNode | None, name: str, book: SampleBuilder) -> None:
     """Take in a benchmark: its ``sample.json``, and its ``benchmark.json``, or a name where that is not known.
 
     Each observation is the time of an iteration, over those of a sample.

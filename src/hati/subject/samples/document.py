@@ -102,7 +102,7 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 _LONGEST = 60
 
 
-class Node(Struct, frozen=True):
+class JsonNode(Struct, frozen=True):
     """A value of a JSON document: which, at which path, of which file."""
 
     value: Json
@@ -121,7 +121,7 @@ class Node(Struct, frozen=True):
     def __contains__(self, key: str) -> bool:
         return isinstance(self.value, dict) and self.value.get(key) is not None
 
-    def __getitem__(self, key: str) -> Node:
+    def __getitem__(self, key: str) -> JsonNode:
         """The member of that name.
 
         Raises:
@@ -132,26 +132,26 @@ class Node(Struct, frozen=True):
             raise self.error(f"there is no {key!r}", fix="is the file whole, and of this format?")
         return found
 
-    def get(self, key: str) -> Node | None:
+    def get(self, key: str) -> JsonNode | None:
         """The member of that name; None where there is none, or it is null."""
         if not isinstance(self.value, dict):
             raise self.error(f"{shown(self.value)} stands where an object is needed")
         value = self.value.get(key)
-        return None if value is None else Node(value, (*self.path, key), self.file)
+        return None if value is None else JsonNode(value, (*self.path, key), self.file)
 
-    def members(self) -> Iterator[tuple[str, Node]]:
+    def members(self) -> Iterator[tuple[str, JsonNode]]:
         """All members of an object, by name."""
         if not isinstance(self.value, dict):
             raise self.error(f"{shown(self.value)} stands where an object is needed")
         for key, value in self.value.items():
-            yield key, Node(value, (*self.path, key), self.file)
+            yield key, JsonNode(value, (*self.path, key), self.file)
 
-    def items(self) -> Iterator[Node]:
+    def items(self) -> Iterator[JsonNode]:
         """All items of a list."""
         if not isinstance(self.value, list | array):
             raise self.error(f"{shown(self.value)} stands where a list is needed")
         for number, value in enumerate(self.value):
-            yield Node(value, (*self.path, number), self.file)
+            yield JsonNode(value, (*self.path, number), self.file)
 
     def text(self) -> str:
         """This, which has to be text that is not empty."""
@@ -230,7 +230,7 @@ _SCALARS = frozenset({"number", "string", "boolean", "null"})
 _LONGEST_PATH = 200
 
 
-def read_document(stream: BinaryIO, file: str, streamed: tuple[str, ...] | None = None) -> Iterator[Node]:
+def read_document(stream: BinaryIO, file: str, streamed: tuple[str, ...] | None = None) -> Iterator[JsonNode]:
     """The items of the list at the keys ``streamed``, one by one, and at last the document without them.
 
     ``()`` is a document that is itself a list. With None, the document comes whole.
@@ -254,10 +254,10 @@ def read_document(stream: BinaryIO, file: str, streamed: tuple[str, ...] | None 
                 builder.finished = None
     except (JSONError, UnicodeDecodeError):  # the parser takes surrogates for UTF-8
         raise syntax_error(stream, file) from None
-    yield Node(builder.root, (), file)
+    yield JsonNode(builder.root, (), file)
 
 
-def read_whole(stream: BinaryIO, file: str) -> Node:
+def read_whole(stream: BinaryIO, file: str) -> JsonNode:
     """A document, whole.
 
     Raises:
@@ -272,7 +272,7 @@ class _Builder:
 
     def __init__(self, file: str, streamed: tuple[str, ...] | None) -> None:
         self.root: Json = None
-        self.finished: Node | None = None
+        self.finished: JsonNode | None = None
         self._file = file
         self._streamed = streamed
         self._open: list[dict[str, Json] | list[Json] | Numbers] = []
@@ -324,7 +324,7 @@ class _Builder:
             inside[str(self._steps[-1])] = value
             return
         if self._is_streamed:
-            self.finished = Node(value, tuple(self._steps), self._file)
+            self.finished = JsonNode(value, tuple(self._steps), self._file)
         elif isinstance(inside, list) or type(value) in {int, float}:
             inside.append(value)  # type: ignore[arg-type]  # a number, or into a list of anything
         else:

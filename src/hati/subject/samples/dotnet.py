@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from hati.core import Metric, SampledRun, Workload
-from hati.subject.samples.book import Book, Label, observations, optional_text, values_run
-from hati.subject.samples.document import Node
+from hati.subject.samples.book import Label, SampleBuilder, observations, optional_text, values_run
+from hati.subject.samples.document import JsonNode
 
 STREAMED = ("Benchmarks",)
 _TIME = Metric("time", "ns")
@@ -17,7 +17,7 @@ _WORKLOAD = "Workload"
 _RESULT, _ACTUAL = "Result", "Actual"
 
 
-def read_dotnet(document: Iterator[Node], book: Book) -> None:
+def read_dotnet(document: Iterator[JsonNode], book: SampleBuilder) -> None:
     """Take in the benchmarks of a document.
 
     The full exporter's measurements are taken, with the overhead subtracted where it is; of the brief one the values,
@@ -39,7 +39,7 @@ def read_dotnet(document: Iterator[Node], book: Book) -> None:
             book.add(label, values_run(values.numbers(), _TIME, values.error), values.error)
 
 
-def _named(node: Node) -> str:
+def _named(node: JsonNode) -> str:
     parts = [optional_text(node, key) for key in ("Namespace", "Type", "Method")]
     return ".".join(part for part in parts if part) if parts[2] else node["FullName"].text()
 
@@ -50,8 +50,8 @@ def _parameters(text: str) -> Workload:
     return Workload({name: value for name, _, value in pairs if name})
 
 
-def _launches(measurements: Node, label: Label, book: Book) -> None:
-    found: dict[str, dict[int, tuple[array[float], Node]]] = {_RESULT: {}, _ACTUAL: {}}
+def _launches(measurements: JsonNode, label: Label, book: SampleBuilder) -> None:
+    found: dict[str, dict[int, tuple[array[float], JsonNode]]] = {_RESULT: {}, _ACTUAL: {}}
     for one in measurements.items():
         stage = optional_text(one, "IterationStage")
         if optional_text(one, "IterationMode") != _WORKLOAD or stage not in found:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from hati.core import Better, InputError, Metric, Place, Workload, is_unit
-from hati.subject.samples.book import Book, Complain, Label, direction, values_run
+from hati.subject.samples.book import Complain, Label, SampleBuilder, direction, values_run
 
 _NAMES = {"ns/op": "time", "MB/s": "throughput", "B/op": "memory", "allocs/op": "allocations"}
 _BENCHMARK = re.compile(r"Benchmark\S*\s+\d")
@@ -21,7 +21,7 @@ _END = re.compile(r"(PASS|FAIL|ok\s|---\s)")
 _Key = tuple[str, str]  # a benchmark's name and a unit
 
 
-def read_go(lines: Iterator[tuple[int, str]], file: str, book: Book) -> None:
+def read_go(lines: Iterator[tuple[int, str]], file: str, book: SampleBuilder) -> None:
     """Take in the benchmark lines of a text.
 
     Raises:
@@ -65,7 +65,10 @@ def _result(line: str, complain: Complain, process: dict[_Key, tuple[array[float
 
 
 def _finish(
-    process: dict[_Key, tuple[array[float], Complain]], settings: dict[str, str], told: dict[str, Better], book: Book
+    process: dict[_Key, tuple[array[float], Complain]],
+    settings: dict[str, str],
+    told: dict[str, Better],
+    book: SampleBuilder,
 ) -> None:
     for (written, unit), (values, complain) in process.items():
         parts = _PROCESSORS.fullmatch(written)

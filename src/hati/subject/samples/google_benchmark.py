@@ -10,8 +10,8 @@ import numpy as np
 
 from hati.core import Metric, SampledRun
 from hati.subject.samples.book import (
-    Book,
     Label,
+    SampleBuilder,
     direction,
     moment,
     observations,
@@ -19,7 +19,7 @@ from hati.subject.samples.book import (
     optional_text,
     summary_only,
 )
-from hati.subject.samples.document import Node
+from hati.subject.samples.document import JsonNode
 
 STREAMED = ("benchmarks",)
 _TIMES = ("real_time", "cpu_time")
@@ -32,11 +32,11 @@ class _Series:
     """The values of one metric of one benchmark, as far as they have come, and where the first is."""
 
     unit: str
-    node: Node
+    node: JsonNode
     values: array[float] = field(default_factory=lambda: array("d"))
 
 
-def read_google_benchmark(document: Iterator[Node], book: Book) -> None:
+def read_google_benchmark(document: Iterator[JsonNode], book: SampleBuilder) -> None:
     """Take in the benchmarks of a document: times and rates; where it has aggregates alone, their means.
 
     Raises:
@@ -63,7 +63,7 @@ def read_google_benchmark(document: Iterator[Node], book: Book) -> None:
 
 
 def _result(
-    node: Node, repeated: dict[tuple[str, str], _Series], means: dict[tuple[str, str], _Series], book: Book
+    node: JsonNode, repeated: dict[tuple[str, str], _Series], means: dict[tuple[str, str], _Series], book: SampleBuilder
 ) -> None:
     name = (node["run_name"] if "run_name" in node else node["name"]).text()
     failed = node.get("error_occurred")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hati.core import Better, Configuration, Metric, Origin, SampledRun, Usage, Workload
-from hati.subject.samples.book import Book, Label, moment, observed, optional, optional_text, settings
-from hati.subject.samples.document import Node
+from hati.subject.samples.book import Label, SampleBuilder, moment, observed, optional, optional_text, settings
+from hati.subject.samples.document import JsonNode
 
 FORMAT = "hati-samples-1"
 STREAMED = ("samples",)
 
 
-def read_hati(document: Iterator[Node], book: Book) -> None:
+def read_hati(document: Iterator[JsonNode], book: SampleBuilder) -> None:
     """Take in the samples of a document.
 
     Raises:
@@ -27,7 +27,7 @@ def read_hati(document: Iterator[Node], book: Book) -> None:
         node["samples"].items()
 
 
-def _sample(node: Node, book: Book) -> None:
+def _sample(node: JsonNode, book: SampleBuilder) -> None:
     label = Label(
         benchmark=node["benchmark"].text(),
         metric=Metric(node["metric"].text(), optional_text(node, "unit"), _better(node)),
@@ -43,7 +43,7 @@ def _sample(node: Node, book: Book) -> None:
         book.add(label, _run(run, label.metric), run.error)
 
 
-def _better(node: Node) -> Better:
+def _better(node: JsonNode) -> Better:
     found = node.get("better")
     if found is None:
         return Better.LOWER
@@ -52,25 +52,25 @@ def _better(node: Node) -> Better:
     return Better(str(found.value))
 
 
-def _run(node: Node, of: Metric) -> SampledRun:
+def _run(node: JsonNode, of: Metric) -> SampledRun:
     return SampledRun(
-        observations=observed(node["observations"], of, optional(node, "warmup", Node.count) or 0),
+        observations=observed(node["observations"], of, optional(node, "warmup", JsonNode.count) or 0),
         started=optional(node, "started", moment),
         usage=Usage(
-            cpu_time=optional(node, "cpu_time", Node.amount),
-            wall_time=optional(node, "wall_time", Node.amount),
-            voluntary_switches=optional(node, "voluntary_switches", Node.count),
-            involuntary_switches=optional(node, "involuntary_switches", Node.count),
-            peak_memory=optional(node, "peak_memory", Node.count),
-            load=optional(node, "load", Node.amount),
-            pressure=optional(node, "pressure", Node.amount),
-            steal=optional(node, "steal", Node.amount),
+            cpu_time=optional(node, "cpu_time", JsonNode.amount),
+            wall_time=optional(node, "wall_time", JsonNode.amount),
+            voluntary_switches=optional(node, "voluntary_switches", JsonNode.count),
+            involuntary_switches=optional(node, "involuntary_switches", JsonNode.count),
+            peak_memory=optional(node, "peak_memory", JsonNode.count),
+            load=optional(node, "load", JsonNode.amount),
+            pressure=optional(node, "pressure", JsonNode.amount),
+            steal=optional(node, "steal", JsonNode.amount),
         ),
         origin=Origin(
-            study=optional(node, "study", Node.text),
-            stage=optional(node, "stage", Node.text),
-            repetition=optional(node, "repetition", Node.count),
+            study=optional(node, "study", JsonNode.text),
+            stage=optional(node, "stage", JsonNode.text),
+            repetition=optional(node, "repetition", JsonNode.count),
         ),
-        exit=optional(node, "exit", Node.integer),
+        exit=optional(node, "exit", JsonNode.integer),
         remark=optional_text(node, "remark"),
     )

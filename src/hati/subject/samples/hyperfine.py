@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from hati.core import Metric, SampledRun, Usage, Workload
-from hati.subject.samples.book import Book, Label, observations, settings, single, summary_only
-from hati.subject.samples.document import Node
+from hati.subject.samples.book import Label, SampleBuilder, observations, settings, single, summary_only
+from hati.subject.samples.document import JsonNode
 
 STREAMED = ("results",)
 _TIME = Metric("time", "s")
 
 
-def read_hyperfine(document: Iterator[Node], book: Book) -> None:
+def read_hyperfine(document: Iterator[JsonNode], book: SampleBuilder) -> None:
     """Take in the results of a document.
 
     Raises:
@@ -25,7 +25,7 @@ def read_hyperfine(document: Iterator[Node], book: Book) -> None:
             _result(node, book)
 
 
-def _result(node: Node, book: Book) -> None:
+def _result(node: JsonNode, book: SampleBuilder) -> None:
     workload = Workload(settings(node.get("parameters")))
     label = Label(node["command"].text(), _TIME, workload=workload)
     if "times" not in node:
@@ -43,7 +43,7 @@ def _result(node: Node, book: Book) -> None:
         raise times.error("there are no times")
 
 
-def _beside(node: Node, key: str, length: int) -> list[Node | None]:
+def _beside(node: JsonNode, key: str, length: int) -> list[JsonNode | None]:
     """The items of a list that stands beside the times; None where one is not known."""
     found = node.get(key)
     if found is None:

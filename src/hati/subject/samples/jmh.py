@@ -8,14 +8,23 @@ from collections.abc import Iterator
 import numpy as np
 
 from hati.core import Better, Configuration, Metric, Workload
-from hati.subject.samples.book import Book, Label, direction, optional_text, settings, single, summary_only, values_run
-from hati.subject.samples.document import Node
+from hati.subject.samples.book import (
+    Label,
+    SampleBuilder,
+    direction,
+    optional_text,
+    settings,
+    single,
+    summary_only,
+    values_run,
+)
+from hati.subject.samples.document import JsonNode
 
 STREAMED = ()
 _ALLOCATION = " gc."
 
 
-def read_jmh(document: Iterator[Node], book: Book) -> None:
+def read_jmh(document: Iterator[JsonNode], book: SampleBuilder) -> None:
     """Take in the results of a document: the score of every mode, and secondary metrics such as those of profilers.
 
     Raises:
@@ -33,7 +42,7 @@ def read_jmh(document: Iterator[Node], book: Book) -> None:
             _secondary(node, found, f"{mode} {name.removeprefix('·')}", book)
 
 
-def _secondary(node: Node, found: Node, name: str, book: Book) -> None:
+def _secondary(node: JsonNode, found: JsonNode, name: str, book: SampleBuilder) -> None:
     """A metric of a profiler; it is left out where an iteration has none, which JMH writes as text."""
     forks = found.get("rawData")
     if forks is None or not all(isinstance(fork.value, array) and len(fork.value) for fork in forks.items()):
@@ -44,7 +53,7 @@ def _secondary(node: Node, found: Node, name: str, book: Book) -> None:
     _metric(node, found, Metric(name, unit, better), book)
 
 
-def _metric(node: Node, metric: Node, own: Metric, book: Book) -> None:
+def _metric(node: JsonNode, metric: JsonNode, own: Metric, book: SampleBuilder) -> None:
     label = Label(
         node["benchmark"].text(),
         own,
@@ -64,7 +73,7 @@ def _metric(node: Node, metric: Node, own: Metric, book: Book) -> None:
         book.add(label, single(metric["score"].number(), label.metric, metric.error), metric.error)
 
 
-def _mean(iteration: Node) -> float:
+def _mean(iteration: JsonNode) -> float:
     """The mean of a histogram: pairs of a value and how often it was seen."""
     pairs = [pair.numbers() for pair in iteration.items()]
     total = sum(pair[1] for pair in pairs if len(pair) == 2)

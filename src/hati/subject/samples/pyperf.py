@@ -8,8 +8,8 @@ import numpy as np
 from msgspec import Struct
 
 from hati.core import FloatArray, Metric, SampledRun, Usage
-from hati.subject.samples.book import MOST_RUNS, Book, Label, observations, optional, optional_text
-from hati.subject.samples.document import Node, Path
+from hati.subject.samples.book import MOST_RUNS, Label, SampleBuilder, observations, optional, optional_text
+from hati.subject.samples.document import JsonNode, Path
 
 STREAMED = ("benchmarks",)
 _UNITS = {"second": "s", "byte": "B", "integer": ""}
@@ -25,19 +25,19 @@ class _Values(Struct, frozen=True):
     path: Path
 
 
-def read_pyperf(document: Iterator[Node], book: Book) -> None:
+def read_pyperf(document: Iterator[JsonNode], book: SampleBuilder) -> None:
     """Take in the benchmarks of a document; warm-up values come first in a run.
 
     Raises:
         InputError: for anything that is not as pyperf writes it, with its path.
     """
-    found: list[tuple[Node, list[_Values]]] = []
+    found: list[tuple[JsonNode, list[_Values]]] = []
     held = 0
     for node in document:
         if node.path:
             own = node.get("metadata")
             runs = list(_runs(node["runs"], book))
-            found.append((Node(own.value if own else {}, node.path, node.file), runs))
+            found.append((JsonNode(own.value if own else {}, node.path, node.file), runs))
             held += len(runs)
             if held > MOST_RUNS:
                 raise node.error(f"there are more than {MOST_RUNS:,} runs")
@@ -47,7 +47,7 @@ def read_pyperf(document: Iterator[Node], book: Book) -> None:
             _add([own, shared] if shared else [own], runs, book)
 
 
-def _add(known: list[Node], runs: list[_Values], book: Book) -> None:
+def _add(known: list[JsonNode], runs: list[_Values], book: SampleBuilder) -> None:
     """Put a benchmark's runs into the book; what its own metadata lack is in those that all share."""
     unit = _first(known, "unit") or "second"
     name = _first(known, "name")
@@ -56,15 +56,15 @@ def _add(known: list[Node], runs: list[_Values], book: Book) -> None:
     metric = Metric(_NAMES.get(unit, "value"), _UNITS.get(unit, unit))
     label = Label(name, metric, machine=_first(known, "hostname"))
     for run in runs:
-        complain = Node(None, run.path, known[0].file).error
+        complain = JsonNode(None, run.path, known[0].file).error
         book.add(label, SampledRun(observations(run.values, metric, complain, run.warmup), usage=run.usage), complain)
 
 
-def _first(known: list[Node], key: str) -> str:
+def _first(known: list[JsonNode], key: str) -> str:
     return next((optional_text(metadata, key) for metadata in known if key in metadata), "")
 
 
-def _runs(runs: Node, book: Book) -> Iterator[_Values]:
+def _runs(runs: JsonNode, book: SampleBuilder) -> Iterator[_Values]:
     taken = 0
     for run in runs.items():
         if "values" not in run:
@@ -78,7 +78,7 @@ def _runs(runs: Node, book: Book) -> Iterator[_Values]:
         book.warn("benchmarks of which no run has values are left out")
 
 
-def _warmups(node: Node | None) -> FloatArray:
+def _warmups(node: JsonNode | None) -> FloatArray:
     """The values of the pairs of loops and value."""
     pairs = [] if node is None else list(node.items())
     for pair in pairs:
@@ -87,11 +87,11 @@ def _warmups(node: Node | None) -> FloatArray:
     return np.array([pair.numbers()[1] for pair in pairs], dtype=np.float64)
 
 
-def _usage(metadata: Node | None) -> Usage:
+def _usage(metadata: JsonNode | None) -> Usage:
     if metadata is None:
         return Usage()
     return Usage(
-        wall_time=optional(metadata, "duration", Node.amount),
-        peak_memory=optional(metadata, "mem_max_rss", Node.count),
-        load=optional(metadata, "load_avg_1min", Node.amount),
+        wall_time=optional(metadata, "duration", JsonNode.amount),
+        peak_memory=optional(metadata, "mem_max_rss", JsonNode.count),
+        load=optional(metadata, "load_avg_1min", JsonNode.amount),
     )

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from hati.core import Metric, SampledRun
 from hati.subject.samples.book import (
-    Book,
     Label,
+    SampleBuilder,
     moment,
     observations,
     optional,
@@ -16,20 +16,20 @@ from hati.subject.samples.book import (
     single,
     summary_only,
 )
-from hati.subject.samples.document import Node
+from hati.subject.samples.document import JsonNode
 
 STREAMED = ("benchmarks",)
 _TIME = Metric("time", "s")
 _UNVERSIONED = "unversioned"
 
 
-def read_pytest_benchmark(document: Iterator[Node], book: Book) -> None:
+def read_pytest_benchmark(document: Iterator[JsonNode], book: SampleBuilder) -> None:
     """Take in the benchmarks of a document.
 
     Raises:
         InputError: for anything that is not as pytest-benchmark writes it, with its path.
     """
-    found: list[tuple[Node, Node]] = []
+    found: list[tuple[JsonNode, JsonNode]] = []
     for node in document:
         if node.path:
             stats = node["stats"]
@@ -48,7 +48,7 @@ def read_pytest_benchmark(document: Iterator[Node], book: Book) -> None:
     book.warn_of_one_process("pytest-benchmark")
 
 
-def _where(node: Node) -> tuple[str, str]:
+def _where(node: JsonNode) -> tuple[str, str]:
     """The machine and the revision."""
     info, commit = node.get("machine_info"), node.get("commit_info")
     machine = optional_text(info, "node") if info else ""

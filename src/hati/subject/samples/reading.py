@@ -24,14 +24,14 @@ from hati.subject.samples import (
 from hati.subject.samples.action import PREFIX, read_action_custom, read_action_data
 from hati.subject.samples.asv import read_asv
 from hati.subject.samples.bencher import read_bencher
-from hati.subject.samples.book import Book
+from hati.subject.samples.book import SampleBuilder
 from hati.subject.samples.catch2 import read_catch2
 from hati.subject.samples.criterion import read_criterion
-from hati.subject.samples.document import Node, read_document, read_whole
+from hati.subject.samples.document import JsonNode, read_document, read_whole
 from hati.subject.samples.dotnet import STREAMED as DOTNET_STREAMED
 from hati.subject.samples.dotnet import read_dotnet
 from hati.subject.samples.go import read_go
-from hati.subject.samples.source import Source, Watch, opened, unwatched
+from hati.subject.samples.source import OpenedFile, Watch, opened, unwatched
 from hati.subject.samples.table import NEEDED, read_table
 
 _DEEPEST = 4
@@ -111,22 +111,22 @@ def detected(head: bytes) -> SampleFormat | None:
     return SampleFormat.GO if _GO.search(head) else None
 
 
-Read = Callable[[Source, Book], None]
+Read = Callable[[OpenedFile, SampleBuilder], None]
 
 _STRINGS_AND_NANS = re.compile(rb'"(?:[^"\\]|\\.)*"|-?(?:NaN|Infinity)')
 _ABOUT_ASV = "benchmarks.json"
 _SAMPLE, _BENCHMARK = "sample.json", "benchmark.json"
 
 
-def _streamed(read: Callable[[Iterator[Node], Book], None], keys: tuple[str, ...]) -> Read:
+def _streamed(read: Callable[[Iterator[JsonNode], SampleBuilder], None], keys: tuple[str, ...]) -> Read:
     return lambda source, book: read(read_document(source.stream, source.file, keys), book)
 
 
-def _whole(read: Callable[[Node, Book], None]) -> Read:
+def _whole(read: Callable[[JsonNode, SampleBuilder], None]) -> Read:
     return lambda source, book: read(read_whole(source.stream, source.file), book)
 
 
-def _asv(source: Source, book: Book) -> None:
+def _asv(source: OpenedFile, book: SampleBuilder) -> None:
     """Asv writes NaN for what was not measured, which JSON has not; of benchmarks it tells in a file a folder above."""
     data = _STRINGS_AND_NANS.sub(lambda found: found[0] if found[0][:1] == b'"' else b"null", source.stream.read())
     whole, about = read_whole(BytesIO(data), source.file), Path(source.file).absolute().parent.parent / _ABOUT_ASV
@@ -137,7 +137,7 @@ def _asv(source: Source, book: Book) -> None:
         read_asv(whole, read_whole(beside.stream, beside.file), book)
 
 
-def _action(source: Source, book: Book) -> None:
+def _action(source: OpenedFile, book: SampleBuilder) -> None:
     """A script that sets a variable to a document, or a list: the script's own words are made blanks."""
     if not source.head.lstrip().startswith(PREFIX):
         whole = read_whole(source.stream, source.file)
@@ -151,7 +151,7 @@ def _action(source: Source, book: Book) -> None:
     read_action_data(read_whole(BytesIO(blank + data[start:].rstrip().removesuffix(b";")), source.file), book)
 
 
-def _catch2(source: Source, book: Book) -> None:
+def _catch2(source: OpenedFile, book: SampleBuilder) -> None:
     data = source.stream.read()
     try:
         text = data.decode()
@@ -161,7 +161,7 @@ def _catch2(source: Source, book: Book) -> None:
     read_catch2(text, source.file, book)
 
 
-def _criterion(source: Source, book: Book) -> None:
+def _criterion(source: OpenedFile, book: SampleBuilder) -> None:
     """One of the files of a benchmark; the other stands beside."""
     folder = Path(source.file).parent
     named = read_whole(source.stream, source.file)
@@ -217,7 +217,7 @@ READERS: Mapping[SampleFormat, Read] = {
 _KNOWN = f"name the format by hati import --from: {', '.join(SampleFormat)}"
 
 
-class Imported(Struct, frozen=True):
+class ImportedSamples(Struct, frozen=True):
     """What files hold: their samples, and what a reader of them should know; and the files' ``formats``.
 
     ``one_process`` are those of the warnings that say that a file is one process, where a sample has a single run.
@@ -229,7 +229,7 @@ class Imported(Struct, frozen=True):
     one_process: tuple[str, ...] = ()
 
 
-def read_samples(path: Path, written_as: SampleFormat | None = None, watch: Watch = unwatched) -> Imported:
+def read_samples(path: Path, written_as: SampleFormat | None = None, watch: Watch = unwatched) -> ImportedSamples:
     """Read a file of measurements; its format is found from how it begins where it is not given.
 
     Raises:
@@ -238,13 +238,15 @@ def read_samples(path: Path, written_as: SampleFormat | None = None, watch: Watc
     return read_all((path,), written_as, watch)
 
 
-def read_all(paths: Iterable[Path], written_as: SampleFormat | None = None, watch: Watch = unwatched) -> Imported:
+def read_all(
+    paths: Iterable[Path], written_as: SampleFormat | None = None, watch: Watch = unwatched
+) -> ImportedSamples:
     """Read files of measurements together: what they have of the same thing is one sample's runs.
 
     Raises:
         InputError: as ``read_samples``.
     """
-    book = Book()
+    book = SampleBuilder()
     formats: dict[SampleFormat, None] = {}
     for file in (file for path in paths for file in measured_files(path)):
         with opened(file, watch) as source:
@@ -253,10 +255,10 @@ def read_all(paths: Iterable[Path], written_as: SampleFormat | None = None, watc
             _read(source, format_, book)
     samples = book.samples()
     alone = tuple(book.one_process) if any(len(sample.runs) == 1 for sample in samples) else ()
-    return Imported(samples, (*book.warnings, *alone), tuple(formats), alone)
+    return ImportedSamples(samples, (*book.warnings, *alone), tuple(formats), alone)
 
 
-def _format(source: Source) -> SampleFormat:
+def _format(source: OpenedFile) -> SampleFormat:
     found = detected(source.head)
     if found is not None:
         return found
@@ -267,7 +269,7 @@ def _format(source: Source) -> SampleFormat:
     raise InputError("the format of this file is not known", place=Place(source.file, 1), fix=_KNOWN)
 
 
-def _read(source: Source, written_as: SampleFormat, book: Book) -> None:
+def _read(source: OpenedFile, written_as: SampleFormat, book: SampleBuilder) -> None:
     before = book.count
     READERS[written_as](source, book)
     if book.count == before:

@@ -29,7 +29,7 @@ def unwatched(_read: int, _size: int) -> None:
     """Tell nobody."""
 
 
-class Source(Struct, frozen=True):
+class OpenedFile(Struct, frozen=True):
     """An open file: its name, its bytes without a byte order mark, and the first of these."""
 
     file: str
@@ -58,7 +58,7 @@ class Source(Struct, frozen=True):
 
 
 @contextmanager
-def opened(path: Path, watch: Watch = unwatched) -> Iterator[Source]:
+def opened(path: Path, watch: Watch = unwatched) -> Iterator[OpenedFile]:
     """A file, packed by gzip or not, to be read once or several times from its beginning.
 
     Raises:
@@ -71,7 +71,7 @@ def opened(path: Path, watch: Watch = unwatched) -> Iterator[Source]:
         with path.open("rb") as raw, _unpacked(raw, watch) as stream:
             head = stream.read(_HEAD)
             stream.seek(0)
-            yield Source(str(path), stream, head)
+            yield OpenedFile(str(path), stream, head)
     except FileNotFoundError:
         raise InputError("there is no such file", place=place) from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

@@ -15,7 +15,7 @@ from itertools import chain
 import numpy as np
 
 from hati.core import Better, InputError, Metric, Place, Workload, unguarded
-from hati.subject.samples.book import MOST_RUNS, Book, Complain, Label, direction, values_run
+from hati.subject.samples.book import MOST_RUNS, Complain, Label, SampleBuilder, direction, values_run
 
 NEEDED = ("benchmark", "value")
 COLUMNS = (*NEEDED, "run", "metric", "unit", "better", "revision", "machine", "workload")
@@ -40,7 +40,7 @@ class _Series:
         else:
             self.runs.setdefault(run, (line, array("d")))[1].append(value)
 
-    def finish(self, file: str, book: Book) -> None:
+    def finish(self, file: str, book: SampleBuilder) -> None:
         """Put the runs into the book."""
         alone = ((line, [value]) for line, value in zip(self.lines, self.values, strict=True))
         for line, values in chain(alone, self.runs.values()):
@@ -48,7 +48,7 @@ class _Series:
             book.add(self.label, values_run(np.array(values), self.label.metric, complain), complain)
 
 
-def read_table(lines: Iterator[tuple[int, str]], file: str, book: Book) -> None:
+def read_table(lines: Iterator[tuple[int, str]], file: str, book: SampleBuilder) -> None:
     """Take in the rows of a table whose first line names the columns.
 
     Raises:

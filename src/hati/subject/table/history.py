@@ -17,7 +17,7 @@ from hati.studies.comparison import (
     CANDIDATES,
     MEAN,
     Automatic,
-    Basis,
+    ChoiceBasis,
     Statistic,
     StatisticChoice,
     choose_for_each,
@@ -128,7 +128,7 @@ def _choices(found: Sequence[_Runs], statistic: Statistic | Automatic) -> Sequen
     groups = [[own for machines in runs.values() for own in machines.values()] for runs in found]
     several = [any(len(run) > 1 for own in each for run in own) for each in groups]
     if isinstance(statistic, Statistic):
-        chosen: Sequence[StatisticChoice] = [StatisticChoice(statistic, Basis.ASKED)] * len(found)
+        chosen: Sequence[StatisticChoice] = [StatisticChoice(statistic, ChoiceBasis.ASKED)] * len(found)
     else:
         values = [
             [np.array([[each.of(run) for run in own] for each in CANDIDATES]) for own in own_groups]

@@ -13,19 +13,19 @@ from msgspec import Struct
 from hati.core import Configuration, FloatArray, InputError, Metric, Workload, replace
 from hati.core.wording import listed
 from hati.space import Space
-from hati.subject.table.metrics import Column, Deviations, noisy, numbers
+from hati.subject.table.metrics import MetricColumn, RunDeviations, noisy, numbers
 from hati.subject.table.options import Codes, code, decoded, encoded, satisfying
 from hati.subject.table.sheet import Sheet, distinct
 
 
-class Condition(Struct, frozen=True):
+class RowCondition(Struct, frozen=True):
     """A column and the text that its cells must have."""
 
     column: str
     value: str
 
     @classmethod
-    def parse(cls, text: str) -> Condition:
+    def parse(cls, text: str) -> RowCondition:
         """Read ``revision=2.1.0``.
 
         Raises:
@@ -40,7 +40,7 @@ class Condition(Struct, frozen=True):
         return f"{self.column}={self.value}"
 
 
-def selected(sheet: Sheet, conditions: Sequence[Condition]) -> Sheet:
+def selected(sheet: Sheet, conditions: Sequence[RowCondition]) -> Sheet:
     """The rows that meet all conditions; numbers are equal however they are written, where none is written so.
 
     Raises:
@@ -91,7 +91,7 @@ class MeasuredTable(Struct, frozen=True, eq=False, dict=True):
     codes: Codes
     rows: Mapping[bytes, tuple[int, ...]]
     values: Mapping[str, tuple[tuple[float, ...], ...]]
-    deviations: Deviations | None = None
+    deviations: RunDeviations | None = None
     outside: int = 0
 
     @cached_property
@@ -168,7 +168,9 @@ _ALIKE = ("revision", "workload", "benchmark", "machine")
 _RUN = ("run", "repetition")
 
 
-def assembled(sheet: Sheet, space: Space, columns: Sequence[Column], deviations: Deviations | None) -> MeasuredTable:
+def assembled(
+    sheet: Sheet, space: Space, columns: Sequence[MetricColumn], deviations: RunDeviations | None
+) -> MeasuredTable:
     """The measured configurations in the rows of a table, of which each row of a configuration is a run.
 
     Raises:

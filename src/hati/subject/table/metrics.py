@@ -27,7 +27,7 @@ _WITH_UNIT = re.compile(r"(.+) \((.+)\)")
 _MISSING = frozenset({"", "nan", "na", "n/a", "null", "none"})
 
 
-class Column(Struct, frozen=True):
+class MetricColumn(Struct, frozen=True):
     """A metric and the name of its column."""
 
     metric: Metric
@@ -42,7 +42,7 @@ def metric_column(
     *,
     unit: str | None = None,
     better: Better | None = None,
-) -> Column:
+) -> MetricColumn:
     """The column of a metric; without a name, the only one that can be one.
 
     The columns ``others`` are of options. ``unit`` and ``better`` win over a heading such as ``latency (ms)``, and that
@@ -57,7 +57,7 @@ def metric_column(
     plain = (split[1] if split else column).removeprefix("metric ")
     defined = known.get(column) or known.get(plain) or Metric(plain, "1")
     written = split[2] if split else None
-    return Column(Metric(plain, unit or written or defined.unit, better or defined.better), column)
+    return MetricColumn(Metric(plain, unit or written or defined.unit, better or defined.better), column)
 
 
 def numbers(sheet: Sheet, column: str) -> list[tuple[float, ...]]:
@@ -127,7 +127,7 @@ def _named(sheet: Sheet, name: str, candidates: Sequence[str]) -> str:
     raise sheet.missing(name, "for --metric", candidates)
 
 
-class Deviations(Struct, frozen=True):
+class RunDeviations(Struct, frozen=True):
     """A standard deviation for each configuration and metric, as a fraction of its value.
 
     ``by_row`` maps a configuration's row of indexes, as bytes, to the metrics' deviations; ``everywhere`` is used
@@ -153,7 +153,7 @@ def noisy(value: float, deviation: float, seed: int, *purpose: str) -> float:
     return value * math.exp(scale * normal - scale**2 / 2)
 
 
-def read_deviations(sheet: Sheet, space: Space, columns: Mapping[str, str]) -> Deviations:
+def read_deviations(sheet: Sheet, space: Space, columns: Mapping[str, str]) -> RunDeviations:
     """The deviations in a table: ``columns`` maps a metric's name to the column that holds its deviations.
 
     Where a configuration has several rows, the root of their mean square counts.
@@ -170,10 +170,10 @@ def read_deviations(sheet: Sheet, space: Space, columns: Mapping[str, str]) -> D
                 raise sheet.error("a deviation is a fraction from 0 on", column=column, row=row, fix="0.02 for 2 %")
             squares.setdefault(keys[row], {}).setdefault(metric, []).extend(value**2 for value in values)
     means = {key: {m: _root(found) for m, found in by.items() if found} for key, by in squares.items()}
-    return Deviations(means)
+    return RunDeviations(means)
 
 
-def same_everywhere(share: float) -> Deviations:
+def same_everywhere(share: float) -> RunDeviations:
     """One relative standard deviation for all configurations.
 
     Raises:
@@ -181,7 +181,7 @@ def same_everywhere(share: float) -> Deviations:
     """
     if not 0.0 <= share < math.inf:
         raise InputError(f"{share} is not a valid relative deviation", fix="write a fraction such as 0.02, or 2%")
-    return Deviations({}, share)
+    return RunDeviations({}, share)
 
 
 def _root(squares: Sequence[float]) -> float:

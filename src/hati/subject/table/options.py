@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hati.core import Configuration, InputError, Setting, setting_text
 from hati.core.wording import listed
-from hati.space import Formula, Kind, Option, Space, read_setting
+from hati.space import Constraint, Option, OptionKind, Space, read_setting
 from hati.space.evaluation import holds
 from hati.subject.table.sheet import Sheet, distinct
 
@@ -66,7 +66,7 @@ def option_columns(sheet: Sheet, option: Option) -> tuple[str, ...]:
     """
     own = next((name for name in (f"option {option.name}", option.name) if name in sheet), None)
     features = tuple(setting_text(setting) for setting in option.settings)
-    apart = option.kind is Kind.ENUMERATION and all(name in sheet for name in features)
+    apart = option.kind is OptionKind.ENUMERATION and all(name in sheet for name in features)
     if own is not None and not (apart and _no_setting_in(sheet.texts(own), features)):
         return (own,)
     return features if apart else ()
@@ -155,7 +155,7 @@ def _truths(sheet: Sheet, column: str) -> NDArray[np.bool_]:
 def _without_column(sheet: Sheet, option: Option) -> InputError:
     features = [setting_text(setting) for setting in option.settings]
     there = [name for name in features if name in sheet]
-    if option.kind is Kind.ENUMERATION and there:
+    if option.kind is OptionKind.ENUMERATION and there:
         missing = next(name for name in features if name not in there)
         return sheet.missing(missing, f"for that setting of option {option.name!r}")
     return sheet.missing(option.name, "for the option of that name")
@@ -182,7 +182,7 @@ def encoded(sheet: Sheet, space: Space) -> tuple[Codes, NDArray[np.bool_]]:
     return codes, satisfying(codes, space, space.constraints)
 
 
-def satisfying(codes: Codes, space: Space, formulas: Sequence[Formula]) -> NDArray[np.bool_]:
+def satisfying(codes: Codes, space: Space, formulas: Sequence[Constraint]) -> NDArray[np.bool_]:
     """In which rows of indexes all formulas over a space hold, shape (rows,)."""
     positions = {option.name: position for position, option in enumerate(space.options)}
     valid = np.ones(len(codes), dtype=bool)
@@ -209,7 +209,7 @@ def _place(option: Option, configuration: Mapping[str, Setting]) -> int | None:
     return option.position(configuration[option.name]) if option.name in configuration else BLANK
 
 
-def _holding(formula: Formula, codes: Codes, space: Space, positions: Mapping[str, int]) -> NDArray[np.bool_]:
+def _holding(formula: Constraint, codes: Codes, space: Space, positions: Mapping[str, int]) -> NDArray[np.bool_]:
     """In which rows a formula holds: it is evaluated once for each combination of the settings that it speaks of."""
     options: Sequence[Option] = [space.by_name[name] for name in sorted(formula.options)]
     if not options:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from hati.core import InputError, replace
 from hati.logic.syntax.declarations import Declarations
 from hati.logic.syntax.node import FormulaError, NodeError, Source
-from hati.logic.syntax.performance import Measured
+from hati.logic.syntax.performance import MeasuredStatistic
 
 Part: TypeAlias = "Tree[Token] | Token"
 
@@ -44,7 +44,7 @@ class Context(Struct, frozen=True):
     methods: frozenset[str] | None = None
     variables: frozenset[str] = frozenset()
     observed: str | None = None
-    measured: list[Measured] | None = None
+    measured: list[MeasuredStatistic] | None = None
     refusal: str = ""
 
     def offset(self, part: Part) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from lark import Tree
 
 from hati.core import InputError
-from hati.logic.syntax.declarations import Alias, Constant, Declaration, NamedGenerator, unknown
+from hati.logic.syntax.declarations import Constant, Declaration, MethodAlias, NamedGenerator, unknown
 from hati.logic.syntax.expression import Expression, Variable, check_variable
 from hati.logic.syntax.formula import (
     And,
@@ -188,7 +188,7 @@ def read_declaration(context: Context, tree: Any) -> Declaration:
     if is_set and kind != "constant":
         raise context.error(value, f"a set is not a {kind}", f"write: constant {name} = {{...}}")
     if kind == "alias":
-        return Alias(name, read_method(context, value), offset=offset)
+        return MethodAlias(name, read_method(context, value), offset=offset)
     if kind == "generator":
         return NamedGenerator(name, read_generator(context, value), offset=offset)
     plain = context.plain("a constant is a number, a text or a set")

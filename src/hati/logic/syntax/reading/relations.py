@@ -12,18 +12,18 @@ from hati.core import InputError, replace
 from hati.core.wording import nearest, suggestion
 from hati.logic.syntax.dimension import check_dimensions
 from hati.logic.syntax.expression import Expression, Number, Observed, Operation, Operator, check_variable
-from hati.logic.syntax.formula import STRICT, Comparator, Comparison, Formula, Margin, Relation
+from hati.logic.syntax.formula import STRICT, Comparator, Formula, Margin, ParameterComparison, Relation
 from hati.logic.syntax.node import FUNCTIONS_OF_METHODS, shortened, unquoted
 from hati.logic.syntax.performance import (
     MEAN,
     MEDIAN,
     METRICS,
     THROUGHPUT,
-    Limit,
-    Measured,
-    Performance,
-    Side,
-    Statistic,
+    FormulaStatistic,
+    LimitSide,
+    MeasuredStatistic,
+    PerformanceSide,
+    RelationSide,
     StatisticKind,
 )
 from hati.logic.syntax.reading.context import Context, Part
@@ -38,14 +38,14 @@ class ReadSide(Struct, frozen=True):
     """A side as read: its expression, and the method that is observed in it, None for a limit."""
 
     expression: Expression
-    measured: Measured | None
+    measured: MeasuredStatistic | None
 
     @property
-    def side(self) -> Side:
+    def side(self) -> RelationSide:
         """The side of a relation."""
         if self.measured is None:
-            return Limit(self.expression, offset=self.expression.offset)
-        return Performance(self.measured, self.expression, offset=self.expression.offset)
+            return LimitSide(self.expression, offset=self.expression.offset)
+        return PerformanceSide(self.measured, self.expression, offset=self.expression.offset)
 
 
 def read_side(context: Context, tree: Part) -> ReadSide:
@@ -54,7 +54,7 @@ def read_side(context: Context, tree: Part) -> ReadSide:
     Raises:
         FormulaError: for two methods in one side, or names that are not known.
     """
-    found: list[Measured] = []
+    found: list[MeasuredStatistic] = []
     expression = read_expression(replace(context, measured=found, refusal=""), tree)
     if len(found) > 1:
         fix = "write a relation for each, joined by & or |"
@@ -64,7 +64,7 @@ def read_side(context: Context, tree: Part) -> ReadSide:
     return ReadSide(expression, found[0] if found else None)
 
 
-def _check_factor(context: Context, tree: Part, measured: Measured, expression: Expression) -> None:
+def _check_factor(context: Context, tree: Part, measured: MeasuredStatistic, expression: Expression) -> None:
     """Refuse a factor that leaves nothing of what is measured, or that a statistic does not commute with."""
     line = affine(expression)
     if line is None or line.factor > 0 or (line.factor < 0 and measured.statistic == MEAN):
@@ -81,7 +81,7 @@ def read_measured(context: Context, tree: Any) -> Expression:
     if head.type != "QUANTILE" and not (head.type == "WORD" and name in FUNCTIONS_OF_METHODS):
         _check_function(context, tree, name)
         offset = context.offset(tree)
-        return _found(context, Measured(read_method(context, tree), offset=offset), Observed(offset=offset))
+        return _found(context, MeasuredStatistic(read_method(context, tree), offset=offset), Observed(offset=offset))
     if len(suffixes) != 1 or _data(suffixes[0]) != "arguments":
         fix = f"write {name}(a); a method of that name is `{name}`"
         raise InputError(f"{name!r} is a function of methods", fix=fix)
@@ -114,19 +114,19 @@ def _data(suffix: Any) -> str:
     return suffix.data if isinstance(suffix, Tree) else ""
 
 
-def _percentile(name: str) -> Statistic:
+def _percentile(name: str) -> FormulaStatistic:
     level = Decimal(name[1:]) / 100
     if level > 1:
         raise InputError(f"there is no {name}", fix="use p0 to p100")
-    return Statistic(StatisticKind.QUANTILE, float(level))
+    return FormulaStatistic(StatisticKind.QUANTILE, float(level))
 
 
-def _quantile(arguments: list[Any]) -> Statistic:
+def _quantile(arguments: list[Any]) -> FormulaStatistic:
     match arguments[:1]:
         case [Tree(data="number", children=[Token(value=text), *unit])] if not unit or unit[0] == "%":
             level = Decimal(text.replace("_", "")) / (100 if unit else 1)
             arguments.pop(0)
-            return Statistic(StatisticKind.QUANTILE, float(level))
+            return FormulaStatistic(StatisticKind.QUANTILE, float(level))
         case _:
             raise InputError("a quantile needs its level", fix="write quantile(0.99, a) or p99(a)")
 
@@ -138,7 +138,7 @@ def _inner(context: Context, tree: Part, name: str) -> ReadSide:
     return inner
 
 
-def _with_statistic(context: Context, tree: Any, inner: ReadSide, statistic: Statistic) -> Expression:
+def _with_statistic(context: Context, tree: Any, inner: ReadSide, statistic: FormulaStatistic) -> Expression:
     assert inner.measured is not None
     if inner.measured.statistic != MEAN:
         raise InputError("a statistic of a statistic", fix="keep one")
@@ -164,7 +164,7 @@ def read_metric(context: Context, tree: Any) -> Expression:
     return _with_metric(context, tree, _inner(context, part, metric), metric)
 
 
-def _found(context: Context, measured: Measured, expression: Expression) -> Expression:
+def _found(context: Context, measured: MeasuredStatistic, expression: Expression) -> Expression:
     assert context.measured is not None
     context.measured.append(measured)
     return expression
@@ -212,12 +212,12 @@ def read_relation(context: Context, tree: Any) -> Formula:
 def _comparison(left: ReadSide, right: ReadSide, tail: _Tail, margin: Margin | None, offset: int) -> Formula:
     if margin or tail.transformations:
         raise InputError("neither side of the relation is measured", fix="compare with a method")
-    return Comparison(left.expression, tail.comparator, right.expression, offset=offset)
+    return ParameterComparison(left.expression, tail.comparator, right.expression, offset=offset)
 
 
 def _transformed(
     context: Context, trees: tuple[Any, Any], sides: tuple[ReadSide, ReadSide], transformations: tuple[Expression, ...]
-) -> tuple[Side, Side]:
+) -> tuple[RelationSide, RelationSide]:
     left, right = (
         _with_transformation(context, tree, side, transformation)
         for tree, side, transformation in zip(trees, sides, transformations or (None, None), strict=True)
@@ -225,7 +225,9 @@ def _transformed(
     return left, right
 
 
-def _with_transformation(context: Context, tree: Any, side: ReadSide, transformation: Expression | None) -> Side:
+def _with_transformation(
+    context: Context, tree: Any, side: ReadSide, transformation: Expression | None
+) -> RelationSide:
     with context.at(tree):
         if transformation is None:
             return side.side
@@ -235,7 +237,7 @@ def _with_transformation(context: Context, tree: Any, side: ReadSide, transforma
             return side.side
         if not isinstance(side.expression, Observed):
             raise InputError("this side has a lambda and arithmetic", fix="put the arithmetic into the lambda")
-        return Performance(side.measured, transformation, offset=side.measured.offset)
+        return PerformanceSide(side.measured, transformation, offset=side.measured.offset)
 
 
 def _tail(context: Context, tree: Any) -> _Tail:

@@ -37,7 +37,7 @@ from hati.stats import (
     t_two_sided,
 )
 from hati.studies.screening.analysis.runs import Readable, choose_scale
-from hati.studies.screening.conclusion import Noise, Scale
+from hati.studies.screening.conclusion import EffectScale, Noise
 
 
 class Estimated(Struct, frozen=True):
@@ -104,7 +104,7 @@ _LACK_OF_FIT = 0.01
 """The probability of finding a lack of fit where there is none."""
 
 
-class Judgement(Struct, frozen=True, eq=False):
+class EffectJudgement(Struct, frozen=True, eq=False):
     """The noise and what stands out of it.
 
     ``deviation`` estimates the standard deviation of a run, None where nothing tells of it; ``margin`` standard errors
@@ -138,7 +138,7 @@ class StudentReference(Struct, frozen=True):
         return tests * t_two_sided(statistics, self.df)
 
 
-_NOTHING = Judgement(Noise.NONE, None, 0.0, None, None, None)
+_NOTHING = EffectJudgement(Noise.NONE, None, 0.0, None, None, None)
 
 
 def noise_source(fit: LeastSquares, values: FloatArray, rows: Index, blocks: Index) -> tuple[Noise, float, int]:
@@ -165,7 +165,7 @@ def noise_source(fit: LeastSquares, values: FloatArray, rows: Index, blocks: Ind
 
 def judge(
     fit: LeastSquares, values: FloatArray, rows: Index, blocks: Index, *, alpha: float, relevant: float
-) -> Judgement:
+) -> EffectJudgement:
     """Judge the main effects and two-factor interactions of a fit, options first.
 
     By t tests against pure error, or without repetitions by the adaptive standard error of all contrasts, those of
@@ -191,7 +191,9 @@ def judge(
     reference = StudentReference(df) if judged_by is Noise.PURE_ERROR else _reference(fit)
     p_values = options_first(sets, statistics, reference.p_values)
     threshold, detectable = _power(fit, sets, p_values <= alpha, reference, typical, alpha=alpha, relevant=relevant)
-    return Judgement(judged_by, deviation, reference.critical(1.0 - _CONFIDENCE, 1), p_values, threshold, detectable)
+    return EffectJudgement(
+        judged_by, deviation, reference.critical(1.0 - _CONFIDENCE, 1), p_values, threshold, detectable
+    )
 
 
 def _power(
@@ -235,7 +237,7 @@ class Analysis(Struct, frozen=True, eq=False):
     ``confounded`` effects cannot be distinguished from a trend over the order of runs, and are not important.
     """
 
-    scale: Scale
+    scale: EffectScale
     scale_reason: str
     judged_by: Noise
     effects: tuple[Estimated, ...]
@@ -272,7 +274,7 @@ def analyse(
         order: the place of each run in time, where that is known: effects are estimated beside a linear trend then.
     """
     scale, reason = choose_scale(values, contrasts.main_effects[rows].astype(np.float64), blocks)
-    decided = np.log(values) if scale is Scale.LOG else values
+    decided = np.log(values) if scale is EffectScale.LOG else values
     readable = Readable(decided, scale, float(np.mean(np.abs(values))))
     return _in_order(contrasts, values, readable, reason, rows, blocks, order, alpha=alpha, relevant=relevant)
 
@@ -288,7 +290,7 @@ def analyse_log_variance(
     order: FloatArray | None = None,
 ) -> Analysis:
     """The same for ln s^2, which is a logarithm already: fractions are of the variance s^2."""
-    readable = Readable(log_variances, Scale.LOG, 0.0)
+    readable = Readable(log_variances, EffectScale.LOG, 0.0)
     return _in_order(contrasts, log_variances, readable, "ln s^2", rows, blocks, order, alpha=alpha, relevant=relevant)
 
 
@@ -365,8 +367,8 @@ def _effects(
     fit: LeastSquares,
     values: FloatArray,
     decided: Readable,
-    judgement: Judgement,
-    raw: Judgement,
+    judgement: EffectJudgement,
+    raw: EffectJudgement,
     rows: Index,
     *,
     alpha: float,
@@ -418,7 +420,7 @@ def explained_by(signs: Signs, terms: Sequence[Term], values: FloatArray, blocks
     return 1.0 - float(residuals @ residuals) / total if total > 0.0 else 0.0
 
 
-def _margins(judgement: Judgement, fit: LeastSquares) -> FloatArray | None:
+def _margins(judgement: EffectJudgement, fit: LeastSquares) -> FloatArray | None:
     errors = judgement.standard_errors(fit.variances)
     return None if errors is None else errors * judgement.margin
 

@@ -16,7 +16,7 @@ from hati.core import Evidence, FloatArray, Run
 from hati.design import Levels
 from hati.stats import averaged_model, ordered_settings, rank_by_explained, stability, unordered_settings
 from hati.studies.screening.analysis.model import ModelAnalysis, model_terms
-from hati.studies.screening.analysis.runs import Measured
+from hati.studies.screening.analysis.runs import MeasuredDesign
 from hati.studies.screening.analysis.screening_model import ScreeningModel
 from hati.studies.screening.analysis.suspects import Unsettled, unsettled
 from hati.studies.screening.conclusion import FlipEvidence, FlipVerdict
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from hati.space import Option
 
 
-class Judged(Struct, frozen=True, eq=False):
+class JudgedDesign(Struct, frozen=True, eq=False):
     """What decides: the runs that yielded a value, their analysis, and what flips say of single options."""
 
-    found: Measured
+    found: MeasuredDesign
     analysis: ModelAnalysis
     flips: tuple[FlipEvidence, ...]
 
@@ -50,7 +50,7 @@ class ModelJudgement(Struct, frozen=True):
     rows: FollowedDesign
     model: ScreeningModel
 
-    def judged(self, evidence: Evidence) -> Judged:
+    def judged(self, evidence: Evidence) -> JudgedDesign:
         """The analysis of all rows, those of flips included, and what the flips say of what the design's rows show.
 
         Raises:
@@ -58,11 +58,11 @@ class ModelJudgement(Struct, frozen=True):
         """
         design, analysis = self._design(evidence)
         if not any(is_flip(run.task) for run in evidence.runs):
-            return Judged(design, analysis, ())
+            return JudgedDesign(design, analysis, ())
         everything = self.rows.measured_with_flips(evidence)
-        return Judged(everything, self.model.analysis(everything), self._flip_evidence(evidence))
+        return JudgedDesign(everything, self.model.analysis(everything), self._flip_evidence(evidence))
 
-    def important(self, judged: Judged) -> tuple[str, ...]:
+    def important(self, judged: JudgedDesign) -> tuple[str, ...]:
         """The options whose main effect is important and not refuted, the largest first."""
         return _not_refuted(self.model.important(judged.analysis), judged.flips)
 
@@ -81,21 +81,21 @@ class ModelJudgement(Struct, frozen=True):
         found = self._suspects(self.rows.measured_with_flips(evidence))
         return tuple(run for run in found if is_of_flip(run.task))
 
-    def unsettled(self, evidence: Evidence, judged: Judged) -> Unsettled:
+    def unsettled(self, evidence: Evidence, judged: JudgedDesign) -> Unsettled:
         """The suspect runs that were not repeated."""
         return unsettled(judged.found, self.model.suspected(judged.found), repeated(evidence, self.rows.metric))
 
-    def important_without(self, left: Unsettled, evidence: Evidence, judged: Judged) -> tuple[str, ...]:
+    def important_without(self, left: Unsettled, evidence: Evidence, judged: JudgedDesign) -> tuple[str, ...]:
         """The important options where suspect runs have predicted values, and flips of them are left out."""
         others = (run for run in evidence.runs if not (is_flip(run.task) and run.task.id in left.predicted))
         flips = self._flip_evidence(Evidence(tuple(others)))
         return _not_refuted(self.model.important(self.model.analysis(left.without(judged.found))), flips)
 
-    def _design(self, evidence: Evidence) -> tuple[Measured, ModelAnalysis]:
+    def _design(self, evidence: Evidence) -> tuple[MeasuredDesign, ModelAnalysis]:
         """The design's runs and their analysis."""
         return _judged_by_design(self, self.rows.design_runs(evidence))
 
-    def _suspects(self, found: Measured) -> tuple[Run, ...]:
+    def _suspects(self, found: MeasuredDesign) -> tuple[Run, ...]:
         return tuple(found.runs[place] for place in self.model.suspected(found)[0])
 
     def _flip_evidence(self, evidence: Evidence) -> tuple[FlipEvidence, ...]:
@@ -120,7 +120,7 @@ class ModelJudgement(Struct, frozen=True):
 
 
 @lru_cache(maxsize=8)
-def _judged_by_design(judgement: ModelJudgement, runs: Evidence) -> tuple[Measured, ModelAnalysis]:
+def _judged_by_design(judgement: ModelJudgement, runs: Evidence) -> tuple[MeasuredDesign, ModelAnalysis]:
     """Kept, since each flip is planned from it."""
     found = judgement.rows.measured(runs)
     return found, judgement.model.analysis(found)

@@ -31,14 +31,14 @@ from hati.stats import (
 )
 from hati.stats.effects.model_terms import added_basis, beside, spanned
 from hati.studies.screening.analysis.runs import Readable, Units, choose_scale_of_model, model_units
-from hati.studies.screening.conclusion import Noise, Scale
+from hati.studies.screening.conclusion import EffectScale, Noise
 
 _TINY = 1e-9
 _SAME = 1e-6
 _CONFIDENCE = 0.95
 
 
-class Contrast(Struct, frozen=True):
+class EffectContrast(Struct, frozen=True):
     """A difference of means that a fit tells: ``estimate``, its standard error, the half-width of its interval.
 
     The latter two are None where nothing tells of the noise, or the runs do not tell the difference.
@@ -116,7 +116,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         total = float(np.sum((self.values - self.values.mean()) ** 2))
         return 1.0 - float(self.residuals @ self.residuals) / total if total > 0.0 else 0.0
 
-    def effect(self, term: Term) -> Contrast:
+    def effect(self, term: Term) -> EffectContrast:
         """A term's effect.
 
         Of options with two settings: the second's mean less the first's, and for a pair half the difference of such
@@ -126,7 +126,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         """
         rows, fit, there = self._rows(term), self._telling(term), self.told(term)
         if len(there) < 2:
-            return Contrast(fit._spread(term), None, None)
+            return EffectContrast(fit._spread(term), None, None)
         if len(rows) == 2 ** len(term):
             return fit._combination(fit._of(term, np.array([2.0])), 1)
         means = rows[there] @ fit.coefficients[fit.places[term]]
@@ -147,7 +147,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         found = np.flatnonzero(kinds == kinds[int(np.argmax(counts[kinds]))])
         return found if len(term) == 1 or len(found) == len(rows) else found[:1]
 
-    def settings(self, option: int) -> dict[int, Contrast]:
+    def settings(self, option: int) -> dict[int, EffectContrast]:
         """The mean at each setting of an option less that over all settings, of those that the runs tell apart."""
         term = (option,)
         fit, there = self._telling(term), self.told(term)
@@ -155,17 +155,17 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         centred = rows - rows.mean(axis=0)
         return {int(i): fit._combination(fit._of(term, row), 1) for i, row in zip(there, centred, strict=True)}
 
-    def means(self, option: int) -> dict[int, Contrast]:
+    def means(self, option: int) -> dict[int, EffectContrast]:
         """The mean at each setting of an option, the other options' settings being equally frequent, likewise.
 
         Without an interval where the runs do not tell it: the mean of all runs and the setting's difference then.
         """
         term = (option,)
         fit = self._telling(term)
-        found = dict[int, Contrast]()
+        found = dict[int, EffectContrast]()
         for setting, difference in self.settings(option).items():
             told = fit._mean + fit._of(term, self._rows(term)[setting])
-            rough = Contrast(float(self.values.mean()) + difference.estimate, None, None)
+            rough = EffectContrast(float(self.values.mean()) + difference.estimate, None, None)
             found[setting] = fit._combination(told, 1) if fit._tells(told) else rough
         return found
 
@@ -174,7 +174,7 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
         place = self.places[term]
         return np.allclose(self.estimable[:, place], np.eye(len(self.estimable))[:, place], atol=_SAME)
 
-    def difference(self, weights: Mapping[Term, FloatArray], dimensions: int = 1) -> Contrast:
+    def difference(self, weights: Mapping[Term, FloatArray], dimensions: int = 1) -> EffectContrast:
         """The sum of coefficients that count these ``weights`` of their terms.
 
         Its interval allows for the difference having been chosen among all of so many dimensions (Scheffe 1953).
@@ -224,13 +224,13 @@ class ModelFit(Struct, frozen=True, eq=False, dict=True):
     def _tells(self, told: FloatArray) -> bool:
         return np.allclose(self.estimable @ told, told, atol=_SAME)
 
-    def _combination(self, told: FloatArray, dimensions: int) -> Contrast:
+    def _combination(self, told: FloatArray, dimensions: int) -> EffectContrast:
         estimate = float(told @ self.coefficients)
         if self.variance is None:
-            return Contrast(estimate, None, None)
+            return EffectContrast(estimate, None, None)
         error = float(np.sqrt(self.variance * max(0.0, float(told @ self.inverse @ told))))
         factor = float(np.sqrt(dimensions * f_quantile(_CONFIDENCE, dimensions, self.df)))
-        return Contrast(estimate, error, factor * error)
+        return EffectContrast(estimate, error, factor * error)
 
 
 def _outer(parts: Sequence[FloatArray]) -> FloatArray:
@@ -248,8 +248,8 @@ class ModelEffect(Struct, frozen=True, eq=False):
     """An effect of a model: on the deciding scale, and in the values' own unit."""
 
     term: Term
-    decided: Contrast
-    own: Contrast
+    decided: EffectContrast
+    own: EffectContrast
     share: float
     p_value: float | None
     important: bool
@@ -326,7 +326,7 @@ def analyse_model(
     """
     units = model_units(model, levels, blocks, machines, order)
     scale, reason = choose_scale_of_model(values, model_terms(model, units.levels, units.blocks), units)
-    decided = np.log(values) if scale is Scale.LOG else values
+    decided = np.log(values) if scale is EffectScale.LOG else values
     readable = Readable(decided, scale, float(np.mean(np.abs(values))))
     return _analysis(
         model,
@@ -355,7 +355,7 @@ def analyse_model_variance(
     """The same for ln s^2, which is a logarithm already: main effects only; fractions are of the variance s^2."""
     alone = Model(model.sizes, tuple(term for term in model.terms if len(term) == 1))
     units = model_units(alone, levels, blocks, machines, order)
-    readable = Readable(log_variances, Scale.LOG, 0.0)
+    readable = Readable(log_variances, EffectScale.LOG, 0.0)
     return _analysis(alone, units, log_variances, readable, "ln s^2", rng, alpha=alpha, relevant=relevant)
 
 

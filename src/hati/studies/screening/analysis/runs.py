@@ -11,10 +11,10 @@ from hati.core import Configuration, Evidence, FloatArray, Metric, Observations,
 from hati.design import Levels, Model
 from hati.stats import EXACT, BoxCox, Index, ModelTerms, box_cox, significant_model, unit_means
 from hati.studies.failures import failure_reasons
-from hati.studies.screening.conclusion import Scale
+from hati.studies.screening.conclusion import EffectScale
 
 
-class Measured(Struct, frozen=True, eq=False):
+class MeasuredDesign(Struct, frozen=True, eq=False):
     """What a design's runs yielded, in the order in which they were made; a run that replaces another has its position.
 
     ``values``, shape (runs,): each run's mean after warm-up, in the metric's unit; the run is the unit of replication.
@@ -44,7 +44,7 @@ class Measured(Struct, frozen=True, eq=False):
         return self.order.astype(np.float64) if timed else None
 
 
-def measured(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, int]) -> Measured:
+def measured(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, int]) -> MeasuredDesign:
     """Sort the evidence of a design's stage into runs with and without a value.
 
     Raises:
@@ -58,7 +58,7 @@ def measured(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, in
     samples = tuple(_converted(observations, metric) for _, _, observations in usable)
     repetitions = np.array([run.task.repetition for _, run, _ in usable], dtype=np.intp)
     machines = machines_of([run for _, run, _ in usable])
-    return Measured(
+    return MeasuredDesign(
         values=np.array([sample.mean() for sample in samples], dtype=np.float64),
         rows=np.array([rows[run.task.configuration] for _, run, _ in usable], dtype=np.intp),
         blocks=repetition_blocks(repetitions, machines),
@@ -164,7 +164,7 @@ _SPARE = 3
 """So many degrees of freedom must be left beside the main effects for them to be in the model."""
 
 
-def choose_scale(values: FloatArray, main_effects: FloatArray, blocks: Index) -> tuple[Scale, str]:
+def choose_scale(values: FloatArray, main_effects: FloatArray, blocks: Index) -> tuple[EffectScale, str]:
     """The logarithm where all values are positive and Box-Cox prefers it, else the values; and why, in words.
 
     Prefers: its likelihood with the main effects and the blocks as the model is at least that of the values as they
@@ -176,21 +176,21 @@ def choose_scale(values: FloatArray, main_effects: FloatArray, blocks: Index) ->
         blocks: the repetition of each run.
     """
     if np.ptp(values) == 0.0:
-        return Scale.RAW, "all values are equal"
+        return EffectScale.RAW, "all values are equal"
     if np.min(values) <= 0.0:
-        return Scale.RAW, "values at or below zero have no logarithm"
+        return EffectScale.RAW, "values at or below zero have no logarithm"
     groups = len(np.unique(blocks))
     spare = len(values) - groups
     model = main_effects if spare - main_effects.shape[1] >= _SPARE else main_effects[:, :0]
     if spare < _SPARE:
-        return Scale.LOG, "too few values to choose by, and ratios are usual for positive values"
+        return EffectScale.LOG, "too few values to choose by, and ratios are usual for positive values"
     found = box_cox(values, model, blocks)
     if found.log_gain >= 0.0:
-        return Scale.LOG, _preferred("the logarithm (power 0)", 0.0, found)
-    return Scale.RAW, _preferred("the values as they are (power 1)", 1.0, found)
+        return EffectScale.LOG, _preferred("the logarithm (power 0)", 0.0, found)
+    return EffectScale.RAW, _preferred("the values as they are (power 1)", 1.0, found)
 
 
-def choose_scale_of_model(values: FloatArray, terms: ModelTerms, units: Units) -> tuple[Scale, str]:
+def choose_scale_of_model(values: FloatArray, terms: ModelTerms, units: Units) -> tuple[EffectScale, str]:
     """`choose_scale` beside main effects and interactions: those by which one of the two scales needs fewest.
 
     What few combinations of settings do is an interaction on either scale, and larger on that of the logarithm where
@@ -231,19 +231,19 @@ class Readable(Struct, frozen=True, eq=False):
     """Values on the deciding scale; ``typical`` is the mean size of a value in its unit."""
 
     values: FloatArray
-    scale: Scale
+    scale: EffectScale
     typical: float
 
     def relative(self, difference: float) -> float:
         """A difference as a fraction."""
-        if self.scale is Scale.LOG:
+        if self.scale is EffectScale.LOG:
             return float(np.expm1(min(difference, 700.0)))
         return difference / self.typical if self.typical > 0.0 else 0.0
 
     def difference(self, relative: float) -> float:
         """The difference that a fraction means."""
-        return float(np.log1p(relative)) if self.scale is Scale.LOG else relative * self.typical
+        return float(np.log1p(relative)) if self.scale is EffectScale.LOG else relative * self.typical
 
     def in_unit(self, difference: float) -> float:
         """A difference as one of means: the two settings' means m and m exp(d) have the mean ``typical``."""
-        return 2.0 * self.typical * float(np.tanh(difference / 2.0)) if self.scale is Scale.LOG else difference
+        return 2.0 * self.typical * float(np.tanh(difference / 2.0)) if self.scale is EffectScale.LOG else difference

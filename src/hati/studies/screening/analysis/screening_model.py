@@ -20,9 +20,9 @@ from hati.studies.screening.analysis.model import (
     analyse_model_variance,
     model_terms,
 )
-from hati.studies.screening.analysis.runs import Measured, Readable, Units, choose_scale_of_model, model_units
+from hati.studies.screening.analysis.runs import MeasuredDesign, Readable, Units, choose_scale_of_model, model_units
 from hati.studies.screening.analysis.suspects import suspected
-from hati.studies.screening.conclusion import Effect, Options, Scale
+from hati.studies.screening.conclusion import Effect, EffectScale, Options
 from hati.studies.screening.follow_up.flips import STAGE as FLIPS
 from hati.studies.screening.follow_up.flips import flip_stage, is_of_flip
 from hati.studies.screening.follow_up.reruns import run_key
@@ -65,7 +65,7 @@ class ScreeningModel(Struct, frozen=True, dict=True):
         among = candidates(self.space, rng)
         return among.levels if len(among.levels) else among.draw(_POPULATION, rng)
 
-    def analysis(self, found: Measured) -> ModelAnalysis:
+    def analysis(self, found: MeasuredDesign) -> ModelAnalysis:
         """The effects that runs show."""
         rng, flips = generator(self.seed, "permutations"), _machines_and_flips(found)
         return analyse_model(
@@ -80,9 +80,9 @@ class ScreeningModel(Struct, frozen=True, dict=True):
             order=found.in_time,
         )
 
-    def variance_analysis(self, found: Measured, scale: Scale) -> tuple[str, ModelAnalysis] | None:
+    def variance_analysis(self, found: MeasuredDesign, scale: EffectScale) -> tuple[str, ModelAnalysis] | None:
         """Of the variance within runs, and of what it is; None where runs have single observations."""
-        logs = scale is Scale.LOG and all(np.min(sample) > 0.0 for sample in found.samples)
+        logs = scale is EffectScale.LOG and all(np.min(sample) > 0.0 for sample in found.samples)
         spread = log_variances([np.log(sample) for sample in found.samples] if logs else found.samples)
         if spread is None:
             return None
@@ -99,7 +99,7 @@ class ScreeningModel(Struct, frozen=True, dict=True):
             order=found.in_time,
         )
 
-    def suspected(self, found: Measured) -> tuple[Index, FloatArray]:
+    def suspected(self, found: MeasuredDesign) -> tuple[Index, FloatArray]:
         """The places of suspect runs, the most suspect first, and the values with what the others predict."""
         rows = self._levels(found)
         units = model_units(self.effects, rows, found.blocks, _machines_and_flips(found))
@@ -116,11 +116,11 @@ class ScreeningModel(Struct, frozen=True, dict=True):
         """The options of a term."""
         return tuple(self.space.names[option] for option in term)
 
-    def _levels(self, found: Measured) -> Levels:
+    def _levels(self, found: MeasuredDesign) -> Levels:
         return levels([run.task.configuration for run in found.runs], self.space)
 
 
-def _machines_and_flips(found: Measured) -> Index:
+def _machines_and_flips(found: MeasuredDesign) -> Index:
     """The block of each run: its machine, or its flip on it, shape (runs,).
 
     The runs of a flip differ in one option. What interactions that are in no model add to them is nearly the same, and

@@ -23,8 +23,8 @@ from hati.stats import (
 )
 from hati.studies.screening.analysis.contrasts import Analysis, analyse_log_variance
 from hati.studies.screening.analysis.model import ModelAnalysis
-from hati.studies.screening.analysis.runs import Measured
-from hati.studies.screening.conclusion import LackOfFit, Scale
+from hati.studies.screening.analysis.runs import MeasuredDesign
+from hati.studies.screening.conclusion import EffectScale, LackOfFit
 
 FEWEST = 3
 """So many runs of every configuration, or the variance between them says next to nothing."""
@@ -43,7 +43,7 @@ class Spread(Struct, frozen=True, eq=False):
 
 
 def analyse_spread(
-    contrasts: Contrasts, measured: Measured, scale: Scale, *, alpha: float, relevant: float
+    contrasts: Contrasts, measured: MeasuredDesign, scale: EffectScale, *, alpha: float, relevant: float
 ) -> Spread | None:
     """The effects on ln s^2, or None where there is no variance to speak of.
 
@@ -59,9 +59,9 @@ def analyse_spread(
 
 
 def _within_runs(
-    contrasts: Contrasts, measured: Measured, scale: Scale, *, alpha: float, relevant: float
+    contrasts: Contrasts, measured: MeasuredDesign, scale: EffectScale, *, alpha: float, relevant: float
 ) -> Spread | None:
-    logs = scale is Scale.LOG and all(np.min(sample) > 0.0 for sample in measured.samples)
+    logs = scale is EffectScale.LOG and all(np.min(sample) > 0.0 for sample in measured.samples)
     within = log_variances([np.log(sample) for sample in measured.samples] if logs else measured.samples)
     if within is None:
         return None
@@ -71,14 +71,14 @@ def _within_runs(
 
 
 def _between_runs(
-    contrasts: Contrasts, measured: Measured, scale: Scale, *, alpha: float, relevant: float
+    contrasts: Contrasts, measured: MeasuredDesign, scale: EffectScale, *, alpha: float, relevant: float
 ) -> Spread | None:
     """A configuration's place in time is the mean over its runs."""
     present, row = np.unique(measured.rows, return_inverse=True)
     runs = np.bincount(row)
     if np.min(runs) < FEWEST:
         return None
-    values, order = np.log(measured.values) if scale is Scale.LOG else measured.values, measured.in_time
+    values, order = np.log(measured.values) if scale is EffectScale.LOG else measured.values, measured.in_time
     cleared = _cleared(values, row, measured.blocks, order)
     weights = 1.0 / _machine_variances(cleared, row, measured.machines)
     groups = [row == i for i in range(len(present))]
@@ -88,7 +88,7 @@ def _between_runs(
     mean_order = None if order is None else np.bincount(row, weights=order) / runs
     single: Index = np.zeros(len(present), dtype=np.intp)
     found = analyse_log_variance(contrasts, between, present, single, alpha=alpha, relevant=relevant, order=mean_order)
-    return Spread("log runs" if scale is Scale.LOG else "runs", found)
+    return Spread("log runs" if scale is EffectScale.LOG else "runs", found)
 
 
 def _cleared(values: FloatArray, rows: Index, blocks: Index, order: FloatArray | None) -> FloatArray:
@@ -117,7 +117,7 @@ def _machine_variances(values: FloatArray, rows: Index, machines: Index) -> Floa
 _CONFIDENCE = 0.95
 
 
-def lack_of_fit(found: Measured, analysis: ModelAnalysis) -> LackOfFit | None:
+def lack_of_fit(found: MeasuredDesign, analysis: ModelAnalysis) -> LackOfFit | None:
     """What repeated configurations tell of it; None where there are none, or the model leaves nothing."""
     readable, left = analysis.readable, analysis.judged.variance
     noise, df = pure_error(readable.values, found.rows, found.blocks)

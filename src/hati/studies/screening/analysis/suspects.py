@@ -9,14 +9,14 @@ from msgspec import Struct
 
 from hati.core import FloatArray, replace
 from hati.stats import Index, ModelTerms, suspect_runs
-from hati.studies.screening.analysis.runs import Measured
-from hati.studies.screening.conclusion import RobustFit, Scale, ScreeningConclusion, SuspectRun
+from hati.studies.screening.analysis.runs import MeasuredDesign
+from hati.studies.screening.conclusion import EffectScale, RobustFit, ScreeningConclusion, SuspectRun
 from hati.studies.screening.conclusions.remedies import Remedies
 from hati.studies.screening.follow_up.reruns import FRESH, RunKey, run_key
 from hati.studies.screening.planning.tasks import STAGE as DESIGN
 
 
-def suspected(terms: ModelTerms, values: FloatArray, scale: Scale) -> tuple[Index, FloatArray]:
+def suspected(terms: ModelTerms, values: FloatArray, scale: EffectScale) -> tuple[Index, FloatArray]:
     """The places of suspect runs, the most suspect first, and the values with what the others predict in their place.
 
     Args:
@@ -24,10 +24,10 @@ def suspected(terms: ModelTerms, values: FloatArray, scale: Scale) -> tuple[Inde
         values: one per run, in the metric's unit.
         scale: the one that decides.
     """
-    decided = np.log(values) if scale is Scale.LOG else values
+    decided = np.log(values) if scale is EffectScale.LOG else values
     found = suspect_runs(terms, decided)
     without = found.without(decided)
-    return found.places, np.exp(without) if scale is Scale.LOG else without
+    return found.places, np.exp(without) if scale is EffectScale.LOG else without
 
 
 class Unsettled(Struct, frozen=True, eq=False):
@@ -40,13 +40,13 @@ class Unsettled(Struct, frozen=True, eq=False):
     predicted: Mapping[str, float]
     of_design: int
 
-    def without(self, found: Measured) -> Measured:
+    def without(self, found: MeasuredDesign) -> MeasuredDesign:
         """The runs, with predicted values in place of the suspect ones."""
         values = [self.predicted.get(run.task.id, value) for run, value in zip(found.runs, found.values, strict=True)]
         return replace(found, values=np.array(values, dtype=np.float64))
 
 
-def unsettled(found: Measured, suspects: tuple[Index, FloatArray], known: frozenset[RunKey]) -> Unsettled:
+def unsettled(found: MeasuredDesign, suspects: tuple[Index, FloatArray], known: frozenset[RunKey]) -> Unsettled:
     """What is left of the suspects of a design without those that were repeated."""
     places, predicted = suspects
     left = [int(place) for place in places if run_key(found.runs[place].task) not in known]

@@ -11,7 +11,7 @@ from hati.core import Configuration, Run, setting_text
 from hati.core.wording import counted, listed
 from hati.stats import Signs, Term
 from hati.studies.screening.analysis.contrasts import Analysis, Estimated, likely_pairs
-from hati.studies.screening.analysis.runs import Measured
+from hati.studies.screening.analysis.runs import MeasuredDesign
 from hati.studies.screening.analysis.spread import Spread, drift
 from hati.studies.screening.conclusion import DesignSummary, Noise
 from hati.studies.screening.conclusions.remedies import Remedies, advised
@@ -82,7 +82,7 @@ class Situation(Struct, frozen=True, eq=False):
     names: tuple[str, ...]
     matrix: Signs
     design: DesignSummary
-    measured: Measured
+    measured: MeasuredDesign
     analysis: Analysis
     spread: Spread | None
     relevant: float

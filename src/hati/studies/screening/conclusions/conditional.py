@@ -13,7 +13,7 @@ from msgspec import Struct
 from hati.core import Assignment, FloatArray
 from hati.design import setting_contrasts
 from hati.stats import Term, interaction_columns
-from hati.studies.screening.analysis.model import Contrast, ModelFit
+from hati.studies.screening.analysis.model import EffectContrast, ModelFit
 from hati.studies.screening.analysis.runs import Readable
 from hati.studies.screening.analysis.screening_model import ShownEffects
 from hati.studies.screening.conclusion import ConditionalEffect, DominatingOption
@@ -133,7 +133,7 @@ def _excluded(fit: ModelFit, differences: Sequence[Mapping[Term, FloatArray]], l
     return all(change.margin is not None and abs(change.estimate) + change.margin < allowed for change in changes)
 
 
-def _interval(readable: Readable, contrast: Contrast) -> tuple[float, float] | None:
+def _interval(readable: Readable, contrast: EffectContrast) -> tuple[float, float] | None:
     if contrast.margin is None:
         return None
     low, high = contrast.estimate - contrast.margin, contrast.estimate + contrast.margin

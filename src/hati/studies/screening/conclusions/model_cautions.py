@@ -11,7 +11,7 @@ from hati.core.wording import listed
 from hati.design.optimal.basis import Ties
 from hati.stats import rank_trend
 from hati.studies.screening.analysis.model import ModelAnalysis
-from hati.studies.screening.analysis.runs import Measured
+from hati.studies.screening.analysis.runs import MeasuredDesign
 from hati.studies.screening.conclusion import DesignSummary, LackOfFit, Noise, ScreeningConclusion
 from hati.studies.screening.conclusions.cautions import COARSE, DRIFT, NOTABLE, common_settings, confounded_warning
 from hati.studies.screening.conclusions.remedies import Remedies, advised
@@ -22,7 +22,7 @@ from hati.studies.screening.planning.models import ModelChoice
 def model_warnings(
     names: Sequence[str],
     design: DesignSummary,
-    found: Measured,
+    found: MeasuredDesign,
     analysis: ModelAnalysis,
     relevant: float,
     tied: Ties,
@@ -62,7 +62,7 @@ def follow_up_warnings(
     )
 
 
-def _missing_runs(design: DesignSummary, found: Measured, remedies: Remedies) -> Iterator[str]:
+def _missing_runs(design: DesignSummary, found: MeasuredDesign, remedies: Remedies) -> Iterator[str]:
     done, failed = len(found.values), len(found.failed)
     if failed:
         yield advised(
@@ -120,7 +120,7 @@ def _full(analysis: ModelAnalysis) -> Iterator[str]:
         )
 
 
-def _drift(found: Measured, analysis: ModelAnalysis, remedies: Remedies) -> Iterator[str]:
+def _drift(found: MeasuredDesign, analysis: ModelAnalysis, remedies: Remedies) -> Iterator[str]:
     """Taken out are the configurations' means where they are the units, else what the model predicts."""
     if not remedies.rest:
         return
@@ -153,7 +153,7 @@ def _coarse(
     )
 
 
-def _mixed_signs(found: Measured) -> Iterator[str]:
+def _mixed_signs(found: MeasuredDesign) -> Iterator[str]:
     if np.min(found.values) < 0.0 < np.max(found.values):
         yield "values are below and above zero: fractions are of their mean size, and say little; look at the unit"
 

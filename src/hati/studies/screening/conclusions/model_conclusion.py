@@ -6,18 +6,18 @@ from msgspec import Struct
 
 from hati.core import Benchmark, Metric, StudyId, generator, replace
 from hati.studies.screening.analysis.judging import often_selected, ranking
-from hati.studies.screening.analysis.model import Contrast, ModelAnalysis, ModelEffect
-from hati.studies.screening.analysis.runs import Measured
+from hati.studies.screening.analysis.model import EffectContrast, ModelAnalysis, ModelEffect
+from hati.studies.screening.analysis.runs import MeasuredDesign
 from hati.studies.screening.analysis.screening_model import ScreeningModel
 from hati.studies.screening.analysis.spread import lack_of_fit
 from hati.studies.screening.conclusion import (
     DesignSummary,
-    Detectable,
+    DetectableEffect,
     Dispersion,
     Effect,
+    EffectScale,
     ModelSummary,
     Point,
-    Scale,
     ScreeningConclusion,
     SettingEstimate,
     option_summaries,
@@ -40,7 +40,7 @@ class ConclusionBuilder(Struct, frozen=True):
     remedies: Remedies
 
     def conclusion(
-        self, found: Measured, analysis: ModelAnalysis, seconds: float, given_up: int
+        self, found: MeasuredDesign, analysis: ModelAnalysis, seconds: float, given_up: int
     ) -> ScreeningConclusion:
         """Of the runs alone; ``given_up`` of the design's runs gave their place to suspect ones."""
         from hati.space import count
@@ -64,7 +64,7 @@ class ConclusionBuilder(Struct, frozen=True):
             ranking=tuple(space.names[option] for option in ranking(analysis, self.model.population, space.options)),
             important=self.model.important(analysis),
             threshold=analysis.threshold,
-            detectable=None if analysis.detectable is None else Detectable(*analysis.detectable),
+            detectable=None if analysis.detectable is None else DetectableEffect(*analysis.detectable),
             missing=tuple(self.model.named(term) for term in analysis.missing),
             dispersion=self._dispersion(found, analysis.readable.scale),
             points=tuple(
@@ -107,7 +107,7 @@ class ConclusionBuilder(Struct, frozen=True):
             replicated=self.choice.replicated,
         )
 
-    def _dispersion(self, found: Measured, scale: Scale) -> Dispersion | None:
+    def _dispersion(self, found: MeasuredDesign, scale: EffectScale) -> Dispersion | None:
         of_variance = self.model.variance_analysis(found, scale)
         if of_variance is None:
             return None
@@ -153,7 +153,7 @@ class ConclusionBuilder(Struct, frozen=True):
         )
 
 
-def _around(contrast: Contrast) -> tuple[float, float] | None:
+def _around(contrast: EffectContrast) -> tuple[float, float] | None:
     if contrast.margin is None:
         return None
     return contrast.estimate - contrast.margin, contrast.estimate + contrast.margin

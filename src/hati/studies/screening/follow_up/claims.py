@@ -15,9 +15,9 @@ from hati.core import Evidence, FloatArray, replace
 from hati.design import Model, levels
 from hati.space import Space
 from hati.stats import PERMUTATIONS, f_above, pure_error, t_quantile
-from hati.studies.screening.analysis.model import Contrast, ModelAnalysis, ModelEffect, ModelFit
-from hati.studies.screening.analysis.runs import Measured, Readable
-from hati.studies.screening.conclusion import FlipEvidence, FlipVerdict, Scale, ScreeningConclusion
+from hati.studies.screening.analysis.model import EffectContrast, ModelAnalysis, ModelEffect, ModelFit
+from hati.studies.screening.analysis.runs import MeasuredDesign, Readable
+from hati.studies.screening.conclusion import EffectScale, FlipEvidence, FlipVerdict, ScreeningConclusion
 from hati.studies.screening.follow_up.flips import Ends, Flip, mean_interval
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Claim(Struct, frozen=True):
 
     option: str
     ends: Ends
-    change: Contrast
+    change: EffectContrast
     p_value: float
 
     @property
@@ -68,7 +68,7 @@ def claim_of(found: ModelEffect, analysis: ModelAnalysis, space: Space) -> Claim
     return Claim(option.name, ends, found.decided, p_value)
 
 
-def _by_f(change: Contrast, freedom: int, df: int) -> float:
+def _by_f(change: EffectContrast, freedom: int, df: int) -> float:
     """The p-value of a difference of the extremes among one setting more than ``freedom``."""
     if not change.standard_error or df < 1:
         return 0.0
@@ -149,7 +149,7 @@ def _cover(*intervals: tuple[float, float] | None) -> tuple[float, float] | None
     return (min(ends), max(ends)) if ends else None
 
 
-def between_ends(claim: Claim, flips: Sequence[Flip], scale: Scale) -> tuple[Flip, ...]:
+def between_ends(claim: Claim, flips: Sequence[Flip], scale: EffectScale) -> tuple[Flip, ...]:
     """The flips between the claim's ends, each from the first to the second; without values that the scale lacks."""
     first, second = claim.ends
     turned = (flip if flip.before[claim.option] == first else flip.turned for flip in flips)
@@ -157,14 +157,14 @@ def between_ends(claim: Claim, flips: Sequence[Flip], scale: Scale) -> tuple[Fli
         flip
         for flip in turned
         if (flip.before[claim.option], flip.after[claim.option]) == (first, second)
-        and (scale is Scale.RAW or min(flip.values) > 0.0)
+        and (scale is EffectScale.RAW or min(flip.values) > 0.0)
     )
 
 
 def differences(flips: Sequence[Flip], readable: Readable) -> FloatArray:
     """The changes from before to after, shape (flips,), on the deciding scale."""
     before, after = np.array([flip.values for flip in flips], dtype=np.float64).reshape(-1, 2).T
-    return np.log(after / before) if readable.scale is Scale.LOG else after - before
+    return np.log(after / before) if readable.scale is EffectScale.LOG else after - before
 
 
 def expected_changes(model: Model, fit: ModelFit, space: Space, flips: Sequence[Flip]) -> FloatArray:
@@ -179,7 +179,7 @@ def expected_changes(model: Model, fit: ModelFit, space: Space, flips: Sequence[
     return np.asarray((after - before) @ coefficients, dtype=np.float64)
 
 
-def noise_of_a_difference(found: Measured, values: FloatArray, flips: int) -> float | None:
+def noise_of_a_difference(found: MeasuredDesign, values: FloatArray, flips: int) -> float | None:
     """What the noise of two runs hardly ever exceeds among so many flips; None where no configuration was repeated."""
     variance, df = pure_error(values, found.rows, found.blocks)
     if not df or not flips:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hati.core import Benchmark, Configuration, Evidence, Metric, Plan, StudyId, Task, generator, replace
 from hati.studies.failures import nothing_measured
-from hati.studies.screening.analysis.runs import Measured
+from hati.studies.screening.analysis.runs import MeasuredDesign
 from hati.studies.screening.conclusion import SuspectRun
 from hati.studies.screening.follow_up.claims import Claim, Claims
 from hati.studies.screening.follow_up.flips import Flip, flip_stage, flipped, is_flip, is_of_flip
@@ -40,7 +40,7 @@ class FollowedDesign(Struct, frozen=True, dict=True):
         """The runs of the design, and those that repeat them."""
         return _kept(evidence, _is_of_design)
 
-    def measured(self, evidence: Evidence) -> Measured:
+    def measured(self, evidence: Evidence) -> MeasuredDesign:
         """The design's runs that yielded a value.
 
         Raises:
@@ -52,7 +52,7 @@ class FollowedDesign(Struct, frozen=True, dict=True):
         one_block = self.repetitions == 1  # replicated configurations are run among the others
         return replace(found, blocks=found.machines) if one_block else found
 
-    def measured_with_flips(self, evidence: Evidence) -> Measured:
+    def measured_with_flips(self, evidence: Evidence) -> MeasuredDesign:
         """The runs of the design and of the follow-up that yielded a value; the design's where there is no flip.
 
         Raises:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from hati.core import Benchmark, Configuration, Evidence, Metric, Plan, Run, StudyId, Task, replace
 from hati.stats import most_suspect
-from hati.studies.screening.analysis.runs import Measured, machines_of, measured, repetition_blocks
+from hati.studies.screening.analysis.runs import MeasuredDesign, machines_of, measured, repetition_blocks
 from hati.studies.screening.conclusion import SuspectRun
 from hati.studies.screening.planning.tasks import STAGE as DESIGN
 
@@ -89,7 +89,7 @@ def run_key(task: Task) -> RunKey:
     return _repeated_run(task) if is_rerun(task) else (task.stage, task.configuration, task.repetition)
 
 
-def settled(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, int]) -> Measured:
+def settled(evidence: Evidence, metric: Metric, rows: Mapping[Configuration, int]) -> MeasuredDesign:
     """The runs as ``measured``; the median run replaces each that was repeated.
 
     It has its own place in time and its own machine, and belongs to the repetition of the run that it replaces. A run
@@ -148,7 +148,7 @@ def _repeated_run(task: Task) -> RunKey:
     return stage, task.configuration, task.repetition // FRESH
 
 
-def _groups(found: Measured) -> dict[RunKey, list[int]]:
+def _groups(found: MeasuredDesign) -> dict[RunKey, list[int]]:
     """The places of the fresh runs that yielded a value, by the run that they repeat."""
     groups: dict[RunKey, list[int]] = {}
     for place, run in enumerate(found.runs):
@@ -157,7 +157,7 @@ def _groups(found: Measured) -> dict[RunKey, list[int]]:
     return groups
 
 
-def _median(found: Measured, place: int, groups: Mapping[RunKey, list[int]]) -> int:
+def _median(found: MeasuredDesign, place: int, groups: Mapping[RunKey, list[int]]) -> int:
     """The place of the median run of a run and its fresh ones; its own where these are not complete."""
     fresh = groups.get(run_key(found.runs[place].task), [])
     if len(fresh) < FRESH:

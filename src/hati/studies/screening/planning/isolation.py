@@ -26,7 +26,7 @@ from hati.core import (
 from hati.studies.screening.follow_up.flips import is_flip
 
 if TYPE_CHECKING:
-    from hati.space import Formula, Space
+    from hati.space import Constraint, Space
 
 
 Element = tuple[str, Setting]
@@ -93,7 +93,7 @@ class FailureRecord(Struct, frozen=True, dict=True):
         own = sum(run.task.stage == STAGE for run in runs)
         return self._fails_often(configuration, len(runs) if own >= enough else enough + 1)
 
-    def fails_beyond_chance(self, configuration: Configuration, formulas: Sequence[Formula]) -> bool:
+    def fails_beyond_chance(self, configuration: Configuration, formulas: Sequence[Constraint]) -> bool:
         """Whether it fails so often that this is hardly by chance.
 
         One failure is enough where no configuration failed that also worked. Else the fraction of configurations that
@@ -104,7 +104,7 @@ class FailureRecord(Struct, frozen=True, dict=True):
         """
         return self._fails_often(configuration, self._beyond_chance(formulas))
 
-    def fails_certainly(self, configuration: Configuration, formulas: Sequence[Formula]) -> bool:
+    def fails_certainly(self, configuration: Configuration, formulas: Sequence[Constraint]) -> bool:
         """Whether it fails so often that it can be excluded.
 
         That is beyond chance, and three times; five times where a configuration failed in which all formulas hold.
@@ -143,7 +143,7 @@ class FailureRecord(Struct, frozen=True, dict=True):
                 found.setdefault(run.task.configuration, _message(run))
         return found
 
-    def _beyond_chance(self, formulas: Sequence[Formula]) -> int:
+    def _beyond_chance(self, formulas: Sequence[Constraint]) -> int:
         """The number of failures in a row that are hardly by chance."""
         if not self._some_by_chance:
             return 1
@@ -184,7 +184,7 @@ class FailureRecord(Struct, frozen=True, dict=True):
         return tuple((configuration, frozenset(configuration.items())) for configuration in done)
 
 
-def all_hold(formulas: Sequence[Formula], configuration: Configuration) -> bool:
+def all_hold(formulas: Sequence[Constraint], configuration: Configuration) -> bool:
     """Whether a configuration has nothing that the formulas exclude."""
     from hati.space.evaluation import holds
 
@@ -206,7 +206,7 @@ class Isolated(Struct, frozen=True):
     ``messages`` the failures that they were traced from.
     """
 
-    formulas: tuple[Formula, ...] = ()
+    formulas: tuple[Constraint, ...] = ()
     described: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
 
@@ -284,7 +284,7 @@ class Isolation(Struct, frozen=True):
                 yield found
 
     def _traced(
-        self, configuration: Configuration, formulas: tuple[Formula, ...], record: FailureRecord, by_chance: int
+        self, configuration: Configuration, formulas: tuple[Constraint, ...], record: FailureRecord, by_chance: int
     ) -> tuple[Element, ...]:
         """The settings that a configuration fails with; none where they are excluded, or it does not fail again.
 
@@ -340,7 +340,7 @@ class _Search(Struct, frozen=True):
     """
 
     space: Space
-    formulas: tuple[Formula, ...]
+    formulas: tuple[Constraint, ...]
     record: FailureRecord
 
     def elements(self, configuration: Configuration) -> tuple[Element, ...]:
@@ -407,10 +407,10 @@ def _fewest(
     return ()
 
 
-def _excluding(space: Space, elements: Sequence[Element]) -> Formula:
+def _excluding(space: Space, elements: Sequence[Element]) -> Constraint:
     """That not all of these settings are there together."""
-    from hati.space.formula import Comparator, Comparison, Literal, Name, Not, conjunction
+    from hati.space.formula import Literal, Name, Negation, TermComparator, TermComparison, conjunction
 
     if len(elements) == 1 and space.option(elements[0][0]).active_if is None:
-        return Comparison(Name(elements[0][0]), Comparator.UNEQUAL, Literal(elements[0][1]))
-    return Not(conjunction(*(Comparison(Name(n), Comparator.EQUAL, Literal(s)) for n, s in elements)))
+        return TermComparison(Name(elements[0][0]), TermComparator.UNEQUAL, Literal(elements[0][1]))
+    return Negation(conjunction(*(TermComparison(Name(n), TermComparator.EQUAL, Literal(s)) for n, s in elements)))

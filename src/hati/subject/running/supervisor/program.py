@@ -26,7 +26,7 @@ _DEFAULTS = (
 )
 
 
-class Program:
+class StartedProgram:
     """A program that was started: ``pid``, its open ``pipes``, and what is known of its tree.
 
     Its standard output goes to ``spool`` (a file's descriptor) up to the request's ``limit``; of both

@@ -12,7 +12,7 @@ import time
 from .channel import Channel, HangUp, Message, keep_from_children
 from .contention import Contention
 from .process_tree import ProcessTree, ask_to_end, group, kill, memory
-from .program import Program
+from .program import StartedProgram
 from .watchdog import GIVE_UP_SECONDS, watch_over
 
 _SAMPLE_SECONDS = 0.02
@@ -30,8 +30,8 @@ class Service:
         self.channel = channel
         self.spool = spool
         self.tree = ProcessTree()
-        self.command: Program | None = None
-        self.server: Program | None = None
+        self.command: StartedProgram | None = None
+        self.server: StartedProgram | None = None
         self.bystanders: set[int] = set()
         self.asked = False
         self.rang = 0
@@ -75,7 +75,7 @@ class Service:
         os.ftruncate(self.spool, 0)
         os.lseek(self.spool, 0, os.SEEK_SET)
         contention = Contention(request["cpus"])
-        command = self.command = self.follow(Program(request, self.spool if request["limit"] else None))
+        command = self.command = self.follow(StartedProgram(request, self.spool if request["limit"] else None))
         problem = self.attend(command, command.began * 1e-9 + request["timeout"])
         contended = contention.since()
         if self.server is not None:  # which waits for a CPU too, and is not among what is counted
@@ -87,7 +87,7 @@ class Service:
 
     def start(self, request: Message) -> Message:
         """Start a server and return at once."""
-        self.server = self.follow(Program(request, None))
+        self.server = self.follow(StartedProgram(request, None))
         return self.server.report()
 
     def look(self, request: Message) -> Message:
@@ -111,19 +111,19 @@ class Service:
             report = {**server.report(), "already": already}
         return {**report, "stuck": sorted(self.end_others())}
 
-    def follow(self, program: Program) -> Program:
+    def follow(self, program: StartedProgram) -> StartedProgram:
         """Watch a program's output."""
         for fd in program.pipes:
             self.poll.register(fd, select.POLLIN)
         return program
 
-    def forget(self, program: Program) -> None:
+    def forget(self, program: StartedProgram) -> None:
         """Take the rest of a program's output and watch it no more."""
         for fd in program.pipes:
             self.poll.unregister(fd)
         program.close()
 
-    def attend(self, program: Program, deadline: float) -> str:
+    def attend(self, program: StartedProgram, deadline: float) -> str:
         """Wait until a program ends, or make it; says why it had to be made."""
         sample, problem = time.perf_counter() + _SAMPLE_SECONDS, ""
         while program.status is None:
@@ -139,7 +139,7 @@ class Service:
             self.step(min(deadline, sample) - now)
         return problem
 
-    def sample(self, program: Program) -> float:
+    def sample(self, program: StartedProgram) -> float:
         """Look at the memory of the command's tree; says when to look again."""
         began = time.perf_counter()
         tree = self.others()
