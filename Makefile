@@ -27,11 +27,12 @@ demo: setup ## which of SQLite's 14 options decide its speed: a minute
 study: setup ## the feasibility study of the RES paper on SQLite (measured here, 15 minutes and more; resumable) and TAO
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m examples.study
 
-check: setup ## lint, format, types, import contract
+check: setup ## lint, format, types, import contract, names
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python scripts/check_names.py
 
 format: setup ## mend what ruff can mend
 	@$(BIN)/ruff check --fix .

@@ -258,7 +258,7 @@ def test_by_resolution_refuses() -> None:
         by_resolution(letters(14), 2)
     with pytest.raises(InputError, match=r"25 factors and resolution 9.*4096 runs \(resolution 6\)"):
         by_resolution(names(25), 9)
-    with pytest.raises(InputError, match="none for so many factors"):
+    with pytest.raises(InputError, match="none for this number of factors"):
         by_resolution(names(200), 3)
 
 

@@ -71,7 +71,7 @@ KEYS: Final[Mapping[str, Described]] = MappingProxyType(
             "prepare": (_COMMANDS, "Commands before each run, not measured."),
             "setup": (_COMMANDS, "Commands once the server is ready and before the command, not measured."),
             "cleanup": (_COMMANDS, "Commands after each run, not measured."),
-            "command": (_COMMAND, "The measured program with its arguments. There is no shell."),
+            "command": (_COMMAND, "The measured program with its arguments. No shell is involved."),
             "reader": (_one_of(*(kind.value for kind in ReaderKind)), "The format of the output. Default: hati."),
             "output": (_LINE, "A file in {work} that is read instead of the command's output."),
             "timeout": (_TEXT, "Limit of the command, such as 30s. Default: 60s."),

@@ -7,13 +7,13 @@ from pathlib import Path
 
 _FOLDER = Path(__file__).with_name("injected")
 
-_START = '''"""Hati's recorder: measures a Python function in a process of its own."""
+_START = '''"""Hati's recorder: measures a Python function in a separate process."""
 import os, sys
 SELF = os.path.abspath(__file__)
 MAIN = __name__ == "__main__"  # else it is a child process of the subject's, which multiprocessing has started
 if sys.version_info < (3, 9):
     sys.exit("hati: measuring needs Python 3.9 or later, and this is %d.%d" % sys.version_info[:2])
-if MAIN and "HATI_HASH_SEED" not in os.environ:  # the hash seed of this process is told to nobody: take one that is
+if MAIN and "HATI_HASH_SEED" not in os.environ:  # nobody knows the hash seed of this process: take one that is known
     words = [word for word in sys.argv[1:] if word.startswith("hash_seed=")]
     seed = words[0][10:] if words else str(int.from_bytes(os.urandom(4), "big"))
     frozen = [word[7:] for word in sys.argv[1:] if word.startswith("frozen=")]

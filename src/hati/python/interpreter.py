@@ -24,7 +24,7 @@ DIGITS: Final = 16
 
 _PATIENCE = 30.0
 _VERSION = Path(__file__).with_name("injected") / "version.py"
-_MARK = "hati was told:"
+_MARK = "hati interpreter:"
 _TELL = f"sys.stdout.buffer.write(os.fsencode({_MARK!r} + '\\0'.join([version(), *folders()])))"
 _LEAST = 2  # a version and a folder
 _FIX = "correct `interpreter` of [python] in hati.toml, or leave it out: then it is the one that runs Hati"

@@ -126,7 +126,7 @@ _READING = (
     ("VIOLATED", "The contrary is shown."),
     (
         "INCONCLUSIVE",
-        "The runs that there are show neither. This is no proof of either; what would decide it stands beside it.",
+        "The runs show neither. This proves neither; the report says what would decide.",
     ),
     (
         "Estimate",

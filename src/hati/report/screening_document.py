@@ -127,7 +127,7 @@ def _reading(conclusion: ScreeningConclusion) -> tuple[tuple[str, str], ...]:
         ),
         (
             "Not shown",
-            f"Not found in these runs. This is no proof that there is no effect. {detection(conclusion)}",
+            f"Not found in these runs. This does not prove that there is no effect. {detection(conclusion)}",
         ),
         (
             "95 % interval",

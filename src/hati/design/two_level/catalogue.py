@@ -100,4 +100,4 @@ def _nearest(factors: tuple[str, ...], runs: int) -> str:
 
 def _sizes(factors: int) -> str:
     entries = [f"{entry.runs} runs (resolution {entry.resolution})" for entry in catalogue_sizes(factors)]
-    return ", ".join(entries) or "none for so many factors"
+    return ", ".join(entries) or "none for this number of factors"

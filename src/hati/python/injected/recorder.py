@@ -295,7 +295,7 @@ def _see_planned(places: Places, listed: str) -> None:
     for name, path in places.loaded():
         if path not in planned:
             raise Trouble(
-                f"{path} of the working tree was loaded, as {name}, which no import in the workload's module tells: "
+                f"{path} of the working tree was loaded, as {name}, and no import in the workload's module names it: "
                 "import it there, so that an edit of it counts"
             )
         _see_unchanged(places.working, f"{path}={planned[path]}")

@@ -147,7 +147,7 @@ def _no_others(
     if outcome is ValidationOutcome.UNDECIDED and not any(model.effects for model in models):
         return Assumption(statement, Result.UNDECIDED, f"{cost}, of no effect: {may_be}")
     if outcome is ValidationOutcome.UNDECIDED and len(models) == 1:
-        return Assumption(statement, Result.UNDECIDED, f"{cost}, and what it has is no larger: {may_be}")
+        return Assumption(statement, Result.UNDECIDED, f"{cost}, and its effects are not larger: {may_be}")
     if outcome is ValidationOutcome.UNDECIDED:
         return Assumption(statement, Result.UNDECIDED, f"{cost}: odds of {bound:g} to 1 were not reached")
     if more:

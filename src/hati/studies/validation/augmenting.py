@@ -59,7 +59,7 @@ class Augmenting(ValidationBase, frozen=True, kw_only=True, dict=True):
 
     def __post_init__(self) -> None:
         if self.mode is Mode.DISCRIMINATE:
-            raise InputError("models are told apart by another study")
+            raise InputError("another study distinguishes models")
         if self.order < 1:
             raise InputError(f"effects have an order of 1 or more, not {self.order}")
         _ = self.terms
