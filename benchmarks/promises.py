@@ -1,6 +1,6 @@
 """What a screening promises to find, before and as its runs come in, beside what it finds.
 
-``python -m benchmarks.promises`` prints a table as Markdown with its goals, in half an hour; ``--quick`` a tenth of the
+``python -m benchmarks.promises`` prints a table as Markdown with its goals, in some hours; ``--quick`` a tenth of the
 studies. Programs are those of ``benchmarks.aliasing``, and some with one option that dominates. In as many studies more
 an option that did nothing has an effect of the size that its own runs promise first.
 """
